@@ -1,0 +1,132 @@
+// Right sides and coordinates of equations: interned acyclic expressions. Coordinates are always in canonical linear form
+// over atoms; floor divisions and remainders are simplified when they are built; an expression knows its interval.
+// Algorithms: docs/equations.md, section 1.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/scalar_op.h"
+#include "support/dtype.h"
+
+namespace heddle::equations {
+
+struct Expression;
+using Expr = const Expression*;  // interned in an Arena: equal expressions are one pointer
+using AxisId = int32_t;
+using TensorIndex = int32_t;  // of a System
+
+struct Axis {
+    std::string name;   // a hint for people; several axes may share one
+    int64_t extent = 1;
+    bool named = false;   // has an origin: never dropped at one, never a baked fact
+    int64_t factor = 0;   // named axes: the number known to divide the extent, else `extent`
+};
+
+enum class Kind : uint8_t {
+    // Coordinates and integers (int64)
+    integer,       // literal
+    axis,
+    linear,        // integer + sum coefficients[i] * operands[i]
+    floor_divide,  // operands[0] // integer, integer > 0
+    modulo,        // operands[0] % integer, integer > 0
+    minimum,       // of two coordinates
+    maximum,
+    // Conditions (bool)
+    negative,      // operands[0] < 0, a coordinate
+    conjunction,   // of two conditions
+    // Values
+    real,          // literal of a float dtype; integer literals of other dtypes are `integer` with that dtype
+    scalar,        // ScalarOp `op`
+    cast,
+    select,        // operands: condition, then, else; lazy. Also of coordinates
+    read,          // tensor `tensor` at coordinates
+    guarded_read,  // the same; outside of the tensor the literal that is the last operand
+};
+
+struct Expression {
+    Kind kind = Kind::integer;
+    DType dtype = DType::int64;
+    ScalarOp op = ScalarOp::add;
+    TensorIndex tensor = -1;
+    int64_t integer = 0;
+    double real = 0;
+    bool from_template = true;          // literals: false if the model's data gave it
+    std::vector<int64_t> coefficients;  // linear
+    std::vector<Expr> operands;
+
+    uint32_t id = 0;                    // order of making; canonical orders use it
+    std::vector<AxisId> axes;           // all axes that occur, sorted
+    int64_t low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
+    int32_t nodes = 1;                  // of the expression written as a graph, an upper bound
+
+    bool is_coordinate() const { return kind <= Kind::maximum; }
+    bool is_literal() const { return kind == Kind::integer || kind == Kind::real; }
+};
+
+// Makes and keeps expressions. Not thread-safe. Pointers stay valid as long as the arena.
+class Arena {
+public:
+    Arena() = default;
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+
+    AxisId add_axis(Axis axis);
+    const Axis& axis(AxisId id) const { return axes_[static_cast<size_t>(id)]; }
+    int64_t extent(AxisId id) const { return axis(id).extent; }
+    size_t axis_count() const { return axes_.size(); }
+
+    Expr integer(int64_t value);
+    Expr literal(DType dtype, int64_t value, bool from_template = true);
+    Expr real(DType dtype, double value, bool from_template = true);
+    Expr axis_value(AxisId id);  // coordinate 0 for an unnamed axis of extent one
+    // Canonical linear arithmetic.
+    Expr add(Expr a, Expr b, int64_t scale = 1);  // a + scale * b
+    Expr scale(Expr a, int64_t factor);
+    Expr floor_divide(Expr a, int64_t divisor);
+    Expr modulo(Expr a, int64_t divisor);
+    Expr minimum(Expr a, Expr b);
+    Expr maximum(Expr a, Expr b);
+    // Conditions: decided where intervals decide them.
+    Expr less(Expr a, Expr b);                        // coordinates
+    Expr conjunction(Expr a, Expr b);
+    Expr inside(Expr coordinate, int64_t extent);     // 0 <= coordinate < extent
+    Expr truth(bool value);
+    // Values.
+    Expr scalar(ScalarOp op, DType dtype, std::vector<Expr> operands);
+    Expr cast(DType dtype, Expr value);
+    Expr select(Expr condition, Expr then, Expr otherwise);
+    Expr read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates);
+    // `shape` decides at once where every coordinate is inside or one is outside.
+    Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
+                      const std::vector<int64_t>& shape);
+
+    // The same expression over other operands (through the builders above, so canonical again).
+    Expr rebuild(Expr expression, std::vector<Expr> operands);
+    // Replaces axes by coordinates; each node once.
+    using Substitution = std::unordered_map<AxisId, Expr>;
+    Expr substitute(Expr expression, const Substitution& substitution);
+
+private:
+    Expr intern(Expression expression);
+    Expr linear(int64_t constant, std::vector<std::pair<Expr, int64_t>> terms);
+
+    std::vector<Axis> axes_;
+    std::deque<Expression> pool_;
+    std::unordered_multimap<size_t, Expr> table_;
+};
+
+// constant + sum of coefficient * atom
+struct LinearForm {
+    int64_t constant = 0;
+    std::vector<std::pair<Expr, int64_t>> terms;  // by atom id
+};
+LinearForm linear_form(Expr coordinate);
+
+// Every distinct node below `root`, `root` first.
+std::vector<Expr> walk(Expr root);
+
+}  // namespace heddle::equations

@@ -1,0 +1,70 @@
+// From a system to kernels: substitution, names, distribution, factoring, common axes, greedy grouping under a cost model.
+// Rules and their reasons: docs/equations.md, sections 1 and 2.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "equations/system.h"
+#include "target/target.h"
+
+namespace heddle::equations {
+
+// The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
+void name_expensive(System& system);         // 0. one name for an expensive subexpression of two equations
+void compose_views(System& system);          // 1. views into every reader where the result is clean
+void substitute_pointwise(System& system);   // 2. and 3.
+void distribute(System& system);             // 4. a pointwise reader of a several-equation name becomes several equations
+void factor_axes(System& system);            // mixed-radix digits become axes of their own
+void mark_prepared(System& system);
+void optimise(System& system);               // all of them, as often as docs/equations.md says
+
+// A kernel: which equations, over which common axes.
+struct Kernel {
+    std::vector<int32_t> equations;  // in order
+    // The common axes T, outermost first. Entry t has one axis of each equation that has it (or -1): its tasks are
+    // independent over T.
+    struct CommonAxis {
+        int64_t extent = 1;
+        std::map<int32_t, AxisId> axis_of;  // equation -> axis
+    };
+    std::vector<CommonAxis> common;
+    std::set<int32_t> light;  // equations that may lack a common axis: each task computes them again
+    std::vector<TensorIndex> inputs;   // read from buffers, by first use
+    std::vector<TensorIndex> outputs;  // written to buffers: read outside of the kernel, or outputs of the system
+};
+
+struct Decision {
+    std::string producer, reader;  // tensor names
+    bool joined = false;
+    double gain = 0;   // microseconds of modelled time
+    std::string reason;  // empty for a joined pair
+};
+
+// Forces parts of the partition: kept for the sizes of a class, or chosen by a user. Equal numbers share a kernel.
+using PartitionRecord = std::map<std::pair<Identity, int32_t>, int32_t>;  // (tensor identity, piece) -> group
+
+struct Partition {
+    std::vector<Kernel> kernels;   // producers before readers; prepared ones first
+    std::vector<bool> prepared;    // per kernel: of the prepare phase
+    std::vector<std::vector<int32_t>> batches;  // run-phase kernels that share a launch, in order
+    std::vector<Decision> decisions;
+};
+
+struct FusionOptions {
+    bool fuse = true;             // false: every equation a kernel of its own (the unfused plan)
+    bool one_contraction = true;  // a second contraction only where the tensor between is more than twice its operands
+    const PartitionRecord* record = nullptr;
+};
+
+Partition fuse(const System& system, const Target& target, const FusionOptions& options);
+PartitionRecord record_of(const System& system, const Partition& partition);
+std::string print(const System& system, const Partition& partition);
+
+// The checker: every kernel's tasks run apart, in random order, its locals poisoned before each task; equal to `run`.
+Result<std::vector<TensorData>> run_partition(const System& system, const Partition& partition,
+                                              const std::vector<TensorData>& feeds, uint64_t seed);
+
+}  // namespace heddle::equations

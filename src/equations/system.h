@@ -1,0 +1,91 @@
+// A system of equations: what is computed, and no order. A graph is one system; a kernel is a part of it.
+// Text form, grammar and rules: docs/equations.md.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "equations/expression.h"
+#include "graph/graph.h"
+
+namespace heddle::equations {
+
+// Where a tensor of the system came from, the same for every size of a class: partition decisions are kept by it.
+struct Identity {
+    OperationId operation = -1;
+    int32_t output = 0;
+    int32_t part = 0;  // 0: the output itself; others: reductions and locals in order of lowering, then split-off names
+    auto operator<=>(const Identity&) const = default;
+};
+
+struct SystemTensor {
+    enum class Kind : uint8_t { input, constant, computed, opaque };
+    std::string name;  // unique
+    Kind kind = Kind::computed;
+    DType dtype = DType::float32;
+    std::vector<int64_t> shape;
+    std::vector<Size> sizes;               // shape with origins; the same length
+    bool is_output = false;                // of the system
+    bool prepared = false;                 // made of constants only: computed once, in `prepare`
+    bool keep_name = false;                // a view whose composition would not be clean: stays a tensor
+    std::optional<TensorData> constant;
+    TensorId graph_tensor = -1;            // of the graph it was lowered from, if it is a whole one
+    Identity identity;
+    std::vector<int32_t> equations;        // that write it, disjoint boxes that cover it; indices into System::equations
+};
+
+// tensor[left...] (reducer)= right, for every point of `axes`; right over `axes` and `reduced`.
+struct Equation {
+    TensorIndex tensor = -1;
+    std::vector<AxisId> axes;              // in order of the left side, outermost first
+    std::vector<Expr> left;                // mixed radix in the equation's axes, plus an offset
+    std::optional<Reducer> reducer;        // a reduction stands at the top of a pointwise right side
+    std::vector<AxisId> reduced;           // outermost first
+    Expr right = nullptr;                  // of the tensor's dtype; of a reduction: the term's dtype, accumulated in
+                                           // the accumulator type and rounded once. argmin, argmax: of the term
+    int32_t piece = 0;                     // of a name with several equations: which
+    bool dead = false;                     // removed by a pass
+
+    int64_t points(const Arena& arena) const;  // of `axes` and `reduced`
+};
+
+struct System {
+    std::shared_ptr<Arena> arena = std::make_shared<Arena>();
+    std::vector<SystemTensor> tensors;
+    std::vector<Equation> equations;
+    std::vector<TensorIndex> inputs;
+    std::vector<TensorIndex> outputs;
+
+    SystemTensor& tensor(TensorIndex i) { return tensors[static_cast<size_t>(i)]; }
+    const SystemTensor& tensor(TensorIndex i) const { return tensors[static_cast<size_t>(i)]; }
+    Equation& equation(int32_t i) { return equations[static_cast<size_t>(i)]; }
+    const Equation& equation(int32_t i) const { return equations[static_cast<size_t>(i)]; }
+
+    TensorIndex add_tensor(SystemTensor tensor);  // makes the name unique
+    int32_t add_equation(Equation equation);      // links it to its tensor
+    // Live equations, producers before readers. State read and written in one place counts as no edge.
+    std::vector<int32_t> order() const;
+    // For each tensor the live equations that read it, each once.
+    std::vector<std::vector<int32_t>> readers() const;
+};
+
+// Every read of an equation's right side, each node once (indirect coordinates' reads included).
+std::vector<Expr> reads(const Equation& equation);
+
+// Text in and out: print(parse(print(s))) == print(s). Sizes are numbers in a system's text.
+std::string print(const System& system, const std::string& name = "system");
+Result<System> parse_system(std::shared_ptr<const SourceText> text);
+
+// Cover rule, axes in scope, dtypes of operands, reads of coordinates inside their tensors where not guarded or under a
+// selection, acyclic. A failure is our own mistake (after a pass) or a hostile text's.
+Result<void> verify(const System& system);
+
+// Lowers a graph: typed bodies to equations (docs/equations.md, "Lowering").
+Result<System> lower(const Graph& graph);
+
+// The checker's executor: equation by equation, whole tensors, in the body's types; by TensorIndex.
+Result<std::vector<TensorData>> run(const System& system, const std::vector<TensorData>& feeds);
+
+}  // namespace heddle::equations

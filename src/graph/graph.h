@@ -1,0 +1,91 @@
+// The graph: immutable tensors and the operations that make them. A pass is a function from graph to graph.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/body.h"
+#include "support/diagnostic.h"
+#include "support/dtype.h"
+#include "support/tensor_data.h"
+#include "zspace/size.h"
+
+namespace heddle {
+
+using TensorId = int32_t;
+using OperationId = int32_t;
+
+struct TensorType {
+    DType dtype = DType::float32;
+    std::vector<Size> shape;
+
+    int64_t elements() const;
+    int64_t byte_size() const { return elements() * bytes(dtype); }
+    std::vector<int64_t> extents() const;
+    std::string text() const;  // "float32[batch, 3, 224, 224]"
+    bool operator==(const TensorType& other) const = default;
+};
+
+struct Tensor {
+    std::string name;  // unique in its graph
+    TensorType type;
+    OperationId producer = -1;         // -1: an input or a constant
+    std::optional<TensorData> constant;  // row-major
+};
+
+// The box of a tensor that a point of the (extended) index space touches: start = projection * point + offset, of `shape`.
+// Rows are tensor dimensions, columns index axes. A dimension without a common affine start is `whole`.
+struct IndexProjection {
+    std::vector<std::vector<int64_t>> projection;
+    std::vector<int64_t> offset;
+    std::vector<int64_t> shape;
+    std::vector<bool> whole;
+
+    std::string augmented_matrix() const;  // ( A | b | shape ), a row a line
+    bool operator==(const IndexProjection& other) const = default;
+};
+
+struct IndexAxis {
+    std::string name;
+    Size extent;
+    std::optional<Reducer> reducer;  // set on the axes that extend the index by a reduction
+};
+
+// One use of an operator: what one value of its `each` stands for. Only the tensors that its body reads are inputs.
+struct Operation {
+    std::string name;      // unique in its graph; error messages and profiles say it
+    std::string operator_name;  // for people only: nothing decides by it
+    std::vector<TensorId> inputs;
+    std::vector<TensorId> outputs;
+    std::vector<IndexAxis> index;  // the extended index
+    std::vector<IndexProjection> input_projections;   // one an input, over `index`'s non-reduced axes
+    std::vector<IndexProjection> output_projections;
+    std::shared_ptr<const Body> body;  // null: an opaque operation (a bound kernel)
+    std::map<std::string, std::string> params;  // as printed
+};
+
+struct Graph {
+    std::vector<Tensor> tensors;
+    std::vector<Operation> operations;  // producers before consumers
+    std::vector<TensorId> inputs;
+    std::vector<TensorId> outputs;
+
+    const Tensor& tensor(TensorId id) const { return tensors[static_cast<size_t>(id)]; }
+    TensorId add_tensor(std::string name, TensorType type);  // makes the name unique
+    TensorId add_constant(std::string name, TensorData data);
+    OperationId add_operation(Operation operation);           // sets the outputs' producer
+};
+
+// Structural checks: ids in range, order, types of node operands, cover of outputs (several operations may write disjoint
+// boxes of one output), unique names. What it finds is our own mistake or a hostile file's.
+Result<void> verify(const Graph& graph);
+
+// Drops operations and tensors that no output needs.
+Graph prune(const Graph& graph);
+
+std::string print(const Graph& graph);
+
+}  // namespace heddle

@@ -1,0 +1,40 @@
+// What every backend makes from a scheduled tree, and the signature of all kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/diagnostic.h"
+#include "target/target.h"
+
+namespace heddle::schedules {
+
+struct Tree;
+
+// Tasks [begin, end) are independent of each other. `buffers`: the tree's in order, then this thread's scratch, whose size is
+// in the launch. `numbers`: the tree's launch numbers; a float is passed as the bits of a double. 0, or a status: an indirect
+// index was out of range, and the point stands in the first bytes of scratch as int64 values.
+// The kernel calls nothing, allocates nothing and keeps no state.
+using KernelFunction = int32_t (*)(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end);
+
+// Compiled code; functions live as long as it.
+class CompiledKernels {
+public:
+    virtual ~CompiledKernels() = default;
+    virtual KernelFunction function(size_t index) const = 0;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual std::string name() const = 0;
+    // Code for all trees, in order, on up to `threads` threads.
+    virtual Result<std::shared_ptr<CompiledKernels>> compile(const std::vector<const Tree*>& trees, const Target& target,
+                                                             int threads) = 0;
+    // The source or assembly text for one tree, for `explain --source`.
+    virtual Result<std::string> source(const Tree& tree, const Target& target) = 0;
+};
+
+}  // namespace heddle::schedules

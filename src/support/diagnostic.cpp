@@ -1,0 +1,132 @@
+#include "support/diagnostic.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace heddle {
+namespace {
+
+std::string caret_lines(const Place& place) {
+    if (!place.source) return {};
+    auto at = place.source->locate(place.offset);
+    std::string line(place.source->line_at(place.offset));
+    std::string pad;
+    for (size_t i = 0, column = 1; i < line.size() && column < static_cast<size_t>(at.column); i++) {
+        if ((static_cast<unsigned char>(line[i]) & 0xC0) == 0x80) continue;
+        pad += line[i] == '\t' ? '\t' : ' ';
+        column++;
+    }
+    size_t room = line.size() > pad.size() ? line.size() - pad.size() : 1;
+    std::string carets(std::clamp<size_t>(place.length, 1, std::max<size_t>(room, 1)), '^');
+    return fmt::format("    {}\n    {}{}\n", line, pad, carets);
+}
+
+std::string position(const Place& place) {
+    if (!place.source) return {};
+    auto at = place.source->locate(place.offset);
+    return fmt::format("{}:{}:{}: ", place.source->name(), at.line, at.column);
+}
+
+nlohmann::ordered_json position_json(const Place& place) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    if (place.source) {
+        auto at = place.source->locate(place.offset);
+        json["file"] = place.source->name();
+        json["line"] = at.line;
+        json["column"] = at.column;
+    }
+    return json;
+}
+
+}  // namespace
+
+std::string render(const Diagnostic& d) {
+    std::string text = fmt::format("{}error[{}]: {}\n", position(d.place), d.code, d.summary);
+    text += caret_lines(d.place);
+    auto row = [&](const char* name, const std::string& value) {
+        if (!value.empty()) text += fmt::format("  {:>8}: {}\n", name, value);
+    };
+    row("expected", d.expected);
+    row("found", d.found);
+    row("reason", d.reason);
+    row("remedy", d.remedy);
+    for (const auto& context : d.contexts) {
+        text += fmt::format("  {}note: {}\n{}", position(context.place), context.message, caret_lines(context.place));
+    }
+    return text;
+}
+
+std::string render(const Diagnostics& diagnostics) {
+    std::string text;
+    for (const auto& d : diagnostics) text += render(d);
+    return text;
+}
+
+std::string render_json(const Diagnostics& diagnostics) {
+    auto list = nlohmann::ordered_json::array();
+    for (const auto& d : diagnostics) {
+        nlohmann::ordered_json json;
+        json["type"] = d.code;
+        json["summary"] = d.summary;
+        json["message"] = render(d);
+        json.update(position_json(d.place));
+        auto params = nlohmann::ordered_json::object();
+        auto param = [&](const char* name, const std::string& value) {
+            if (!value.empty()) params[name] = value;
+        };
+        param("expected", d.expected);
+        param("found", d.found);
+        param("reason", d.reason);
+        param("remedy", d.remedy);
+        for (const auto& [name, value] : d.params) params[name] = value;
+        json["params"] = std::move(params);
+        auto contexts = nlohmann::ordered_json::array();
+        for (const auto& context : d.contexts) {
+            nlohmann::ordered_json entry;
+            entry["message"] = context.message;
+            entry.update(position_json(context.place));
+            contexts.push_back(std::move(entry));
+        }
+        json["contexts"] = std::move(contexts);
+        list.push_back(std::move(json));
+    }
+    return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+namespace {
+
+// Levenshtein distance with two rows.
+size_t edit_distance(const std::string& a, const std::string& b) {
+    std::vector<size_t> previous(b.size() + 1), current(b.size() + 1);
+    std::iota(previous.begin(), previous.end(), size_t{0});
+    for (size_t i = 1; i <= a.size(); i++) {
+        current[0] = i;
+        for (size_t j = 1; j <= b.size(); j++) {
+            size_t replace = previous[j - 1] + (a[i - 1] != b[j - 1]);
+            current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replace});
+        }
+        std::swap(previous, current);
+    }
+    return previous[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
+    std::string best;
+    size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
+    for (const auto& candidate : candidates) {
+        if (candidate.size() > name.size() + best_distance || name.size() > candidate.size() + best_distance) continue;
+        size_t distance = edit_distance(name, candidate);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+}  // namespace heddle

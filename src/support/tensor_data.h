@@ -1,0 +1,67 @@
+// A dense row-major array of elements in memory, owned or borrowed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "support/dtype.h"
+
+namespace heddle {
+
+// Memory that we allocate is aligned to this many bytes and has as many readable ones behind it.
+inline constexpr size_t buffer_alignment = 64;
+
+// `bytes` zeroed bytes, aligned, with slack behind. Null if the system has not that much.
+std::shared_ptr<std::byte> allocate_buffer(size_t bytes);
+
+// Copies share memory; use `clone` for one of its own. Shape in elements; memory may be unaligned and without slack
+// behind it if it was borrowed (a mapped file, a caller's array).
+class TensorData {
+public:
+    TensorData() = default;
+    // Owned and zeroed. The product of `shape` times the element size must fit in memory (the caller checks limits).
+    TensorData(DType dtype, std::vector<int64_t> shape);
+    // Borrowed: `owner` keeps `bytes` alive.
+    TensorData(DType dtype, std::vector<int64_t> shape, std::shared_ptr<const void> owner, const std::byte* bytes);
+
+    DType dtype() const { return dtype_; }
+    const std::vector<int64_t>& shape() const { return shape_; }
+    int64_t size() const;  // elements
+    int64_t byte_size() const { return size() * bytes(dtype_); }
+    bool owned() const { return owned_ != nullptr; }
+    const std::byte* data() const { return data_; }
+    std::byte* mutable_data();  // owned memory only
+
+    template <typename T>
+    const T* as() const { return reinterpret_cast<const T*>(data_); }
+    template <typename T>
+    T* mutable_as() { return reinterpret_cast<T*>(mutable_data()); }
+
+    // One element as a number; exact for every dtype but 64-bit integers beyond 2^53 in `real_at`.
+    double real_at(int64_t index) const;
+    int64_t integer_at(int64_t index) const;
+    // Rounds or truncates to the element type (language.md's casts).
+    void set_real(int64_t index, double value);
+    void set_integer(int64_t index, int64_t value);
+
+    TensorData clone() const;
+    // The same memory under another shape of as many elements.
+    TensorData reshaped(std::vector<int64_t> shape) const;
+
+private:
+    DType dtype_ = DType::float32;
+    std::vector<int64_t> shape_;
+    std::shared_ptr<std::byte> owned_;
+    std::shared_ptr<const void> borrowed_;
+    const std::byte* data_ = nullptr;
+};
+
+// IEEE half and bfloat16 to single precision and back, rounding to nearest even; NaN stays NaN.
+float float_from_half(uint16_t bits);
+uint16_t half_from_float(float value);
+float float_from_bfloat16(uint16_t bits);
+uint16_t bfloat16_from_float(float value);
+
+}  // namespace heddle
