@@ -1,1 +1,93 @@
 #include "target/target.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <sstream>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Every field once: reading, writing and the list of known keys all come from here.
+template <typename T, typename F>
+void for_each_field(T& target, F f) {
+    f("name", target.name);
+    f("cpu", target.cpu);
+    f("features", target.features);
+    f("vector_bytes", target.vector_bytes);
+    f("vector_registers", target.vector_registers);
+    f("fma_per_cycle", target.fma_per_cycle);
+    f("loads_per_cycle", target.loads_per_cycle);
+    f("fma_latency", target.fma_latency);
+    f("maximum_rows", target.maximum_rows);
+    f("l1_bytes", target.l1_bytes);
+    f("l2_bytes", target.l2_bytes);
+    f("l3_bytes", target.l3_bytes);
+    f("l2_bytes_per_cycle", target.l2_bytes_per_cycle);
+    f("cores", target.cores);
+    f("bandwidth", target.bandwidth);
+    f("bandwidth_one_core", target.bandwidth_one_core);
+    f("operations", target.operations);
+    f("launch_seconds", target.launch_seconds);
+    f("maximum_equations", target.maximum_equations);
+    f("maximum_buffers", target.maximum_buffers);
+}
+
+bool fits(const Json& value, const std::string&) { return value.is_string(); }
+bool fits(const Json& value, int64_t) { return value.is_number_integer() && value.get<int64_t>() > 0; }
+bool fits(const Json& value, int) {
+    return value.is_number_integer() && value.get<int64_t>() > 0 && value.get<int64_t>() <= INT32_MAX;
+}
+bool fits(const Json& value, double) { return value.is_number() && value.get<double>() > 0; }
+
+}  // namespace
+
+Result<Target> parse_target(std::shared_ptr<const SourceText> text) {
+    Json json = Json::parse(text->text(), nullptr, false);
+    Place place{text, 0, 1};
+    if (!json.is_object()) {
+        return fail({.code = "target.syntax", .summary = "a target is a JSON object", .place = place});
+    }
+    Target target;
+    std::vector<std::string> known;
+    Diagnostics problems;
+    for_each_field(target, [&](const char* key, auto& field) {
+        known.push_back(key);
+        if (!json.contains(key)) return;
+        const Json& value = json[key];
+        if (fits(value, field)) {
+            value.get_to(field);
+        } else {
+            problems.push_back({.code = "target.value", .summary = "a field of a target has a wrong value", .place = place,
+                                .expected = std::is_same_v<std::decay_t<decltype(field)>, std::string> ? "text" : "a positive number",
+                                .found = value.dump(), .params = {{"path", std::string("$.") + key}}});
+        }
+    });
+    for (const auto& [key, value] : json.items()) {
+        if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+        std::string near = nearest_name(key, known);
+        problems.push_back({.code = "target.unknown_key", .summary = "a target has no field '" + key + "'", .place = place,
+                            .remedy = near.empty() ? "" : "did you mean '" + near + "'?", .params = {{"path", "$." + key}}});
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return target;
+}
+
+Result<Target> load_target(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf())) {
+        return fail({.code = "target.unreadable", .summary = "cannot read the target file '" + path + "'"});
+    }
+    return parse_target(std::make_shared<SourceText>(path, text.str()));
+}
+
+std::string print(const Target& target) {
+    Json json;
+    for_each_field(target, [&](const char* key, const auto& field) { json[key] = field; });
+    return json.dump(2) + "\n";
+}
+
+}  // namespace heddle

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "support/diagnostic.h"
@@ -35,6 +36,8 @@ struct Target {
     int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
 };
 
+// From JSON text; a field left out keeps its default above. Codes target.syntax, target.value, target.unknown_key.
+Result<Target> parse_target(std::shared_ptr<const SourceText> text);
 // Reads targets/NAME.json (the data directory's); an unknown key is an error with the nearest known one.
 Result<Target> load_target(const std::string& path);
 // The machine we run on, as a target: CPU name, features, caches, cores. A separate step: compiling never calls it.

@@ -1,0 +1,60 @@
+// What the machine that we run on can do. Reads the system's own tables; never measures.
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "target/target.h"
+
+namespace heddle {
+namespace {
+
+std::string cpu_flags() {
+    std::ifstream file("/proc/cpuinfo");
+    std::string line;
+    while (std::getline(file, line)) {
+        if (line.starts_with("flags")) return line.substr(line.find(':') + 1) + " ";
+    }
+    return {};
+}
+
+bool has(const std::string& flags, const std::string& flag) { return flags.find(" " + flag + " ") != std::string::npos; }
+
+void set_positive(int64_t& field, long value) {
+    if (value > 0) field = value;
+}
+
+}  // namespace
+
+Target detect_host() {
+    Target target;
+    target.name = "host";
+    std::string flags = cpu_flags();
+    // The kernel's flag names and LLVM's feature names for what generated code may use.
+    constexpr std::pair<const char*, const char*> names[] = {
+        {"sse4_2", "sse4.2"}, {"avx", "avx"},           {"avx2", "avx2"},         {"fma", "fma"},
+        {"f16c", "f16c"},     {"bmi1", "bmi"},          {"bmi2", "bmi2"},         {"popcnt", "popcnt"},
+        {"lzcnt", "lzcnt"},   {"avx512f", "avx512f"},   {"avx512bw", "avx512bw"}, {"avx512dq", "avx512dq"},
+        {"avx512vl", "avx512vl"}, {"avx512cd", "avx512cd"}, {"avx512_vnni", "avx512vnni"},
+    };
+    for (auto [flag, feature] : names) {
+        if (has(flags, flag)) target.features += (target.features.empty() ? "+" : ",+") + std::string(feature);
+    }
+    bool wide = has(flags, "avx512f") && has(flags, "avx512bw") && has(flags, "avx512dq") && has(flags, "avx512vl");
+    target.vector_bytes = wide ? 64 : has(flags, "avx2") ? 32 : 16;
+    target.vector_registers = wide ? 32 : 16;
+    set_positive(target.l1_bytes, sysconf(_SC_LEVEL1_DCACHE_SIZE));
+    set_positive(target.l2_bytes, sysconf(_SC_LEVEL2_CACHE_SIZE));
+    set_positive(target.l3_bytes, sysconf(_SC_LEVEL3_CACHE_SIZE));
+    // AMD's Zen 4 splits 512-bit operations: one multiply-add and one full load a cycle. Its flags alone tell: it has
+    // AVX-512 beside AMD's clzero.
+    if (wide && has(flags, "clzero")) {
+        target.fma_per_cycle = 1;
+        target.loads_per_cycle = 1;
+    }
+    target.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return target;
+}
+
+}  // namespace heddle
