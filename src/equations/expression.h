@@ -24,6 +24,7 @@ struct Axis {
     int64_t extent = 1;
     bool named = false;   // has an origin: never dropped at one, never a baked fact
     int64_t factor = 0;   // named axes: the number known to divide the extent, else `extent`
+    int64_t hint = 0;     // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
 };
 
 enum class Kind : uint8_t {
@@ -77,6 +78,7 @@ public:
     AxisId add_axis(Axis axis);
     const Axis& axis(AxisId id) const { return axes_[static_cast<size_t>(id)]; }
     int64_t extent(AxisId id) const { return axis(id).extent; }
+    int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent; }
     size_t axis_count() const { return axes_.size(); }
 
     Expr integer(int64_t value);

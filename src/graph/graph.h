@@ -72,6 +72,7 @@ struct Graph {
     std::vector<Operation> operations;  // producers before consumers
     std::vector<TensorId> inputs;
     std::vector<TensorId> outputs;
+    std::map<std::string, int64_t> dimension_names;  // the named dimensions that origins speak of, with their values here
 
     const Tensor& tensor(TensorId id) const { return tensors[static_cast<size_t>(id)]; }
     TensorId add_tensor(std::string name, TensorType type);  // makes the name unique
