@@ -1,0 +1,315 @@
+// The scheduled form of one kernel (docs/schedules.md): tasks, phases, loops, register tiles, addresses, masks and
+// prefetches, all decided. A backend walks it and decides nothing. What is not printed does not exist.
+//
+// The register tile. Inside Rows and Lanes every statement stands for all (i, j): row i of the tile, vector j of the block,
+// `width` lanes each. A row variable's value at i is its base + i, a lane variable's at (j, l) is base + j * width + l.
+// A value that depends on no row variable is one for all i; one that depends on no lane variable is a scalar.
+// Outside of Rows the tile has one row; outside of Lanes all values are scalars.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/scalar_op.h"
+#include "support/diagnostic.h"
+#include "support/dtype.h"
+#include "target/target.h"
+
+namespace heddle::schedules {
+
+using VariableId = int32_t;     // of Tree::variables
+using MemoryId = int32_t;       // of Tree::memories
+using ExpressionId = int32_t;   // of Tree::expressions
+using AccumulatorId = int32_t;  // of Tree::accumulators
+using LetId = int32_t;          // of Tree::lets
+
+// An integer in the text, or the launch number of that index.
+struct Number {
+    bool launch = false;
+    int64_t value = 0;
+    bool operator==(const Number&) const = default;
+    bool is(int64_t literal) const { return !launch && value == literal; }
+};
+
+struct Variable {
+    enum class Kind : uint8_t {
+        task_begin, task_end,  // of a task axis: the task's part of it
+        loop,                  // of For, the same for the whole tile
+        row,                   // of Rows: base + i
+        fused_row,             // of Rows with fused axes: row i's digit, a value of its own for each i
+        lane,                  // of Lanes: base + j * width + l
+    };
+    std::string name;  // unique in the tree
+    Kind kind = Kind::loop;
+};
+
+// scale * number * variable. `scale` is not 0; strides that are facts stand there, so that equal addresses of neighbouring
+// windows can be seen to be equal.
+struct Term {
+    VariableId variable = -1;
+    int64_t scale = 1;
+    Number number{false, 1};
+    bool operator==(const Term&) const = default;
+};
+
+// constant + sum of terms + sum of (integer expression * number)
+struct Affine {
+    Number constant;
+    std::vector<Term> terms;
+    std::vector<std::pair<ExpressionId, Number>> values;
+    bool operator==(const Affine&) const = default;
+};
+
+// ceil(affine / divisor); the divisor is positive.
+struct Bound {
+    Affine affine;
+    Number divisor{false, 1};
+    bool operator==(const Bound&) const = default;
+};
+
+// max(lower) <= v < min(upper); empty where that holds for none. Neither list is empty.
+struct Range {
+    std::vector<Bound> lower, upper;
+    bool operator==(const Range&) const = default;
+};
+
+// What an address points into: the function's buffers first, in order, then arrays of the task in this thread's scratch.
+struct Memory {
+    enum class Kind : uint8_t { input, output, in_out, array };
+    std::string name;
+    Kind kind = Kind::input;
+    DType dtype = DType::float32;
+    bool aligned = false;    // buffers: the base is at 64 bytes
+    bool slack = false;      // buffers: 64 readable bytes behind the last element
+    bool may_alias = false;  // shares memory with another of the tree: not `noalias`
+    // Arrays: first byte in scratch (a multiple of 64), and what is subtracted from every address, in elements, once a task
+    // (begins of task axes times strides). Arrays that share memory have the same offset.
+    Number offset;
+    std::vector<Term> origin;
+};
+
+// How the lanes of a load or store lie in memory. Addresses are in elements.
+enum class Access : uint8_t {
+    uniform,     // no lane variable in the address: one element (loads are broadcast where a vector is wanted)
+    contiguous,  // the lane variable's coefficient is 1
+    packed,      // contiguous; the lane variable's coefficient counts for the block's first lane (i.e. its base) only.
+                 // Vector j lies at j * width behind it. Loaded whole, never masked: the last panel is padded
+    strided,     // any coefficient of the lane variable: gather or scatter
+    indexed,     // an expression in the address depends on lanes: gather or scatter
+    transposed,  // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
+                 // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
+                 // depend on rows. Rows beyond the row count and masked lanes are not read
+};
+
+struct Address {
+    MemoryId memory = -1;
+    Affine element;
+    Access access = Access::uniform;
+    bool operator==(const Address&) const = default;
+};
+
+// A node of the right sides, operands before users; equal nodes are one. Arithmetic is never in a half type: those are only
+// loaded, cast and stored. Selects are eager: loads that may be out of bounds carry their condition as a guard.
+struct Expression {
+    enum class Kind : uint8_t {
+        integer,      // literal, of any dtype but floats
+        real,         // literal
+        number,       // a launch number; a float one is a double's bits
+        index,        // the value of `affine`, of an integer dtype
+        scalar,       // op(operands)
+        cast,         // operands[0] to dtype, by language.md's rules (float to integer truncates, saturating; NaN gives 0)
+        select,       // operands: condition, then, else
+        inside,       // bool: 0 <= operands[0] < number
+        check,        // operands[0], an integer; where it is not in 0 <= . < number, in an active lane and where the guard
+                      // operands[1] (if there) holds, the kernel stops with status 1 and stores as int64 in scratch:
+                      // `tag`, the value, the bound, the task. Where inactive the value is 0
+        load,         // `address`; where the guard operands[0] (if there) does not hold, or in masked lanes: 0, not read
+        accumulator,  // its value after Finish: a scalar a row if its lanes were reduced, else a vector a (i, j)
+        let,          // the value of that Let
+    };
+    Kind kind = Kind::integer;
+    DType dtype = DType::float32;
+    ScalarOp op = ScalarOp::add;
+    int64_t integer = 0;  // literal; check: tag
+    double real = 0;
+    Number number;        // number, inside, check
+    std::vector<ExpressionId> operands;
+    Affine affine;        // index
+    Address address;      // load
+    int32_t target = -1;  // accumulator or let
+    bool operator==(const Expression&) const = default;
+};
+
+struct Accumulator {
+    std::string name;
+    Reducer reducer = Reducer::sum;
+    DType dtype = DType::float32;        // of the terms; `any` and `all`: boolean
+    DType index_dtype = DType::int32;    // argmin, argmax: of the index, which is the accumulator's value. Ties: the least
+    int vectors = 1;                     // vectors a row; with reduced lanes those of its Lanes
+    int width = 1;                       // lanes a vector; 1: a scalar
+    bool reduced_lanes = false;          // Finish folds vectors, then lanes
+};
+
+struct Let {
+    std::string name;
+    ExpressionId value = -1;
+};
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+// Equations over one nest. Phases of a task run in order.
+struct Phase {
+    std::string name;
+    Block body;
+};
+
+struct For {
+    VariableId variable = -1;
+    Range range;
+    int64_t step = 1;
+    int64_t unrolled = 0;  // > 0: the range is 0..unrolled, every iteration written out
+    Block body;
+};
+
+// Tiles of rows of one variable.
+//   balanced    while rows are left: c = ceil(left / sizes[0]); r = ceil(left / c); the tile has the largest compiled size
+//               <= r. `sizes` falls strictly and ends with 1
+//   transpose   tiles of sizes[0] == width rows; the last one has fewer, which are neither read nor stored
+// With `fused` axes, the variable counts row-major over all of them; row 0's digits come by division, each next row's by
+// adding one to the last digit, with carry.
+struct Rows {
+    enum class Mode : uint8_t { balanced, transpose };
+    struct Digit {
+        VariableId variable = -1;
+        Number extent;
+    };
+    VariableId variable = -1;
+    Range range;
+    Mode mode = Mode::balanced;
+    std::vector<int> sizes;
+    std::vector<Digit> fused;  // outermost first, or empty
+    Block body;
+};
+
+// Blocks of vectors * width lanes. The tail, where fewer lanes are left:
+//   never    there is none (a fact)
+//   edge     full blocks run without masks; the tail is one block under masks
+//   always   every block runs under its masks (the code exists once)
+// Reduced lanes: full blocks, then (edge) one vector at a time (j = 0, updates go to vector 0) under a mask: an inactive
+// lane's accumulator keeps its value. Stores and loads (but packed ones) of a masked block are masked.
+struct Lanes {
+    enum class Mask : uint8_t { never, edge, always };
+    VariableId variable = -1;
+    Range range;
+    int vectors = 1;
+    int width = 1;
+    Mask mask = Mask::edge;
+    bool reduced = false;
+    Block body;
+};
+
+// The accumulator's tile starts at its neutral element (minimum, maximum: +inf, -inf or the integer type's ends; argument
+// reductions: value like those, index 0; any: false, all: true).
+struct Start {
+    AccumulatorId accumulator = -1;
+};
+
+// acc = combine(acc, value). fused: `value` is a float multiplication, acc = fma(a, b, acc), rounded once. minimum and
+// maximum: a NaN wins. Argument reductions take `value` where it is strictly better or a first NaN, with `index`.
+struct Update {
+    AccumulatorId accumulator = -1;
+    ExpressionId value = -1;
+    ExpressionId index = -1;
+    bool fused = false;
+};
+
+// With reduced lanes, in this order in every backend: while v vectors are left, h = ceil(v / 2): vector q takes in vector
+// q + h for q + h < v; then the same over lanes (widths are powers of two). Else nothing but the end of the accumulation.
+struct Finish {
+    AccumulatorId accumulator = -1;
+};
+
+// The let's value is computed here, for each (i, j).
+struct Define {
+    LetId let = -1;
+};
+
+struct Store {
+    Address address;
+    ExpressionId value = -1;  // of the memory's dtype
+    bool non_temporal = false;  // where the address is aligned to the vector; else plain
+};
+
+// A running pointer into a buffer, at `element` with i = j = l = 0, for Prefetch to move.
+struct PrefetchStart {
+    MemoryId memory = -1;
+    Affine element;
+    bool operator==(const PrefetchStart&) const = default;
+};
+
+// `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else: the lines
+// `ahead` elements behind the load `address` (at i = 0, each j) into L1. Stands before the loads of its loop's body.
+struct Prefetch {
+    bool running = false;
+    Number step;
+    Address address;
+    int64_t ahead = 0;
+};
+
+struct Statement {
+    std::variant<Phase, For, Rows, Lanes, Start, Update, Finish, Define, Store, PrefetchStart, Prefetch> node;
+};
+
+// begin = (task / divisor) % count * step, end = min(begin + step, extent); outermost first.
+struct TaskAxis {
+    std::string name;
+    VariableId begin = -1, end = -1;
+    Number extent, step, count, divisor;
+};
+
+struct LaunchNumberInfo {
+    std::string what;                  // for people: "stride 1 of x", "step of a"
+    DType dtype = DType::int64;        // float64: passed as its bits
+};
+
+struct Tree {
+    std::string name;
+    std::vector<std::string> facts;  // what the text bakes in, "extent d = 3"
+    std::vector<LaunchNumberInfo> numbers;
+    std::vector<Memory> memories;    // buffers, then arrays
+    std::vector<Variable> variables;
+    std::vector<Accumulator> accumulators;
+    std::vector<Let> lets;
+    std::vector<Expression> expressions;
+    std::vector<TaskAxis> tasks;
+    Block body;
+
+    const Expression& expression(ExpressionId i) const { return expressions[static_cast<size_t>(i)]; }
+    const Variable& variable(VariableId i) const { return variables[static_cast<size_t>(i)]; }
+    const Memory& memory(MemoryId i) const { return memories[static_cast<size_t>(i)]; }
+    const Accumulator& accumulator(AccumulatorId i) const { return accumulators[static_cast<size_t>(i)]; }
+    const Let& let(LetId i) const { return lets[static_cast<size_t>(i)]; }
+    size_t buffers() const;  // memories that are not arrays
+};
+
+// What each expression depends on, in order: what a backend must keep a value for.
+struct Varies {
+    bool rows = false;   // differs from row to row
+    bool lanes = false;  // a vector
+};
+std::vector<Varies> varies(const Tree& tree);
+
+std::string print(const Tree& tree);
+Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text);
+// Ids in range and in scope, operand types, accesses that agree with their addresses, row sizes, masks.
+Result<void> verify(const Tree& tree);
+
+// 128 bits of the printed tree and the target, in hexadecimal: what compiled code is looked up by. The name is not in it.
+std::string key(const Tree& tree, const Target& target);
+
+}  // namespace heddle::schedules
