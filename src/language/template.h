@@ -147,13 +147,13 @@ struct Template {
 
 // An axis of an index as its element names it. `$n`, `$n...` and `part = e` have a name; any other element has none
 // and is read by position (@[0]).
-struct IndexAxis {
+struct TemplateAxis {  // not graph.h's IndexAxis, which is an axis with its extent
     std::string name;     // empty if it has none
     bool spread = false;  // `$batch...`: a list of axes
     SyntaxPointer element;
 };
 // The axes of the index (of the first output's shape where the index is left out), in order.
-std::vector<IndexAxis> index_axes(const Template& metakernel);
+std::vector<TemplateAxis> index_axes(const Template& metakernel);
 
 // The whole template as readable text: signature, lets, index, body. For explain.
 std::string print(const Template& metakernel);
