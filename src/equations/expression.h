@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "graph/scalar_op.h"
@@ -56,7 +58,7 @@ struct Expression {
     int64_t integer = 0;
     double real = 0;
     bool from_template = true;          // literals: false if the model's data gave it
-    std::vector<int64_t> coefficients;  // linear
+    std::vector<int64_t> coefficients;  // linear; guarded_read: the extents of the tensor
     std::vector<Expr> operands;
 
     uint32_t id = 0;                    // order of making; canonical orders use it
@@ -102,7 +104,8 @@ public:
     Expr cast(DType dtype, Expr value);
     Expr select(Expr condition, Expr then, Expr otherwise);
     Expr read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates);
-    // `shape` decides at once where every coordinate is inside or one is outside.
+    // `shape` decides at once where every coordinate is inside or one is outside. A value that is not a literal makes a
+    // selection of it.
     Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
                       const std::vector<int64_t>& shape);
 
@@ -111,14 +114,24 @@ public:
     // Replaces axes by coordinates; each node once.
     using Substitution = std::unordered_map<AxisId, Expr>;
     Expr substitute(Expr expression, const Substitution& substitution);
+    // The same for many expressions under one substitution: `memo` keeps what was rebuilt.
+    using Memo = std::unordered_map<Expr, Expr>;
+    Expr substitute(Expr expression, const Substitution& substitution, Memo& memo);
 
 private:
+    using Terms = std::vector<std::pair<Expr, int64_t>>;  // of a linear form
+
     Expr intern(Expression expression);
-    Expr linear(int64_t constant, std::vector<std::pair<Expr, int64_t>> terms);
+    Expr linear(int64_t constant, Terms terms);
+    bool recombine(int64_t& constant, Terms& terms);
+    Expr make_floor_divide(Expr a, int64_t divisor);
+    Expr make_modulo(Expr a, int64_t divisor);
+    Expr rebuild_guarded_read(Expr expression, std::vector<Expr> operands);
 
     std::vector<Axis> axes_;
     std::deque<Expression> pool_;
     std::unordered_multimap<size_t, Expr> table_;
+    std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
 };
 
 // constant + sum of coefficient * atom

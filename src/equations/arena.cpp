@@ -1,0 +1,345 @@
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "equations/arena_interval.h"
+#include "equations/expression.h"
+#include "support/tensor_data.h"
+
+namespace heddle::equations {
+namespace {
+
+void mix(size_t& seed, uint64_t value) {
+    seed ^= static_cast<size_t>(value * 0x9e3779b97f4a7c15u) + (seed << 6) + (seed >> 2);
+}
+
+size_t hash_of(const Expression& e) {
+    size_t seed = static_cast<size_t>(e.kind);
+    mix(seed, static_cast<uint64_t>(e.dtype) << 16 | static_cast<uint64_t>(e.op) << 8 | (e.from_template ? 1u : 0u));
+    mix(seed, static_cast<uint64_t>(e.tensor));
+    mix(seed, static_cast<uint64_t>(e.integer));
+    mix(seed, std::bit_cast<uint64_t>(e.real));
+    for (int64_t coefficient : e.coefficients) mix(seed, static_cast<uint64_t>(coefficient));
+    for (Expr operand : e.operands) mix(seed, operand->id);
+    return seed;
+}
+
+bool same(const Expression& a, const Expression& b) {
+    return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.tensor == b.tensor && a.integer == b.integer &&
+           std::bit_cast<uint64_t>(a.real) == std::bit_cast<uint64_t>(b.real) && a.from_template == b.from_template &&
+           a.coefficients == b.coefficients && a.operands == b.operands;
+}
+
+std::vector<AxisId> merged_axes(const std::vector<Expr>& operands) {
+    std::vector<AxisId> axes;
+    for (Expr operand : operands) {
+        if (axes.empty()) {
+            axes = operand->axes;
+        } else if (axes != operand->axes) {
+            std::vector<AxisId> both;
+            std::set_union(axes.begin(), axes.end(), operand->axes.begin(), operand->axes.end(), std::back_inserter(both));
+            axes = std::move(both);
+        }
+    }
+    return axes;
+}
+
+// The conditions that a nested conjunction joins.
+void collect_conditions(Expr condition, std::vector<Expr>& conditions) {
+    while (condition->kind == Kind::conjunction) {
+        conditions.push_back(condition->operands[0]);  // never a conjunction itself
+        condition = condition->operands[1];
+    }
+    conditions.push_back(condition);
+}
+
+// Of `d + a < 0` and `d + b < 0` only the stronger one is kept.
+bool implied_by(Expr condition, Expr other) {
+    if (condition->kind != Kind::negative || other->kind != Kind::negative) return false;
+    const LinearForm weak = linear_form(condition->operands[0]), strong = linear_form(other->operands[0]);
+    return weak.terms == strong.terms && weak.constant <= strong.constant;
+}
+
+bool is_boolean_literal(Expr e, bool value) {
+    return e->kind == Kind::integer && e->dtype == DType::boolean && (e->integer != 0) == value;
+}
+
+// Every value of `narrow` is a value of `wide`, and back without loss.
+bool widens(DType narrow, DType wide) {
+    if (narrow == wide) return true;
+    const DTypeInfo &from = info(narrow), &to = info(wide);
+    if (is_half(narrow)) return wide == DType::float32 || wide == DType::float64;
+    if (from.kind == DTypeClass::floating) return wide == DType::float64;
+    if (from.kind == DTypeClass::boolean || to.kind == DTypeClass::boolean || to.kind == DTypeClass::floating) return false;
+    return from.kind == to.kind ? to.bits >= from.bits
+                                : from.kind == DTypeClass::unsigned_integer && to.bits > from.bits;
+}
+
+double rounded_to(DType dtype, double value) {
+    switch (dtype) {
+        case DType::float32: return static_cast<float>(value);
+        case DType::float16:
+        case DType::bfloat16: {
+            TensorData one(dtype, {1});
+            one.set_real(0, value);
+            return one.real_at(0);
+        }
+        default: return value;
+    }
+}
+
+int64_t wrapped_to(DType dtype, int64_t value) {
+    if (dtype == DType::int64) return value;
+    TensorData one(dtype, {1});
+    one.set_integer(0, value);
+    return one.integer_at(0);
+}
+
+}  // namespace
+
+AxisId Arena::add_axis(Axis axis) {
+    if (axis.factor == 0) axis.factor = axis.extent;
+    axes_.push_back(std::move(axis));
+    return static_cast<AxisId>(axes_.size()) - 1;
+}
+
+Expr Arena::intern(Expression expression) {
+    const size_t hash = hash_of(expression);
+    auto [first, last] = table_.equal_range(hash);
+    for (auto it = first; it != last; ++it) {
+        if (same(*it->second, expression)) return it->second;
+    }
+    expression.id = static_cast<uint32_t>(pool_.size());
+    if (expression.kind == Kind::axis) expression.axes = {static_cast<AxisId>(expression.integer)};
+    else expression.axes = merged_axes(expression.operands);
+    int64_t nodes = 1;
+    for (Expr operand : expression.operands) nodes += operand->nodes;
+    expression.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
+    const Interval range = interval_of(expression, *this);
+    expression.low = range.low;
+    expression.high = range.high;
+    pool_.push_back(std::move(expression));
+    table_.emplace(hash, &pool_.back());
+    return &pool_.back();
+}
+
+Expr Arena::integer(int64_t value) { return literal(DType::int64, value); }
+
+Expr Arena::literal(DType dtype, int64_t value, bool from_template) {
+    Expression expression;
+    expression.kind = Kind::integer;
+    expression.dtype = dtype;
+    expression.integer = value;
+    expression.from_template = from_template;
+    return intern(std::move(expression));
+}
+
+Expr Arena::real(DType dtype, double value, bool from_template) {
+    Expression expression;
+    expression.kind = Kind::real;
+    expression.dtype = dtype;
+    expression.real = value;
+    expression.from_template = from_template;
+    return intern(std::move(expression));
+}
+
+Expr Arena::axis_value(AxisId id) {
+    if (axis(id).extent == 1 && !axis(id).named) return integer(0);
+    Expression expression;
+    expression.kind = Kind::axis;
+    expression.integer = id;
+    return intern(std::move(expression));
+}
+
+Expr Arena::truth(bool value) { return literal(DType::boolean, value); }
+
+Expr Arena::conjunction(Expr a, Expr b) {
+    std::vector<Expr> conditions, kept;
+    collect_conditions(a, conditions);
+    collect_conditions(b, conditions);
+    std::sort(conditions.begin(), conditions.end(), [](Expr x, Expr y) { return x->id < y->id; });
+    conditions.erase(std::unique(conditions.begin(), conditions.end()), conditions.end());
+    for (Expr condition : conditions) {
+        if (is_boolean_literal(condition, false)) return condition;
+        if (is_boolean_literal(condition, true)) continue;
+        const bool implied = std::any_of(conditions.begin(), conditions.end(), [&](Expr other) {
+            return other != condition && implied_by(condition, other);
+        });
+        if (!implied) kept.push_back(condition);
+    }
+    if (kept.empty()) return truth(true);
+    Expr result = kept.back();
+    for (size_t i = kept.size() - 1; i-- > 0;) {
+        Expression expression;
+        expression.kind = Kind::conjunction;
+        expression.dtype = DType::boolean;
+        expression.operands = {kept[i], result};
+        result = intern(std::move(expression));
+    }
+    return result;
+}
+
+Expr Arena::scalar(ScalarOp op, DType dtype, std::vector<Expr> operands) {
+    auto is_one = [](Expr e) {
+        return e->from_template && ((e->kind == Kind::real && e->real == 1) || (e->kind == Kind::integer && e->integer == 1));
+    };
+    if (op == ScalarOp::multiply && is_one(operands[0])) return operands[1];
+    if ((op == ScalarOp::multiply || op == ScalarOp::divide) && is_one(operands[1])) return operands[0];
+    if (op == ScalarOp::logical_and || op == ScalarOp::logical_or) {
+        const bool neutral = op == ScalarOp::logical_and;
+        for (size_t i = 0; i < 2; i++) {
+            if (is_boolean_literal(operands[i], neutral)) return operands[1 - i];
+            if (is_boolean_literal(operands[i], !neutral)) return operands[i];
+        }
+    }
+    if (op == ScalarOp::logical_not) {
+        if (operands[0]->kind == Kind::integer) return truth(operands[0]->integer == 0);
+        // not (d < 0)  <=>  -1 - d < 0
+        if (operands[0]->kind == Kind::negative) return less(integer(-1), operands[0]->operands[0]);
+    }
+    Expression expression;
+    expression.kind = Kind::scalar;
+    expression.op = op;
+    expression.dtype = dtype;
+    expression.operands = std::move(operands);
+    return intern(std::move(expression));
+}
+
+Expr Arena::cast(DType dtype, Expr value) {
+    if (value->dtype == dtype) return value;
+    if (value->kind == Kind::cast && value->operands[0]->dtype == dtype && widens(dtype, value->dtype)) {
+        return value->operands[0];
+    }
+    if (value->kind == Kind::real && is_float(dtype)) {
+        return real(dtype, rounded_to(dtype, value->real), value->from_template);
+    }
+    if (value->kind == Kind::integer && value->dtype != DType::uint64) {
+        if (is_integer(dtype)) return literal(dtype, wrapped_to(dtype, value->integer), value->from_template);
+        const bool exact = value->integer >= -(int64_t(1) << 53) && value->integer <= (int64_t(1) << 53);
+        if (is_float(dtype) && exact) {
+            return real(dtype, rounded_to(dtype, static_cast<double>(value->integer)), value->from_template);
+        }
+    }
+    Expression expression;
+    expression.kind = Kind::cast;
+    expression.dtype = dtype;
+    expression.operands = {value};
+    return intern(std::move(expression));
+}
+
+Expr Arena::select(Expr condition, Expr then, Expr otherwise) {
+    assert(condition->dtype == DType::boolean && then->dtype == otherwise->dtype);
+    if (condition->kind == Kind::integer) return condition->integer != 0 ? then : otherwise;
+    if (then->kind == Kind::select && then->operands[0] == condition) then = then->operands[1];
+    if (otherwise->kind == Kind::select && otherwise->operands[0] == condition) otherwise = otherwise->operands[2];
+    if (then == otherwise) return then;
+    Expression expression;
+    expression.kind = Kind::select;
+    expression.dtype = then->dtype;
+    expression.operands = {condition, then, otherwise};
+    return intern(std::move(expression));
+}
+
+Expr Arena::read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates) {
+    Expression expression;
+    expression.kind = Kind::read;
+    expression.dtype = dtype;
+    expression.tensor = tensor;
+    expression.operands = std::move(coordinates);
+    return intern(std::move(expression));
+}
+
+Expr Arena::guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
+                         const std::vector<int64_t>& shape) {
+    assert(coordinates.size() == shape.size());
+    Expr condition = truth(true);
+    bool all_inside = true;
+    for (size_t i = 0; i < shape.size(); i++) {
+        const Interval range = interval(coordinates[i]);
+        if (range.known_high() && range.high < 0) return otherwise;
+        if (range.known_low() && range.low >= shape[i]) return otherwise;
+        all_inside = all_inside && range.within(0, shape[i] - 1);
+    }
+    if (all_inside) return read(tensor, dtype, std::move(coordinates));
+    if (!otherwise->is_literal()) {
+        for (size_t i = 0; i < shape.size(); i++) condition = conjunction(condition, inside(coordinates[i], shape[i]));
+        return select(condition, read(tensor, dtype, std::move(coordinates)), otherwise);
+    }
+    Expression expression;
+    expression.kind = Kind::guarded_read;
+    expression.dtype = dtype;
+    expression.tensor = tensor;
+    expression.coefficients = shape;
+    expression.operands = std::move(coordinates);
+    expression.operands.push_back(otherwise);
+    return intern(std::move(expression));
+}
+
+Expr Arena::rebuild_guarded_read(Expr expression, std::vector<Expr> operands) {
+    Expr otherwise = operands.back();
+    operands.pop_back();
+    return guarded_read(expression->tensor, expression->dtype, std::move(operands), otherwise, expression->coefficients);
+}
+
+Expr Arena::rebuild(Expr expression, std::vector<Expr> operands) {
+    if (operands == expression->operands) return expression;
+    switch (expression->kind) {
+        case Kind::linear: {
+            Expr sum = integer(expression->integer);
+            for (size_t i = 0; i < operands.size(); i++) sum = add(sum, operands[i], expression->coefficients[i]);
+            return sum;
+        }
+        case Kind::floor_divide: return floor_divide(operands[0], expression->integer);
+        case Kind::modulo: return modulo(operands[0], expression->integer);
+        case Kind::minimum: return minimum(operands[0], operands[1]);
+        case Kind::maximum: return maximum(operands[0], operands[1]);
+        case Kind::negative: return less(operands[0], integer(0));
+        case Kind::conjunction: return conjunction(operands[0], operands[1]);
+        case Kind::scalar: return scalar(expression->op, expression->dtype, std::move(operands));
+        case Kind::cast: return cast(expression->dtype, operands[0]);
+        case Kind::select: return select(operands[0], operands[1], operands[2]);
+        case Kind::read: return read(expression->tensor, expression->dtype, std::move(operands));
+        case Kind::guarded_read: return rebuild_guarded_read(expression, std::move(operands));
+        default: return expression;
+    }
+}
+
+Expr Arena::substitute(Expr root, const Substitution& substitution) {
+    Memo memo;
+    return substitute(root, substitution, memo);
+}
+
+Expr Arena::substitute(Expr root, const Substitution& substitution, Memo& memo) {
+    auto untouched = [&](Expr e) {
+        return std::none_of(e->axes.begin(), e->axes.end(), [&](AxisId a) { return substitution.contains(a); });
+    };
+    auto settled = [&](Expr e) -> Expr {
+        if (e->kind == Kind::axis) {
+            auto found = substitution.find(static_cast<AxisId>(e->integer));
+            return found == substitution.end() ? e : found->second;
+        }
+        if (untouched(e)) return e;
+        auto found = memo.find(e);
+        return found == memo.end() ? nullptr : found->second;
+    };
+    std::vector<Expr> stack = {root};
+    while (!stack.empty()) {
+        Expr expression = stack.back();
+        if (settled(expression) != nullptr) {
+            stack.pop_back();
+            continue;
+        }
+        const size_t before = stack.size();
+        std::vector<Expr> operands;
+        for (Expr operand : expression->operands) {
+            operands.push_back(settled(operand));
+            if (operands.back() == nullptr) stack.push_back(operand);
+        }
+        if (stack.size() != before) continue;
+        memo[expression] = rebuild(expression, std::move(operands));
+        stack.pop_back();
+    }
+    return settled(root);
+}
+
+}  // namespace heddle::equations

@@ -1,0 +1,242 @@
+// Canonical linear arithmetic on coordinates. The rules, from docs/equations.md:
+//   floor(c + sum q a, B): terms with B | q come out; a rest in [0, B) is 0, inside one period a constant;
+//     terms g | q with g | B and a remainder in [0, g) give floor(rest / g, B / g); floor(floor(x, A), B) = floor(x, A B)
+//   mod likewise;  q B floor(x, B) + q mod(x, B) = q x;  g H + L < 0 with 0 <= L < g  <=>  H < 0
+// Arithmetic on constants and coefficients wraps, as the int64 arithmetic that it stands for does; intervals know when.
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <numeric>
+
+#include "equations/arena_interval.h"
+#include "equations/expression.h"
+#include "zspace/checked.h"
+
+namespace heddle::equations {
+namespace {
+
+int64_t wrapping_add(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrapping_multiply(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+using Terms = std::vector<std::pair<Expr, int64_t>>;
+
+struct Split {
+    Terms multiples;  // divided by the divisor
+    Terms rest;
+};
+
+Split split_by(const Terms& terms, int64_t divisor) {
+    Split result;
+    for (const auto& [atom, factor] : terms) {
+        if (factor % divisor == 0) result.multiples.emplace_back(atom, factor / divisor);
+        else result.rest.emplace_back(atom, factor);
+    }
+    return result;
+}
+
+// Divisors worth a try, greatest first: magnitudes of coefficients, and their common one.
+std::vector<int64_t> common_divisors(const Terms& terms) {
+    std::vector<int64_t> result;
+    int64_t common = 0;
+    for (const auto& [atom, factor] : terms) {
+        if (factor == INT64_MIN) continue;
+        common = std::gcd(common, factor);
+        if (std::abs(factor) > 1) result.push_back(std::abs(factor));
+    }
+    if (common > 1) result.push_back(common);
+    std::sort(result.begin(), result.end(), std::greater<>());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+}
+
+}  // namespace
+
+Expr Arena::linear(int64_t constant, Terms terms) {
+    std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
+    do {
+        size_t kept = 0;
+        for (size_t i = 0; i < terms.size();) {
+            auto [atom, factor] = terms[i];
+            for (i++; i < terms.size() && terms[i].first == atom; i++) factor = wrapping_add(factor, terms[i].second);
+            if (factor != 0) terms[kept++] = {atom, factor};
+        }
+        terms.resize(kept);
+    } while (recombine(constant, terms));
+    if (terms.empty()) return integer(constant);
+    if (constant == 0 && terms.size() == 1 && terms[0].second == 1) return terms[0].first;
+    Expression expression;
+    expression.kind = Kind::linear;
+    expression.integer = constant;
+    for (const auto& [atom, factor] : terms) {
+        expression.operands.push_back(atom);
+        expression.coefficients.push_back(factor);
+    }
+    return intern(std::move(expression));
+}
+
+// One step of q B floor(z, B) + q mod(z, B) = q z; leaves the terms sorted by atom, atoms possibly twice.
+bool Arena::recombine(int64_t& constant, Terms& terms) {
+    for (size_t i = 0; i < terms.size(); i++) {
+        const auto [remainder, factor] = terms[i];
+        if (remainder->kind != Kind::modulo) continue;
+        const int64_t wanted = wrapping_multiply(factor, remainder->integer);
+        for (size_t j = 0; j < terms.size(); j++) {
+            if (i == j || terms[j].second != wanted) continue;
+            if (floor_divide(remainder->operands[0], remainder->integer) != terms[j].first) continue;
+            const LinearForm whole = linear_form(remainder->operands[0]);
+            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
+            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+            constant = wrapping_add(constant, wrapping_multiply(factor, whole.constant));
+            for (const auto& [atom, q] : whole.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
+            std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
+            return true;
+        }
+    }
+    return false;
+}
+
+Expr Arena::add(Expr a, Expr b, int64_t scale) {
+    assert(a->dtype == DType::int64 && b->dtype == DType::int64);
+    LinearForm sum = linear_form(a);
+    const LinearForm other = linear_form(b);
+    for (const auto& [atom, factor] : other.terms) sum.terms.emplace_back(atom, wrapping_multiply(factor, scale));
+    return linear(wrapping_add(sum.constant, wrapping_multiply(other.constant, scale)), std::move(sum.terms));
+}
+
+Expr Arena::scale(Expr a, int64_t factor) { return add(integer(0), a, factor); }
+
+Expr Arena::floor_divide(Expr a, int64_t divisor) {
+    assert(divisor > 0 && a->dtype == DType::int64);
+    if (divisor == 1) return a;
+    if (a->kind == Kind::integer) return integer(heddle::floor_divide(a->integer, divisor));
+    const auto key = std::pair(a, divisor);
+    if (auto found = quotients_.find(key); found != quotients_.end()) return found->second;
+    Expr result = make_floor_divide(a, divisor);
+    quotients_[key] = result;
+    return result;
+}
+
+Expr Arena::make_floor_divide(Expr a, int64_t divisor) {
+    const LinearForm form = linear_form(a);
+    const Split split = split_by(form.terms, divisor);
+    const int64_t constant = floor_modulo(form.constant, divisor);
+    Expr whole = linear(heddle::floor_divide(form.constant, divisor), split.multiples);
+    Expr rest = linear(constant, split.rest);
+    const Interval range = interval(rest);
+    if (range.known() && heddle::floor_divide(range.low, divisor) == heddle::floor_divide(range.high, divisor)) {
+        return add(whole, integer(heddle::floor_divide(range.low, divisor)));
+    }
+    if (rest != a) return add(whole, floor_divide(rest, divisor));
+    for (int64_t common : common_divisors(split.rest)) {
+        if (common >= divisor || divisor % common != 0) continue;
+        const Split finer = split_by(split.rest, common);
+        if (finer.multiples.empty()) continue;
+        Expr low = linear(floor_modulo(constant, common), finer.rest);
+        if (!interval(low).within(0, common - 1)) continue;
+        return floor_divide(linear(heddle::floor_divide(constant, common), finer.multiples), divisor / common);
+    }
+    if (rest->kind == Kind::floor_divide) {
+        if (auto product = checked_multiply(rest->integer, divisor)) return floor_divide(rest->operands[0], *product);
+    }
+    if (rest->kind == Kind::modulo && rest->integer % divisor == 0) {
+        return modulo(floor_divide(rest->operands[0], divisor), rest->integer / divisor);
+    }
+    Expression expression;
+    expression.kind = Kind::floor_divide;
+    expression.integer = divisor;
+    expression.operands = {rest};
+    return intern(std::move(expression));
+}
+
+Expr Arena::modulo(Expr a, int64_t divisor) {
+    assert(divisor > 0 && a->dtype == DType::int64);
+    if (divisor == 1) return integer(0);
+    if (a->kind == Kind::integer) return integer(floor_modulo(a->integer, divisor));
+    const auto key = std::pair(a, divisor);
+    if (auto found = remainders_.find(key); found != remainders_.end()) return found->second;
+    Expr result = make_modulo(a, divisor);
+    remainders_[key] = result;
+    return result;
+}
+
+Expr Arena::make_modulo(Expr a, int64_t divisor) {
+    const LinearForm form = linear_form(a);
+    const Split split = split_by(form.terms, divisor);
+    const int64_t constant = floor_modulo(form.constant, divisor);
+    Expr rest = linear(constant, split.rest);
+    const Interval range = interval(rest);
+    if (range.known() && heddle::floor_divide(range.low, divisor) == heddle::floor_divide(range.high, divisor)) {
+        return add(rest, integer(-heddle::floor_divide(range.low, divisor) * divisor));
+    }
+    if (rest != a) return modulo(rest, divisor);
+    for (int64_t common : common_divisors(split.rest)) {
+        if (common >= divisor || divisor % common != 0) continue;
+        const Split finer = split_by(split.rest, common);
+        if (finer.multiples.empty()) continue;
+        Expr low = linear(floor_modulo(constant, common), finer.rest);
+        if (!interval(low).within(0, common - 1)) continue;
+        Expr high = linear(heddle::floor_divide(constant, common), finer.multiples);
+        return add(low, modulo(high, divisor / common), common);
+    }
+    if (rest->kind == Kind::modulo && rest->integer % divisor == 0) return modulo(rest->operands[0], divisor);
+    Expression expression;
+    expression.kind = Kind::modulo;
+    expression.integer = divisor;
+    expression.operands = {rest};
+    return intern(std::move(expression));
+}
+
+Expr Arena::minimum(Expr a, Expr b) {
+    const Interval x = interval(a), y = interval(b);
+    if (a == b || (x.known_high() && y.known_low() && x.high <= y.low)) return a;
+    if (x.known_low() && y.known_high() && y.high <= x.low) return b;
+    Expression expression;
+    expression.kind = Kind::minimum;
+    expression.operands = a->id < b->id ? std::vector{a, b} : std::vector{b, a};
+    return intern(std::move(expression));
+}
+
+Expr Arena::maximum(Expr a, Expr b) {
+    const Interval x = interval(a), y = interval(b);
+    if (a == b || (x.known_low() && y.known_high() && x.low >= y.high)) return a;
+    if (x.known_high() && y.known_low() && y.low >= x.high) return b;
+    Expression expression;
+    expression.kind = Kind::maximum;
+    expression.operands = a->id < b->id ? std::vector{a, b} : std::vector{b, a};
+    return intern(std::move(expression));
+}
+
+Expr Arena::less(Expr a, Expr b) {
+    const Interval x = interval(a), y = interval(b);
+    if (x.known_high() && y.known_low() && x.high < y.low) return truth(true);
+    if (x.known_low() && y.known_high() && x.low >= y.high) return truth(false);
+    Expr difference = add(a, b, -1);
+    const LinearForm form = linear_form(difference);
+    // What may overflow is left as it is: dividing would undo the wrap.
+    const std::vector<int64_t> divisors = interval(difference).known() ? common_divisors(form.terms) : std::vector<int64_t>();
+    for (int64_t common : divisors) {
+        const Split split = split_by(form.terms, common);
+        Expr low = linear(floor_modulo(form.constant, common), split.rest);
+        if (split.multiples.empty() || !interval(low).within(0, common - 1)) continue;
+        difference = linear(heddle::floor_divide(form.constant, common), split.multiples);
+        break;
+    }
+    const Interval range = interval(difference);
+    if (range.known_high() && range.high < 0) return truth(true);
+    if (range.known_low() && range.low >= 0) return truth(false);
+    Expression expression;
+    expression.kind = Kind::negative;
+    expression.dtype = DType::boolean;
+    expression.operands = {difference};
+    return intern(std::move(expression));
+}
+
+Expr Arena::inside(Expr coordinate, int64_t extent) {
+    return conjunction(less(integer(-1), coordinate), less(coordinate, integer(extent)));
+}
+
+}  // namespace heddle::equations

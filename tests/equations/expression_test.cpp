@@ -1,0 +1,197 @@
+#include "equations/expression.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "zspace/checked.h"
+
+namespace heddle::equations {
+namespace {
+
+// The value of a coordinate or condition at given axis values: the definition that simplification must keep.
+int64_t value_of(Expr e, const std::map<AxisId, int64_t>& at) {
+    auto operand = [&](size_t i) { return value_of(e->operands[i], at); };
+    switch (e->kind) {
+        case Kind::integer: return e->integer;
+        case Kind::axis: return at.at(static_cast<AxisId>(e->integer));
+        case Kind::linear: {
+            int64_t sum = e->integer;
+            for (size_t i = 0; i < e->operands.size(); i++) sum += e->coefficients[i] * operand(i);
+            return sum;
+        }
+        case Kind::floor_divide: return floor_divide(operand(0), e->integer);
+        case Kind::modulo: return floor_modulo(operand(0), e->integer);
+        case Kind::minimum: return std::min(operand(0), operand(1));
+        case Kind::maximum: return std::max(operand(0), operand(1));
+        case Kind::negative: return operand(0) < 0;
+        case Kind::conjunction: return operand(0) && operand(1);
+        case Kind::select: return operand(0) ? operand(1) : operand(2);
+        default: ADD_FAILURE() << "not a coordinate"; return 0;
+    }
+}
+
+class ArenaTest : public ::testing::Test {
+protected:
+    Expr axis(int64_t extent) { return arena.axis_value(arena.add_axis({.name = "a", .extent = extent})); }
+    Arena arena;
+};
+
+TEST_F(ArenaTest, InternsEqualExpressions) {
+    Expr i = axis(10), j = axis(20);
+    EXPECT_EQ(arena.add(i, j), arena.add(j, i));
+    EXPECT_EQ(arena.add(arena.scale(i, 3), arena.integer(2)), arena.add(arena.integer(2), i, 3));
+    EXPECT_EQ(arena.add(i, i, -1), arena.integer(0));
+    EXPECT_NE(arena.real(DType::float32, 0.0), arena.real(DType::float32, -0.0));
+    EXPECT_NE(arena.real(DType::float32, 1.0, true), arena.real(DType::float32, 1.0, false));
+}
+
+TEST_F(ArenaTest, FlattenOfUnflattenIsTheSameCoordinate) {
+    Expr flat = axis(2 * 3 * 5 * 7);
+    Expr a = arena.floor_divide(flat, 105), b = arena.modulo(arena.floor_divide(flat, 35), 3);
+    Expr c = arena.modulo(arena.floor_divide(flat, 7), 5), d = arena.modulo(flat, 7);
+    Expr back = arena.add(arena.add(arena.add(arena.scale(a, 105), b, 35), c, 7), d);
+    EXPECT_EQ(back, flat);
+    // Also behind an offset.
+    Expr shifted = arena.add(flat, arena.integer(4));
+    EXPECT_EQ(arena.add(arena.scale(arena.floor_divide(shifted, 6), 6), arena.modulo(shifted, 6)), shifted);
+}
+
+TEST_F(ArenaTest, UnflattenOfFlattenGivesTheDigits) {
+    Expr a = axis(4), b = axis(6), c = axis(5);
+    Expr flat = arena.add(arena.add(arena.scale(a, 30), b, 5), c);
+    EXPECT_EQ(arena.floor_divide(flat, 30), a);
+    EXPECT_EQ(arena.modulo(arena.floor_divide(flat, 5), 6), b);
+    EXPECT_EQ(arena.modulo(flat, 5), c);
+    EXPECT_EQ(arena.modulo(flat, 30), arena.add(arena.scale(b, 5), c));
+    EXPECT_EQ(arena.floor_divide(flat, 15), arena.floor_divide(arena.add(arena.scale(a, 6), b), 3));
+}
+
+TEST_F(ArenaTest, ConditionsAreDecidedByIntervals) {
+    Expr i = axis(10), j = axis(4);
+    EXPECT_EQ(arena.inside(i, 10), arena.truth(true));
+    EXPECT_EQ(arena.less(i, arena.integer(0)), arena.truth(false));
+    // 4 i + j < 12  <=>  i < 3
+    EXPECT_EQ(arena.less(arena.add(arena.scale(i, 4), j), arena.integer(12)), arena.less(i, arena.integer(3)));
+    // The weaker of two bounds goes.
+    Expr three = arena.less(i, arena.integer(3)), five = arena.less(i, arena.integer(5));
+    EXPECT_EQ(arena.conjunction(three, five), three);
+    EXPECT_EQ(arena.conjunction(five, three), three);
+    EXPECT_EQ(arena.scalar(ScalarOp::logical_not, DType::boolean, {three}), arena.less(arena.integer(2), i));
+}
+
+TEST_F(ArenaTest, GuardedReadsAreDecidedByIntervals) {
+    Expr i = axis(10), zero = arena.real(DType::float32, 0);
+    auto guarded = [&](Expr coordinate, Expr otherwise) {
+        return arena.guarded_read(0, DType::float32, {coordinate}, otherwise, {10});
+    };
+    EXPECT_EQ(guarded(i, zero)->kind, Kind::read);
+    EXPECT_EQ(guarded(arena.add(i, arena.integer(10)), zero), zero);
+    Expr shifted = guarded(arena.add(i, arena.integer(-1)), zero);
+    EXPECT_EQ(shifted->kind, Kind::guarded_read);
+    // Substitution decides it.
+    const AxisId id = static_cast<AxisId>(i->integer);
+    EXPECT_EQ(arena.substitute(shifted, {{id, arena.integer(5)}}), arena.read(0, DType::float32, {arena.integer(4)}));
+    EXPECT_EQ(arena.substitute(shifted, {{id, arena.integer(0)}}), zero);
+    // A value that varies makes a selection.
+    EXPECT_EQ(guarded(arena.add(i, arena.integer(-1)), arena.read(1, DType::float32, {i}))->kind, Kind::select);
+}
+
+TEST_F(ArenaTest, SelectionsFold) {
+    Expr i = axis(10), c = arena.less(i, arena.integer(3));
+    Expr x = arena.read(0, DType::float32, {i}), y = arena.read(1, DType::float32, {i});
+    EXPECT_EQ(arena.select(arena.truth(true), x, y), x);
+    EXPECT_EQ(arena.select(c, x, x), x);
+    EXPECT_EQ(arena.select(c, arena.select(c, x, y), y), arena.select(c, x, y));
+}
+
+TEST_F(ArenaTest, CastsFold) {
+    Expr half = arena.read(0, DType::float16, {axis(4)});
+    EXPECT_EQ(arena.cast(DType::float16, arena.cast(DType::float32, half)), half);
+    Expr single = arena.read(1, DType::float32, {axis(4)});
+    EXPECT_NE(arena.cast(DType::float32, arena.cast(DType::float16, single)), single);
+    EXPECT_EQ(arena.cast(DType::float32, arena.real(DType::float64, 0.1)), arena.real(DType::float32, 0.1f));
+    EXPECT_EQ(arena.cast(DType::uint8, arena.integer(257)), arena.literal(DType::uint8, 1));
+    Expr byte = arena.cast(DType::int64, arena.read(2, DType::uint8, {axis(4)}));
+    EXPECT_EQ(byte->low, 0);
+    EXPECT_EQ(byte->high, 255);
+}
+
+TEST_F(ArenaTest, AxesOfExtentOneAreZeroUnlessNamed) {
+    EXPECT_EQ(axis(1), arena.integer(0));
+    Expr named = arena.axis_value(arena.add_axis({.name = "n", .extent = 1, .named = true}));
+    EXPECT_EQ(named->kind, Kind::axis);
+}
+
+TEST_F(ArenaTest, OverflowMakesAnIntervalUnknown) {
+    Expr i = axis(int64_t(1) << 40);
+    Expr large = arena.scale(arena.scale(i, int64_t(1) << 20), 16);
+    EXPECT_EQ(large->low, INT64_MIN);
+    EXPECT_EQ(large->high, INT64_MAX);
+    EXPECT_EQ(arena.inside(large, INT64_MAX)->kind, Kind::conjunction);
+}
+
+TEST_F(ArenaTest, DeepExpressionsNeedNoDeepStack) {
+    Expr i = axis(100), value = arena.read(0, DType::float32, {i});
+    for (int k = 0; k < 200000; k++) value = arena.scalar(ScalarOp::exp, DType::float32, {value});
+    Expr moved = arena.substitute(value, {{static_cast<AxisId>(i->integer), arena.integer(3)}});
+    EXPECT_TRUE(moved->axes.empty());
+    EXPECT_EQ(walk(moved).size(), 200002u);
+}
+
+// Random coordinates: every builder keeps the value, and the interval holds.
+TEST(ArenaProperty, SimplificationKeepsValues) {
+    std::mt19937 random(7);
+    auto pick = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(random() % uint64_t(high - low + 1)); };
+    for (int round = 0; round < 400; round++) {
+        Arena arena;
+        std::map<AxisId, int64_t> at;
+        // Each expression with the values that plain arithmetic gives it at a few points.
+        constexpr int points = 12;
+        struct Sample {
+            Expr expression;
+            std::array<int64_t, points> values;
+        };
+        std::vector<Sample> pool;
+        std::vector<std::map<AxisId, int64_t>> places(points);
+        for (int a = 0; a < 3; a++) {
+            const std::array<int64_t, 8> extents = {1, 2, 3, 4, 6, 8, 12, 24};
+            const int64_t extent = extents[static_cast<size_t>(pick(0, 7))];
+            const AxisId id = arena.add_axis({.name = "a", .extent = extent});
+            Sample sample{arena.axis_value(id), {}};
+            for (int p = 0; p < points; p++) sample.values[size_t(p)] = places[size_t(p)][id] = pick(0, extent - 1);
+            pool.push_back(sample);
+        }
+        for (int step = 0; step < 25; step++) {
+            const Sample a = pool[static_cast<size_t>(pick(0, int64_t(pool.size()) - 1))];
+            const Sample b = pool[static_cast<size_t>(pick(0, int64_t(pool.size()) - 1))];
+            const std::array<int64_t, 8> factors = {-6, -2, -1, 1, 2, 3, 4, 12};
+            const std::array<int64_t, 6> divisors = {2, 3, 4, 6, 12, 24};
+            const int64_t factor = factors[static_cast<size_t>(pick(0, 7))], divisor = divisors[static_cast<size_t>(pick(0, 5))];
+            const int64_t choice = pick(0, 7);
+            Sample made;
+            auto apply = [&](Expr e, auto f) {
+                made.expression = e;
+                for (size_t p = 0; p < points; p++) made.values[p] = f(a.values[p], b.values[p]);
+            };
+            if (choice == 0 || choice == 1) apply(arena.add(a.expression, b.expression, factor), [&](auto x, auto y) { return x + factor * y; });
+            if (choice == 2 || choice == 3) apply(arena.floor_divide(a.expression, divisor), [&](auto x, auto) { return floor_divide(x, divisor); });
+            if (choice == 4 || choice == 5) apply(arena.modulo(a.expression, divisor), [&](auto x, auto) { return floor_modulo(x, divisor); });
+            if (choice == 6) apply(arena.minimum(a.expression, b.expression), [&](auto x, auto y) { return std::min(x, y); });
+            if (choice == 7) {
+                Expr condition = arena.less(a.expression, b.expression);
+                apply(arena.select(condition, arena.integer(1), arena.integer(0)), [&](auto x, auto y) { return int64_t(x < y); });
+            }
+            for (size_t p = 0; p < points; p++) {
+                ASSERT_EQ(value_of(made.expression, places[p]), made.values[p]) << "round " << round;
+                ASSERT_LE(made.expression->low, made.values[p]);
+                ASSERT_GE(made.expression->high, made.values[p]);
+            }
+            if (std::abs(made.values[0]) < 1000000) pool.push_back(made);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace heddle::equations
