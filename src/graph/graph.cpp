@@ -1,0 +1,133 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace heddle {
+
+int64_t TensorType::elements() const {
+    int64_t count = 1;
+    for (const Size& size : shape) count *= size.value;
+    return count;
+}
+
+std::vector<int64_t> TensorType::extents() const {
+    std::vector<int64_t> result;
+    result.reserve(shape.size());
+    for (const Size& size : shape) result.push_back(size.value);
+    return result;
+}
+
+std::string TensorType::text() const {
+    std::string dimensions;
+    for (const Size& size : shape) dimensions += (dimensions.empty() ? "" : ", ") + size.text();
+    return fmt::format("{}[{}]", name(dtype), dimensions);
+}
+
+std::string IndexProjection::augmented_matrix() const {
+    std::vector<std::vector<std::string>> cells;  // one row a tensor dimension: coefficients, offset, shape
+    size_t columns = projection.empty() ? 0 : projection.front().size();
+    for (size_t row = 0; row < shape.size(); row++) {
+        bool all = row < whole.size() && whole[row];
+        auto& line = cells.emplace_back();
+        for (size_t column = 0; column < columns; column++) {
+            line.push_back(all ? "*" : std::to_string(projection[row][column]));
+        }
+        line.push_back(all ? "*" : std::to_string(offset[row]));
+        line.push_back(std::to_string(shape[row]));
+    }
+    std::vector<size_t> widths(columns + 2, 0);
+    for (const auto& line : cells) {
+        for (size_t column = 0; column < line.size(); column++) widths[column] = std::max(widths[column], line[column].size());
+    }
+    std::string text;
+    for (const auto& line : cells) {
+        text += "(";
+        for (size_t column = 0; column < line.size(); column++) {
+            if (column >= columns) text += " |";
+            text += fmt::format(" {:>{}}", line[column], widths[column]);
+        }
+        text += " )\n";
+    }
+    return text;
+}
+
+namespace {
+
+// Names are few and short; the suffix counts up from the number of tensors, which makes a clash rare.
+std::string unique_name(const std::vector<Tensor>& tensors, std::string name) {
+    auto taken = [&](const std::string& candidate) {
+        return std::ranges::any_of(tensors, [&](const Tensor& tensor) { return tensor.name == candidate; });
+    };
+    if (name.empty()) name = "t";
+    if (!taken(name)) return name;
+    for (size_t number = tensors.size();; number++) {
+        std::string candidate = fmt::format("{}_{}", name, number);
+        if (!taken(candidate)) return candidate;
+    }
+}
+
+}  // namespace
+
+TensorId Graph::add_tensor(std::string name, TensorType type) {
+    Tensor tensor;
+    tensor.name = unique_name(tensors, std::move(name));
+    tensor.type = std::move(type);
+    tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(tensors.size() - 1);
+}
+
+TensorId Graph::add_constant(std::string name, TensorData data) {
+    TensorType type{data.dtype(), {data.shape().begin(), data.shape().end()}};
+    TensorId id = add_tensor(std::move(name), std::move(type));
+    tensors.back().constant = std::move(data);
+    return id;
+}
+
+OperationId Graph::add_operation(Operation operation) {
+    auto id = static_cast<OperationId>(operations.size());
+    for (TensorId output : operation.outputs) tensors[static_cast<size_t>(output)].producer = id;
+    operations.push_back(std::move(operation));
+    return id;
+}
+
+Graph prune(const Graph& graph) {
+    std::vector<bool> tensor_needed(graph.tensors.size(), false), operation_needed(graph.operations.size(), false);
+    for (TensorId id : graph.outputs) tensor_needed[static_cast<size_t>(id)] = true;
+    for (TensorId id : graph.inputs) tensor_needed[static_cast<size_t>(id)] = true;
+    // Producers stand before consumers, so one sweep backwards sees every need. Several operations may write one tensor.
+    for (size_t i = graph.operations.size(); i-- > 0;) {
+        const Operation& operation = graph.operations[i];
+        operation_needed[i] = std::ranges::any_of(operation.outputs, [&](TensorId id) { return tensor_needed[static_cast<size_t>(id)]; });
+        if (!operation_needed[i]) continue;
+        for (TensorId id : operation.inputs) tensor_needed[static_cast<size_t>(id)] = true;
+        for (TensorId id : operation.outputs) tensor_needed[static_cast<size_t>(id)] = true;
+    }
+    Graph result;
+    std::vector<TensorId> renumbered(graph.tensors.size(), -1);
+    for (size_t i = 0; i < graph.tensors.size(); i++) {
+        if (!tensor_needed[i]) continue;
+        renumbered[i] = static_cast<TensorId>(result.tensors.size());
+        result.tensors.push_back(graph.tensors[i]);
+        result.tensors.back().producer = -1;
+    }
+    auto renumber = [&](const std::vector<TensorId>& ids) {
+        std::vector<TensorId> list;
+        for (TensorId id : ids) list.push_back(renumbered[static_cast<size_t>(id)]);
+        return list;
+    };
+    for (size_t i = 0; i < graph.operations.size(); i++) {
+        if (!operation_needed[i]) continue;
+        Operation operation = graph.operations[i];
+        operation.inputs = renumber(operation.inputs);
+        operation.outputs = renumber(operation.outputs);
+        result.add_operation(std::move(operation));
+    }
+    result.inputs = renumber(graph.inputs);
+    result.outputs = renumber(graph.outputs);
+    return result;
+}
+
+}  // namespace heddle
