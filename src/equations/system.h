@@ -2,6 +2,7 @@
 // Text form, grammar and rules: docs/equations.md.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,13 +28,14 @@ struct SystemTensor {
     DType dtype = DType::float32;
     std::vector<int64_t> shape;
     std::vector<Size> sizes;               // shape with origins; the same length
-    bool is_output = false;                // of the system
+    bool is_output = false;                // of the system, or an opaque operation reads it: needs a buffer
     bool prepared = false;                 // made of constants only: computed once, in `prepare`
     bool keep_name = false;                // a view whose composition would not be clean: stays a tensor
     std::optional<TensorData> constant;
     TensorId graph_tensor = -1;            // of the graph it was lowered from, if it is a whole one
     Identity identity;
     std::vector<int32_t> equations;        // that write it, disjoint boxes that cover it; indices into System::equations
+    std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation (identity.operation) reads, in its order
 };
 
 // tensor[left...] (reducer)= right, for every point of `axes`; right over `axes` and `reduced`.
@@ -57,6 +59,7 @@ struct System {
     std::vector<Equation> equations;
     std::vector<TensorIndex> inputs;
     std::vector<TensorIndex> outputs;
+    std::map<std::string, int32_t> name_numbers;  // of add_tensor: names taken
 
     SystemTensor& tensor(TensorIndex i) { return tensors[static_cast<size_t>(i)]; }
     const SystemTensor& tensor(TensorIndex i) const { return tensors[static_cast<size_t>(i)]; }
@@ -65,7 +68,8 @@ struct System {
 
     TensorIndex add_tensor(SystemTensor tensor);  // makes the name unique
     int32_t add_equation(Equation equation);      // links it to its tensor
-    // Live equations, producers before readers. State read and written in one place counts as no edge.
+    // Live equations, producers before readers, else by index. State read and written in one place counts as no edge.
+    // Shorter than the number of live equations if they form a cycle.
     std::vector<int32_t> order() const;
     // For each tensor the live equations that read it, each once.
     std::vector<std::vector<int32_t>> readers() const;

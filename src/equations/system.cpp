@@ -1,0 +1,123 @@
+#include "equations/system.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "zspace/checked.h"
+
+namespace heddle::equations {
+namespace {
+
+std::vector<TensorIndex> tensors_read(const Equation& equation) {
+    std::vector<TensorIndex> tensors;
+    for (Expr read : reads(equation)) tensors.push_back(read->tensor);
+    std::sort(tensors.begin(), tensors.end());
+    tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+    return tensors;
+}
+
+// What must come before what: nodes are the equations, then the tensors (an opaque operation stands between its inputs
+// and its output; other tensors only pass on).
+struct Dependencies {
+    std::vector<std::vector<int32_t>> after;
+    std::vector<int32_t> waiting;
+
+    explicit Dependencies(const System& system)
+        : after(system.equations.size() + system.tensors.size()), waiting(after.size(), 0) {
+        const auto first_tensor = static_cast<int32_t>(system.equations.size());
+        for (size_t i = 0; i < system.equations.size(); i++) {
+            const Equation& equation = system.equations[i];
+            if (equation.dead) continue;
+            const auto node = static_cast<int32_t>(i);
+            add(node, first_tensor + equation.tensor);
+            for (TensorIndex tensor : tensors_read(equation)) {
+                if (tensor != equation.tensor) add(first_tensor + tensor, node);
+            }
+        }
+        for (size_t t = 0; t < system.tensors.size(); t++) {
+            for (TensorIndex input : system.tensors[t].opaque_inputs) {
+                add(first_tensor + input, first_tensor + static_cast<int32_t>(t));
+            }
+        }
+    }
+
+    void add(int32_t before, int32_t node) {
+        after[static_cast<size_t>(before)].push_back(node);
+        waiting[static_cast<size_t>(node)]++;
+    }
+};
+
+}  // namespace
+
+int64_t Equation::points(const Arena& arena) const {
+    int64_t product = 1;
+    for (const std::vector<AxisId>* list : {&axes, &reduced}) {
+        for (AxisId axis : *list) product = checked_multiply(product, arena.extent(axis)).value_or(INT64_MAX);
+    }
+    return product;
+}
+
+TensorIndex System::add_tensor(SystemTensor tensor) {
+    if (tensor.name.empty()) tensor.name = "t";
+    // A number behind the name, found at once for long runs of one name.
+    auto& next = name_numbers[tensor.name];
+    if (next++ > 0) {
+        const std::string stem = tensor.name;
+        do tensor.name = stem + "_" + std::to_string(next++);
+        while (name_numbers.contains(tensor.name));
+        name_numbers[tensor.name] = 1;
+    }
+    tensors.push_back(std::move(tensor));
+    return static_cast<TensorIndex>(tensors.size()) - 1;
+}
+
+int32_t System::add_equation(Equation equation) {
+    const auto index = static_cast<int32_t>(equations.size());
+    tensor(equation.tensor).equations.push_back(index);
+    equations.push_back(std::move(equation));
+    return index;
+}
+
+std::vector<int32_t> System::order() const {
+    Dependencies dependencies(*this);
+    const auto count = static_cast<int32_t>(equations.size());
+    std::vector<int32_t> result;
+    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+    // Tensors before equations, so that what has become ready joins the choice at once.
+    auto key = [&](int32_t node) { return node < count ? node : node - count - static_cast<int32_t>(tensors.size()); };
+    auto node_of = [&](int32_t k) { return k >= 0 ? k : k + count + static_cast<int32_t>(tensors.size()); };
+    for (size_t node = 0; node < dependencies.waiting.size(); node++) {
+        if (dependencies.waiting[node] == 0) ready.push(key(static_cast<int32_t>(node)));
+    }
+    while (!ready.empty()) {
+        const int32_t node = node_of(ready.top());
+        ready.pop();
+        if (node < count && !equation(node).dead) result.push_back(node);
+        for (int32_t next : dependencies.after[static_cast<size_t>(node)]) {
+            if (--dependencies.waiting[static_cast<size_t>(next)] == 0) ready.push(key(next));
+        }
+    }
+    return result;
+}
+
+std::vector<std::vector<int32_t>> System::readers() const {
+    std::vector<std::vector<int32_t>> result(tensors.size());
+    for (size_t i = 0; i < equations.size(); i++) {
+        if (equations[i].dead) continue;
+        for (TensorIndex tensor : tensors_read(equations[i])) {
+            result[static_cast<size_t>(tensor)].push_back(static_cast<int32_t>(i));
+        }
+    }
+    return result;
+}
+
+std::vector<Expr> reads(const Equation& equation) {
+    std::vector<Expr> result;
+    for (Expr expression : walk(equation.right)) {
+        if (expression->kind == Kind::read || expression->kind == Kind::guarded_read) result.push_back(expression);
+    }
+    return result;
+}
+
+}  // namespace heddle::equations
