@@ -1,0 +1,120 @@
+#include "plan/axis_classes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace heddle::plan {
+
+using namespace equations;
+
+std::vector<Digit> digits(Expr left, int64_t* offset) {
+    LinearForm form = linear_form(left);
+    if (offset) *offset = form.constant;
+    std::vector<Digit> result;
+    for (const auto& [atom, radix] : form.terms) {
+        if (atom->kind == Kind::axis) result.push_back({static_cast<AxisId>(atom->integer), radix});
+    }
+    std::stable_sort(result.begin(), result.end(), [](const Digit& a, const Digit& b) { return a.radix > b.radix; });
+    return result;
+}
+
+std::vector<std::pair<AxisId, Expr>> match(Arena& arena, Expr left, Expr coordinate) {
+    int64_t offset = 0;
+    std::vector<std::pair<AxisId, Expr>> result;
+    auto parts = digits(left, &offset);
+    Expr shifted = arena.add(coordinate, arena.integer(-offset));
+    for (size_t i = 0; i < parts.size(); i++) {
+        Expr digit = arena.floor_divide(shifted, parts[i].radix);
+        if (i > 0) digit = arena.modulo(digit, arena.extent(parts[i].axis));
+        result.push_back({parts[i].axis, digit});
+    }
+    return result;
+}
+
+namespace {
+
+// Union-find whose classes never hold two axes of one equation.
+class Classes {
+public:
+    void add(EquationAxis axis) {
+        if (index_.contains(axis)) return;
+        index_[axis] = static_cast<int32_t>(members_.size());
+        parent_.push_back(static_cast<int32_t>(members_.size()));
+        members_.push_back({axis.equation});
+    }
+
+    void join(EquationAxis a, EquationAxis b) {
+        int32_t x = find(index_.at(a)), y = find(index_.at(b));
+        if (x == y) return;
+        auto& first = members_[static_cast<size_t>(x)];
+        auto& second = members_[static_cast<size_t>(y)];
+        for (int32_t equation : second) {
+            if (first.contains(equation)) return;
+        }
+        first.merge(second);
+        parent_[static_cast<size_t>(y)] = x;
+    }
+
+    int32_t of(EquationAxis axis) { return find(index_.at(axis)); }
+
+private:
+    int32_t find(int32_t i) {
+        while (parent_[static_cast<size_t>(i)] != i) i = parent_[static_cast<size_t>(i)];
+        return i;
+    }
+
+    std::map<EquationAxis, int32_t> index_;
+    std::vector<int32_t> parent_;
+    std::vector<std::set<int32_t>> members_;
+};
+
+void join_reads(const System& system, Classes& classes, const std::set<int32_t>& inside, int32_t reader) {
+    Arena& arena = *system.arena;
+    for (Expr read : reads(system.equation(reader))) {
+        const auto& tensor = system.tensor(read->tensor);
+        size_t rank = tensor.shape.size();
+        for (int32_t writer : tensor.equations) {
+            if (!inside.contains(writer) || writer == reader) continue;
+            const Equation& equation = system.equation(writer);
+            for (size_t d = 0; d < rank; d++) {
+                // A dimension that the pieces cut does not run with the reader's.
+                bool cut = tensor.equations.size() > 1 && equation.left[d]->high - equation.left[d]->low + 1 != tensor.shape[d];
+                if (cut) continue;
+                for (auto [axis, digit] : match(arena, equation.left[d], read->operands[d])) {
+                    if (digit->kind != Kind::axis || arena.extent(static_cast<AxisId>(digit->integer)) != arena.extent(axis)) continue;
+                    classes.join({writer, axis}, {reader, static_cast<AxisId>(digit->integer)});
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+std::map<EquationAxis, int32_t> axis_classes(const System& system, const std::vector<int32_t>& equations) {
+    Classes classes;
+    std::vector<EquationAxis> order;
+    for (int32_t e : equations) {
+        const Equation& equation = system.equation(e);
+        for (const auto* list : {&equation.axes, &equation.reduced}) {
+            for (AxisId axis : *list) {
+                classes.add({e, axis});
+                order.push_back({e, axis});
+            }
+        }
+    }
+    std::set<int32_t> inside(equations.begin(), equations.end());
+    for (int32_t e : equations) join_reads(system, classes, inside, e);
+
+    std::map<int32_t, int32_t> number;
+    std::map<EquationAxis, int32_t> result;
+    for (const EquationAxis& axis : order) {
+        int32_t root = classes.of(axis);
+        auto [found, added] = number.try_emplace(root, static_cast<int32_t>(number.size()));
+        result[axis] = found->second;
+    }
+    return result;
+}
+
+}  // namespace heddle::plan

@@ -1,0 +1,422 @@
+#include "plan/kernel_former.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "plan/axis_classes.h"
+#include "plan/merge_axes.h"
+
+namespace heddle::plan {
+
+using namespace equations;
+namespace sched = heddle::schedules;
+
+namespace {
+
+bool is_read(Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; }
+
+// The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`: radices from the innermost. Empty if
+// it does not.
+std::vector<int64_t> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
+    LinearForm form = linear_form(coordinate);
+    if (form.constant != 0) return {};
+    std::vector<std::pair<int64_t, int64_t>> parts;  // radix, extent
+    for (auto [atom, radix] : form.terms) {
+        if (atom->kind != Kind::axis || radix <= 0) return {};
+        parts.push_back({radix, arena.extent(static_cast<AxisId>(atom->integer))});
+    }
+    std::sort(parts.begin(), parts.end());
+    std::vector<int64_t> cuts;
+    int64_t product = 1;
+    for (auto [radix, size] : parts) {
+        if (radix != product) return {};
+        cuts.push_back(radix);
+        product *= size;
+    }
+    return product == extent ? cuts : std::vector<int64_t>{};
+}
+
+// How a dimension of the system's tensor is seen: whole, or one digit of it.
+struct ViewDimension {
+    size_t dimension = 0;
+    int64_t radix = 0;  // 0: the whole dimension
+    int64_t extent = 1;
+};
+
+class KernelFormer {
+public:
+    explicit KernelFormer(const FormRequest& request)
+        : request_(request), system_(request.system), arena_(*request.system.arena),
+          classes_(axis_classes(system_, request.kernel.equations)),
+          inside_(request.kernel.equations.begin(), request.kernel.equations.end()) {}
+
+    FormedKernel form() {
+        add_axes();
+        add_tensors();
+        for (int32_t e : request_.kernel.equations) add_equation(e);
+        for (const auto& common : request_.kernel.common) add_common(common);
+        merge_axes(result_.kernel, hints_);
+        name_axes(result_.kernel);
+        return std::move(result_);
+    }
+
+private:
+    // A common axis whose classes could not all be joined is left out: fewer common axes are always right.
+    void add_common(const Kernel::CommonAxis& common) {
+        std::set<int32_t> found;
+        for (auto [equation, axis] : common.axis_of) {
+            if (axis >= 0) found.insert(classes_.at({equation, axis}));
+        }
+        auto& list = result_.kernel.common;
+        if (found.size() == 1 && std::find(list.begin(), list.end(), *found.begin()) == list.end()) list.push_back(*found.begin());
+    }
+
+    void add_axes() {
+        int32_t count = 0;
+        for (auto [axis, number] : classes_) count = std::max(count, number + 1);
+        result_.kernel.axes.resize(static_cast<size_t>(count));
+        for (auto [axis, number] : classes_) {
+            const Axis& from = arena_.axis(axis.axis);
+            auto& to = result_.kernel.axes[static_cast<size_t>(number)];
+            to.extent = from.extent;
+            to.hint = std::max(to.hint, arena_.hint(axis.axis));
+            to.named |= from.named;
+        }
+    }
+
+    // ---- tensors: buffers by first use, then locals -----------------------------------------------------------------
+    void add_tensors() {
+        std::vector<TensorIndex> order;
+        std::set<TensorIndex> seen;
+        auto use = [&](TensorIndex t) {
+            if (seen.insert(t).second) order.push_back(t);
+        };
+        for (int32_t e : request_.kernel.equations) {
+            for (Expr read : reads(system_.equation(e))) use(read->tensor);
+            use(system_.equation(e).tensor);
+        }
+        for (TensorIndex t : order) {
+            if (is_buffer(t)) add_buffer(t);
+        }
+        for (TensorIndex t : order) {
+            if (!is_buffer(t)) add_local(t);
+        }
+    }
+
+    bool is_buffer(TensorIndex t) const {
+        const auto& kernel = request_.kernel;
+        return std::find(kernel.outputs.begin(), kernel.outputs.end(), t) != kernel.outputs.end() ||
+               std::find(kernel.inputs.begin(), kernel.inputs.end(), t) != kernel.inputs.end();
+    }
+
+    bool written_here(TensorIndex t) const {
+        const auto& writers = system_.tensor(t).equations;
+        return std::any_of(writers.begin(), writers.end(), [&](int32_t e) { return inside_.contains(e); });
+    }
+
+    void add_buffer(TensorIndex t) {
+        const SystemTensor& from = system_.tensor(t);
+        const StorageMap& map = *request_.maps[static_cast<size_t>(t)];
+        sched::KernelTensor to;
+        bool input = std::find(request_.kernel.inputs.begin(), request_.kernel.inputs.end(), t) != request_.kernel.inputs.end();
+        using Role = sched::KernelTensor::Role;
+        to.role = !written_here(t) ? Role::input : input ? Role::in_out : Role::output;
+        to.name = "t" + std::to_string(result_.buffers.size());
+        to.dtype = from.dtype;
+        to.filling = map.filling;
+        to.constant = from.kind == SystemTensor::Kind::constant || from.prepared;
+        to.aligned = map.offset() % static_cast<int64_t>(64 / bytes(from.dtype)) == 0;
+        StorageMap hint_map = map;
+        hint_map.extent = request_.hint_shape(t);
+        auto strides = map.strides(), hint_strides = hint_map.strides();
+        std::vector<int64_t> hints;
+        auto view = view_of(t, map);
+        for (const ViewDimension& v : view) {
+            int64_t hint_radix = v.radix > 0 ? hint_of_radix(t, v) : 1;
+            to.dimensions.push_back({.extent = v.extent,
+                                     .stride = strides[v.dimension] * std::max<int64_t>(v.radix, 1),
+                                     .margin_before = map.margin_before[v.dimension],
+                                     .margin_after = map.margin_after[v.dimension]});
+            hints.push_back(hint_strides[v.dimension] * hint_radix);
+        }
+        views_[t] = std::move(view);
+        hints_.push_back(std::move(hints));
+        index_[t] = static_cast<sched::TensorIndex>(result_.kernel.tensors.size());
+        result_.kernel.tensors.push_back(std::move(to));
+        result_.buffers.push_back(t);
+    }
+
+    // All coordinates at which this kernel reads or writes dimension d of t.
+    std::vector<Expr> coordinates_of(TensorIndex t, size_t d) const {
+        std::vector<Expr> result;
+        for (int32_t e : request_.kernel.equations) {
+            const Equation& equation = system_.equation(e);
+            if (equation.tensor == t) result.push_back(equation.left[d]);
+            for (Expr read : reads(equation)) {
+                if (is_read(read) && read->tensor == t) result.push_back(read->operands[d]);
+            }
+        }
+        return result;
+    }
+
+    // In storage order; dimensions that are always read at 0 and have one element are dropped.
+    std::vector<ViewDimension> view_of(TensorIndex t, const StorageMap& map) {
+        std::vector<ViewDimension> view;
+        for (int32_t d32 : map.order) {
+            size_t d = static_cast<size_t>(d32);
+            auto coordinates = coordinates_of(t, d);
+            bool fixed = std::all_of(coordinates.begin(), coordinates.end(),
+                                     [](Expr c) { return c->kind == Kind::integer && c->integer == 0; });
+            if (fixed && map.extent[d] == 1) continue;
+            std::optional<std::vector<int64_t>> cuts;
+            for (Expr c : coordinates) {
+                auto own = full_cuts(arena_, c, map.extent[d]);
+                if (!cuts) cuts = own;
+                if (*cuts != own) cuts->clear();
+            }
+            if (!cuts || cuts->size() < 2 || map.margin_before[d] > 0 || map.margin_after[d] > 0) {
+                view.push_back({d, 0, map.extent[d]});
+                continue;
+            }
+            for (size_t i = cuts->size(); i-- > 0;) {
+                int64_t above = i + 1 < cuts->size() ? (*cuts)[i + 1] : map.extent[d];
+                view.push_back({d, (*cuts)[i], above / (*cuts)[i]});
+            }
+        }
+        return view;
+    }
+
+    // The radix of a digit at the representative sizes: the product of the hints of the digits below it.
+    int64_t hint_of_radix(TensorIndex t, const ViewDimension& v) const {
+        for (Expr c : coordinates_of(t, v.dimension)) {
+            int64_t product = 1;
+            for (auto [atom, radix] : linear_form(c).terms) {
+                if (radix < v.radix) product *= arena_.hint(static_cast<AxisId>(atom->integer));
+            }
+            return product;
+        }
+        return 1;
+    }
+
+    // A local of one equation has that equation's axes for dimensions; one of several equations keeps the whole's.
+    void add_local(TensorIndex t) {
+        const SystemTensor& from = system_.tensor(t);
+        sched::KernelTensor to;
+        to.role = sched::KernelTensor::Role::local;
+        to.name = "l" + std::to_string(result_.kernel.tensors.size() - result_.buffers.size());
+        to.dtype = from.dtype;
+        std::vector<ViewDimension> view;
+        if (from.equations.size() == 1) {
+            const Equation& writer = system_.equation(from.equations[0]);
+            for (size_t d = 0; d < writer.left.size(); d++) {
+                for (const Digit& digit : digits(writer.left[d], nullptr)) view.push_back({d, digit.radix, arena_.extent(digit.axis)});
+            }
+        } else {
+            for (size_t d = 0; d < from.shape.size(); d++) {
+                if (from.shape[d] != 1) view.push_back({d, 0, from.shape[d]});
+            }
+        }
+        for (const ViewDimension& v : view) to.dimensions.push_back({.extent = v.extent, .stride = 0});
+        hints_.push_back(std::vector<int64_t>(view.size(), 0));
+        views_[t] = std::move(view);
+        index_[t] = static_cast<sched::TensorIndex>(result_.kernel.tensors.size());
+        result_.kernel.tensors.push_back(std::move(to));
+    }
+
+    // ---- equations ----------------------------------------------------------------------------------------------------
+    void add_equation(int32_t e) {
+        const Equation& from = system_.equation(e);
+        equation_ = e;
+        memo_.clear();
+        sched::KernelEquation to;
+        to.tensor = index_.at(from.tensor);
+        for (AxisId axis : from.axes) to.axes.push_back(classes_.at({e, axis}));
+        for (AxisId axis : from.reduced) to.reduced.push_back(classes_.at({e, axis}));
+        to.reducer = from.reducer;
+        to.light = request_.kernel.light.contains(e);
+        to.left = coordinates(from.tensor, from.left);
+        to.right = value(from.right);
+        result_.kernel.equations.push_back(std::move(to));
+    }
+
+    std::vector<sched::Coordinate> coordinates(TensorIndex t, const std::vector<Expr>& from) {
+        std::vector<sched::Coordinate> result;
+        bool local = result_.kernel.tensor(index_.at(t)).role == sched::KernelTensor::Role::local;
+        for (const ViewDimension& v : views_.at(t)) {
+            Expr c = from[v.dimension];
+            if (v.radix > 0) c = digit(t, v, c, local);
+            result.push_back(coordinate(c));
+        }
+        return result;
+    }
+
+    Expr digit(TensorIndex t, const ViewDimension& v, Expr c, bool local) {
+        if (local) {
+            const Equation& writer = system_.equation(system_.tensor(t).equations[0]);
+            int64_t offset = 0;
+            digits(writer.left[v.dimension], &offset);
+            c = arena_.add(c, arena_.integer(-offset));
+        }
+        Expr shifted = arena_.floor_divide(c, v.radix);
+        bool outermost = shifted->low >= 0 && shifted->high < v.extent;
+        return outermost ? shifted : arena_.modulo(shifted, v.extent);
+    }
+
+    sched::Coordinate coordinate(Expr c) {
+        sched::Coordinate result;
+        LinearForm form = linear_form(c);
+        result.constant = form.constant;
+        for (auto [atom, factor] : form.terms) {
+            if (atom->kind == Kind::axis) {
+                result.axes.push_back({classes_.at({equation_, static_cast<AxisId>(atom->integer)}), factor});
+            } else {
+                result.values.push_back({value(atom), factor});
+            }
+        }
+        return result;
+    }
+
+    sched::ValueIndex value(Expr e) {
+        if (auto found = memo_.find(e); found != memo_.end()) return found->second;
+        sched::ValueIndex index = add_value(make_value(e));
+        memo_[e] = index;
+        return index;
+    }
+
+    sched::Value make_value(Expr e) {
+        sched::Value v;
+        v.dtype = e->dtype;
+        v.op = e->op;
+        v.from_template = e->from_template;
+        using V = sched::Value::Kind;
+        switch (e->kind) {
+        case Kind::integer:
+            v.kind = V::integer;
+            v.integer = e->integer;
+            break;
+        case Kind::real:
+            v.kind = V::real;
+            v.real = e->real;
+            break;
+        case Kind::axis:
+        case Kind::linear:
+            v.kind = V::coordinate;
+            v.coordinates.push_back(coordinate(e));
+            break;
+        case Kind::floor_divide:
+        case Kind::modulo:
+            v.kind = V::scalar;
+            v.op = e->kind == Kind::modulo ? ScalarOp::modulo : ScalarOp::floor_divide;
+            v.operands = {value(e->operands[0]), integer_value(e->integer)};
+            break;
+        case Kind::negative:
+            v.kind = V::scalar;
+            v.op = ScalarOp::less;
+            v.operands = {value(e->operands[0]), integer_value(0)};
+            break;
+        case Kind::minimum:
+        case Kind::maximum:
+        case Kind::conjunction:
+            v.op = e->kind == Kind::minimum ? ScalarOp::minimum : e->kind == Kind::maximum ? ScalarOp::maximum : ScalarOp::logical_and;
+            [[fallthrough]];
+        case Kind::scalar:
+            v.kind = V::scalar;
+            for (Expr operand : e->operands) v.operands.push_back(value(operand));
+            break;
+        case Kind::cast:
+            v.kind = V::cast;
+            v.operands = {value(e->operands[0])};
+            break;
+        case Kind::select:
+            v.kind = V::select;
+            for (Expr operand : e->operands) v.operands.push_back(value(operand));
+            break;
+        case Kind::read:
+        case Kind::guarded_read: {
+            v.kind = e->kind == Kind::read ? V::read : V::guarded_read;
+            v.tensor = index_.at(e->tensor);
+            size_t rank = system_.tensor(e->tensor).shape.size();
+            v.coordinates = coordinates(e->tensor, {e->operands.begin(), e->operands.begin() + static_cast<int64_t>(rank)});
+            if (e->kind == Kind::guarded_read) v.operands = {value(e->operands.back())};
+            break;
+        }
+        }
+        return v;
+    }
+
+    sched::ValueIndex integer_value(int64_t number) {
+        sched::Value v;
+        v.kind = sched::Value::Kind::integer;
+        v.dtype = DType::int64;
+        v.integer = number;
+        v.from_template = false;
+        return add_value(std::move(v));
+    }
+
+    sched::ValueIndex add_value(sched::Value v) {
+        result_.kernel.values.push_back(std::move(v));
+        return static_cast<sched::ValueIndex>(result_.kernel.values.size() - 1);
+    }
+
+    const FormRequest& request_;
+    const System& system_;
+    Arena& arena_;
+    std::map<EquationAxis, int32_t> classes_;
+    std::set<int32_t> inside_;
+    std::map<TensorIndex, std::vector<ViewDimension>> views_;
+    std::map<TensorIndex, sched::TensorIndex> index_;
+    std::vector<std::vector<int64_t>> hints_;
+    std::map<Expr, sched::ValueIndex> memo_;
+    int32_t equation_ = -1;
+    FormedKernel result_;
+};
+
+}  // namespace
+
+FormedKernel form_kernel(const FormRequest& request) { return KernelFormer(request).form(); }
+
+sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape) {
+    sched::Kernel kernel;
+    std::vector<sched::AxisIndex> axis_of(to.extent.size(), -1);
+    for (int32_t d32 : to.order) {
+        size_t d = static_cast<size_t>(d32);
+        if (to.extent[d] == 1) continue;
+        axis_of[d] = static_cast<sched::AxisIndex>(kernel.axes.size());
+        kernel.axes.push_back({.name = "", .extent = to.extent[d], .hint = hint_shape[d], .named = hint_shape[d] != to.extent[d]});
+    }
+    std::vector<std::vector<int64_t>> hints;
+    std::vector<sched::Coordinate> coordinates[2];
+    const StorageMap* maps[] = {&from, &to};
+    for (int side = 0; side < 2; side++) {
+        const StorageMap& map = *maps[side];
+        StorageMap hint_map = map;
+        hint_map.extent = hint_shape;
+        auto strides = map.strides(), hint_strides = hint_map.strides();
+        sched::KernelTensor tensor{.name = "t" + std::to_string(side),
+                                   .role = side == 0 ? sched::KernelTensor::Role::input : sched::KernelTensor::Role::output,
+                                   .dtype = dtype, .filling = map.filling,
+                                   .aligned = map.offset() % static_cast<int64_t>(64 / bytes(dtype)) == 0};
+        hints.emplace_back();
+        for (int32_t d32 : map.order) {
+            size_t d = static_cast<size_t>(d32);
+            if (axis_of[d] < 0) continue;
+            tensor.dimensions.push_back({map.extent[d], strides[d], map.margin_before[d], map.margin_after[d]});
+            coordinates[side].push_back({.axes = {{axis_of[d], 1}}});
+            hints.back().push_back(hint_strides[d]);
+        }
+        kernel.tensors.push_back(std::move(tensor));
+    }
+    kernel.values.push_back({.kind = sched::Value::Kind::read, .dtype = dtype, .tensor = 0, .coordinates = coordinates[0]});
+    sched::KernelEquation equation{.tensor = 1, .left = coordinates[1], .right = 0};
+    for (sched::AxisIndex a = 0; a < static_cast<sched::AxisIndex>(kernel.axes.size()); a++) equation.axes.push_back(a);
+    kernel.common = equation.axes;
+    kernel.equations.push_back(std::move(equation));
+    merge_axes(kernel, hints);
+    name_axes(kernel);
+    return kernel;
+}
+
+}  // namespace heddle::plan

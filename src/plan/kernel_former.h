@@ -1,0 +1,36 @@
+// One kernel of a partition, with its storage applied: dimensions cut into digits where every access is a full mixed radix
+// there, axes merged where every access runs through both as through one, axes named by first use. What comes out is what
+// a schedule is made for; kernels that differ in sizes only come out alike.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "equations/fusion.h"
+#include "plan/storage.h"
+#include "schedules/kernel.h"
+
+namespace heddle::plan {
+
+struct FormedKernel {
+    schedules::Kernel kernel;
+    // For every buffer of the kernel (its tensors that are not locals, in order), the system's tensor.
+    std::vector<equations::TensorIndex> buffers;
+};
+
+// How a buffer tensor is seen by this kernel. `maps` has a map for every tensor that is a buffer.
+struct FormRequest {
+    const equations::System& system;
+    const equations::Kernel& kernel;
+    const std::vector<std::optional<StorageMap>>& maps;
+    // The row-major extents of a tensor at the representative of its size class.
+    std::function<std::vector<int64_t>(equations::TensorIndex)> hint_shape;
+};
+
+FormedKernel form_kernel(const FormRequest& request);
+
+// A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic.
+schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape);
+
+}  // namespace heddle::plan

@@ -1,0 +1,359 @@
+#include "plan/storage.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "plan/axis_classes.h"
+
+namespace heddle::plan {
+
+using namespace equations;
+
+StorageMap StorageMap::row_major(std::vector<int64_t> shape) {
+    StorageMap map;
+    map.order.resize(shape.size());
+    std::iota(map.order.begin(), map.order.end(), 0);
+    map.margin_before.assign(shape.size(), 0);
+    map.margin_after.assign(shape.size(), 0);
+    map.extent = std::move(shape);
+    return map;
+}
+
+bool StorageMap::has_margins() const {
+    auto positive = [](int64_t m) { return m > 0; };
+    return std::any_of(margin_before.begin(), margin_before.end(), positive) ||
+           std::any_of(margin_after.begin(), margin_after.end(), positive);
+}
+
+bool StorageMap::is_row_major() const {
+    // Dimensions of extent one may stand anywhere.
+    int32_t last = -1;
+    for (int32_t d : order) {
+        if (extent[static_cast<size_t>(d)] == 1) continue;
+        if (d < last) return false;
+        last = d;
+    }
+    return !has_margins();
+}
+
+std::vector<int64_t> StorageMap::strides() const {
+    std::vector<int64_t> result(extent.size());
+    int64_t stride = 1;
+    for (size_t i = order.size(); i-- > 0;) {
+        size_t d = static_cast<size_t>(order[i]);
+        result[d] = stride;
+        stride *= extent[d] + margin_before[d] + margin_after[d];
+    }
+    return result;
+}
+
+int64_t StorageMap::offset() const {
+    auto stride = strides();
+    int64_t sum = 0;
+    for (size_t d = 0; d < stride.size(); d++) sum += margin_before[d] * stride[d];
+    return sum;
+}
+
+int64_t StorageMap::elements() const {
+    int64_t n = 1;
+    for (size_t d = 0; d < extent.size(); d++) n *= extent[d] + margin_before[d] + margin_after[d];
+    return n;
+}
+
+std::string StorageMap::text() const {
+    if (is_row_major()) return "row-major";
+    std::string text = "order";
+    for (int32_t d : order) text += fmt::format(" {}", d);
+    if (!has_margins()) return text;
+    const char* separator = " margins ";
+    for (size_t d = 0; d < extent.size(); d++) {
+        if (margin_before[d] == 0 && margin_after[d] == 0) continue;
+        text += fmt::format("{}{}: {} {}", separator, d, margin_before[d], margin_after[d]);
+        separator = ", ";
+    }
+    return text + fmt::format(" filling {}", filling);
+}
+
+namespace {
+
+// What one access would like: these dimensions innermost, in this order.
+using Preference = std::vector<int32_t>;
+
+class StorageChooser {
+public:
+    StorageChooser(const System& system, const Partition& partition)
+        : system_(system), partition_(partition), votes_(system.tensors.size()), margins_(system.tensors.size()) {}
+
+    std::vector<std::optional<StorageMap>> choose() {
+        for (const Kernel& kernel : partition_.kernels) vote(kernel);
+        std::vector<std::optional<StorageMap>> maps(system_.tensors.size());
+        for (const Kernel& kernel : partition_.kernels) {
+            for (const auto* list : {&kernel.inputs, &kernel.outputs}) {
+                for (TensorIndex t : *list) {
+                    if (!maps[static_cast<size_t>(t)]) maps[static_cast<size_t>(t)] = map_of(t);
+                }
+            }
+        }
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (const Kernel& kernel : partition_.kernels) changed |= propagate(kernel, maps);
+        }
+        return maps;
+    }
+
+private:
+    struct Margin {
+        std::vector<int64_t> before, after;
+        std::set<double> fillings;
+        bool refused = false;
+    };
+
+    void vote(const Kernel& kernel) {
+        auto classes = axis_classes(system_, kernel.equations);
+        for (int32_t e : kernel.equations) {
+            const Equation& equation = system_.equation(e);
+            if (!equation.reducer) continue;
+            collect_margins(equation);
+            vote_for_contraction(kernel, classes, e);
+        }
+    }
+
+    // Axes of a coordinate; alone if it is just one axis.
+    static std::optional<AxisId> lone_axis(Expr coordinate) {
+        if (coordinate->kind != Kind::axis) return std::nullopt;
+        return static_cast<AxisId>(coordinate->integer);
+    }
+
+    static bool contains(const std::vector<AxisId>& axes, AxisId axis) {
+        return std::find(axes.begin(), axes.end(), axis) != axes.end();
+    }
+
+    // The dimensions of a read whose coordinate is one reduced axis that no other coordinate uses: innermost last.
+    static Preference reduced_dimensions(const Equation& equation, Expr read, size_t rank) {
+        std::vector<std::pair<size_t, int32_t>> found;
+        for (size_t d = 0; d < rank; d++) {
+            auto axis = lone_axis(read->operands[d]);
+            if (!axis || !contains(equation.reduced, *axis)) continue;
+            size_t uses = 0;
+            for (size_t other = 0; other < rank; other++) uses += contains(read->operands[other]->axes, *axis);
+            size_t position = static_cast<size_t>(std::find(equation.reduced.begin(), equation.reduced.end(), *axis) -
+                                                  equation.reduced.begin());
+            if (uses == 1) found.push_back({position, static_cast<int32_t>(d)});
+        }
+        std::sort(found.begin(), found.end());
+        Preference result;
+        for (auto [position, dimension] : found) result.push_back(dimension);
+        return result;
+    }
+
+    // A window reads coordinates in which a reduced axis and another meet.
+    static bool is_window(const Equation& equation, Expr read, size_t rank) {
+        for (size_t d = 0; d < rank; d++) {
+            bool reduced = false, kept = false;
+            for (AxisId axis : read->operands[d]->axes) (contains(equation.reduced, axis) ? reduced : kept) = true;
+            if (reduced && kept) return true;
+        }
+        return false;
+    }
+
+    static bool is_read(Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; }
+
+    size_t rank_of(Expr read) const { return system_.tensor(read->tensor).shape.size(); }
+
+    void add_vote(TensorIndex tensor, Preference preference, int64_t weight) {
+        if (!preference.empty()) votes_[static_cast<size_t>(tensor)][std::move(preference)] += weight;
+    }
+
+    // A scalar operand wants its reduced axes innermost, an output its column axis; a vector operand wants nothing, it is
+    // packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes'.
+    void vote_for_contraction(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, int32_t e) {
+        const Equation& equation = system_.equation(e);
+        std::vector<Expr> operands;
+        for (Expr read : reads(equation)) {
+            if (is_read(read)) operands.push_back(read);
+        }
+        int64_t weight = equation.points(*system_.arena);
+        Expr vector_operand = nullptr;
+        AxisId column = column_axis(equation, operands, &vector_operand);
+        for (Expr read : operands) {
+            if (read == vector_operand || is_constant(read->tensor)) continue;
+            if (column >= 0) {
+                add_vote(read->tensor, reduced_dimensions(equation, read, rank_of(read)), weight);
+            } else if (is_window(equation, read, rank_of(read))) {
+                add_vote(read->tensor, channel_dimension(equation, read), weight);
+            }
+        }
+        if (column >= 0) vote_for_outputs(kernel, classes, {e, column}, weight);
+    }
+
+    bool is_constant(TensorIndex t) const {
+        const SystemTensor& tensor = system_.tensor(t);
+        return tensor.kind == SystemTensor::Kind::constant || tensor.prepared;
+    }
+
+    // Of two operands the constant one, else the last, is the vector operand; its axis that the other lacks is the column.
+    // -1 if every axis of each operand is in the other too.
+    AxisId column_axis(const Equation& equation, const std::vector<Expr>& operands, Expr* vector_operand) const {
+        if (operands.size() < 2) return -1;
+        auto candidate = [&](Expr read) {
+            AxisId best = -1;
+            for (AxisId axis : read->axes) {
+                bool elsewhere = !contains(equation.axes, axis);
+                for (Expr other : operands) elsewhere |= other != read && contains(other->axes, axis);
+                if (!elsewhere && (best < 0 || system_.arena->hint(axis) > system_.arena->hint(best))) best = axis;
+            }
+            return best;
+        };
+        bool any_constant = false;
+        for (Expr read : operands) any_constant |= is_constant(read->tensor) && candidate(read) >= 0;
+        for (size_t i = operands.size(); i-- > 0;) {
+            AxisId axis = candidate(operands[i]);
+            if (axis < 0 || (any_constant && !is_constant(operands[i]->tensor))) continue;
+            *vector_operand = operands[i];
+            return axis;
+        }
+        return -1;
+    }
+
+    Preference channel_dimension(const Equation& equation, Expr read) const {
+        int32_t best = -1;
+        int64_t best_extent = 1;
+        for (size_t d = 0; d < rank_of(read); d++) {
+            auto axis = lone_axis(read->operands[d]);
+            if (!axis || !contains(equation.axes, *axis)) continue;
+            int64_t extent = system_.arena->hint(*axis);
+            if (extent > best_extent) {
+                best = static_cast<int32_t>(d);
+                best_extent = extent;
+            }
+        }
+        return best < 0 ? Preference{} : Preference{best};
+    }
+
+    void vote_for_outputs(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, EquationAxis column,
+                          int64_t weight) {
+        int32_t wanted = classes.at(column);
+        for (TensorIndex t : kernel.outputs) {
+            for (int32_t e : system_.tensor(t).equations) {
+                if (std::find(kernel.equations.begin(), kernel.equations.end(), e) == kernel.equations.end()) continue;
+                const Equation& equation = system_.equation(e);
+                for (size_t d = 0; d < equation.left.size(); d++) {
+                    auto parts = digits(equation.left[d], nullptr);
+                    if (!parts.empty() && classes.at({e, parts.back().axis}) == wanted) {
+                        add_vote(t, {static_cast<int32_t>(d)}, weight);
+                    }
+                }
+            }
+        }
+    }
+
+    void collect_margins(const Equation& equation) {
+        for (Expr read : reads(equation)) {
+            if (read->kind != Kind::guarded_read || is_constant(read->tensor)) continue;
+            const auto& shape = system_.tensor(read->tensor).shape;
+            auto& margin = margins_[static_cast<size_t>(read->tensor)];
+            margin.before.resize(shape.size());
+            margin.after.resize(shape.size());
+            Expr filling = read->operands.back();
+            margin.fillings.insert(filling->kind == Kind::real ? filling->real : static_cast<double>(filling->integer));
+            for (size_t d = 0; d < shape.size(); d++) {
+                Expr coordinate = read->operands[d];
+                int64_t before = -coordinate->low, after = coordinate->high - shape[d] + 1;
+                // More margin than tensor is no padding: such reads are guarded where they stand.
+                if (coordinate->low == INT64_MIN || before > shape[d] || after > shape[d]) margin.refused = true;
+                margin.before[d] = std::max(margin.before[d], before);
+                margin.after[d] = std::max(margin.after[d], after);
+            }
+        }
+    }
+
+    StorageMap map_of(TensorIndex t) const {
+        const SystemTensor& tensor = system_.tensor(t);
+        StorageMap map = StorageMap::row_major(tensor.shape);
+        if (is_constant(t)) return map;
+        const auto& votes = votes_[static_cast<size_t>(t)];
+        bool read_by_nobody = tensor.is_output && !margins_[static_cast<size_t>(t)].fillings.size() && reads_of(t) == 0;
+        if (!votes.empty() && !read_by_nobody) {
+            auto best = std::max_element(votes.begin(), votes.end(), [](auto& a, auto& b) { return a.second < b.second; });
+            move_last(map.order, best->first);
+        }
+        const Margin& margin = margins_[static_cast<size_t>(t)];
+        if (margin.fillings.size() == 1 && !margin.refused) {
+            map.margin_before = margin.before;
+            map.margin_after = margin.after;
+            map.filling = *margin.fillings.begin();
+        }
+        return map;
+    }
+
+    int64_t reads_of(TensorIndex t) const {
+        int64_t n = 0;
+        for (const Kernel& kernel : partition_.kernels) n += std::count(kernel.inputs.begin(), kernel.inputs.end(), t);
+        return n;
+    }
+
+    static void move_last(std::vector<int32_t>& order, const Preference& preference) {
+        for (int32_t d : preference) {
+            order.erase(std::find(order.begin(), order.end(), d));
+            order.push_back(d);
+        }
+    }
+
+    // A computed tensor that nobody voted for follows a voted one of its kernel: their innermost axes are one.
+    bool propagate(const Kernel& kernel, std::vector<std::optional<StorageMap>>& maps) {
+        auto classes = axis_classes(system_, kernel.equations);
+        std::set<int32_t> innermost;
+        for (int32_t e : kernel.equations) {
+            for (Expr read : reads(system_.equation(e))) {
+                if (!is_read(read)) continue;
+                const auto& map = maps[static_cast<size_t>(read->tensor)];
+                if (!map || map->is_row_major() || map->order.empty()) continue;
+                auto axis = lone_axis(read->operands[static_cast<size_t>(map->order.back())]);
+                if (axis && classes.contains({e, *axis})) innermost.insert(classes.at({e, *axis}));
+            }
+        }
+        if (innermost.empty()) return false;
+        bool changed = false;
+        for (TensorIndex t : kernel.outputs) changed |= follow(kernel, classes, innermost, t, maps);
+        return changed;
+    }
+
+    bool follow(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, const std::set<int32_t>& innermost,
+                TensorIndex t, std::vector<std::optional<StorageMap>>& maps) {
+        auto& map = maps[static_cast<size_t>(t)];
+        bool pinned = system_.tensor(t).is_output && reads_of(t) == 0;
+        if (!map || pinned || !votes_[static_cast<size_t>(t)].empty() || is_constant(t)) return false;
+        std::vector<int32_t> identity(map->order.size());
+        std::iota(identity.begin(), identity.end(), 0);
+        if (map->order != identity) return false;
+        for (int32_t e : system_.tensor(t).equations) {
+            if (std::find(kernel.equations.begin(), kernel.equations.end(), e) == kernel.equations.end()) continue;
+            const Equation& equation = system_.equation(e);
+            for (size_t d = 0; d + 1 < equation.left.size(); d++) {
+                auto axis = lone_axis(equation.left[d]);
+                if (axis && innermost.contains(classes.at({e, *axis}))) {
+                    move_last(map->order, {static_cast<int32_t>(d)});
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    const System& system_;
+    const Partition& partition_;
+    std::vector<std::map<Preference, int64_t>> votes_;
+    std::vector<Margin> margins_;
+};
+
+}  // namespace
+
+std::vector<std::optional<StorageMap>> choose_storage(const System& system, const Partition& partition, const Target&) {
+    return StorageChooser(system, partition).choose();
+}
+
+}  // namespace heddle::plan

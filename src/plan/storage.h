@@ -1,0 +1,39 @@
+// How the tensors that cross kernels lie in memory: axis order, margins and their filling, chosen for the whole graph from
+// what the kernels that touch a tensor want (docs/equations.md, "Order of work").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "equations/fusion.h"
+#include "equations/system.h"
+#include "target/target.h"
+
+namespace heddle::plan {
+
+// A linear map from coordinates to elements: offset + sum coordinate * stride. Row-major without margins is one value.
+struct StorageMap {
+    std::vector<int32_t> order;  // dimensions, outermost first
+    std::vector<int64_t> extent;
+    std::vector<int64_t> margin_before, margin_after;
+    double filling = 0;
+
+    static StorageMap row_major(std::vector<int64_t> shape);
+    bool is_row_major() const;
+    bool has_margins() const;
+    std::vector<int64_t> strides() const;  // by dimension
+    int64_t offset() const;                // of coordinate zero
+    int64_t elements() const;              // margins included
+    std::string text() const;              // "order 0 2 3 1 margins 2: 1 1, 3: 1 1 filling 0"; "row-major"
+    bool operator==(const StorageMap& other) const = default;
+};
+
+// A map for every tensor that is a buffer (read or written by a kernel as one), by TensorIndex; others have none.
+// The map of a system input or output is the one that our kernels use; its owner always sees row-major, so that a map that
+// is not row-major costs a layout copy at the edge.
+std::vector<std::optional<StorageMap>> choose_storage(const equations::System& system, const equations::Partition& partition,
+                                                      const Target& target);
+
+}  // namespace heddle::plan
