@@ -123,7 +123,7 @@ struct Template {
     std::vector<TensorSpec> inputs;
     std::vector<TensorSpec> outputs;
     std::vector<DTypeConstraint> dtypes;
-    std::vector<Requirement> requires_;
+    std::vector<Requirement> requirements;
     std::vector<StaticLet> lets;  // in source order; order has no meaning
     SyntaxPointer index;          // a `list` node, or null: the first output's shape
     std::optional<Iteration> each;
@@ -154,6 +154,10 @@ struct TemplateAxis {  // not graph.h's IndexAxis, which is an axis with its ext
 };
 // The axes of the index (of the first output's shape where the index is left out), in order.
 std::vector<TemplateAxis> index_axes(const Template& metakernel);
+
+// The calls of operators in a composition, in source order. In a `graph:`, names are operators everywhere but in a
+// condition, after `name:`, in a generator's range, a filter, a subscript or a spread's count: there they are functions.
+std::vector<const Syntax*> operator_calls(const Template& composition);
 
 // The whole template as readable text: signature, lets, index, body. For explain.
 std::string print(const Template& metakernel);
