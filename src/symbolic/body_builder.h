@@ -1,0 +1,60 @@
+// From a template's body statements to a typed body: statics resolved, lists expanded, casts and roundings written out
+// (docs/language.md section 6), every read proved inside its tensor, every left side within the cover rule, and the index
+// projections derived (section 5).
+//
+// Codes: symbolic.unknown_name, symbolic.not_given, symbolic.shadow, symbolic.rank, symbolic.type, symbolic.dtype,
+// symbolic.stored_dtype, symbolic.coordinate, symbolic.guard, symbolic.output_read, symbolic.no_element,
+// symbolic.static_extent, symbolic.extent, symbolic.ordered_axis, symbolic.table, symbolic.footprint, symbolic.cover,
+// symbolic.ipf, symbolic.limit, and those of static expressions (static_operations.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "graph/graph.h"
+#include "symbolic/environment.h"
+
+namespace heddle {
+
+// What one equation writes: a box of one output tensor. Bounds are half open.
+struct WrittenBox {
+    TensorReference output;
+    std::vector<int64_t> begin, end;
+    Place place;  // of the equation
+};
+
+// The index and the projections of one operation.
+struct OperationProjections {
+    std::vector<IndexAxis> index;  // the axes of the operation index, then one for each reduction with its combiner
+    std::vector<IndexProjection> inputs;   // one a tensor of `BodyResult::inputs`, over the index axes without a combiner
+    std::vector<IndexProjection> outputs;  // one a tensor of `BodyResult::outputs`
+    Diagnostics notes;  // declared projections that are larger than what the body reads: the surplus, not an error
+};
+
+struct BodyResult {
+    std::shared_ptr<const Body> body;
+    std::vector<TensorReference> inputs;   // what the body reads, in the template's order; read number i is inputs[i]
+    std::vector<TensorReference> outputs;  // what it writes; an equation's `output` is a position here
+    std::vector<WrittenBox> written;       // one an equation that writes anything
+    OperationProjections projections;
+};
+
+// The body of the operation that `environment` stands for (one value of its `each`). Outputs that were not requested have
+// no equations.
+Result<BodyResult> build_body(Environment& environment);
+
+// Whether the boxes that all operations of an application write are disjoint and fill every requested output.
+// Code: symbolic.cover, with the gap or the two equations that overlap.
+Result<void> check_cover(const Environment& environment, const std::vector<WrittenBox>& written);
+
+// Of a template without a body (a kernel elsewhere): the declared projections, by name where none is declared. `inputs`
+// lists every tensor that was given and `outputs` every tensor that was requested, in the template's order.
+struct DeclaredProjections {
+    std::vector<TensorReference> inputs;
+    std::vector<TensorReference> outputs;
+    OperationProjections projections;
+};
+Result<DeclaredProjections> declared_projections(Environment& environment);
+
+}  // namespace heddle

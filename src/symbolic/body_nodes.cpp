@@ -1,0 +1,368 @@
+#include "symbolic/body_nodes.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "support/tensor_data.h"
+#include "zspace/checked.h"
+
+namespace heddle {
+namespace {
+
+size_t mixed(size_t hash, size_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15ull + (hash >> 29); }
+
+size_t hash_of(const Node& node) {
+    size_t hash = mixed(static_cast<size_t>(node.kind), static_cast<size_t>(node.dtype));
+    hash = mixed(hash, static_cast<size_t>(node.op) * 16 + static_cast<size_t>(node.reducer));
+    hash = mixed(hash, static_cast<size_t>(node.index));
+    hash = mixed(hash, static_cast<size_t>(node.integer));
+    hash = mixed(hash, std::bit_cast<size_t>(node.real));
+    for (NodeId operand : node.operands) hash = mixed(hash, static_cast<size_t>(operand));
+    for (VariableId variable : node.variables) hash = mixed(hash, static_cast<size_t>(variable));
+    return mixed(hash, node.from_template ? 1 : 0);
+}
+
+// Equal apart from operands and variables.
+bool same_head(const Node& a, const Node& b) {
+    return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.reducer == b.reducer && a.index == b.index &&
+           a.integer == b.integer && std::bit_cast<uint64_t>(a.real) == std::bit_cast<uint64_t>(b.real) &&
+           a.from_template == b.from_template && a.operands.size() == b.operands.size() &&
+           a.variables.size() == b.variables.size();
+}
+
+bool same(const Node& a, const Node& b) {
+    return same_head(a, b) && a.operands == b.operands && a.variables == b.variables;
+}
+
+Node made(Node::Kind kind, DType dtype) {
+    Node node;
+    node.kind = kind;
+    node.dtype = dtype;
+    return node;
+}
+
+}  // namespace
+
+NodeId BodyNodes::intern(Node node) {
+    size_t hash = hash_of(node);
+    auto [first, last] = by_hash_.equal_range(hash);
+    for (auto candidate = first; candidate != last; ++candidate)
+        if (same(body_->node(candidate->second), node)) return candidate->second;
+    auto id = static_cast<NodeId>(body_->nodes.size());
+    bool open = node.kind == Node::Kind::read || node.kind == Node::Kind::local;
+    int32_t depth = 0;
+    for (NodeId operand : node.operands) {
+        open = open || open_read_[static_cast<size_t>(operand)];
+        depth = std::max(depth, depth_[static_cast<size_t>(operand)]);
+    }
+    if (node.kind == Node::Kind::local)
+        depth = std::max(depth, depth_[static_cast<size_t>(body_->locals[static_cast<size_t>(node.index)].value)]);
+    open_read_.push_back(open);
+    depth_.push_back(depth + 1);
+    body_->nodes.push_back(std::move(node));
+    by_hash_.emplace(hash, id);
+    return id;
+}
+
+NodeId BodyNodes::integer(int64_t value, DType dtype, bool from_template) {
+    if (is_float(dtype)) return real(static_cast<double>(value), dtype, from_template);
+    // Wraps to the element type as a cast does.
+    TensorData element(dtype, {1});
+    element.set_integer(0, value);
+    Node node = made(Node::Kind::integer, dtype);
+    node.integer = element.integer_at(0);
+    node.from_template = from_template || is_bool(dtype);
+    return intern(std::move(node));
+}
+
+NodeId BodyNodes::real(double value, DType dtype, bool from_template) {
+    if (!is_float(dtype)) {
+        TensorData element(dtype, {1});
+        element.set_real(0, value);
+        return integer(element.integer_at(0), dtype, from_template);
+    }
+    Node node = made(Node::Kind::real, dtype);
+    node.real = value;
+    node.from_template = from_template;
+    return intern(std::move(node));
+}
+
+VariableId BodyNodes::add_variable(std::string name, Variable::Kind kind, Size extent) {
+    body_->variables.push_back({std::move(name), kind, std::move(extent)});
+    return static_cast<VariableId>(body_->variables.size() - 1);
+}
+
+NodeId BodyNodes::variable(VariableId id) {
+    Node node = made(Node::Kind::variable, DType::int64);
+    node.index = id;
+    return intern(std::move(node));
+}
+
+std::optional<int64_t> BodyNodes::literal_integer(NodeId id) const {
+    const Node& literal = node(id);
+    if (literal.kind != Node::Kind::integer || literal.dtype != DType::int64) return std::nullopt;
+    return literal.integer;
+}
+
+std::optional<bool> BodyNodes::literal_boolean(NodeId id) const {
+    const Node& literal = node(id);
+    if (literal.kind != Node::Kind::integer || literal.dtype != DType::boolean) return std::nullopt;
+    return literal.integer != 0;
+}
+
+namespace {
+
+// The value of an operation on two coordinates, if it is one of those worth folding and does not overflow.
+std::optional<int64_t> value_of(ScalarOp op, int64_t a, int64_t b) {
+    bool divisible = b != 0 && !(a == std::numeric_limits<int64_t>::min() && b == -1);
+    switch (op) {
+    case ScalarOp::add: return checked_add(a, b);
+    case ScalarOp::subtract: return checked_subtract(a, b);
+    case ScalarOp::multiply: return checked_multiply(a, b);
+    case ScalarOp::floor_divide: return divisible ? std::optional(floor_divide(a, b)) : std::nullopt;
+    case ScalarOp::modulo: return divisible ? std::optional(floor_modulo(a, b)) : std::nullopt;
+    case ScalarOp::minimum: return std::min(a, b);
+    case ScalarOp::maximum: return std::max(a, b);
+    default: return std::nullopt;
+    }
+}
+
+std::optional<bool> comparison_of(ScalarOp op, int64_t a, int64_t b) {
+    switch (op) {
+    case ScalarOp::equal: return a == b;
+    case ScalarOp::not_equal: return a != b;
+    case ScalarOp::less: return a < b;
+    case ScalarOp::less_equal: return a <= b;
+    case ScalarOp::greater: return a > b;
+    case ScalarOp::greater_equal: return a >= b;
+    default: return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::optional<NodeId> BodyNodes::folded(ScalarOp op, const std::vector<NodeId>& operands) {
+    if (op == ScalarOp::logical_not) {
+        if (auto value = literal_boolean(operands[0])) return boolean(!*value);
+        return std::nullopt;
+    }
+    if (op == ScalarOp::logical_and || op == ScalarOp::logical_or) {
+        bool neutral = op == ScalarOp::logical_and;
+        for (size_t side = 0; side < 2; ++side)
+            if (auto value = literal_boolean(operands[side])) return *value == neutral ? operands[1 - side] : operands[side];
+        return std::nullopt;
+    }
+    if (operands.size() != 2 || node(operands[0]).dtype != DType::int64) return std::nullopt;
+    std::optional<int64_t> a = literal_integer(operands[0]), b = literal_integer(operands[1]);
+    if (a && b) {
+        bool from_template = node(operands[0]).from_template && node(operands[1]).from_template;
+        if (auto value = value_of(op, *a, *b)) return integer(*value, DType::int64, from_template);
+        if (auto value = comparison_of(op, *a, *b)) return boolean(*value);
+        return std::nullopt;
+    }
+    if ((op == ScalarOp::add || op == ScalarOp::subtract) && b == 0) return operands[0];
+    if (op == ScalarOp::add && a == 0) return operands[1];
+    if ((op == ScalarOp::multiply || op == ScalarOp::floor_divide) && b == 1) return operands[0];
+    if (op == ScalarOp::multiply && a == 1) return operands[1];
+    if (op == ScalarOp::multiply && (a == 0 || b == 0)) return integer(0, DType::int64, true);
+    if (op == ScalarOp::modulo && b == 1) return integer(0, DType::int64, true);
+    return std::nullopt;
+}
+
+NodeId BodyNodes::scalar(ScalarOp op, std::vector<NodeId> operands) {
+    if (auto simpler = folded(op, operands)) return *simpler;
+    const ScalarOpInfo& row = info(op);
+    bool gives_bool = row.kind == ScalarClass::comparison || row.kind == ScalarClass::predicate;
+    Node made_node = made(Node::Kind::scalar, gives_bool ? DType::boolean : node(operands[0]).dtype);
+    made_node.op = op;
+    made_node.operands = std::move(operands);
+    return intern(std::move(made_node));
+}
+
+NodeId BodyNodes::cast(NodeId operand, DType dtype) {
+    const Node& from = node(operand);
+    if (from.dtype == dtype) return operand;
+    // A half that was widened and is stored as the same half again has lost nothing.
+    if (from.kind == Node::Kind::cast && node(from.operands[0]).dtype == dtype && is_half(dtype) &&
+        from.dtype == DType::float32)
+        return from.operands[0];
+    if (from.kind == Node::Kind::integer) {
+        if (is_bool(dtype)) return boolean(from.integer != 0);
+        bool exact = !is_float(dtype) || std::abs(static_cast<double>(from.integer)) <= 16'777'216.0;
+        if (exact && !is_half(dtype)) return integer(from.integer, dtype, from.from_template);
+    }
+    if (from.kind == Node::Kind::real && from.dtype == DType::float64 && dtype == DType::float32 &&
+        static_cast<double>(static_cast<float>(from.real)) == from.real)
+        return real(from.real, dtype, from.from_template);
+    Node node = made(Node::Kind::cast, dtype);
+    node.operands = {operand};
+    return intern(std::move(node));
+}
+
+NodeId BodyNodes::select(NodeId condition, NodeId then, NodeId otherwise) {
+    if (auto value = literal_boolean(condition)) return *value ? then : otherwise;
+    if (then == otherwise) return then;
+    Node made_node = made(Node::Kind::select, node(then).dtype);
+    made_node.operands = {condition, then, otherwise};
+    return intern(std::move(made_node));
+}
+
+NodeId BodyNodes::read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates) {
+    Node node = made(Node::Kind::read, dtype);
+    node.index = tensor;
+    node.operands = std::move(coordinates);
+    return intern(std::move(node));
+}
+
+NodeId BodyNodes::guarded_read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates, NodeId otherwise) {
+    Node node = made(Node::Kind::guarded_read, dtype);
+    node.index = tensor;
+    node.operands = std::move(coordinates);
+    node.operands.push_back(otherwise);
+    return intern(std::move(node));
+}
+
+NodeId BodyNodes::local(int32_t local, DType dtype, std::vector<NodeId> coordinates) {
+    Node node = made(Node::Kind::local, dtype);
+    node.index = local;
+    node.operands = std::move(coordinates);
+    return intern(std::move(node));
+}
+
+bool BodyNodes::same_up_to_variables(NodeId a, NodeId b, std::unordered_map<VariableId, VariableId>& renamed,
+                                     std::unordered_map<NodeId, NodeId>& equal) const {
+    if (auto known = equal.find(a); known != equal.end() && known->second == b) return true;
+    const Node &left = node(a), &right = node(b);
+    if (left.kind == Node::Kind::variable && right.kind == Node::Kind::variable) {
+        auto other = renamed.find(left.index);
+        return other == renamed.end() ? left.index == right.index : other->second == right.index;
+    }
+    if (!same_head(left, right)) return false;
+    for (size_t i = 0; i < left.variables.size(); ++i) {
+        if (!(body_->variable(left.variables[i]).extent == body_->variable(right.variables[i]).extent)) return false;
+        renamed[left.variables[i]] = right.variables[i];
+    }
+    for (size_t i = 0; i < left.operands.size(); ++i)
+        if (!same_up_to_variables(left.operands[i], right.operands[i], renamed, equal)) return false;
+    equal[a] = b;
+    return true;
+}
+
+NodeId BodyNodes::reduce(Reducer reducer, DType dtype, std::vector<VariableId> variables, NodeId operand, NodeId filter) {
+    Node node = made(Node::Kind::reduce, dtype);
+    node.reducer = reducer;
+    node.variables = std::move(variables);
+    node.operands = {operand};
+    if (filter >= 0) node.operands.push_back(filter);
+    size_t before = body_->nodes.size();
+    NodeId id = intern(std::move(node));
+    if (body_->nodes.size() == before) return id;
+    for (NodeId earlier : reductions_) {
+        std::unordered_map<VariableId, VariableId> renamed;
+        std::unordered_map<NodeId, NodeId> equal;
+        if (same_up_to_variables(id, earlier, renamed, equal)) return earlier;
+    }
+    reductions_.push_back(id);
+    return id;
+}
+
+namespace {
+
+// Copies what equations need, in the order of first use: operands before users.
+class Compaction {
+public:
+    Compaction(const Body& body, const std::vector<int32_t>& tensors)
+        : from_(body), nodes_(body.nodes.size(), -1), variables_(body.variables.size(), -1), locals_(body.locals.size(), -1) {
+        for (size_t i = 0; i < tensors.size(); ++i) {
+            auto old = static_cast<size_t>(tensors[i]);
+            if (tensors_.size() <= old) tensors_.resize(old + 1, -1);
+            tensors_[old] = static_cast<int32_t>(i);
+        }
+    }
+
+    Body run() {
+        // Index axes keep their numbers: an axis that nothing reads is still an axis.
+        for (size_t i = 0; i < from_.variables.size(); ++i)
+            if (from_.variables[i].kind == Variable::Kind::index) variable(static_cast<VariableId>(i));
+        for (const BodyEquation& equation : from_.equations) {
+            BodyEquation copy;
+            copy.output = equation.output;
+            for (VariableId id : equation.variables) copy.variables.push_back(variable(id));
+            for (NodeId id : equation.left) copy.left.push_back(node(id));
+            copy.value = node(equation.value);
+            to_.equations.push_back(std::move(copy));
+        }
+        return std::move(to_);
+    }
+
+private:
+    VariableId variable(VariableId id) {
+        VariableId& mapped = variables_[static_cast<size_t>(id)];
+        if (mapped < 0) {
+            mapped = static_cast<VariableId>(to_.variables.size());
+            to_.variables.push_back(from_.variable(id));
+        }
+        return mapped;
+    }
+
+    int32_t local(int32_t id) {
+        int32_t mapped = locals_[static_cast<size_t>(id)];
+        if (mapped >= 0) return mapped;
+        const Local& from = from_.locals[static_cast<size_t>(id)];
+        Local copy{from.name, from.dtype, {}, 0};
+        for (VariableId axis : from.variables) copy.variables.push_back(variable(axis));
+        copy.value = node(from.value);
+        mapped = static_cast<int32_t>(to_.locals.size());
+        to_.locals.push_back(std::move(copy));
+        return locals_[static_cast<size_t>(id)] = mapped;
+    }
+
+    NodeId node(NodeId id) {
+        if (nodes_[static_cast<size_t>(id)] >= 0) return nodes_[static_cast<size_t>(id)];
+        Node copy = from_.node(id);
+        for (VariableId& bound : copy.variables) bound = variable(bound);
+        for (NodeId& operand : copy.operands) operand = node(operand);
+        switch (copy.kind) {
+        case Node::Kind::variable: copy.index = variable(copy.index); break;
+        case Node::Kind::local: copy.index = local(copy.index); break;
+        case Node::Kind::read:
+        case Node::Kind::guarded_read: copy.index = tensors_[static_cast<size_t>(copy.index)]; break;
+        default: break;
+        }
+        to_.nodes.push_back(std::move(copy));
+        return nodes_[static_cast<size_t>(id)] = static_cast<NodeId>(to_.nodes.size() - 1);
+    }
+
+    const Body& from_;
+    Body to_;
+    std::vector<NodeId> nodes_;
+    std::vector<VariableId> variables_;
+    std::vector<int32_t> locals_, tensors_;
+};
+
+}  // namespace
+
+Body compacted(const Body& body, const std::vector<int32_t>& tensors) { return Compaction(body, tensors).run(); }
+
+std::vector<bool> tensors_read(const Body& body, int32_t count) {
+    std::vector<bool> read(static_cast<size_t>(count)), seen(body.nodes.size());
+    std::vector<NodeId> open;
+    for (const BodyEquation& equation : body.equations) {
+        open.push_back(equation.value);
+        open.insert(open.end(), equation.left.begin(), equation.left.end());
+    }
+    while (!open.empty()) {
+        NodeId id = open.back();
+        open.pop_back();
+        if (seen[static_cast<size_t>(id)]) continue;
+        seen[static_cast<size_t>(id)] = true;
+        const Node& node = body.node(id);
+        if (node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read) read[static_cast<size_t>(node.index)] = true;
+        if (node.kind == Node::Kind::local) open.push_back(body.locals[static_cast<size_t>(node.index)].value);
+        open.insert(open.end(), node.operands.begin(), node.operands.end());
+    }
+    return read;
+}
+
+}  // namespace heddle

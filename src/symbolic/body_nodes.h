@@ -1,0 +1,73 @@
+// Hash-consed nodes of one typed body: an equal node is made once, whatever order its users ask in. Integer arithmetic of
+// literals is folded (coordinates stay readable); arithmetic on floats is never changed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/body.h"
+
+namespace heddle {
+
+// The bounds of one body. Everything that walks a body may recurse as deep as this.
+inline constexpr int32_t deepest_body = 3'000;
+inline constexpr size_t largest_body = 200'000;  // nodes
+
+class BodyNodes {
+public:
+    // Nodes are added to `body`, which outlives this.
+    explicit BodyNodes(Body& body) : body_(&body) {}
+
+    const Body& body() const { return *body_; }
+    const Node& node(NodeId id) const { return body_->node(id); }
+
+    // A literal of any dtype, from a number that the dtype can hold after the language's cast rules.
+    NodeId integer(int64_t value, DType dtype, bool from_template);
+    NodeId real(double value, DType dtype, bool from_template);
+    NodeId boolean(bool value) { return integer(value ? 1 : 0, DType::boolean, true); }
+
+    VariableId add_variable(std::string name, Variable::Kind kind, Size extent);
+    NodeId variable(VariableId id);
+
+    // Operands are of the types that the operation's row asks for.
+    NodeId scalar(ScalarOp op, std::vector<NodeId> operands);
+    // The same node if it is of that type already; a literal of the new type for a literal that it can hold exactly.
+    NodeId cast(NodeId operand, DType dtype);
+    NodeId select(NodeId condition, NodeId then, NodeId otherwise);
+    NodeId read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates);
+    NodeId guarded_read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates, NodeId otherwise);
+    NodeId local(int32_t local, DType dtype, std::vector<NodeId> coordinates);
+    // `filter` may be absent (-1). A reduction equal to an earlier one up to the names of its variables is that one.
+    NodeId reduce(Reducer reducer, DType dtype, std::vector<VariableId> variables, NodeId operand, NodeId filter);
+
+    // Operands below `id`, itself included, along the longest path. Callers refuse a body deeper than `deepest_body`.
+    int32_t depth(NodeId id) const { return depth_[static_cast<size_t>(id)]; }
+    // Some read below `id` is not guarded and of an input or a local.
+    bool has_open_read(NodeId id) const { return open_read_[static_cast<size_t>(id)]; }
+    std::optional<int64_t> literal_integer(NodeId id) const;
+    std::optional<bool> literal_boolean(NodeId id) const;
+
+private:
+    NodeId intern(Node node);
+    std::optional<NodeId> folded(ScalarOp op, const std::vector<NodeId>& operands);
+    bool same_up_to_variables(NodeId a, NodeId b, std::unordered_map<VariableId, VariableId>& renamed,
+                              std::unordered_map<NodeId, NodeId>& equal) const;
+
+    Body* body_;
+    std::unordered_multimap<size_t, NodeId> by_hash_;
+    std::vector<bool> open_read_;
+    std::vector<int32_t> depth_;
+    std::vector<NodeId> reductions_;
+};
+
+// The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors
+// numbered by `tensors` (the old number of each new one).
+Body compacted(const Body& body, const std::vector<int32_t>& tensors);
+
+// Whether each tensor of 0 .. count is read by an equation, directly or through a local.
+std::vector<bool> tensors_read(const Body& body, int32_t count);
+
+}  // namespace heddle

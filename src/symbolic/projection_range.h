@@ -1,0 +1,100 @@
+// What values the integer expressions of a body can take: affine forms exactly, everything else by intervals. The ground
+// of the footprint proof and of index projections (docs/language.md section 5).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/body.h"
+
+namespace heddle {
+
+// constant + sum coefficient * variable; sorted by variable, without zeros.
+struct AffineForm {
+    std::vector<std::pair<VariableId, int64_t>> terms;
+    int64_t constant = 0;
+
+    int64_t coefficient(VariableId variable) const;
+    bool operator==(const AffineForm& other) const = default;
+};
+
+// Inclusive bounds. Empty if low > high.
+struct Interval {
+    int64_t low = std::numeric_limits<int64_t>::min();
+    int64_t high = std::numeric_limits<int64_t>::max();
+
+    bool is_empty() const { return low > high; }
+    bool bounded() const {
+        return low != std::numeric_limits<int64_t>::min() && high != std::numeric_limits<int64_t>::max();
+    }
+    bool operator==(const Interval& other) const = default;
+};
+
+// The values of one node over a box of variables.
+struct ValueRange {
+    enum class Kind : uint8_t { integer, real, truth };
+    Kind kind = Kind::integer;
+    std::optional<AffineForm> affine;  // integer: the exact value, where it is affine
+    Interval interval;                 // integer
+    double real_low = 0, real_high = 0;  // real; NaN where nothing is known
+    std::optional<bool> truth;         // truth: where it is the same everywhere
+    bool data = false;                 // depends on the elements of a tensor
+};
+
+// One interval for each variable of a body.
+using VariableRanges = std::vector<Interval>;
+
+// 0 .. extent - 1 of every variable.
+VariableRanges full_ranges(const Body& body);
+
+// Evaluates nodes over fixed ranges, none of them empty. Remembers what it has seen. Total, and bounded by `budget` steps,
+// shared between evaluators that were made from each other; when it is used up every answer is "unbounded".
+class RangeEvaluator {
+public:
+    RangeEvaluator(const Body& body, VariableRanges ranges, int64_t* budget)
+        : body_(body), ranges_(std::move(ranges)), budget_(budget) {}
+
+    const VariableRanges& ranges() const { return ranges_; }
+    const ValueRange& of(NodeId id);
+    Interval interval(const AffineForm& form) const;
+    // The ranges where `condition` is `holds`, as far as comparisons of one variable with a constant say. Nothing if the
+    // condition says nothing; an empty range in it if it cannot be.
+    std::optional<VariableRanges> narrowed(NodeId condition, bool holds);
+
+private:
+    ValueRange evaluate(const Node& node);
+    ValueRange scalar(const Node& node);
+    ValueRange arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b);
+    ValueRange real_arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b);
+    ValueRange divided(ScalarOp op, const ValueRange& a, const ValueRange& b);
+    ValueRange comparison(ScalarOp op, const ValueRange& a, const ValueRange& b);
+    ValueRange unary(ScalarOp op, const ValueRange& a);
+    ValueRange converted(const ValueRange& value, DType from, DType to);
+    ValueRange selection(const Node& node);
+    ValueRange reduction(const Node& node);
+    ValueRange exact(AffineForm form) const;
+    bool narrow(NodeId condition, bool holds, VariableRanges& ranges);
+
+    const Body& body_;
+    VariableRanges ranges_;
+    int64_t* budget_;
+    std::unordered_map<NodeId, ValueRange> known_;
+};
+
+inline bool is_empty(const VariableRanges& ranges) {
+    for (const Interval& range : ranges)
+        if (range.is_empty()) return true;
+    return false;
+}
+
+// The value of an integer or bool node at one point; nothing if it depends on tensors or is not an integer.
+std::optional<int64_t> value_at(const Body& body, NodeId id, const std::vector<int64_t>& point);
+
+// The variables that `id` depends on, those bound by reductions below it apart.
+std::vector<VariableId> free_variables(const Body& body, NodeId id);
+
+}  // namespace heddle
