@@ -45,7 +45,7 @@ constexpr std::array table = {
     ScalarOpInfo{round, "round", "", unary, 1, 1, 0.5},
     ScalarOpInfo{truncate, "trunc", "", unary, 1, 1, 0.5},
     ScalarOpInfo{sqrt, "sqrt", "", unary, 1, 10, 0.5},
-    ScalarOpInfo{rsqrt, "rsqrt", "", unary, 1, 10, 1},
+    ScalarOpInfo{rsqrt, "rsqrt", "", unary, 1, 10, 2},
     ScalarOpInfo{reciprocal, "recip", "", unary, 1, 10, 0.5},
     ScalarOpInfo{exp, "exp", "", unary, 1, 10, 2},
     ScalarOpInfo{exp2, "exp2", "", unary, 1, 10, 2},

@@ -1,0 +1,430 @@
+#include "schedules/functions.h"
+
+#include <array>
+#include <limits>
+
+#include "schedules/function_builder.h"
+#include "schedules/function_coefficients.h"
+
+namespace heddle::schedules {
+namespace functions {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double log2_e = 0x1.71547652b82fep+0;
+constexpr double ln2 = 0x1.62e42fefa39efp-1;
+// A leading part with trailing zeros, so that its product with an exponent is exact, and the rest.
+constexpr double ln2_high_single = 0x1.62ep-1, ln2_low_single = 0x1.0bfbe8p-15;
+constexpr double ln2_high_double = 0x1.62e42feep-1, ln2_low_double = 0x1.a39ef35793c76p-33;
+// pi/2 as a sum of three doubles.
+constexpr double half_pi_0 = 0x1.921fb54442d18p+0, half_pi_1 = 0x1.1a62633145c06p-54, half_pi_2 = 0x1.c1cd129024e08p-107;
+constexpr double two_over_pi = 0x1.45f306dc9c883p-1;
+
+int mantissa_bits(V x) { return is_double(x) ? 52 : 23; }
+int64_t exponent_bias(V x) { return is_double(x) ? 1023 : 127; }
+
+// Adding 1.5 * 2^mantissa_bits rounds to an integer, which then stands in the low bits. |x| < 2^(mantissa_bits - 1).
+struct Rounded {
+    V real;     // as a float
+    V integer;
+};
+Rounded round_to_integer(V x, double factor) {
+    const V magic = number(x, is_double(x) ? 0x1.8p52 : 0x1.8p23);
+    const V shifted = fma(x, factor, magic);
+    return {shifted - magic, integer_difference(bits(shifted), bits(magic))};
+}
+
+V power_of_two(V exponent, V like) {
+    return from_bits(shift_left(integer_sum(exponent, integer(like, exponent_bias(like))), mantissa_bits(like)));
+}
+// x * 2^exponent in two steps, so that overflow and subnormal results come out right.
+V scale(V x, V exponent) {
+    const V half = shift_right_signed(exponent, 1);
+    return x * power_of_two(half, x) * power_of_two(integer_difference(exponent, half), x);
+}
+
+// exp(r) - 1 = r + r^2 q(r) for |r| <= ln(2) / 2
+V exp_minus_one_reduced(V r) {
+    const V q = is_double(r) ? polynomial(r, coefficients::exp_double) : polynomial(r, coefficients::exp_single);
+    return fma(r * r, q, r);
+}
+V subtract_ln2_times(V x, V n) {
+    const double high = is_double(x) ? ln2_high_double : ln2_high_single;
+    const double low = is_double(x) ? ln2_low_double : ln2_low_single;
+    return fma(n, -low, fma(n, -high, x));
+}
+
+V exp_of(V x) {
+    const V bounded = at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -746 : -104);
+    const Rounded n = round_to_integer(bounded, log2_e);
+    return scale(1.0 + exp_minus_one_reduced(subtract_ln2_times(bounded, n.real)), n.integer);
+}
+
+V exp2_of(V x) {
+    const V bounded = at_least(at_most(x, is_double(x) ? 1025 : 129), is_double(x) ? -1076 : -151);
+    const Rounded n = round_to_integer(bounded, 1);
+    return scale(1.0 + exp_minus_one_reduced((bounded - n.real) * ln2), n.integer);
+}
+
+// 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): half the scale, since 2^1024 is out of range.
+V expm1_of(V x) {
+    const V bounded = at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -40 : -20);
+    const Rounded n = round_to_integer(bounded, log2_e);
+    const V term = exp_minus_one_reduced(subtract_ln2_times(bounded, n.real));
+    const V half_scale = power_of_two(integer_difference(n.integer, integer(x, 1)), x);
+    const V result = 2.0 * fma(half_scale, term, half_scale - 0.5);
+    return select(equal(x, 0), x, result);
+}
+
+// x = 2^exponent * (1 + fraction), 1 + fraction between sqrt(1/2) and sqrt(2); x is positive and finite.
+struct Split {
+    V exponent;  // a float
+    V fraction;
+};
+Split split_exponent(V x) {
+    const bool wide = is_double(x);
+    const V tiny = x < (wide ? 0x1p-1022 : 0x1p-126);
+    const V scaled = select(tiny, x * (wide ? 0x1p54 : 0x1p25), x);
+    const V pattern = bits(scaled);
+    const V root_half = integer(x, wide ? 0x3fe6a09e667f3bcdLL : 0x3f3504f3LL);
+    const V exponent = shift_right_signed(integer_difference(pattern, root_half), mantissa_bits(x));
+    const V mantissa = from_bits(integer_difference(pattern, shift_left(exponent, mantissa_bits(x))));
+    return {select(tiny, to_float(exponent) - (wide ? 54 : 25), to_float(exponent)), mantissa - 1.0};
+}
+// log(1 + fraction) + exponent * ln2
+V log_split(Split s) {
+    const V f = s.fraction;
+    if (is_double(f)) {
+        const V q = f / (2.0 + f);
+        const V z = q * q;
+        const V half_square = 0.5 * f * f;
+        const V rest = z * polynomial(z, coefficients::log_double);
+        const V inner = q * (half_square + rest) + s.exponent * ln2_low_double;
+        return s.exponent * ln2_high_double - ((half_square - inner) - f);
+    }
+    const V square = f * f;
+    const V cubic = fma(square * f, polynomial(f, coefficients::log_single), s.exponent * ln2_low_single);
+    return fma(s.exponent, ln2_high_single, f + fma(square, -0.5, cubic));
+}
+// What logarithms of all bases give outside of the positive finite numbers.
+V log_ends(V x, V result) {
+    const V at_zero = select(equal(x, 0), -infinity, select(equal(x, infinity), x, result));
+    return select(0.0 <= x, at_zero, not_a_number);
+}
+V log_of(V x) { return log_ends(x, log_split(split_exponent(x))); }
+
+V log2_of(V x) {
+    Split s = split_exponent(x);
+    const V exponent = s.exponent;
+    s.exponent = number(x, 0);
+    return log_ends(x, fma(log_split(s), log2_e, exponent));
+}
+
+// log(u) x / (u - 1) with u = 1 + x rounded: its error cancels (Kahan).
+V log1p_of(V x) {
+    const V u = 1.0 + x;
+    const V result = log_of(u) * (x / (u - 1.0));
+    return select(equal(u, 1), x, select(equal(x, infinity), x, result));
+}
+
+V sigmoid_of(V x) {
+    const V e = exp_of(negate_where(0.0 < x, x));
+    return select(x < 0, e, 1.0) / (1.0 + e);
+}
+
+V tanh_of(V x) {
+    const V a = absolute(x);
+    if (is_double(x)) {
+        const V small = a < 0.55;
+        const V t = expm1_of(2.0 * at_most(a, 22));
+        const V quotient = select(small, t, 2.0) / (t + 2.0);
+        return with_sign(select(small, quotient, 1.0 - quotient), x);
+    }
+    const V square = x * x;
+    const V near = fma(a * square, polynomial(square, coefficients::tanh_single), a);
+    const V far = 1.0 - 2.0 / (exp_of(2.0 * at_most(a, 10)) + 1.0);
+    return with_sign(select(a < 0.625, near, far), x);
+}
+
+V erf_of(V x) {
+    const V a = at_most(absolute(x), is_double(x) ? 6 : 4);
+    const V square = a * a;
+    V near, log_complement;
+    if (is_double(x)) {
+        near = a * polynomial(square, coefficients::erf_double);
+        log_complement = select(a < 2.5, polynomial(a, coefficients::log_erfc_double_near),
+                                polynomial(a, coefficients::log_erfc_double_far));
+    } else {
+        near = a * polynomial(square, coefficients::erf_single);
+        log_complement = polynomial(a, coefficients::log_erfc_single);
+    }
+    return with_sign(select(a < 0.925, near, 1.0 - exp_of(log_complement)), x);
+}
+
+// x = quadrant * pi/2 + high + low, |high| <= pi/4; Cody and Waite with fused products: the first is exact.
+struct Reduced {
+    V high, low;
+    V quadrant;  // modulo 4 in the low bits
+};
+Reduced reduce_angle(V x) {
+    const V bounded = select(absolute(x) <= 0x1p50, x, not_a_number);
+    const Rounded n = round_to_integer(bounded, two_over_pi);
+    const V first = fma(n.real, -half_pi_0, bounded);
+    const V high = fma(n.real, -half_pi_1, first);
+    const V low = fma(n.real, -half_pi_2, fma(n.real, -half_pi_1, first - high));
+    return {high, low, n.integer};
+}
+V sine_reduced(const Reduced& r) {
+    const V z = r.high * r.high;
+    const V cubic = r.high * z * polynomial(z, coefficients::sine);
+    return r.high + fma(r.low, 1.0 - 0.5 * z, cubic);
+}
+V cosine_reduced(const Reduced& r) {
+    const V z = r.high * r.high;
+    const V half = 0.5 * z;
+    const V top = 1.0 - half;
+    return top + (((1.0 - top) - half) + (z * z * polynomial(z, coefficients::cosine) - r.high * r.low));
+}
+V quadrant_has(V quadrant, V like, int64_t bit) {
+    return integer_equal(quadrant & integer(like, bit), integer(like, bit));
+}
+V sine_of_quadrant(const Reduced& r, V quadrant) {
+    const V odd = quadrant_has(quadrant, r.high, 1);
+    return negate_where(quadrant_has(quadrant, r.high, 2), select(odd, cosine_reduced(r), sine_reduced(r)));
+}
+V sin_of(V x) {
+    const Reduced r = reduce_angle(x);
+    return select(equal(x, 0), x, sine_of_quadrant(r, r.quadrant));
+}
+V cos_of(V x) {
+    const Reduced r = reduce_angle(x);
+    return sine_of_quadrant(r, integer_sum(r.quadrant, integer(x, 1)));
+}
+V tan_of(V x) {
+    const Reduced r = reduce_angle(x);
+    const V odd = quadrant_has(r.quadrant, x, 1);
+    const V s = sine_reduced(r), c = cosine_reduced(r);
+    return select(equal(x, 0), x, negate_where(odd, select(odd, c, s) / select(odd, s, c)));
+}
+
+// atan(up / down) for up, down >= 0 (Cephes' three ranges).
+V arctangent_of_quotient(V up, V down) {
+    const V large = 2.414213562373095 * down < up;
+    const V middle = 0.4142135623730950 * down < up;
+    const V top = select(large, from_bits(bits(down) ^ integer(down, sign_bit(down))), select(middle, up - down, up));
+    const V bottom = select(large, up, select(middle, up + down, down));
+    const V a = top / bottom;
+    const V square = a * a;
+    const V high = select(large, half_pi_0, select(middle, half_pi_0 / 2, number(a, 0)));
+    const V low = select(large, half_pi_1, select(middle, half_pi_1 / 2, number(a, 0)));
+    return high + (a + fma(a * square, polynomial(square, coefficients::arctangent), low));
+}
+V atan_of(V x) { return with_sign(arctangent_of_quotient(absolute(x), number(x, 1)), x); }
+
+V atan2_of(V y, V x) {
+    const V huge = (0x1p1000 < absolute(x)) | (0x1p1000 < absolute(y));
+    const V factor = select(huge, 0x1p-100, select((absolute(x) < 0x1p-900) & (absolute(y) < 0x1p-900), 0x1p120, number(x, 1)));
+    const V both_infinite = equal(absolute(x), infinity) & equal(absolute(y), infinity);
+    const V both_zero = equal(x, 0) & equal(y, 0);
+    const V up = select(both_infinite, 1.0, absolute(y) * factor);
+    const V down = select(both_infinite | both_zero, 1.0, absolute(x) * factor);
+    const V angle = arctangent_of_quotient(up, down);
+    const V negative = integer_equal(sign_of(x), integer(x, sign_bit(x)));
+    const V result = select(negative, 2 * half_pi_0 - (angle - 2 * half_pi_1), angle);
+    return select(is_nan(x) | is_nan(y), x + y, with_sign(result, y));
+}
+
+// For a <= 1/2: a + a z P(z), z = a^2. For a > 1/2: asin(a) = pi/2 - 2 asin(s), s = sqrt((1 - a) / 2).
+struct Arcsine {
+    V large;     // a > 1/2
+    V root;      // s or a
+    V correction;  // root z P(z)
+};
+Arcsine arcsine_parts(V x) {
+    const V a = absolute(x);
+    const V large = 0.5 < a;
+    const V z = select(large, 0.5 - 0.5 * a, a * a);
+    const V root = select(large, square_root(z), a);
+    return {large, root, root * (z * polynomial(z, coefficients::arcsine))};
+}
+V asin_of(V x) {
+    const Arcsine p = arcsine_parts(x);
+    const V far = half_pi_0 - (2.0 * (p.root + p.correction) - half_pi_1);
+    return with_sign(select(p.large, far, p.root + p.correction), x);
+}
+V acos_of(V x) {
+    const Arcsine p = arcsine_parts(x);
+    const V positive = p.root + p.correction;
+    const V near = half_pi_0 - (with_sign(positive, x) - half_pi_1);
+    const V doubled = 2.0 * positive;
+    return select(p.large, select(x < 0, 2 * half_pi_0 - (doubled - 2 * half_pi_1), doubled), near);
+}
+
+V sinh_of(V x) {
+    const V a = absolute(x);
+    const V t = expm1_of(at_most(a, 40));
+    const V half = exp_of(0.5 * a);
+    return with_sign(select(a < 22, 0.5 * (t + t / (t + 1.0)), 0.5 * half * half), x);
+}
+V cosh_of(V x) {
+    const V a = absolute(x);
+    const V e = exp_of(at_most(a, 40));
+    const V half = exp_of(0.5 * a);
+    return select(a < 22, 0.5 * e + 0.5 / e, 0.5 * half * half);
+}
+V asinh_of(V x) {
+    const V a = absolute(x);
+    const V square = a * a;
+    const V large = 0x1p28 < a;
+    const V inside = select(large, a - 1.0, a + square / (1.0 + square_root(square + 1.0)));
+    const V result = log1p_of(inside);
+    return with_sign(select(large, result + ln2, result), x);
+}
+V acosh_of(V x) {
+    const V t = x - 1.0;
+    const V large = 0x1p28 < x;
+    const V result = log1p_of(select(large, t, t + square_root(t * (t + 2.0))));
+    return select(x < 1, not_a_number, select(large, result + ln2, result));
+}
+V atanh_of(V x) {
+    const V a = absolute(x);
+    return with_sign(0.5 * log1p_of(2.0 * a / (1.0 - a)), x);
+}
+
+// log(x) of a positive finite x as a sum of two doubles, to about 2^-65 of its size.
+struct Pair {
+    V high, low;
+};
+Pair log_pair(V x) {
+    const Split s = split_exponent(x);
+    const V f = s.fraction;
+    const V below = 2.0 + f, below_low = f - (below - 2.0);
+    const V inverse = 1.0 / below;
+    const V q = f * inverse;
+    const V q_low = (fma(from_bits(bits(q) ^ integer(q, sign_bit(q))), below, f) - q * below_low) * inverse;
+    const V z = q * q;
+    const V z_low = fma(q, q, from_bits(bits(z) ^ integer(z, sign_bit(z)))) + 2.0 * q * q_low;
+    // (log((1 + q) / (1 - q)) - 2 q) / q^3 = 2/3 + tail: two thirds as a pair, since the polynomial's own error is too big
+    constexpr double third_high = 0x1.5555555555555p-1, third_low = 0x1.5555555555555p-55;
+    double tail[std::size(coefficients::log_double) - 1];
+    for (size_t i = 0; i < std::size(tail); i++) tail[i] = coefficients::log_double[i + 1];
+    const V w = z * third_high;
+    const V w_low = fma(z, third_high, 0.0 - w) + (z * third_low + z_low * third_high) + z * z * polynomial(z, tail);
+    const V p = q * w;
+    const V p_low = fma(q, w, 0.0 - p) + (q * w_low + q_low * w);
+    const V h = 2.0 * q + p;
+    const V l = (2.0 * q - h) + p + (p_low + 2.0 * q_low);
+    const V scaled = s.exponent * ln2_high_double;
+    const V high = scaled + h;
+    return {high, (h - (high - scaled)) + (l + s.exponent * ln2_low_double)};
+}
+
+V is_whole(V magnitude) {
+    const V big = 0x1p52 <= magnitude;
+    return big | equal((magnitude + 0x1p52) - 0x1p52, magnitude);
+}
+
+// exp(y log|x|), then signs and ends as in C. `exact`: the logarithm as a pair, for results in double.
+V pow_of(V x, V y, bool exact) {
+    const V a = absolute(x);
+    Pair log = {log_split(split_exponent(a)), number(x, 0)};
+    if (exact) log = log_pair(a);
+    const V at_end = equal(a, 0) | equal(a, infinity);
+    const V high = select(equal(a, 0), -infinity, select(equal(a, infinity), infinity, log.high));
+    const V product = y * high;
+    const V remainder = fma(y, high, 0.0 - product) + y * log.low;
+    const V bounded = at_least(at_most(product, 800), -800);
+    const V low = select(at_end | !(absolute(product) < 800), 0.0, remainder);
+    const Rounded n = round_to_integer(bounded, log2_e);
+    const V r = subtract_ln2_times(bounded, n.real) + low;
+    const V magnitude = scale(1.0 + exp_minus_one_reduced(r), n.integer);
+
+    const V whole = is_whole(absolute(y));
+    const V odd = whole & !is_whole(0.5 * absolute(y));
+    const V negative = integer_equal(sign_of(x), integer(x, sign_bit(x)));
+    V result = negate_where(negative & odd, magnitude);
+    result = select((x < 0) & !whole & (a < infinity), not_a_number, result);
+    result = select(is_nan(x) | is_nan(y), x + y, result);
+    const V unit = equal(y, 0) | equal(x, 1) | (equal(a, 1) & equal(absolute(y), infinity));
+    return select(unit, 1.0, result);
+}
+
+using Unary = V (*)(V);
+
+// Written in single precision itself; all others of float32 are computed in double and rounded once.
+Unary single_or_double(ScalarOp op) {
+    switch (op) {
+        case ScalarOp::sqrt: return [](V x) { return square_root(x); };
+        case ScalarOp::rsqrt: return [](V x) { return 1.0 / square_root(x); };
+        case ScalarOp::reciprocal: return [](V x) { return 1.0 / x; };
+        case ScalarOp::exp: return exp_of;
+        case ScalarOp::exp2: return exp2_of;
+        case ScalarOp::expm1: return expm1_of;
+        case ScalarOp::log: return log_of;
+        case ScalarOp::log2: return log2_of;
+        case ScalarOp::log1p: return log1p_of;
+        case ScalarOp::tanh: return tanh_of;
+        case ScalarOp::erf: return erf_of;
+        case ScalarOp::sigmoid: return sigmoid_of;
+        default: return nullptr;
+    }
+}
+Unary double_only(ScalarOp op) {
+    switch (op) {
+        case ScalarOp::sin: return sin_of;
+        case ScalarOp::cos: return cos_of;
+        case ScalarOp::tan: return tan_of;
+        case ScalarOp::asin: return asin_of;
+        case ScalarOp::acos: return acos_of;
+        case ScalarOp::atan: return atan_of;
+        case ScalarOp::sinh: return sinh_of;
+        case ScalarOp::cosh: return cosh_of;
+        case ScalarOp::asinh: return asinh_of;
+        case ScalarOp::acosh: return acosh_of;
+        case ScalarOp::atanh: return atanh_of;
+        default: return nullptr;
+    }
+}
+
+Recipe write(ScalarOp op, bool wide) {
+    Builder builder;
+    const StepType type = wide ? StepType::float64 : StepType::float32;
+    const V x = builder.push(Primitive::argument, type, {}, 0);
+    V result{};
+    if (op == ScalarOp::power || op == ScalarOp::atan2) {
+        const V y = builder.push(Primitive::argument, type, {}, 1);
+        builder.recipe.arguments = 2;
+        const V a = wide ? x : widen(x), b = wide ? y : widen(y);
+        result = op == ScalarOp::power ? pow_of(a, b, wide) : atan2_of(a, b);
+        if (!wide) result = narrow(result);
+    } else if (const Unary direct = single_or_double(op)) {
+        result = direct(x);
+    } else if (const Unary doubled = double_only(op)) {
+        result = wide ? doubled(x) : narrow(doubled(widen(x)));
+    } else {
+        builder.recipe.steps.clear();
+        return builder.recipe;
+    }
+    builder.recipe.result = result.step;
+    return builder.recipe;
+}
+
+}  // namespace
+}  // namespace functions
+
+const Recipe* recipe(ScalarOp op, DType type) {
+    constexpr size_t operations = static_cast<size_t>(ScalarOp::is_infinite) + 1;
+    static const auto recipes = [] {
+        std::array<std::array<Recipe, 2>, operations> all;
+        for (size_t i = 0; i < operations; i++) {
+            for (int wide = 0; wide < 2; wide++) all[i][wide] = functions::write(static_cast<ScalarOp>(i), wide == 1);
+        }
+        return all;
+    }();
+    if (!is_float(type) || is_half(type)) return nullptr;
+    const Recipe& found = recipes[static_cast<size_t>(op)][type == DType::float64 ? 1 : 0];
+    return found.result >= 0 ? &found : nullptr;
+}
+
+}  // namespace heddle::schedules

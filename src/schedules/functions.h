@@ -1,0 +1,55 @@
+// Our own mathematical functions. Each is written once, as a recipe: a straight line of primitive steps on one element, which
+// every emitter turns into its own (vector) instructions. So all backends compute the same bits, and kernels call nothing.
+//
+// Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as in C),
+// infinities, signed zeros and subnormal operands and results are right.
+// Arguments of sin, cos and tan beyond 2^50 in magnitude give NaN: no digit of them would be meant.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/scalar_op.h"
+#include "support/dtype.h"
+
+namespace heddle::schedules {
+
+// One step. The operands' types follow from it; see Step::type for the result.
+enum class Primitive : uint8_t {
+    argument,  // Step::integer: which
+    constant,  // Step::real for a float, Step::integer for an integer
+    // Floats, rounded to nearest even; multiply_add is fused.
+    add, subtract, multiply, divide, multiply_add, square_root,
+    widen, narrow,                    // float32 to float64 and back
+    bits_of, float_of_bits,           // reinterpreted, same width
+    float_of_integer,                 // converted, same width
+    // Integers; wrap. Shifts by Step::integer, smaller than the width.
+    integer_add, integer_subtract, bit_and, bit_or, bit_xor, shift_left, shift_right, shift_right_signed,
+    // To a mask. All but not_equal are false on NaN.
+    less, less_equal, equal, not_equal, integer_equal,
+    mask_and, mask_or, mask_not,
+    select,  // mask, then, else
+};
+
+// Masks have the width of what was compared.
+enum class StepType : uint8_t { float32, float64, int32, int64, mask32, mask64 };
+
+struct Step {
+    Primitive primitive = Primitive::argument;
+    StepType type = StepType::float32;  // of the result
+    int32_t operands[3] = {-1, -1, -1};  // steps before this one
+    double real = 0;                     // float32 constants are exactly representable
+    int64_t integer = 0;
+};
+
+struct Recipe {
+    std::vector<Step> steps;
+    int32_t result = -1;
+    int arguments = 1;
+};
+
+// The recipe of `op` in `type` (float32 or float64), or null where the operation is no function but an instruction.
+// Made once, at the first use; safe to call from several threads.
+const Recipe* recipe(ScalarOp op, DType type);
+
+}  // namespace heddle::schedules

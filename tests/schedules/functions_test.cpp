@@ -1,0 +1,158 @@
+// The functions' recipes against the C library in a wider type: dense sweeps over all bit patterns, and the special values.
+#include "schedules/functions.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "recipe_interpreter.h"
+
+namespace heddle::schedules {
+namespace {
+
+using Long = long double;
+
+template <typename T>
+Long reference(ScalarOp op, T a, T b) {
+    const Long x = a, y = b;
+    switch (op) {
+        case ScalarOp::sqrt: return std::sqrt(x);
+        case ScalarOp::rsqrt: return 1 / std::sqrt(x);
+        case ScalarOp::reciprocal: return 1 / x;
+        case ScalarOp::exp: return std::exp(x);
+        case ScalarOp::exp2: return std::exp2(x);
+        case ScalarOp::expm1: return std::expm1(x);
+        case ScalarOp::log: return std::log(x);
+        case ScalarOp::log2: return std::log2(x);
+        case ScalarOp::log1p: return std::log1p(x);
+        case ScalarOp::sin: return std::sin(x);
+        case ScalarOp::cos: return std::cos(x);
+        case ScalarOp::tan: return std::tan(x);
+        case ScalarOp::asin: return std::asin(x);
+        case ScalarOp::acos: return std::acos(x);
+        case ScalarOp::atan: return std::atan(x);
+        case ScalarOp::sinh: return std::sinh(x);
+        case ScalarOp::cosh: return std::cosh(x);
+        case ScalarOp::tanh: return std::tanh(x);
+        case ScalarOp::asinh: return std::asinh(x);
+        case ScalarOp::acosh: return std::acosh(x);
+        case ScalarOp::atanh: return std::atanh(x);
+        case ScalarOp::erf: return std::erf(x);
+        case ScalarOp::sigmoid: return 1 / (1 + std::exp(-x));
+        case ScalarOp::power: return std::pow(x, y);
+        case ScalarOp::atan2: return std::atan2(x, y);
+        default: return 0;
+    }
+}
+
+const std::vector<ScalarOp> functions = {
+    ScalarOp::sqrt, ScalarOp::rsqrt, ScalarOp::reciprocal, ScalarOp::exp, ScalarOp::exp2, ScalarOp::expm1, ScalarOp::log,
+    ScalarOp::log2, ScalarOp::log1p, ScalarOp::sin, ScalarOp::cos, ScalarOp::tan, ScalarOp::asin, ScalarOp::acos,
+    ScalarOp::atan, ScalarOp::sinh, ScalarOp::cosh, ScalarOp::tanh, ScalarOp::asinh, ScalarOp::acosh, ScalarOp::atanh,
+    ScalarOp::erf, ScalarOp::sigmoid, ScalarOp::power, ScalarOp::atan2};
+
+// Distance of `got` from the exact value in units in the last place of the exact value (of the smallest subnormal below).
+template <typename T>
+double error_in_ulps(T got, Long exact) {
+    const T rounded = static_cast<T>(exact);
+    if (std::isnan(exact)) return std::isnan(got) ? 0 : INFINITY;
+    if (std::isinf(rounded) && got == rounded) return 0;
+    if (exact == 0) return got == 0 && std::signbit(got) == std::signbit(exact) ? 0 : INFINITY;
+    if (std::isinf(got) || std::isnan(got)) {  // overflow a rounding early
+        return std::isinf(got) && std::abs(exact) > Long(std::numeric_limits<T>::max()) * (1 - 1e-7L) ? 1 : INFINITY;
+    }
+    int exponent;
+    std::frexp(exact, &exponent);
+    const int lowest = std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits;
+    const Long ulp = std::ldexp(Long(1), std::max(exponent - std::numeric_limits<T>::digits, lowest));
+    return static_cast<double>(std::abs(Long(got) - exact) / ulp);
+}
+
+bool is_trigonometric(ScalarOp op) { return op == ScalarOp::sin || op == ScalarOp::cos || op == ScalarOp::tan; }
+
+template <typename T>
+void expect_accurate(ScalarOp op, const std::vector<T>& x, const std::vector<T>& y) {
+    const Recipe* found = recipe(op, sizeof(T) == 4 ? DType::float32 : DType::float64);
+    ASSERT_NE(found, nullptr);
+    std::vector<T> got(x.size());
+    interpret(*found, x.data(), y.data(), got.data(), x.size());
+    double worst = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < x.size(); i++) {
+        Long exact = reference(op, x[i], y[i]);
+        if (is_trigonometric(op) && std::abs(x[i]) > T(0x1p50)) exact = NAN;
+        const double error = error_in_ulps(got[i], exact);
+        if (!(error <= worst)) worst = error, at = i;
+    }
+    testing::Test::RecordProperty(std::string(info(op).name), std::to_string(worst));
+    EXPECT_LE(worst, info(op).ulps) << info(op).name << (sizeof(T) == 4 ? " float32" : " float64") << " at " << x[at] << ", "
+                                    << y[at] << ": " << got[at] << " for " << double(reference(op, x[at], y[at]));
+}
+
+template <typename T>
+std::vector<T> special_values() {
+    using L = std::numeric_limits<T>;
+    std::vector<T> values = {0, 1, 2, 3, T(0.5), T(0.3), T(0.75), T(1.5), T(2.5), 7, 10, 100, L::infinity(), L::max(), L::min(),
+                             L::denorm_min(), L::min() / 8, L::epsilon(), T(1) - L::epsilon() / 2, T(1) + L::epsilon(), T(1e9),
+                             T(0x1p52), T(0x1p53) - 1, T(0x1p23) + 1, T(0x1p24), T(88.7), T(89), T(104), T(709.7), T(745.2)};
+    for (size_t i = 0, n = values.size(); i < n; i++) values.push_back(-values[i]);
+    values.push_back(L::quiet_NaN());
+    return values;
+}
+
+class Functions : public testing::TestWithParam<ScalarOp> {};
+
+TEST_P(Functions, SingleOverAllBitPatterns) {
+    std::vector<float> x, y;
+    std::mt19937 random(1);
+    for (uint64_t pattern = 0; pattern < (uint64_t{1} << 32); pattern += 20011) {
+        x.push_back(std::bit_cast<float>(static_cast<uint32_t>(pattern)));
+        y.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+    }
+    std::uniform_real_distribution<float> uniform(-12, 12);
+    for (int i = 0; i < 200000; i++) x.push_back(uniform(random)), y.push_back(uniform(random));
+    expect_accurate(GetParam(), x, y);
+}
+
+TEST_P(Functions, Double) {
+    std::vector<double> x, y;
+    std::mt19937_64 random(2);
+    for (int i = 0; i < 30000; i++) {
+        x.push_back(std::bit_cast<double>(static_cast<uint64_t>(random())));
+        y.push_back(std::bit_cast<double>(static_cast<uint64_t>(random())));
+    }
+    for (double width : {1.0, 3.0, 40.0, 700.0}) {
+        std::uniform_real_distribution<double> uniform(-width, width);
+        for (int i = 0; i < 20000; i++) x.push_back(uniform(random)), y.push_back(uniform(random));
+    }
+    std::uniform_real_distribution<double> near_one(0.5, 2), large(-400, 400);
+    for (int i = 0; i < 20000; i++) x.push_back(near_one(random)), y.push_back(large(random));
+    expect_accurate(GetParam(), x, y);
+}
+
+TEST_P(Functions, SpecialValues) {
+    const auto singles = special_values<float>();
+    const auto doubles = special_values<double>();
+    std::vector<float> x, y;
+    for (float a : singles)
+        for (float b : singles) x.push_back(a), y.push_back(b);
+    expect_accurate(GetParam(), x, y);
+    std::vector<double> u, v;
+    for (double a : doubles)
+        for (double b : doubles) u.push_back(a), v.push_back(b);
+    expect_accurate(GetParam(), u, v);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Functions, testing::ValuesIn(functions),
+                         [](const auto& parameter) { return std::string(heddle::info(parameter.param).name); });
+
+TEST(Functions, InstructionsHaveNoRecipe) {
+    EXPECT_EQ(recipe(ScalarOp::add, DType::float32), nullptr);
+    EXPECT_EQ(recipe(ScalarOp::exp, DType::int32), nullptr);
+}
+
+}  // namespace
+}  // namespace heddle::schedules
