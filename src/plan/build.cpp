@@ -1,0 +1,304 @@
+// From a graph to a plan: equations, fusion, storage, kernels, schedules, launches.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "equations/fusion.h"
+#include "plan/kernel_former.h"
+#include "plan/memory.h"
+#include "plan/plan.h"
+#include "schedules/schedule.h"
+
+namespace heddle::plan {
+
+using namespace equations;
+
+namespace {
+
+// Constants up to this size are copied to aligned memory with slack behind: kernels then need no masks for them.
+constexpr int64_t copied_constant_bytes = 64 << 10;
+
+class PlanBuilder {
+public:
+    PlanBuilder(const Graph& graph, const Target& target, const PlanOptions& options)
+        : graph_(graph), target_(target), options_(options) {
+        for (const auto& [name, value] : graph.dimension_names) representatives_[name] = class_representative(value);
+    }
+
+    Result<Plan> build() {
+        auto system = lower(graph_);
+        if (!system) return fail(std::move(system.error()));
+        system_ = std::move(*system);
+        optimise(system_);
+        partition_ = fuse(system_, target_, {.fuse = options_.fuse, .one_contraction = options_.one_contraction});
+        maps_ = choose_storage(system_, partition_, target_);
+        plan_.target = target_;
+        plan_.decisions = partition_.decisions;
+        name_interface();
+        find_users();
+        buffer_of_.assign(system_.tensors.size(), -1);
+        copy_inputs();
+        if (auto done = add_kernels(); !done) return fail(std::move(done.error()));
+        if (auto done = copy_outputs(); !done) return fail(std::move(done.error()));
+        place_memory(plan_, options_.keep_all);
+        return std::move(plan_);
+    }
+
+private:
+    void name_interface() {
+        for (TensorId t : graph_.inputs) {
+            plan_.input_types.push_back(graph_.tensor(t).type);
+            plan_.input_names.push_back(graph_.tensor(t).name);
+        }
+        for (TensorId t : graph_.outputs) {
+            plan_.output_types.push_back(graph_.tensor(t).type);
+            plan_.output_names.push_back(graph_.tensor(t).name);
+        }
+    }
+
+    const StorageMap& map_of(TensorIndex t) {
+        auto& map = maps_[static_cast<size_t>(t)];
+        if (!map) map = StorageMap::row_major(system_.tensor(t).shape);
+        return *map;
+    }
+
+    // Which system tensors lie directly in the caller's memory: row-major inputs, and row-major outputs at their first place.
+    void find_users() {
+        for (size_t i = 0; i < system_.inputs.size(); i++) {
+            if (map_of(system_.inputs[i]).is_row_major()) input_of_[system_.inputs[i]] = static_cast<int32_t>(i);
+        }
+        for (size_t i = 0; i < system_.outputs.size(); i++) {
+            TensorIndex t = system_.outputs[i];
+            bool computed = system_.tensor(t).kind == SystemTensor::Kind::computed && !system_.tensor(t).prepared;
+            if (computed && map_of(t).is_row_major()) output_of_.try_emplace(t, static_cast<int32_t>(i));
+        }
+    }
+
+    std::vector<int64_t> hint_shape(TensorIndex t) const {
+        const SystemTensor& tensor = system_.tensor(t);
+        std::vector<int64_t> shape = tensor.shape;
+        for (size_t d = 0; d < tensor.sizes.size() && d < shape.size(); d++) {
+            if (tensor.sizes[d].named()) shape[d] = tensor.sizes[d].origin->evaluate(representatives_, shape[d]);
+        }
+        return shape;
+    }
+
+    // ---- buffers ------------------------------------------------------------------------------------------------------
+    int32_t add_buffer(Buffer buffer, TensorIndex t = -1) {
+        plan_.buffers.push_back(std::move(buffer));
+        plan_.graph_tensor.push_back(t < 0 ? -1 : system_.tensor(t).graph_tensor);
+        return static_cast<int32_t>(plan_.buffers.size() - 1);
+    }
+
+    // The buffer of a tensor of the system in the map that kernels use; made when first asked for.
+    int32_t buffer(TensorIndex t) {
+        int32_t& known = buffer_of_[static_cast<size_t>(t)];
+        if (known >= 0) return known;
+        const SystemTensor& tensor = system_.tensor(t);
+        const StorageMap& map = map_of(t);
+        Buffer buffer{.name = tensor.name, .dtype = tensor.dtype, .bytes = map.elements() * bytes(tensor.dtype),
+                      .base = map.offset() * bytes(tensor.dtype), .filling = map.filling, .sizes = tensor.sizes,
+                      .storage = map};
+        using Kind = Buffer::Kind;
+        if (tensor.kind == SystemTensor::Kind::constant) {
+            buffer.kind = Kind::constant;
+            buffer.constant = constant_data(*tensor.constant);
+        } else if (tensor.prepared) {
+            buffer.kind = Kind::prepared;
+        } else if (input_of_.contains(t)) {
+            buffer.kind = Kind::input;
+            buffer.index = input_of_.at(t);
+        } else if (output_of_.contains(t)) {
+            buffer.kind = Kind::output;
+            buffer.index = output_of_.at(t);
+        } else {
+            buffer.kind = map.has_margins() ? Kind::margins : Kind::workspace;
+        }
+        return known = add_buffer(std::move(buffer), t);
+    }
+
+    static TensorData constant_data(const TensorData& data) {
+        bool misaligned = reinterpret_cast<uintptr_t>(data.data()) % static_cast<uintptr_t>(bytes(data.dtype())) != 0;
+        return !data.owned() && (misaligned || data.byte_size() <= copied_constant_bytes) ? data.clone() : data;
+    }
+
+    bool has_slack(const Buffer& buffer) const {
+        if (buffer.kind == Buffer::Kind::constant) return buffer.constant->owned();
+        return buffer.kind != Buffer::Kind::input && buffer.kind != Buffer::Kind::output;
+    }
+
+    // ---- launches -----------------------------------------------------------------------------------------------------
+    int32_t tree_index(schedules::Tree tree) {
+        std::string key = schedules::key(tree, target_);
+        auto [found, added] = tree_of_.try_emplace(key, static_cast<int32_t>(plan_.trees.size()));
+        if (added) {
+            plan_.keys.push_back(key);
+            plan_.trees.push_back(std::make_shared<const schedules::Tree>(std::move(tree)));
+        }
+        return found->second;
+    }
+
+    struct Placed {
+        Launch launch;
+        std::vector<std::pair<Launch, bool>> before;  // copies that it needs, and whether they belong to `prepare`
+    };
+
+    // `sources`: the buffer of each tensor of the kernel that is one, in order.
+    Result<Placed> place(schedules::Kernel kernel, const std::vector<int32_t>& sources, std::string name, bool layout) {
+        for (size_t i = 0; i < sources.size(); i++) {
+            const Buffer& buffer = plan_.buffers[static_cast<size_t>(sources[i])];
+            if (!has_slack(buffer)) kernel.tensors[i].aligned = kernel.tensors[i].slack = false;
+        }
+        auto scheduled = schedules::schedule(kernel, target_);
+        if (!scheduled) return fail(std::move(scheduled.error()));
+        Placed placed;
+        std::vector<int32_t> packed;
+        for (const auto& packing : scheduled->packings) {
+            auto buffer = pack(packing, sources[static_cast<size_t>(packing.tensor)], placed);
+            if (!buffer) return fail(std::move(buffer.error()));
+            packed.push_back(*buffer);
+        }
+        for (const auto& source : scheduled->buffers) {
+            placed.launch.buffers.push_back(source.packing >= 0 ? packed[static_cast<size_t>(source.packing)]
+                                                                : sources[static_cast<size_t>(source.tensor)]);
+        }
+        placed.launch.name = std::move(name);
+        placed.launch.numbers = std::move(scheduled->launch.numbers);
+        placed.launch.tasks = scheduled->launch.tasks;
+        placed.launch.scratch_bytes = scheduled->launch.scratch_bytes;
+        placed.launch.layout = layout;
+        placed.launch.tree = tree_index(std::move(scheduled->tree));
+        return placed;
+    }
+
+    // Equal requests of the graph share one packed buffer and one launch.
+    Result<int32_t> pack(const schedules::Packing& packing, int32_t source, Placed& placed) {
+        auto key = std::make_pair(source, packing.map);
+        if (auto found = packed_.find(key); found != packed_.end()) return found->second;
+        const Buffer& from = plan_.buffers[static_cast<size_t>(source)];
+        int32_t to = add_buffer({.name = from.name + " packed",
+                                 .kind = packing.constant ? Buffer::Kind::prepared : Buffer::Kind::workspace,
+                                 .dtype = packing.dtype,
+                                 .bytes = packing.elements * bytes(packing.dtype),
+                                 .sizes = from.sizes,
+                                 .packed = packing.map});
+        auto copy = place(packing.copy, {source, to}, from.name + " packed", true);
+        if (!copy) return fail(std::move(copy.error()));
+        placed.before.push_back({std::move(copy->launch), packing.constant});
+        packed_[key] = to;
+        return to;
+    }
+
+    void add_copies(Placed& placed) {
+        for (auto& [launch, in_prepare] : placed.before) (in_prepare ? plan_.prepare : plan_.run).push_back({std::move(launch)});
+    }
+
+    void copy_inputs() {
+        for (size_t i = 0; i < system_.inputs.size(); i++) {
+            TensorIndex t = system_.inputs[i];
+            if (input_of_.contains(t)) continue;
+            const SystemTensor& tensor = system_.tensor(t);
+            int32_t from = add_buffer({.name = tensor.name, .kind = Buffer::Kind::input, .dtype = tensor.dtype,
+                                       .bytes = tensor_bytes(t), .index = static_cast<int32_t>(i), .sizes = tensor.sizes,
+                                       .storage = StorageMap::row_major(tensor.shape)}, t);
+            pending_inputs_[t] = from;
+        }
+    }
+
+    int64_t tensor_bytes(TensorIndex t) const {
+        return StorageMap::row_major(system_.tensor(t).shape).elements() * bytes(system_.tensor(t).dtype);
+    }
+
+    // An input is copied to its own layout just before its first reader.
+    Result<void> copy_input(TensorIndex t) {
+        auto pending = pending_inputs_.find(t);
+        if (pending == pending_inputs_.end()) return {};
+        int32_t from = pending->second;
+        pending_inputs_.erase(pending);
+        auto copy = form_copy(StorageMap::row_major(system_.tensor(t).shape), map_of(t), system_.tensor(t).dtype, hint_shape(t));
+        auto placed = place(std::move(copy), {from, buffer(t)}, system_.tensor(t).name + " layout", true);
+        if (!placed) return fail(std::move(placed.error()));
+        plan_.run.push_back({std::move(placed->launch)});
+        return {};
+    }
+
+    Result<void> add_kernels() {
+        for (size_t k = 0; k < partition_.kernels.size(); k++) {
+            if (!partition_.prepared[k]) continue;
+            auto placed = place_kernel(partition_.kernels[k]);
+            if (!placed) return fail(std::move(placed.error()));
+            add_copies(*placed);
+            if (placed->launch.tasks > 0) plan_.prepare.push_back({std::move(placed->launch)});
+        }
+        for (const auto& members : partition_.batches) {
+            Batch batch;
+            for (int32_t k : members) {
+                const Kernel& kernel = partition_.kernels[static_cast<size_t>(k)];
+                for (TensorIndex t : kernel.inputs) {
+                    if (auto done = copy_input(t); !done) return done;
+                }
+                auto placed = place_kernel(kernel);
+                if (!placed) return fail(std::move(placed.error()));
+                add_copies(*placed);
+                if (placed->launch.tasks > 0) batch.push_back(std::move(placed->launch));
+            }
+            if (!batch.empty()) plan_.run.push_back(std::move(batch));
+        }
+        return {};
+    }
+
+    Result<Placed> place_kernel(const Kernel& kernel) {
+        for (const auto* list : {&kernel.inputs, &kernel.outputs}) {
+            for (TensorIndex t : *list) map_of(t);
+        }
+        auto formed = form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }});
+        std::vector<int32_t> sources;
+        for (TensorIndex t : formed.buffers) sources.push_back(buffer(t));
+        std::string name;
+        for (TensorIndex t : kernel.outputs) name += (name.empty() ? "" : ", ") + system_.tensor(t).name;
+        return place(std::move(formed.kernel), sources, std::move(name), false);
+    }
+
+    // Outputs that lie elsewhere than their owner wants them: in another layout, under two names, inputs and constants.
+    Result<void> copy_outputs() {
+        for (size_t i = 0; i < system_.outputs.size(); i++) {
+            TensorIndex t = system_.outputs[i];
+            auto direct = output_of_.find(t);
+            if (direct != output_of_.end() && direct->second == static_cast<int32_t>(i)) continue;
+            const SystemTensor& tensor = system_.tensor(t);
+            if (auto done = copy_input(t); !done) return done;
+            StorageMap plain = StorageMap::row_major(tensor.shape);
+            int32_t to = add_buffer({.name = tensor.name, .kind = Buffer::Kind::output, .dtype = tensor.dtype,
+                                     .bytes = tensor_bytes(t), .index = static_cast<int32_t>(i), .sizes = tensor.sizes,
+                                     .storage = plain});
+            auto placed = place(form_copy(map_of(t), plain, tensor.dtype, hint_shape(t)), {buffer(t), to},
+                                tensor.name + " layout", true);
+            if (!placed) return fail(std::move(placed.error()));
+            if (placed->launch.tasks > 0) plan_.run.push_back({std::move(placed->launch)});
+        }
+        return {};
+    }
+
+    const Graph& graph_;
+    const Target& target_;
+    const PlanOptions& options_;
+    std::map<std::string, int64_t> representatives_;
+    System system_;
+    Partition partition_;
+    std::vector<std::optional<StorageMap>> maps_;
+    std::vector<int32_t> buffer_of_;
+    std::map<TensorIndex, int32_t> input_of_, output_of_, pending_inputs_;
+    std::map<std::pair<int32_t, std::string>, int32_t> packed_;
+    std::map<std::string, int32_t> tree_of_;
+    Plan plan_;
+};
+
+}  // namespace
+
+Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options) {
+    return PlanBuilder(graph, target, options).build();
+}
+
+}  // namespace heddle::plan

@@ -1,0 +1,154 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace heddle::plan {
+namespace {
+
+bool only_layout(const Batch& batch) {
+    return std::all_of(batch.begin(), batch.end(), [](const Launch& l) { return l.layout; });
+}
+
+std::unexpected<Diagnostics> broken(std::string what, std::string found) {
+    return fail({.code = "plan.broken", .summary = std::move(what), .found = std::move(found),
+                 .reason = "this is a mistake of the compiler, not of the model"});
+}
+
+bool writes(const Plan& plan, const Launch& launch, size_t position) {
+    const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
+    return tree.memories[position].kind != schedules::Memory::Kind::input;
+}
+
+Result<void> verify_launch(const Plan& plan, const Launch& launch) {
+    if (launch.tree < 0 || launch.tree >= static_cast<int32_t>(plan.trees.size())) return broken("a launch has no tree", launch.name);
+    const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
+    if (tree.buffers() != launch.buffers.size()) return broken("a launch's buffers do not fit its tree", launch.name);
+    if (tree.numbers.size() != launch.numbers.size()) return broken("a launch's numbers do not fit its tree", launch.name);
+    for (size_t i = 0; i < launch.buffers.size(); i++) {
+        if (launch.buffers[i] < 0 || launch.buffers[i] >= static_cast<int32_t>(plan.buffers.size())) {
+            return broken("a launch uses a buffer that is not there", launch.name);
+        }
+        auto kind = plan.buffers[static_cast<size_t>(launch.buffers[i])].kind;
+        bool read_only = kind == Buffer::Kind::input || kind == Buffer::Kind::constant;
+        if (read_only && writes(plan, launch, i)) return broken("a launch writes what is read-only", launch.name);
+    }
+    return {};
+}
+
+// No launch of a batch touches what another of it writes.
+Result<void> verify_apart(const Plan& plan, const Batch& batch) {
+    for (const Launch& writer : batch) {
+        for (size_t i = 0; i < writer.buffers.size(); i++) {
+            if (!writes(plan, writer, i)) continue;
+            for (const Launch& other : batch) {
+                bool touches = std::find(other.buffers.begin(), other.buffers.end(), writer.buffers[i]) != other.buffers.end();
+                if (&other != &writer && touches) return broken("launches of one batch depend on each other", writer.name + " and " + other.name);
+            }
+        }
+    }
+    return {};
+}
+
+// Reads come after writes, and launches of one batch leave each other's results alone.
+Result<void> verify_order(const Plan& plan, const std::vector<Batch>& phase, std::set<int32_t>& written) {
+    for (const Batch& batch : phase) {
+        std::set<int32_t> here;
+        for (const Launch& launch : batch) {
+            if (auto fine = verify_launch(plan, launch); !fine) return fine;
+            for (size_t i = 0; i < launch.buffers.size(); i++) {
+                if (writes(plan, launch, i)) here.insert(launch.buffers[i]);
+            }
+        }
+        for (const Launch& launch : batch) {
+            for (size_t i = 0; i < launch.buffers.size(); i++) {
+                int32_t b = launch.buffers[i];
+                const Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
+                bool given = buffer.kind == Buffer::Kind::input || buffer.kind == Buffer::Kind::constant;
+                if (!writes(plan, launch, i) && !given && !written.contains(b)) {
+                    return broken("a launch reads what nothing has written", launch.name + " reads " + buffer.name);
+                }
+            }
+        }
+        if (auto apart = verify_apart(plan, batch); !apart) return apart;
+        written.merge(here);
+    }
+    return {};
+}
+
+bool of_session(const Buffer& buffer) {
+    return buffer.first >= 0 && (buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins);
+}
+
+}  // namespace
+
+int64_t Plan::launches() const {
+    return std::count_if(run.begin(), run.end(), [](const Batch& batch) { return !only_layout(batch); });
+}
+
+int64_t Plan::layout_launches() const { return std::count_if(run.begin(), run.end(), only_layout); }
+
+int64_t Plan::most_live_bytes() const {
+    int64_t most = 0;
+    for (int32_t b = 0; b < static_cast<int32_t>(run.size()); b++) {
+        int64_t live = 0;
+        for (const Buffer& buffer : buffers) {
+            if (of_session(buffer) && buffer.first <= b && b <= buffer.last) live += buffer.bytes;
+        }
+        most = std::max(most, live);
+    }
+    return most;
+}
+
+Result<void> verify(const Plan& plan) {
+    std::set<int32_t> written;
+    if (auto fine = verify_order(plan, plan.prepare, written); !fine) return fine;
+    if (auto fine = verify_order(plan, plan.run, written); !fine) return fine;
+    for (size_t i = 0; i < plan.buffers.size(); i++) {
+        const Buffer& a = plan.buffers[i];
+        if (!of_session(a)) continue;
+        if (a.offset < 0 || a.offset + a.bytes > plan.workspace_bytes) return broken("a buffer lies outside of the workspace", a.name);
+        for (size_t j = i + 1; j < plan.buffers.size(); j++) {
+            const Buffer& b = plan.buffers[j];
+            if (!of_session(b) || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) continue;
+            bool both_live = a.first <= b.last && b.first <= a.last;
+            // A border stays for good: only an equal buffer with margins may ever come to lie in it.
+            bool border = (a.kind == Buffer::Kind::margins || b.kind == Buffer::Kind::margins) &&
+                          (a.kind != b.kind || a.offset != b.offset || a.storage != b.storage || a.filling != b.filling);
+            if (both_live || border) return broken("two live buffers share bytes", a.name + " and " + b.name);
+        }
+    }
+    return {};
+}
+
+std::string print(const Plan& plan) {
+    std::string text = fmt::format("plan: {} launches, {} layout launches, {} kernels, workspace {} bytes (most live {}), prepared {} bytes\n",
+                                   plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes,
+                                   plan.most_live_bytes(), plan.prepared_bytes);
+    constexpr const char* kinds[] = {"input", "output", "constant", "prepared", "workspace", "margins"};
+    for (size_t i = 0; i < plan.buffers.size(); i++) {
+        const Buffer& b = plan.buffers[i];
+        std::string shape;
+        for (const Size& size : b.sizes) shape += (shape.empty() ? "" : ", ") + size.text();
+        text += fmt::format("  buffer {} {} {} {}[{}] {} bytes at {} batches {}..{} map {}\n", i, b.name,
+                            kinds[static_cast<size_t>(b.kind)], name(b.dtype), shape, b.bytes, b.offset, b.first, b.last,
+                            b.packed.empty() ? b.storage.text() : b.packed);
+    }
+    auto phase = [&](const char* title, const std::vector<Batch>& batches) {
+        for (size_t b = 0; b < batches.size(); b++) {
+            for (const Launch& launch : batches[b]) {
+                text += fmt::format("  {} {}: {}{} kernel {} tasks {} buffers {} numbers {}\n", title, b, launch.name,
+                                    launch.layout ? " (layout)" : "", plan.keys[static_cast<size_t>(launch.tree)].substr(0, 8),
+                                    launch.tasks, fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
+            }
+        }
+    };
+    phase("prepare", plan.prepare);
+    phase("run", plan.run);
+    return text;
+}
+
+}  // namespace heddle::plan

@@ -1,0 +1,90 @@
+// What is executed: buffers, launches in order, and the trees that code is made from. Two phases: `prepare` runs once per
+// weights (folding, packing), `run` for each call. A plan is a value: it holds no memory but the graph's own constants.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "equations/fusion.h"
+#include "graph/graph.h"
+#include "plan/storage.h"
+#include "schedules/tree.h"
+#include "target/target.h"
+
+namespace heddle::plan {
+
+struct Buffer {
+    enum class Kind : uint8_t {
+        input,      // the caller's, row-major, read only; `index` of the graph's inputs
+        output,     // the caller's, row-major; `index` of the graph's outputs
+        constant,   // `constant` itself
+        prepared,   // written in `prepare`, read in `run`
+        workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times
+        margins,    // of a session, at `offset`: filled once with `filling`, its borders are never written again
+    };
+    std::string name;
+    Kind kind = Kind::workspace;
+    DType dtype = DType::float32;
+    int64_t bytes = 0;
+    int64_t base = 0;    // bytes from the buffer's begin to coordinate zero: what a kernel is given
+    int64_t offset = 0;  // prepared: in the prepared memory; workspace and margins: in the session's; multiples of 64
+    int32_t index = -1;
+    double filling = 0;
+    std::optional<TensorData> constant;
+    int32_t first = -1, last = -1;  // workspace: the batches between which it lives, both included
+    std::vector<Size> sizes;        // of the tensor, for people
+    StorageMap storage;             // where `packed` is empty
+    std::string packed;             // the packed map's text
+};
+
+struct Launch {
+    std::string name;              // the tensors that it writes
+    int32_t tree = -1;
+    std::vector<int32_t> buffers;  // the tree's, in order
+    std::vector<int64_t> numbers;
+    int64_t tasks = 0;
+    int64_t scratch_bytes = 0;     // of each thread
+    bool layout = false;           // only packs, fills a margin or copies between layouts
+};
+
+// Launches that do not depend on one another: their task ranges run together.
+using Batch = std::vector<Launch>;
+
+struct Plan {
+    std::vector<std::shared_ptr<const schedules::Tree>> trees;  // no two have the same key
+    std::vector<std::string> keys;
+    std::vector<Buffer> buffers;
+    std::vector<Batch> prepare, run;
+    std::vector<TensorType> input_types, output_types;
+    std::vector<std::string> input_names, output_names;
+    int64_t prepared_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
+    Target target;
+
+    // What the plan was made from, for explain and compare: which graph tensor each buffer holds (-1: none).
+    std::vector<TensorId> graph_tensor;
+    std::vector<equations::Decision> decisions;
+
+    int64_t launches() const;         // of `run`: batches with work that is not layout
+    int64_t layout_launches() const;  // of `run`: batches of nothing but layout
+    int64_t most_live_bytes() const;  // the lower bound of workspace memory
+};
+
+struct PlanOptions {
+    bool fuse = true;               // false: every equation a kernel of its own
+    bool one_contraction = true;
+    bool keep_all = false;          // every buffer keeps memory of its own, so that all can be looked at afterwards
+};
+
+Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options = {});
+
+// An independent check: buffers that live at one time share no bytes, launches of a batch do not touch what another of it
+// writes, every read comes after a write, numbers fit their trees. A failure is our own mistake.
+Result<void> verify(const Plan& plan);
+
+// Steps, buffers, sizes; as a table for people.
+std::string print(const Plan& plan);
+
+}  // namespace heddle::plan

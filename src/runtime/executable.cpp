@@ -1,0 +1,169 @@
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "runtime/launcher.h"
+
+namespace heddle::runtime {
+
+Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan& plan, int threads, int64_t* compiled) {
+    std::lock_guard lock(mutex_);
+    std::vector<const schedules::Tree*> missing;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < plan.trees.size(); i++) {
+        if (entries_.contains(plan.keys[i])) continue;
+        missing.push_back(plan.trees[i].get());
+        places.push_back(i);
+    }
+    if (!missing.empty()) {
+        auto code = backend_->compile(missing, plan.target, threads);
+        if (!code) return fail(std::move(code.error()));
+        for (size_t m = 0; m < missing.size(); m++) entries_[plan.keys[places[m]]] = {*code, (*code)->function(m)};
+    }
+    *compiled = static_cast<int64_t>(missing.size());
+    std::vector<Entry> result;
+    for (const std::string& key : plan.keys) result.push_back(entries_.at(key));
+    return result;
+}
+
+namespace {
+
+std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
+    return fail({.code = "runtime.out_of_memory", .summary = "the system has not the memory that the plan needs",
+                 .expected = fmt::format("{} bytes", bytes)});
+}
+
+// An address for buffers that are the same in every run.
+std::byte* fixed_address(const plan::Buffer& buffer, std::byte* prepared) {
+    if (buffer.kind == plan::Buffer::Kind::prepared) return prepared + buffer.offset;
+    // Kernels only read constants (plan::verify); the signature has no place to say so.
+    if (buffer.kind == plan::Buffer::Kind::constant) return const_cast<std::byte*>(buffer.constant->data());
+    return nullptr;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool) {
+    auto executable = std::make_shared<Executable>();
+    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_compiled_);
+    if (!functions) return fail(std::move(functions.error()));
+    executable->functions_ = std::move(*functions);
+    executable->plan_ = std::move(plan);
+    const plan::Plan& p = executable->plan_;
+    executable->prepared_ = allocate_buffer(static_cast<size_t>(p.prepared_bytes));
+    if (!executable->prepared_) return out_of_memory(p.prepared_bytes);
+    auto scratch = allocate_scratch(p, pool.threads());
+    auto address = [&](int32_t b) { return fixed_address(p.buffers[static_cast<size_t>(b)], executable->prepared_.get()); };
+    auto done = run_batches(p, p.prepare, executable->functions_, address, scratch, pool, nullptr);
+    if (!done) return fail(std::move(done.error()));
+    return executable;
+}
+
+int64_t Executable::resident_bytes() const {
+    int64_t bytes = plan_.prepared_bytes;
+    for (const auto& buffer : plan_.buffers) {
+        if (buffer.kind == plan::Buffer::Kind::constant) bytes += buffer.bytes;
+    }
+    return bytes;
+}
+
+namespace {
+
+// Fills a buffer with margins with their value, interior and all: the interior is written before it is read.
+void fill(std::byte* memory, const plan::Buffer& buffer) {
+    TensorData one(buffer.dtype, {1});
+    one.set_real(0, buffer.filling);
+    int64_t width = heddle::bytes(buffer.dtype);
+    for (int64_t i = 0; i < buffer.bytes; i += width) std::memcpy(memory + i, one.data(), static_cast<size_t>(width));
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool)
+    : executable_(std::move(executable)), pool_(std::move(pool)) {
+    const plan::Plan& p = executable_->plan();
+    workspace_ = allocate_buffer(static_cast<size_t>(p.workspace_bytes));
+    scratch_ = allocate_scratch(p, pool_->threads());
+    for (const auto& buffer : p.buffers) {
+        if (workspace_ && buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0) fill(workspace_.get() + buffer.offset, buffer);
+    }
+}
+
+int64_t Session::bytes() const {
+    const plan::Plan& p = executable_->plan();
+    return p.workspace_bytes + p.scratch_bytes * pool_->threads();
+}
+
+Result<void> Session::check(const std::vector<TensorData>& inputs) const {
+    const plan::Plan& p = executable_->plan();
+    if (!workspace_) return out_of_memory(p.workspace_bytes);
+    if (inputs.size() != p.input_types.size()) {
+        return fail({.code = "runtime.input_count", .summary = "the number of inputs is wrong",
+                     .expected = std::to_string(p.input_types.size()), .found = std::to_string(inputs.size())});
+    }
+    Diagnostics problems;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        const TensorType& type = p.input_types[i];
+        TensorType found{inputs[i].dtype(), {inputs[i].shape().begin(), inputs[i].shape().end()}};
+        Diagnostic problem{.summary = fmt::format("input '{}' does not fit", p.input_names[i]), .expected = type.text(),
+                           .found = found.text(), .params = {{"input", p.input_names[i]}}};
+        if (found.dtype != type.dtype) {
+            problem.code = "runtime.input_dtype";
+            problems.push_back(std::move(problem));
+        } else if (inputs[i].shape() != type.extents()) {
+            problem.code = "runtime.input_shape";
+            problems.push_back(std::move(problem));
+        }
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
+}
+
+std::vector<TensorData> Session::make_outputs() const {
+    std::vector<TensorData> outputs;
+    for (const TensorType& type : executable_->plan().output_types) outputs.emplace_back(type.dtype, type.extents());
+    return outputs;
+}
+
+TensorData Session::contents(int32_t index) const {
+    const plan::Plan& p = executable_->plan();
+    const plan::Buffer& buffer = p.buffers[static_cast<size_t>(index)];
+    bool of_session = buffer.kind == plan::Buffer::Kind::workspace || buffer.kind == plan::Buffer::Kind::margins;
+    const std::byte* memory = of_session ? workspace_.get() + buffer.offset : fixed_address(buffer, executable_->prepared_.get());
+    TensorData result(buffer.dtype, buffer.storage.extent);
+    auto strides = buffer.storage.strides();
+    std::vector<int64_t> point(strides.size(), 0);
+    int64_t width = heddle::bytes(buffer.dtype), elements = result.size();
+    for (int64_t i = 0; i < elements; i++) {
+        int64_t at = 0;
+        for (size_t d = 0; d < point.size(); d++) at += point[d] * strides[d];
+        std::memcpy(result.mutable_data() + i * width, memory + buffer.base + at * width, static_cast<size_t>(width));
+        for (size_t d = point.size(); d-- > 0 && ++point[d] == buffer.storage.extent[d];) point[d] = 0;
+    }
+    return result;
+}
+
+Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inputs) {
+    auto outputs = make_outputs();
+    if (auto done = run(inputs, outputs); !done) return fail(std::move(done.error()));
+    return outputs;
+}
+
+Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs) {
+    if (auto fine = check(inputs); !fine) return fine;
+    const plan::Plan& p = executable_->plan();
+    auto address = [&](int32_t b) -> std::byte* {
+        const plan::Buffer& buffer = p.buffers[static_cast<size_t>(b)];
+        using Kind = plan::Buffer::Kind;
+        if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)].data());
+        if (buffer.kind == Kind::output) return outputs[static_cast<size_t>(buffer.index)].mutable_data();
+        if (buffer.kind == Kind::workspace || buffer.kind == Kind::margins) return workspace_.get() + buffer.offset;
+        return fixed_address(buffer, executable_->prepared_.get());
+    };
+    return run_batches(p, p.run, executable_->functions_, address, scratch_, *pool_, profile_);
+}
+
+}  // namespace heddle::runtime

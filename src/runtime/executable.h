@@ -1,0 +1,91 @@
+// A plan with code. An Executable is immutable and shared between threads; a Session owns workspace and runs it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "schedules/backend.h"
+#include "support/tensor_data.h"
+#include "support/thread_pool.h"
+
+namespace heddle::runtime {
+
+// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing.
+class KernelCache {
+public:
+    explicit KernelCache(std::shared_ptr<schedules::Backend> backend) : backend_(std::move(backend)) {}
+
+    struct Entry {
+        std::shared_ptr<schedules::CompiledKernels> code;
+        schedules::KernelFunction function = nullptr;
+    };
+    // Functions of all trees of the plan; `compiled` counts those that were not known.
+    Result<std::vector<Entry>> functions(const plan::Plan& plan, int threads, int64_t* compiled);
+
+private:
+    std::shared_ptr<schedules::Backend> backend_;
+    std::mutex mutex_;
+    std::map<std::string, Entry> entries_;
+};
+
+class Executable {
+public:
+    // Compiles, allocates the prepared memory and runs `prepare` on the pool.
+    static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool);
+
+    const plan::Plan& plan() const { return plan_; }
+    int64_t kernels_compiled() const { return kernels_compiled_; }
+    // Bytes of prepared memory and constants that this executable keeps.
+    int64_t resident_bytes() const;
+
+private:
+    friend class Session;
+    plan::Plan plan_;
+    std::vector<KernelCache::Entry> functions_;
+    std::shared_ptr<std::byte> prepared_;
+    int64_t kernels_compiled_ = 0;
+};
+
+// How long one launch of a run took, for profiles.
+struct LaunchTime {
+    std::string name;
+    bool layout = false;
+    int32_t tree = -1;
+    double microseconds = 0;
+};
+
+class Session {
+public:
+    Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool);
+
+    // One tensor a graph input, in order, of its dtype and shape (codes runtime.input_count, runtime.input_dtype,
+    // runtime.input_shape). The results are the caller's. An index out of range: runtime.index_out_of_range.
+    Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
+    // The same into memory that is there already (from an earlier run): nothing is allocated.
+    Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);
+    std::vector<TensorData> make_outputs() const;
+
+    // With a profile, launches of a batch run one after another, each timed.
+    void set_profile(std::vector<LaunchTime>* profile) { profile_ = profile; }
+    // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of a workspace that
+    // buffers share (without PlanOptions::keep_all), what came last.
+    TensorData contents(int32_t buffer) const;
+
+    int64_t bytes() const;
+
+private:
+    Result<void> check(const std::vector<TensorData>& inputs) const;
+
+    std::shared_ptr<const Executable> executable_;
+    std::shared_ptr<ThreadPool> pool_;
+    std::shared_ptr<std::byte> workspace_;
+    std::vector<std::shared_ptr<std::byte>> scratch_;  // one a thread
+    std::vector<LaunchTime>* profile_ = nullptr;
+};
+
+}  // namespace heddle::runtime

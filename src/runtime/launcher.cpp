@@ -1,0 +1,116 @@
+#include "runtime/launcher.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace heddle::runtime {
+namespace {
+
+// One launch made ready: pointers at coordinate zero.
+struct Ready {
+    schedules::KernelFunction function = nullptr;
+    const plan::Launch* launch = nullptr;
+    std::vector<void*> buffers;  // without the scratch
+    int64_t first_task = 0;  // in the batch
+};
+
+std::unexpected<Diagnostics> out_of_range(const plan::Launch& launch, const std::byte* scratch) {
+    int64_t point[3];
+    std::memcpy(point, scratch, sizeof point);
+    return fail({.code = "runtime.index_out_of_range",
+                 .summary = "an index read from a tensor lies outside of the tensor that it indexes",
+                 .expected = fmt::format("0 <= index < {}", point[2]),
+                 .found = std::to_string(point[1]),
+                 .reason = "the index is data, so it could only be checked while running",
+                 .params = {{"launch", launch.name}}});
+}
+
+class BatchRunner {
+public:
+    BatchRunner(const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool) : scratch_(scratch), pool_(pool) {}
+
+    // Tasks of all launches one behind the other.
+    Result<void> run(std::vector<Ready>& batch) {
+        int64_t tasks = 0;
+        for (Ready& ready : batch) {
+            ready.first_task = tasks;
+            tasks += ready.launch->tasks;
+        }
+        std::atomic<int64_t> failed{-1};
+        std::atomic<int> failed_thread{0};
+        // Some chunks a thread even out what differs between tasks; more cost more than they gain.
+        int64_t chunk = std::max<int64_t>(1, tasks / (pool_.threads() * 8));
+        if (pool_.threads() == 1) chunk = tasks;
+        pool_.run(tasks, chunk, [&](int thread, int64_t begin, int64_t end) {
+            for (size_t i = 0; i < batch.size(); i++) {
+                Ready& ready = batch[i];
+                int64_t low = std::max<int64_t>(begin - ready.first_task, 0);
+                int64_t high = std::min(end - ready.first_task, ready.launch->tasks);
+                if (low >= high) continue;
+                if (call(ready, thread, low, high) != 0) {
+                    failed = static_cast<int64_t>(i);
+                    failed_thread = thread;
+                }
+            }
+        });
+        if (failed >= 0) {
+            return out_of_range(*batch[static_cast<size_t>(failed)].launch, scratch_[static_cast<size_t>(failed_thread)].get());
+        }
+        return {};
+    }
+
+private:
+    int32_t call(const Ready& ready, int thread, int64_t begin, int64_t end) const {
+        std::vector<void*> buffers = ready.buffers;
+        buffers.push_back(scratch_[static_cast<size_t>(thread)].get());
+        return ready.function(buffers.data(), ready.launch->numbers.data(), begin, end);
+    }
+
+    const std::vector<std::shared_ptr<std::byte>>& scratch_;
+    ThreadPool& pool_;
+};
+
+}  // namespace
+
+Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>& batches,
+                         const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
+                         const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
+                         std::vector<LaunchTime>* profile) {
+    BatchRunner runner(scratch, pool);
+    auto make_ready = [&](const plan::Launch& launch) {
+        Ready ready{.function = functions[static_cast<size_t>(launch.tree)].function, .launch = &launch};
+        for (int32_t b : launch.buffers) ready.buffers.push_back(address(b) + plan.buffers[static_cast<size_t>(b)].base);
+        return ready;
+    };
+    std::vector<Ready> ready;
+    for (const plan::Batch& batch : batches) {
+        ready.clear();
+        if (!profile) {
+            for (const plan::Launch& launch : batch) ready.push_back(make_ready(launch));
+            if (auto done = runner.run(ready); !done) return done;
+            continue;
+        }
+        for (const plan::Launch& launch : batch) {
+            ready.assign(1, make_ready(launch));
+            auto begin = std::chrono::steady_clock::now();
+            if (auto done = runner.run(ready); !done) return done;
+            std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+            profile->push_back({launch.name, launch.layout, launch.tree, time.count()});
+        }
+    }
+    return {};
+}
+
+std::vector<std::shared_ptr<std::byte>> allocate_scratch(const plan::Plan& plan, int threads) {
+    std::vector<std::shared_ptr<std::byte>> scratch;
+    // A failing kernel writes the point into the first bytes, whatever scratch it asked for.
+    size_t bytes = static_cast<size_t>(std::max<int64_t>(plan.scratch_bytes, 64));
+    for (int t = 0; t < threads; t++) scratch.push_back(allocate_buffer(bytes));
+    return scratch;
+}
+
+}  // namespace heddle::runtime
