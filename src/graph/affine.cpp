@@ -1,0 +1,116 @@
+// Affine forms of coordinates, and the boxes that left sides write.
+#include <algorithm>
+
+#include "graph/verify.h"
+#include "zspace/checked.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t maximum_terms = 16;
+
+std::optional<AffineForm> combine(const AffineForm& a, const AffineForm& b, int64_t scale) {
+    AffineForm result;
+    auto term = checked_multiply(b.constant, scale);
+    auto constant = term ? checked_add(a.constant, *term) : std::nullopt;
+    if (!constant) return std::nullopt;
+    result.constant = *constant;
+    size_t i = 0, j = 0;
+    while (i < a.terms.size() || j < b.terms.size()) {
+        bool take_a = j == b.terms.size() || (i < a.terms.size() && a.terms[i].first <= b.terms[j].first);
+        bool take_b = i == a.terms.size() || (j < b.terms.size() && b.terms[j].first <= a.terms[i].first);
+        VariableId variable = take_a ? a.terms[i].first : b.terms[j].first;
+        std::optional<int64_t> coefficient = take_a ? a.terms[i++].second : 0;
+        if (take_b) {
+            auto scaled = checked_multiply(b.terms[j++].second, scale);
+            coefficient = scaled ? checked_add(*coefficient, *scaled) : std::nullopt;
+        }
+        if (!coefficient) return std::nullopt;
+        if (*coefficient != 0) result.terms.emplace_back(variable, *coefficient);
+        if (result.terms.size() > maximum_terms) return std::nullopt;
+    }
+    return result;
+}
+
+// Whether every partial sum fits, whatever the order of the terms.
+bool stays_in_range(const AffineForm& form, const Body& body) {
+    int64_t magnitude = form.constant;
+    if (magnitude == INT64_MIN) return false;
+    magnitude = std::abs(magnitude);
+    for (auto [variable, coefficient] : form.terms) {
+        if (coefficient == INT64_MIN) return false;
+        auto reach = checked_multiply(std::abs(coefficient), std::max<int64_t>(body.variable(variable).extent.value - 1, 0));
+        auto sum = reach ? checked_add(magnitude, *reach) : std::nullopt;
+        if (!sum) return false;
+        magnitude = *sum;
+    }
+    return true;
+}
+
+std::optional<AffineForm> product(const AffineForm& a, const AffineForm& b) {
+    if (b.terms.empty()) return combine({}, a, b.constant);
+    if (a.terms.empty()) return combine({}, b, a.constant);
+    return std::nullopt;
+}
+
+std::optional<AffineForm> form_of(const Node& node, const std::vector<std::optional<AffineForm>>& forms) {
+    auto operand = [&](size_t index) -> const std::optional<AffineForm>& { return forms[static_cast<size_t>(node.operands[index])]; };
+    switch (node.kind) {
+    case Node::Kind::integer: return AffineForm{node.integer, {}};
+    case Node::Kind::variable: return AffineForm{0, {{node.index, 1}}};
+    case Node::Kind::cast: return operand(0);  // int64 to int64; nothing else has a form
+    case Node::Kind::scalar: break;
+    default: return std::nullopt;
+    }
+    for (size_t i = 0; i < node.operands.size(); i++) {
+        if (!operand(i)) return std::nullopt;
+    }
+    switch (node.op) {
+    case ScalarOp::add: return combine(*operand(0), *operand(1), 1);
+    case ScalarOp::subtract: return combine(*operand(0), *operand(1), -1);
+    case ScalarOp::negate: return combine({}, *operand(0), -1);
+    case ScalarOp::multiply: return product(*operand(0), *operand(1));
+    default: return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::vector<std::optional<AffineForm>> affine_forms(const Body& body) {
+    std::vector<std::optional<AffineForm>> forms(body.nodes.size());
+    for (size_t i = 0; i < body.nodes.size(); i++) {
+        if (body.nodes[i].dtype != DType::int64) continue;
+        forms[i] = form_of(body.nodes[i], forms);
+        if (forms[i] && !stays_in_range(*forms[i], body)) forms[i].reset();
+    }
+    return forms;
+}
+
+Interval interval_of(const AffineForm& form, const Body& body) {
+    Interval interval{form.constant, form.constant};
+    for (auto [variable, coefficient] : form.terms) {
+        int64_t reach = coefficient * std::max<int64_t>(body.variable(variable).extent.value - 1, 0);
+        (reach < 0 ? interval.low : interval.high) += reach;
+    }
+    return interval;
+}
+
+std::vector<WrittenBox> written_boxes(const Body& body) {
+    auto forms = affine_forms(body);
+    std::vector<WrittenBox> boxes;
+    for (const BodyEquation& equation : body.equations) {
+        bool empty = std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent.value == 0; });
+        if (empty) continue;
+        WrittenBox box{equation.output, {}, {}};
+        for (NodeId id : equation.left) {
+            const AffineForm& form = *forms[static_cast<size_t>(id)];
+            Interval interval = interval_of(form, body);
+            box.start.push_back(interval.low);
+            box.shape.push_back(interval.high - interval.low + 1);
+        }
+        boxes.push_back(std::move(box));
+    }
+    return boxes;
+}
+
+}  // namespace heddle

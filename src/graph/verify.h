@@ -1,0 +1,68 @@
+// Structural checks of one body against the types of its operation's tensors.
+//
+// Conventions that the checks fix (docs/language.md, section 6):
+// - operands come before users; a local's value comes before the nodes that read the local, which makes locals acyclic;
+// - reductions bind variables of kind `reduction`, equations and locals the others; a value's free variables are those of
+//   the equation that uses it;
+// - half types are stored, read, moved and cast, never computed with; literals have any type;
+// - a left side is affine in the equation's variables and writes one box, injectively (the cover rule).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace heddle {
+
+inline constexpr size_t maximum_body_variables = 4096;
+inline constexpr size_t maximum_body_nodes = size_t{1} << 20;
+inline constexpr int64_t maximum_extent = int64_t{1} << 48;  // of a variable, and points of an equation
+inline constexpr int maximum_reduction_nesting = 32;
+
+// The elements of an output that one equation writes.
+struct WrittenBox {
+    int32_t output = 0;
+    std::vector<int64_t> start;
+    std::vector<int64_t> shape;
+};
+
+Result<void> verify(const Body& body, const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs);
+
+// The boxes of a verified body's equations, in their order; those without points are left out.
+std::vector<WrittenBox> written_boxes(const Body& body);
+
+// constant + sum of coefficient * variable; terms sorted by variable, coefficients not zero.
+struct AffineForm {
+    int64_t constant = 0;
+    std::vector<std::pair<VariableId, int64_t>> terms;
+};
+
+// For each int64 node its affine form, if it has one of at most 16 terms whose every partial sum stays within int64 for all values
+// of the variables; else nothing. By NodeId. `body` is verified.
+std::vector<std::optional<AffineForm>> affine_forms(const Body& body);
+
+// The least and greatest value over the box of all variables (extents at least one).
+struct Interval {
+    int64_t low = 0;
+    int64_t high = 0;
+};
+Interval interval_of(const AffineForm& form, const Body& body);
+
+// The variables that each node's value depends on: rows of bits, by NodeId.
+class FreeVariables {
+public:
+    explicit FreeVariables(const Body& body);
+    bool contains(NodeId node, VariableId variable) const;
+    bool meets(NodeId node, const std::vector<VariableId>& variables) const;
+    std::vector<VariableId> list(NodeId node) const;  // ascending
+    // Of a local's value, without the local's own variables.
+    const std::vector<VariableId>& of_local(int32_t local) const { return locals_[static_cast<size_t>(local)]; }
+
+private:
+    size_t words_ = 0;
+    std::vector<uint64_t> bits_;
+    std::vector<std::vector<VariableId>> locals_;
+};
+
+}  // namespace heddle

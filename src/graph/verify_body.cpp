@@ -1,0 +1,389 @@
+// Checks of one body. Everything is checked before it is used: a body may come from a file.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "graph/verify.h"
+#include "zspace/checked.h"
+
+namespace heddle {
+namespace {
+
+using std::string;
+
+class BodyVerifier {
+public:
+    BodyVerifier(const Body& body, const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs)
+        : body_(body), inputs_(inputs), outputs_(outputs) {}
+
+    Result<void> run() {
+        check_sizes();
+        if (problems_.empty()) check_variables();
+        if (problems_.empty()) {
+            for (size_t i = 0; i < body_.nodes.size() && problems_.size() < 16; i++) check_node(static_cast<NodeId>(i));
+        }
+        if (problems_.empty()) check_locals();
+        if (problems_.empty()) check_scopes();
+        if (problems_.empty()) check_cover();
+        if (!problems_.empty()) return fail(std::move(problems_));
+        return {};
+    }
+
+private:
+    void problem(const char* code, string summary, string expected = {}, string found = {}) {
+        Diagnostic diagnostic;
+        diagnostic.code = code;
+        diagnostic.summary = std::move(summary);
+        diagnostic.expected = std::move(expected);
+        diagnostic.found = std::move(found);
+        problems_.push_back(std::move(diagnostic));
+    }
+
+    template <typename List>
+    static bool within(int64_t index, const List& list) {
+        return index >= 0 && index < static_cast<int64_t>(list.size());
+    }
+
+    void check_sizes() {
+        if (body_.variables.size() > maximum_body_variables) {
+            problem("graph.limit", "a body has too many variables", fmt::format("at most {}", maximum_body_variables),
+                    std::to_string(body_.variables.size()));
+        }
+        if (body_.nodes.size() > maximum_body_nodes || (body_.variables.size() + 63) / 64 * body_.nodes.size() > (size_t{1} << 24)) {
+            problem("graph.limit", "a body has too many nodes", fmt::format("at most {}", maximum_body_nodes),
+                    std::to_string(body_.nodes.size()));
+        }
+    }
+
+    void check_variables() {
+        for (size_t i = 0; i < body_.variables.size(); i++) {
+            const Variable& variable = body_.variables[i];
+            if (variable.kind == Variable::Kind::ordered || variable.kind > Variable::Kind::ordered) {
+                problem("graph.scope", fmt::format("variable '{}' is of an ordered axis, which bodies do not have", variable.name));
+            }
+            if (variable.extent.value < 0 || variable.extent.value > maximum_extent) {
+                problem("graph.limit", fmt::format("the extent of variable '{}' is out of range", variable.name),
+                        fmt::format("0 to {}", maximum_extent), std::to_string(variable.extent.value));
+            }
+        }
+    }
+
+    // A list of distinct variables, all (or none) of them bound by reductions, with a number of points that fits.
+    bool check_domain(const std::vector<VariableId>& variables, bool reduced, const string& where) {
+        std::set<VariableId> seen;
+        int64_t points = 1;
+        for (VariableId id : variables) {
+            if (!within(id, body_.variables)) {
+                problem("graph.reference", fmt::format("{} names a variable that does not exist", where), {}, std::to_string(id));
+                return false;
+            }
+            const Variable& variable = body_.variable(id);
+            if (!seen.insert(id).second) {
+                problem("graph.scope", fmt::format("{} binds variable '{}' twice", where, variable.name));
+                return false;
+            }
+            if ((variable.kind == Variable::Kind::reduction) != reduced) {
+                problem("graph.scope", fmt::format("{} binds variable '{}' of another kind", where, variable.name),
+                        reduced ? "a reduction variable" : "an index or parallel variable");
+                return false;
+            }
+            auto product = checked_multiply(points, std::max<int64_t>(variable.extent.value, 1));
+            points = product.value_or(maximum_extent + 1);
+            if (points > maximum_extent) {
+                problem("graph.limit", fmt::format("{} has too many points", where), fmt::format("at most {}", maximum_extent));
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // Operands stand before their user; counts and types by kind.
+    void check_node(NodeId id) {
+        const Node& node = body_.node(id);
+        string where = fmt::format("node {}", id);
+        if (node.kind > Node::Kind::reduce || node.op > ScalarOp::is_infinite || node.reducer > Reducer::argument_maximum ||
+            node.dtype > DType::float64) {
+            return problem("graph.reference", where + " has an unknown kind, operation, reducer or type");
+        }
+        for (NodeId operand : node.operands) {
+            if (operand < 0 || operand >= id) {
+                return problem("graph.order", where + " uses a node that does not stand before it", {}, std::to_string(operand));
+            }
+        }
+        switch (node.kind) {
+        case Node::Kind::integer: return check_integer(node, where);
+        case Node::Kind::real:
+            if (operands(node, 0, where)) expect(is_float(node.dtype), where, "a float type for a real literal", node);
+            return;
+        case Node::Kind::variable:
+            if (!operands(node, 0, where)) return;
+            if (!within(node.index, body_.variables)) {
+                return problem("graph.reference", where + " names a variable that does not exist", {}, std::to_string(node.index));
+            }
+            return expect(node.dtype == DType::int64, where, "int64 for a variable", node);
+        case Node::Kind::scalar: return check_scalar(node, where);
+        case Node::Kind::cast: operands(node, 1, where); return;
+        case Node::Kind::select:
+            if (!operands(node, 3, where)) return;
+            expect(type(node, 0) == DType::boolean, where, "a bool condition", node);
+            return expect(type(node, 1) == node.dtype && type(node, 2) == node.dtype, where, "branches of the selection's type", node);
+        case Node::Kind::read: return check_read(node, where, 0);
+        case Node::Kind::guarded_read: return check_read(node, where, 1);
+        case Node::Kind::local: return check_local_read(id, node, where);
+        case Node::Kind::reduce: return check_reduce(node, where);
+        }
+    }
+
+    bool operands(const Node& node, size_t count, const string& where) {
+        if (node.operands.size() == count) return true;
+        problem("graph.arity", where + " has another number of operands than its kind asks for", std::to_string(count),
+                std::to_string(node.operands.size()));
+        return false;
+    }
+
+    void expect(bool holds, const string& where, const string& expected, const Node& node) {
+        if (!holds) problem("graph.type", where + " has operands or a result of the wrong type", expected, string(name(node.dtype)));
+    }
+
+    DType type(const Node& node, size_t operand) const { return body_.node(node.operands[operand]).dtype; }
+
+    void check_integer(const Node& node, const string& where) {
+        if (!operands(node, 0, where)) return;
+        expect(!is_float(node.dtype), where, "an integer type or bool", node);
+        int bits = is_bool(node.dtype) ? 1 : info(node.dtype).bits;
+        if (bits == 64 || is_float(node.dtype)) return;
+        bool is_signed = info(node.dtype).kind == DTypeClass::signed_integer;
+        int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
+        int64_t high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+        if (node.integer < low || node.integer > high) {
+            problem("graph.type", where + " is a literal outside its type", string(name(node.dtype)), std::to_string(node.integer));
+        }
+    }
+
+    void check_scalar(const Node& node, const string& where) {
+        if (!operands(node, static_cast<size_t>(info(node.op).operands), where)) return;
+        DType of = type(node, 0);
+        if (node.operands.size() == 2 && type(node, 1) != of) {
+            return problem("graph.type", where + " has operands of two types", string(name(of)), string(name(type(node, 1))));
+        }
+        DType result = of;
+        ScalarClass kind = info(node.op).kind;
+        if (kind == ScalarClass::comparison || kind == ScalarClass::predicate) result = DType::boolean;
+        bool allowed = accepts(node.op, of) && !is_half(of);
+        expect(allowed, where, fmt::format("operands that '{}' works on", info(node.op).name), body_.node(node.operands[0]));
+        expect(node.dtype == result, where, fmt::format("a result of {}", name(result)), node);
+    }
+
+    static bool accepts(ScalarOp op, DType dtype) {
+        switch (op) {
+        case ScalarOp::add:
+        case ScalarOp::subtract:
+        case ScalarOp::multiply:
+        case ScalarOp::floor_divide:
+        case ScalarOp::modulo:
+        case ScalarOp::truncate_remainder:
+        case ScalarOp::minimum:
+        case ScalarOp::maximum:
+        case ScalarOp::power:
+        case ScalarOp::negate:
+        case ScalarOp::absolute:
+        case ScalarOp::sign: return !is_bool(dtype);
+        case ScalarOp::truncate_divide:
+        case ScalarOp::shift_left:
+        case ScalarOp::shift_right: return is_integer(dtype);
+        case ScalarOp::bit_and:
+        case ScalarOp::bit_or:
+        case ScalarOp::bit_xor:
+        case ScalarOp::bit_not: return !is_float(dtype);
+        case ScalarOp::equal:
+        case ScalarOp::not_equal:
+        case ScalarOp::less:
+        case ScalarOp::less_equal:
+        case ScalarOp::greater:
+        case ScalarOp::greater_equal: return true;
+        case ScalarOp::logical_and:
+        case ScalarOp::logical_or:
+        case ScalarOp::logical_xor:
+        case ScalarOp::logical_not: return is_bool(dtype);
+        default: return is_float(dtype);
+        }
+    }
+
+    void check_coordinates(const Node& node, size_t rank, size_t extra, const string& where) {
+        if (!operands(node, rank + extra, where)) return;
+        for (size_t i = 0; i < rank; i++) expect(type(node, i) == DType::int64, where, "int64 coordinates", body_.node(node.operands[i]));
+    }
+
+    void check_read(const Node& node, const string& where, size_t extra) {
+        if (!within(node.index, inputs_)) {
+            return problem("graph.reference", where + " reads an input that the operation has not", {}, std::to_string(node.index));
+        }
+        const TensorType& tensor = inputs_[static_cast<size_t>(node.index)];
+        check_coordinates(node, tensor.shape.size(), extra, where);
+        expect(node.dtype == tensor.dtype, where, fmt::format("the tensor's type {}", name(tensor.dtype)), node);
+        if (extra == 1 && node.operands.size() == tensor.shape.size() + 1) {
+            expect(type(node, node.operands.size() - 1) == node.dtype, where, "another value of the tensor's type", node);
+        }
+    }
+
+    void check_local_read(NodeId id, const Node& node, const string& where) {
+        if (!within(node.index, body_.locals)) {
+            return problem("graph.reference", where + " reads a local that does not exist", {}, std::to_string(node.index));
+        }
+        const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        if (local.value < 0 || local.value >= id) {
+            return problem("graph.order", fmt::format("{} reads local '{}' before its value", where, local.name));
+        }
+        check_coordinates(node, local.variables.size(), 0, where);
+        expect(node.dtype == local.dtype, where, fmt::format("the local's type {}", name(local.dtype)), node);
+    }
+
+    void check_reduce(const Node& node, const string& where) {
+        if (node.operands.empty() || node.operands.size() > 2) {
+            return problem("graph.arity", where + " is a reduction", "a term and perhaps a filter", std::to_string(node.operands.size()));
+        }
+        if (!check_domain(node.variables, true, where)) return;
+        DType term = type(node, 0);
+        bool logical = node.reducer == Reducer::any || node.reducer == Reducer::all;
+        expect(logical ? is_bool(term) : !is_bool(term) && !is_half(term), where, fmt::format("terms that '{}' works on", name(node.reducer)),
+               body_.node(node.operands[0]));
+        expect(node.dtype == (is_argument(node.reducer) ? DType::int64 : term), where, "the reduction's result type", node);
+        if (node.operands.size() == 2) expect(is_bool(type(node, 1)), where, "a bool filter", body_.node(node.operands[1]));
+    }
+
+    void check_locals() {
+        for (const Local& local : body_.locals) {
+            string where = fmt::format("local '{}'", local.name);
+            if (!within(local.value, body_.nodes)) {
+                problem("graph.reference", where + " has no value", {}, std::to_string(local.value));
+                continue;
+            }
+            check_domain(local.variables, false, where);
+            const Node& value = body_.node(local.value);
+            expect(value.dtype == local.dtype, where, fmt::format("a value of {}", name(local.dtype)), value);
+        }
+    }
+
+    void check_scopes() {
+        FreeVariables free(body_);
+        check_nesting(free);
+        for (size_t i = 0; i < body_.equations.size() && problems_.empty(); i++) {
+            const BodyEquation& equation = body_.equations[i];
+            string where = fmt::format("equation {}", i);
+            if (!within(equation.output, outputs_)) {
+                problem("graph.reference", where + " writes an output that the operation has not", {}, std::to_string(equation.output));
+                continue;
+            }
+            const TensorType& output = outputs_[static_cast<size_t>(equation.output)];
+            if (equation.left.size() != output.shape.size()) {
+                problem("graph.arity", where + " has another number of coordinates than its output dimensions",
+                        std::to_string(output.shape.size()), std::to_string(equation.left.size()));
+                continue;
+            }
+            if (!within(equation.value, body_.nodes)) {
+                problem("graph.reference", where + " has no value", {}, std::to_string(equation.value));
+                continue;
+            }
+            if (!check_domain(equation.variables, false, where)) continue;
+            const Node& value = body_.node(equation.value);
+            expect(value.dtype == output.dtype, where, fmt::format("a value of {}", name(output.dtype)), value);
+            check_free(free, equation.value, equation, where);
+            for (NodeId left : equation.left) {
+                if (!within(left, body_.nodes)) {
+                    problem("graph.reference", where + " has a coordinate that does not exist", {}, std::to_string(left));
+                } else {
+                    check_free(free, left, equation, where);
+                }
+            }
+        }
+    }
+
+    void check_free(const FreeVariables& free, NodeId node, const BodyEquation& equation, const string& where) {
+        for (VariableId id : free.list(node)) {
+            if (std::ranges::find(equation.variables, id) != equation.variables.end()) continue;
+            return problem("graph.scope", fmt::format("{} uses variable '{}', which it does not bind", where, body_.variable(id).name));
+        }
+    }
+
+    // Reductions that depend on the variables of reductions around them, and those on further ones: loops in loops.
+    void check_nesting(const FreeVariables& free) {
+        std::vector<int> depth(body_.nodes.size(), 0);
+        for (size_t i = 0; i < body_.nodes.size(); i++) {
+            const Node& node = body_.nodes[i];
+            for (NodeId operand : node.operands) {
+                auto below = static_cast<size_t>(operand);
+                // A value that does not depend on the reduction's variables is computed outside of it.
+                bool inside = node.kind != Node::Kind::reduce || free.meets(operand, node.variables);
+                if (inside) depth[i] = std::max(depth[i], depth[below]);
+            }
+            if (node.kind == Node::Kind::reduce && ++depth[i] > maximum_reduction_nesting) {
+                return problem("graph.limit", fmt::format("node {} is a reduction in too many others", i),
+                               fmt::format("at most {}", maximum_reduction_nesting));
+            }
+        }
+    }
+
+    void check_cover() {
+        auto forms = affine_forms(body_);
+        for (size_t i = 0; i < body_.equations.size(); i++) {
+            const BodyEquation& equation = body_.equations[i];
+            std::set<VariableId> covered;
+            for (size_t dimension = 0; dimension < equation.left.size(); dimension++) {
+                const auto& form = forms[static_cast<size_t>(equation.left[dimension])];
+                if (!form) {
+                    return problem("graph.cover", fmt::format("coordinate {} of equation {} is not affine", dimension, i));
+                }
+                if (!check_radix(*form, covered)) {
+                    return problem("graph.cover", fmt::format("coordinate {} of equation {} is not mixed radix in its variables", dimension, i),
+                                   "coefficients 1, then the product of the extents so far; each variable in one coordinate");
+                }
+            }
+            for (VariableId id : equation.variables) {
+                if (body_.variable(id).extent.value <= 1 || covered.contains(id)) continue;
+                return problem("graph.cover", fmt::format("equation {} has variable '{}', which its left side does not use", i,
+                                                          body_.variable(id).name));
+            }
+        }
+        check_boxes();
+    }
+
+    bool check_radix(const AffineForm& form, std::set<VariableId>& covered) const {
+        std::vector<std::pair<int64_t, VariableId>> terms;
+        for (auto [variable, coefficient] : form.terms) {
+            if (body_.variable(variable).extent.value > 1) terms.emplace_back(coefficient, variable);
+        }
+        std::ranges::sort(terms);
+        int64_t expected = 1;
+        for (auto [coefficient, variable] : terms) {
+            if (coefficient != expected || !covered.insert(variable).second) return false;
+            expected *= body_.variable(variable).extent.value;  // in range: the equation's points are
+        }
+        return true;
+    }
+
+    void check_boxes() {
+        for (const WrittenBox& box : written_boxes(body_)) {
+            const TensorType& output = outputs_[static_cast<size_t>(box.output)];
+            for (size_t d = 0; d < box.start.size(); d++) {
+                if (box.start[d] >= 0 && box.start[d] + box.shape[d] <= output.shape[d].value) continue;
+                return problem("graph.cover", fmt::format("an equation writes outside of output {} in dimension {}", box.output, d),
+                               fmt::format("within [0, {})", output.shape[d].value),
+                               fmt::format("[{}, {})", box.start[d], box.start[d] + box.shape[d]));
+            }
+        }
+    }
+
+    const Body& body_;
+    const std::vector<TensorType>& inputs_;
+    const std::vector<TensorType>& outputs_;
+    Diagnostics problems_;
+};
+
+}  // namespace
+
+Result<void> verify(const Body& body, const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs) {
+    return BodyVerifier(body, inputs, outputs).run();
+}
+
+}  // namespace heddle
