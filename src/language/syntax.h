@@ -102,6 +102,8 @@ struct Syntax {
     std::string collector;              // dimension, dimensions, dimension_group: `i` of `[$i]`, or empty
     bool broadcast = false;             // dimension, dimensions: written with ~
     bool has_left = false;              // equation: left coordinates were written (`y[] =` differs from `y =`)
+    // Levels of nodes from here down, 1 for a leaf: bounded, so that recursion over a tree is safe.
+    int height = 1;
     // Where a binary's operator, an attribute's or call's name stands; else the same as `place`.
     Place mark;
 };
@@ -113,6 +115,10 @@ std::string_view name(Syntax::Kind kind);
 std::string print(const Syntax& syntax);
 // A statement with its blocks, one line each, indented by `indent` spaces, each ending in a line end.
 std::string print_statement(const Syntax& statement, int indent = 0);
+
+// An expression as written may be this high (`height`) and nested this deep in brackets; splicing a family's values into
+// a template's may double it.
+inline constexpr int nesting_limit = 200;
 
 // Same tree, places apart.
 bool equal(const Syntax& a, const Syntax& b);

@@ -2,7 +2,6 @@
 
 #include <istream>
 #include <map>
-#include <set>
 #include <streambuf>
 
 #include <fmt/format.h>
@@ -136,13 +135,14 @@ private:
         if (done.node.is_sequence()) {
             done.node.items = std::move(done.parts);
         } else {
+            std::map<std::string, Place> seen;
             for (size_t i = 0; i + 1 < done.parts.size(); i += 2) {
-                add_entry(done, std::move(done.parts[i]), std::move(done.parts[i + 1]));
+                add_entry(done, seen, std::move(done.parts[i]), std::move(done.parts[i + 1]));
             }
         }
         add(std::move(done.node));
     }
-    void add_entry(Open& mapping, YamlNode key, YamlNode value) {
+    void add_entry(Open& mapping, std::map<std::string, Place>& seen, YamlNode key, YamlNode value) {
         if (!key.is_scalar() || key.folded) {
             sink_.add({.code = "language.yaml_feature", .summary = "a key must be one word", .place = key.place,
                        .found = std::string(key.kind_name()), .remedy = quote_remedy});
@@ -160,10 +160,11 @@ private:
                        .remedy = "quote the expression: {f: \"max(x, 0)\"}"});
             return;
         }
-        if (const YamlEntry* first = mapping.node.entry(key.scalar.text)) {
+        auto [first, fresh] = seen.try_emplace(key.scalar.text, key.place);
+        if (!fresh) {
             sink_.add({.code = "language.duplicate_key", .summary = fmt::format("the key `{}` occurs twice", key.scalar.text),
                        .place = key.place, .remedy = "remove one of the two",
-                       .contexts = {{"the first is here", first->key.place}}});
+                       .contexts = {{"the first is here", first->second}}});
             return;
         }
         mapping.node.entries.push_back({std::move(key), std::move(value)});

@@ -91,7 +91,8 @@ void map_block(std::string_view raw, size_t at, const std::string& value, Mapper
     for (size_t line = content; mapper.size() < value.size() && line <= raw.size(); line = line_end(raw, line) + 1) {
         size_t end = line_end(raw, line);
         size_t blank = std::min(raw.find_first_not_of(' ', line), end);
-        for (size_t i = line + std::min(indent, blank - line); i < end; i++) mapper.byte(raw[i], i);
+        size_t content_end = end > line && raw[end - 1] == '\r' ? end - 1 : end;
+        for (size_t i = line + std::min(indent, blank - line); i < content_end; i++) mapper.byte(raw[i], i);
         if (mapper.size() < value.size()) mapper.byte('\n', end);
         if (end >= raw.size()) break;
     }

@@ -1,0 +1,356 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "language/parser.h"
+
+namespace heddle {
+
+using Kind = Syntax::Kind;
+
+// ---------------------------------------------------------------- one statement
+
+SyntaxPointer Parser::statement() {
+    SyntaxPointer made = at_word("let") ? let_statement() : equation();
+    expect_end();
+    return made;
+}
+
+SyntaxPointer Parser::let_statement() {
+    Token first = take();
+    auto made = make(Kind::let, first);
+    Token name = take_name("a name after `let`");
+    made->text = name.text;
+    made->mark = place(name);
+    if (accept("[")) {
+        made->generators = generators_below();
+        expect("]");
+    }
+    expect("=");
+    made->value = expression();
+    return finish(made, first);
+}
+
+std::vector<SyntaxPointer> Parser::left_coordinates() {
+    std::vector<SyntaxPointer> coordinates;
+    expect("[");
+    while (!at("]")) {
+        Token first = peek();
+        if (first.kind == Token::Kind::name && peek(1).is("<")) {
+            auto made = make(Kind::binder, first);
+            made->text = take_name("a variable's name").text;
+            expect("<");
+            made->children.push_back(sum());
+            coordinates.push_back(finish(made, first));
+        } else {
+            coordinates.push_back(element());
+        }
+        if (!accept(",")) break;
+    }
+    expect("]");
+    return coordinates;
+}
+
+SyntaxPointer Parser::equation() {
+    Token first = peek();
+    auto made = make(Kind::equation, first);
+    made->text = take_name("a statement").text;
+    if (at("[")) {
+        made->has_left = true;
+        made->children = left_coordinates();
+    }
+    if (at("[")) {
+        if (made->children.size() != 1) {
+            fail(place_since(first), "language.syntax", "one value picks a tensor of a variadic output",
+                 "write output[$i][coordinates] = value");
+        }
+        made->pick = made->children[0];
+        made->children = left_coordinates();
+    }
+    if (!at("=") && !made->has_left) {
+        fail_expected("`[` or `=` after a name: a statement is `let name = value` or `output[...] = value`,");
+    }
+    expect("=");
+    made->value = expression();
+    if (at_word("from")) {
+        take();
+        made->initial = expression();
+    }
+    return finish(made, first);
+}
+
+SyntaxPointer Parser::assignment() {
+    Token first = peek();
+    auto made = make(Kind::assignment, first);
+    do {
+        Token name = take_name("a result's name");
+        auto target = make(Kind::name, name);
+        target->text = name.text;
+        made->children.push_back(finish(target, name));
+    } while (accept(","));
+    expect("=");
+    made->value = expression();
+    expect_end();
+    return finish(made, first);
+}
+
+Parser::StaticAssignment Parser::static_let() {
+    StaticAssignment made;
+    Token name = peek();
+    if (name.kind != Token::Kind::static_name) fail_expected("`$name = expression`");
+    take();
+    made.name = name.text;
+    made.place = place(name);
+    expect("=");
+    made.value = expression();
+    expect_end();
+    return made;
+}
+
+Parser::StaticAssignment Parser::function_let() {
+    StaticAssignment made;
+    Token name = take_name("`name(parameters) = expression`");
+    made.name = name.text;
+    made.place = place(name);
+    expect("(");
+    while (!at(")")) {
+        Token parameter = take_name("a parameter's name");
+        if (std::find(made.parameters.begin(), made.parameters.end(), parameter.text) != made.parameters.end()) {
+            fail(place(parameter), "language.duplicate_name", fmt::format("two parameters are named `{}`", parameter.text),
+                 "rename one of them");
+        }
+        made.parameters.push_back(parameter.text);
+        if (!accept(",")) break;
+    }
+    expect(")");
+    expect("=");
+    made.value = expression();
+    expect_end();
+    return made;
+}
+
+// ---------------------------------------------------------------- blocks
+
+namespace {
+
+// One statement's tokens with an `end` behind them.
+struct Line {
+    int indent = 0;
+    std::vector<Token> tokens;
+    bool opens_block = false;  // for ...:  scan ...:
+    const Token& first() const { return tokens.front(); }
+};
+
+bool opens_block(const Line& line) {
+    return (line.first().is_word("for") || line.first().is_word("scan")) && line.tokens.back().is(":");
+}
+
+int bracket_step(const Token& token) {
+    if (token.is("(") || token.is("[") || token.is("{")) return 1;
+    return token.is(")") || token.is("]") || token.is("}") ? -1 : 0;
+}
+
+// Splits at line ends and `;`; a deeper indent or an open bracket continues a line.
+std::vector<Line> logical_lines(std::vector<Token> tokens) {
+    std::vector<Line> lines;
+    Line current;
+    int depth = 0;
+    auto flush = [&] {
+        if (current.tokens.empty()) return;
+        current.opens_block = opens_block(current);
+        Token end;
+        end.offset = current.tokens.back().offset + current.tokens.back().length;
+        current.tokens.push_back(end);
+        lines.push_back(std::move(current));
+        current = {};
+    };
+    for (Token& token : tokens) {
+        if (token.kind == Token::Kind::end) break;
+        if (token.begins_line && depth == 0 && !current.tokens.empty() &&
+            (token.indent <= current.indent || opens_block(current))) {
+            flush();
+        }
+        if (token.is(";") && depth == 0) {
+            flush();
+            continue;
+        }
+        if (current.tokens.empty()) current.indent = token.indent;
+        depth = std::max(0, depth + bracket_step(token));
+        current.tokens.push_back(std::move(token));
+    }
+    flush();
+    return lines;
+}
+
+// What a line that does not parse would have defined: the name behind `let`, or the first one.
+void note_failed(const Line& line, std::vector<std::string>& failed) {
+    for (const Token& token : line.tokens) {
+        if (token.is_word("let") || token.is_word("for") || token.is_word("scan")) continue;
+        if (token.kind == Token::Kind::name || token.kind == Token::Kind::static_name) failed.push_back(token.text);
+        return;
+    }
+}
+
+class BlockParser {
+public:
+    BlockParser(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed)
+        : fragment_(fragment), sink_(sink), failed_(failed), lines_(logical_lines(tokenize(fragment, sink))) {}
+
+    std::vector<SyntaxPointer> run() {
+        std::vector<SyntaxPointer> statements;
+        while (next_ < lines_.size()) {
+            auto part = block(lines_[next_].indent, 0);
+            statements.insert(statements.end(), part.begin(), part.end());
+            if (next_ < lines_.size()) report_indentation(lines_[next_]);
+        }
+        return statements;
+    }
+
+private:
+    std::vector<SyntaxPointer> block(int indent, int depth) {
+        std::vector<SyntaxPointer> statements;
+        while (next_ < lines_.size() && lines_[next_].indent >= indent) {
+            const Line& line = lines_[next_];
+            if (line.indent > indent) report_indentation(line);
+            next_++;
+            if (SyntaxPointer made = line.opens_block ? block_statement(line, depth) : simple_statement(line)) {
+                statements.push_back(made);
+            }
+        }
+        return statements;
+    }
+
+    SyntaxPointer simple_statement(const Line& line) {
+        Parser parser(fragment_, line.tokens, sink_);
+        try {
+            if (line.first().is_word("for") || line.first().is_word("scan")) {
+                parser.fail(parser.place(line.first()), "language.syntax", "a block's first line ends with `:`",
+                            "write the statements of the block below it, indented deeper");
+            }
+            return parser.statement();
+        } catch (const ParseFailure&) {
+            note_failed(line, failed_);
+            return nullptr;
+        }
+    }
+
+    SyntaxPointer block_statement(const Line& line, int depth) {
+        bool is_scan = line.first().is_word("scan");
+        auto made = std::make_shared<Syntax>();
+        made->kind = is_scan ? Kind::scan_block : Kind::parallel_block;
+        bool sound = header(line, *made);
+        bool filled = next_ < lines_.size() && lines_[next_].indent > line.indent;
+        if (!filled && sound) {
+            sink_.add({.code = "language.empty_block", .summary = fmt::format("this `{}` has no statements", line.first().text),
+                       .place = made->place, .remedy = "indent the statements of the block deeper than its first line"});
+            return nullptr;
+        }
+        if (depth >= nesting_limit) {
+            sink_.add({.code = "language.too_deep", .summary = fmt::format("blocks nested deeper than {}", nesting_limit),
+                       .place = made->place});
+            next_ = lines_.size();
+            return nullptr;
+        }
+        if (filled) made->children = block(lines_[next_].indent, depth + 1);
+        for (const auto& child : made->children) made->height = std::max(made->height, child->height + 1);
+        if (sound) return made;
+        for (const auto& child : made->children) failed_.push_back(child->text);
+        return nullptr;
+    }
+
+    bool header(const Line& line, Syntax& made) {
+        Parser parser(fragment_, line.tokens, sink_);
+        Token first = parser.take();
+        made.mark = parser.place(first);
+        try {
+            made.generators = parser.generators_below();
+            if (made.kind == Kind::scan_block && made.generators.size() != 1) {
+                parser.fail(made.generators[1].place, "language.syntax", "a scan has one axis", "nest a scan in a scan");
+            }
+            parser.expect(":");
+            parser.expect_end();
+            made.place = parser.place_since(first);
+            return true;
+        } catch (const ParseFailure&) {
+            note_failed(line, failed_);
+            return false;
+        }
+    }
+
+    void report_indentation(const Line& line) {
+        const Token& first = line.first();
+        sink_.add({.code = "language.indentation", .summary = "unexpected indentation",
+                   .place = fragment_.place(first.offset, first.length),
+                   .reason = "statements of one block begin in one column",
+                   .remedy = "indent it like the statement above, or deeper to continue a line"});
+    }
+
+    const Fragment& fragment_;
+    DiagnosticSink& sink_;
+    std::vector<std::string>& failed_;
+    std::vector<Line> lines_;
+    size_t next_ = 0;
+};
+
+// Every line by one rule of the parser.
+template <typename Answer, typename Rule>
+std::vector<Answer> parse_lines(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed,
+                                const Rule& rule) {
+    std::vector<Answer> answers;
+    for (const Line& line : logical_lines(tokenize(fragment, sink))) {
+        Parser parser(fragment, line.tokens, sink);
+        try {
+            answers.push_back(rule(parser));
+        } catch (const ParseFailure&) {
+            note_failed(line, failed);
+        }
+    }
+    return answers;
+}
+
+// The whole fragment by one rule.
+template <typename Rule>
+SyntaxPointer parse_whole(const Fragment& fragment, DiagnosticSink& sink, const Rule& rule) {
+    Parser parser(fragment, tokenize(fragment, sink), sink);
+    try {
+        SyntaxPointer made = rule(parser);
+        parser.expect_end();
+        return made;
+    } catch (const ParseFailure&) {
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+std::vector<SyntaxPointer> parse_body(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed) {
+    return BlockParser(fragment, sink, failed).run();
+}
+std::vector<SyntaxPointer> parse_graph(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed) {
+    return parse_lines<SyntaxPointer>(fragment, sink, failed, [](Parser& parser) { return parser.assignment(); });
+}
+std::vector<Parser::StaticAssignment> parse_static_lets(const Fragment& fragment, DiagnosticSink& sink,
+                                                        std::vector<std::string>& failed) {
+    return parse_lines<Parser::StaticAssignment>(fragment, sink, failed, [](Parser& parser) { return parser.static_let(); });
+}
+std::vector<Parser::StaticAssignment> parse_function_lets(const Fragment& fragment, DiagnosticSink& sink,
+                                                          std::vector<std::string>& failed) {
+    return parse_lines<Parser::StaticAssignment>(fragment, sink, failed, [](Parser& parser) { return parser.function_let(); });
+}
+SyntaxPointer parse_expression(const Fragment& fragment, DiagnosticSink& sink) {
+    return parse_whole(fragment, sink, [](Parser& parser) { return parser.expression(); });
+}
+SyntaxPointer parse_list(const Fragment& fragment, DiagnosticSink& sink) {
+    return parse_whole(fragment, sink, [](Parser& parser) { return parser.list(); });
+}
+SyntaxPointer parse_element(const Fragment& fragment, DiagnosticSink& sink) {
+    return parse_whole(fragment, sink, [](Parser& parser) { return parser.element(); });
+}
+SyntaxPointer parse_pattern(const Fragment& fragment, DiagnosticSink& sink) {
+    return parse_whole(fragment, sink, [](Parser& parser) { return parser.pattern(); });
+}
+SyntaxPointer parse_ipf(const Fragment& fragment, DiagnosticSink& sink) {
+    return parse_whole(fragment, sink, [](Parser& parser) { return parser.ipf(); });
+}
+
+}  // namespace heddle
