@@ -1,0 +1,26 @@
+# The commands of the README. Each sets up what it needs.
+BUILD := build
+
+.PHONY: build demo test bench sanitize setup clean
+
+build: setup
+	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
+	cmake --build --preset release && echo "built $(BUILD)/heddle in $$(( $$(date +%s) - begin )) s"
+
+setup:
+	@scripts/setup
+
+demo: build
+	@scripts/demo
+
+test: build
+	@scripts/test
+
+bench: build
+	@.venv/bin/python bench/peers.py
+
+sanitize: setup
+	cmake --preset sanitize && cmake --build --preset sanitize && ctest --test-dir build-sanitize --output-on-failure
+
+clean:
+	rm -rf $(BUILD) build-debug build-sanitize

@@ -1,0 +1,162 @@
+#include "frontends/onnx/tensor_proto.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "zspace/checked.h"
+
+namespace heddle::onnx {
+namespace {
+
+struct TypeRow {
+    int64_t number;
+    const char* name;
+    std::optional<DType> dtype;
+};
+
+constexpr std::array types = {
+    TypeRow{1, "float32", DType::float32},   TypeRow{2, "uint8", DType::uint8},
+    TypeRow{3, "int8", DType::int8},         TypeRow{4, "uint16", DType::uint16},
+    TypeRow{5, "int16", DType::int16},       TypeRow{6, "int32", DType::int32},
+    TypeRow{7, "int64", DType::int64},       TypeRow{8, "string", std::nullopt},
+    TypeRow{9, "bool", DType::boolean},      TypeRow{10, "float16", DType::float16},
+    TypeRow{11, "float64", DType::float64},  TypeRow{12, "uint32", DType::uint32},
+    TypeRow{13, "uint64", DType::uint64},    TypeRow{14, "complex64", std::nullopt},
+    TypeRow{15, "complex128", std::nullopt}, TypeRow{16, "bfloat16", DType::bfloat16},
+};
+
+// What the message says, before it is understood.
+struct RawTensor {
+    std::vector<int64_t> dims;
+    int64_t type = 0;
+    std::string name;
+    std::optional<Bytes> raw;
+    std::vector<float> floats;
+    std::vector<double> doubles;
+    std::vector<int64_t> integers;  // int32_data, int64_data, uint64_data
+    bool external = false;
+    bool complete = true;
+};
+
+RawTensor read_fields(Bytes message) {
+    RawTensor tensor;
+    Reader reader(message);
+    while (auto field = reader.next()) {
+        switch (field->number) {
+        case 1: tensor.complete &= append_integers(*field, tensor.dims); break;
+        case 2: tensor.type = field->as_signed(); break;
+        case 4: tensor.complete &= append_floats(*field, tensor.floats); break;
+        case 5:
+        case 7:
+        case 11: tensor.complete &= append_integers(*field, tensor.integers); break;
+        case 8: tensor.name = field->as_text(); break;
+        case 9: tensor.raw = field->bytes; break;
+        case 10: tensor.complete &= append_doubles(*field, tensor.doubles); break;
+        case 13: tensor.external = true; break;
+        case 14: tensor.external |= field->integer == 1; break;
+        default: break;
+        }
+    }
+    tensor.complete &= !reader.failed();
+    return tensor;
+}
+
+std::unexpected<Diagnostics> wrong(const FileContext& file, const RawTensor& tensor, std::string summary, std::string expected,
+                                   std::string found) {
+    return fail({.code = "onnx.tensor", .summary = std::move(summary), .expected = std::move(expected), .found = std::move(found),
+                 .params = {{"file", file.path}, {"tensor", tensor.name}}});
+}
+
+// The number of elements, or nothing if a dimension is negative or the product is beyond any memory.
+std::optional<int64_t> element_count(const std::vector<int64_t>& dims) {
+    std::optional<int64_t> count = 1;
+    for (int64_t d : dims) {
+        if (d < 0) return std::nullopt;
+        count = checked_multiply(*count, d);
+        if (!count || *count > (int64_t{1} << 40)) return std::nullopt;
+    }
+    return count;
+}
+
+// Elements that the typed fields hold; halves come as their bits in int32_data.
+void store_typed(const RawTensor& tensor, TensorData& data) {
+    if (data.dtype() == DType::float32) {
+        for (size_t i = 0; i < tensor.floats.size(); i++) data.set_real(static_cast<int64_t>(i), tensor.floats[i]);
+    } else if (data.dtype() == DType::float64) {
+        for (size_t i = 0; i < tensor.doubles.size(); i++) data.set_real(static_cast<int64_t>(i), tensor.doubles[i]);
+    } else if (is_half(data.dtype())) {
+        auto* bits = data.mutable_as<uint16_t>();
+        for (size_t i = 0; i < tensor.integers.size(); i++) bits[i] = static_cast<uint16_t>(tensor.integers[i]);
+    } else {
+        for (size_t i = 0; i < tensor.integers.size(); i++) data.set_integer(static_cast<int64_t>(i), tensor.integers[i]);
+    }
+}
+
+size_t typed_count(const RawTensor& tensor, DType dtype) {
+    if (dtype == DType::float32) return tensor.floats.size();
+    if (dtype == DType::float64) return tensor.doubles.size();
+    return tensor.integers.size();
+}
+
+}  // namespace
+
+std::unexpected<Diagnostics> truncated(const FileContext& file, const std::string& where) {
+    return fail({.code = "onnx.truncated", .summary = fmt::format("'{}' ends in the middle of {}", file.path, where),
+                 .remedy = "fetch the file again", .params = {{"file", file.path}}});
+}
+
+Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
+    RawTensor raw = read_fields(message);
+    if (!raw.complete) return truncated(file, fmt::format("the tensor '{}'", raw.name));
+    OnnxTensor tensor{.name = raw.name, .data = std::nullopt, .type_text = type_name(raw.type)};
+    auto dtype = dtype_of(raw.type);
+    if (!dtype) return tensor;
+    if (raw.external) {
+        return fail({.code = "onnx.external_data",
+                     .summary = fmt::format("the data of tensor '{}' lie in another file", raw.name),
+                     .reason = "files beside the model are not read",
+                     .remedy = "save the model with its weights inside", .params = {{"file", file.path}, {"tensor", raw.name}}});
+    }
+    auto count = element_count(raw.dims);
+    if (!count) return wrong(file, raw, "a tensor has an impossible shape", "", fmt::format("{} dimensions", raw.dims.size()));
+    int64_t needed = *count * bytes(*dtype);
+    if (raw.raw) {
+        if (static_cast<int64_t>(raw.raw->size()) != needed) {
+            return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} bytes", needed),
+                         fmt::format("{} bytes", raw.raw->size()));
+        }
+        tensor.data = TensorData(*dtype, raw.dims, file.owner, raw.raw->data());
+        return tensor;
+    }
+    if (typed_count(raw, *dtype) != static_cast<size_t>(*count)) {
+        return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} elements", *count),
+                     fmt::format("{} elements", typed_count(raw, *dtype)));
+    }
+    tensor.data = TensorData(*dtype, raw.dims);
+    store_typed(raw, *tensor.data);
+    return tensor;
+}
+
+std::optional<DType> dtype_of(int64_t onnx_type) {
+    for (const TypeRow& row : types) {
+        if (row.number == onnx_type) return row.dtype;
+    }
+    return std::nullopt;
+}
+
+std::string type_name(int64_t onnx_type) {
+    for (const TypeRow& row : types) {
+        if (row.number == onnx_type) return row.name;
+    }
+    return fmt::format("type {}", onnx_type);
+}
+
+int64_t onnx_type_of(DType dtype) {
+    for (const TypeRow& row : types) {
+        if (row.dtype == dtype) return row.number;
+    }
+    return 0;
+}
+
+}  // namespace heddle::onnx
