@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -41,8 +42,5 @@ bool is_static_function(std::string_view name);
 
 // NumPy's rule for two extents; nothing if they do not fit. An extent of plain 1 yields to the other's origin.
 std::optional<Size> broadcast_sizes(const Size& a, const Size& b);
-
-// A number for a float: integers above 2^53 lose digits, as a cast would.
-std::optional<bool> as_condition(const StaticValue& value);
 
 }  // namespace heddle

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace heddle {
 
 StaticValue StaticValue::of(List elements) {
-    return StaticValue(Storage(std::in_place_index<6>, std::make_shared<const List>(std::move(elements))));
+    auto shared = std::make_shared<SharedList>();
+    shared->elements = std::move(elements);
+    for (const StaticValue& element : shared->elements) shared->depth = std::max(shared->depth, element.list_depth() + 1);
+    return StaticValue(Storage(std::in_place_index<6>, std::move(shared)));
 }
 
 StaticValue StaticValue::of_sizes(const std::vector<Size>& sizes) {

@@ -19,6 +19,7 @@ inline constexpr int64_t largest_static_list = 65'536;        // elements
 inline constexpr int64_t largest_evaluation = 1'000'000;      // steps of one application
 inline constexpr int64_t deepest_evaluation = 200;            // nesting
 inline constexpr int64_t largest_each = 4'096;                // operations of one `each`
+inline constexpr int32_t deepest_list = 32;                   // lists in lists
 
 struct BoundTensor;  // symbolic/environment.h
 
@@ -63,7 +64,8 @@ public:
     double real() const { return std::get<3>(storage_); }
     const std::string& text() const { return std::get<4>(storage_); }
     DType dtype() const { return std::get<5>(storage_); }
-    const List& list() const { return *std::get<6>(storage_); }
+    const List& list() const { return std::get<6>(storage_)->elements; }
+    int32_t list_depth() const { return is_list() ? std::get<6>(storage_)->depth : 0; }  // 1: a list without lists
     const BoundTensor& tensor() const { return *std::get<7>(storage_); }
     // An integer or a float, as a float.
     double number() const { return is_real() ? real() : static_cast<double>(integer()); }
@@ -80,8 +82,12 @@ public:
     std::string describe() const;
 
 private:
-    using Storage = std::variant<std::monostate, bool, Size, double, std::string, DType, std::shared_ptr<const List>,
-                                 const BoundTensor*>;
+    struct SharedList {
+        std::vector<StaticValue> elements;
+        int32_t depth = 1;
+    };
+    using Storage = std::variant<std::monostate, bool, Size, double, std::string, DType,
+                                 std::shared_ptr<const SharedList>, const BoundTensor*>;
     explicit StaticValue(Storage storage) : storage_(std::move(storage)) {}
     Storage storage_;
 };

@@ -1,0 +1,207 @@
+#include "symbolic/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "symbolic/environment_state.h"
+#include "symbolic/static_errors.h"
+
+namespace heddle {
+namespace {
+
+void add_slot(Environment::State& state, const std::string& name, NameSlot::Kind kind, int32_t number) {
+    auto [place, added] = state.slot_of_name.emplace(name, static_cast<int32_t>(state.slots.size()));
+    if (!added) return;
+    NameSlot slot;
+    slot.kind = kind;
+    slot.number = number;
+    slot.per_operation = kind == NameSlot::Kind::each || kind == NameSlot::Kind::index;
+    state.slots.push_back(std::move(slot));
+}
+
+void add_pattern_variables(Environment::State& state, const Syntax& dimension) {
+    switch (dimension.kind) {
+    case Syntax::Kind::dimension:
+    case Syntax::Kind::dimensions:
+    case Syntax::Kind::dimension_group:
+        add_slot(state, dimension.text, NameSlot::Kind::variable, 0);
+        if (NameSlot* slot = state.slot(dimension.text); !dimension.collector.empty()) slot->collected = true;
+        break;
+    default: break;
+    }
+    if (dimension.kind == Syntax::Kind::pattern || dimension.kind == Syntax::Kind::dimension_group) {
+        for (const auto& child : dimension.children) add_pattern_variables(state, *child);
+    }
+}
+
+// A parameter or let comes before a pattern variable of its name, which is then compared with it.
+void add_names(Environment::State& state) {
+    const Template& metakernel = *state.metakernel;
+    for (size_t i = 0; i < metakernel.params.size(); ++i) {
+        add_slot(state, metakernel.params[i].name, NameSlot::Kind::parameter, static_cast<int32_t>(i));
+    }
+    for (size_t i = 0; i < metakernel.lets.size(); ++i) {
+        add_slot(state, metakernel.lets[i].name, NameSlot::Kind::let, static_cast<int32_t>(i));
+    }
+    if (metakernel.each) add_slot(state, metakernel.each->name, NameSlot::Kind::each, 0);
+    for (const TensorSpec& input : metakernel.inputs) {
+        if (input.dtype && input.dtype->kind == Syntax::Kind::static_name) {
+            add_slot(state, input.dtype->text, NameSlot::Kind::variable, 0);
+        }
+        if (input.shape) add_pattern_variables(state, *input.shape);
+    }
+    for (size_t i = 0; i < metakernel.inputs.size(); ++i) {
+        add_slot(state, metakernel.inputs[i].name, NameSlot::Kind::input, static_cast<int32_t>(i));
+    }
+    static const std::string index = "index";
+    add_slot(state, index, NameSlot::Kind::index, 0);
+}
+
+template <typename Specification>
+int32_t position_of(const std::vector<Specification>& list, std::string_view name) {
+    for (size_t i = 0; i < list.size(); ++i) {
+        if (list[i].spec->name == name) return static_cast<int32_t>(i);
+    }
+    return -1;
+}
+
+StaticValue input_value(const BoundInput& input) {
+    if (!input.given) return StaticValue::none();
+    if (!input.spec->variadic) return StaticValue::of(&input.tensors[0]);
+    StaticValue::List tensors;
+    for (const BoundTensor& tensor : input.tensors) tensors.push_back(StaticValue::of(&tensor));
+    return StaticValue::of(std::move(tensors));
+}
+
+StaticValue index_value(const std::vector<BoundAxis>& index) {
+    StaticValue::List extents;
+    for (const BoundAxis& axis : index) {
+        for (const Size& extent : axis.extents) extents.push_back(StaticValue::of(extent));
+    }
+    return StaticValue::of(std::move(extents));
+}
+
+std::unexpected<Diagnostics> unbound(Environment& environment, std::string_view name, const Place& use) {
+    if (environment.state().matching) {
+        environment.state().met_unbound = true;
+        // Matching throws this away and comes back, so it is not worth words; if nothing ever binds the name,
+        // `match_patterns` reports what it waits for.
+        return fail(Diagnostic{.code = "symbolic.unbound_name", .summary = std::string(name), .place = use});
+    }
+    Diagnostic diagnostic = environment.diagnostic("symbolic.unbound_name", use,
+                                                   fmt::format("no tensor that was given binds ${}", name));
+    diagnostic.reason = "a name that only an optional input binds may be used only under has() of that input";
+    return fail(std::move(diagnostic));
+}
+
+// A parameter or a let, now that it is needed.
+Result<StaticValue> evaluate_slot(Environment& environment, NameSlot::Kind kind, int32_t number) {
+    const Template& metakernel = environment.metakernel();
+    if (kind == NameSlot::Kind::parameter) {
+        return parameter_value(environment, metakernel.params[static_cast<size_t>(number)]);
+    }
+    return environment.evaluate(*metakernel.lets[static_cast<size_t>(number)].value);
+}
+
+}  // namespace
+
+Environment::Environment(const Template& metakernel) : state_(std::make_unique<State>()) {
+    state_->metakernel = &metakernel;
+    state_->slots.reserve(16);
+    add_names(*state_);
+    for (const TensorSpec& input : metakernel.inputs) state_->inputs.push_back({.spec = &input, .given = false, .tensors = {}});
+    for (const TensorSpec& output : metakernel.outputs) {
+        state_->outputs.push_back({.spec = &output, .requested = true, .types = {}});
+    }
+}
+Environment::~Environment() = default;
+
+const Template& Environment::metakernel() const { return *state_->metakernel; }
+EvaluationBudget& Environment::budget() { return state_->budget; }
+const std::vector<BoundInput>& Environment::inputs() const { return state_->inputs; }
+const std::vector<BoundOutput>& Environment::outputs() const { return state_->outputs; }
+int32_t Environment::input_position(std::string_view name) const { return position_of(state_->inputs, name); }
+int32_t Environment::output_position(std::string_view name) const { return position_of(state_->outputs, name); }
+const std::vector<BoundAxis>& Environment::index() const { return state_->index; }
+int64_t Environment::each_value() const { return state_->each_value; }
+
+Diagnostic Environment::diagnostic(std::string code, const Place& place, std::string summary) const {
+    Diagnostic diagnostic;
+    diagnostic.code = std::move(code);
+    diagnostic.place = place;
+    diagnostic.summary = std::move(summary);
+    diagnostic.params.emplace_back("operator", metakernel().name);
+    if (!state_->node_name.empty()) diagnostic.params.emplace_back("node", state_->node_name);
+    return diagnostic;
+}
+
+Result<StaticValue> Environment::lookup(std::string_view name, const Place& use) {
+    State& state = *state_;
+    auto found = state.slot_of_name.find(name);
+    if (found == state.slot_of_name.end()) {
+        std::vector<std::string> known;
+        for (const auto& [known_name, slot] : state.slot_of_name) known.emplace_back(known_name);
+        std::sort(known.begin(), known.end());
+        Diagnostic unknown = diagnostic("symbolic.unknown_name", use, fmt::format("unknown name ${}", name));
+        std::string near = nearest_name(std::string(name), known);
+        if (!near.empty()) unknown.remedy = fmt::format("did you mean ${}?", near);
+        return fail(std::move(unknown));
+    }
+    size_t position = static_cast<size_t>(found->second);
+    NameSlot& slot = state.slots[position];
+    if (slot.per_operation) state.touched_operation = true;
+    if (slot.phase == NameSlot::Phase::known) return slot.value;
+    switch (slot.kind) {
+    case NameSlot::Kind::each: return StaticValue::of(state.each_value);
+    case NameSlot::Kind::input: return input_value(state.inputs[static_cast<size_t>(slot.number)]);
+    case NameSlot::Kind::index:
+        if (!state.index_known) {
+            return fail(diagnostic("symbolic.unbound_name", use, "$index is used before the index is known"));
+        }
+        return index_value(state.index);
+    case NameSlot::Kind::variable: return unbound(*this, name, use);
+    default: break;
+    }
+    if (slot.phase == NameSlot::Phase::busy) {
+        return fail(diagnostic("symbolic.cycle", use, fmt::format("${} depends on itself", name)));
+    }
+    if (state.nesting >= deepest_evaluation) {
+        return limit_error(use, fmt::format("more than {} names within each other", deepest_evaluation));
+    }
+    bool touched_before = std::exchange(state.touched_operation, false);
+    auto fill_before = std::exchange(state.fill_size, std::nullopt);
+    slot.phase = NameSlot::Phase::busy;
+    ++state.nesting;
+    auto value = evaluate_slot(*this, slot.kind, slot.number);
+    --state.nesting;
+    state.fill_size = fill_before;
+    NameSlot& after = state.slots[position];
+    after.phase = NameSlot::Phase::unknown;
+    if (value) {
+        after.phase = NameSlot::Phase::known;
+        after.value = *value;
+        after.per_operation = state.touched_operation;
+    }
+    state.touched_operation |= touched_before;
+    return value;
+}
+
+Result<bool> Environment::has(std::string_view name, const Place& use) {
+    for (const BoundInput& input : state_->inputs) {
+        if (input.spec->name == name) return input.given;
+    }
+    for (const BoundOutput& output : state_->outputs) {
+        if (output.spec->name == name) return output.requested;
+    }
+    if (const NameSlot* slot = state_->slot(name); slot && slot->kind == NameSlot::Kind::parameter) {
+        auto value = lookup(name, use);
+        if (!value) return std::unexpected(value.error());
+        return !value->is_none();
+    }
+    return fail(diagnostic("symbolic.unknown_name", use,
+                           fmt::format("has() asks for an input, an output or a parameter, and {} is none", name)));
+}
+
+}  // namespace heddle

@@ -1,0 +1,72 @@
+// What an environment is made of. Symbolic execution fills it; everybody else reads through Environment.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "symbolic/environment.h"
+
+namespace heddle {
+
+// A name of the `$` namespace.
+struct NameSlot {
+    enum class Kind : uint8_t { parameter, let, variable, input, each, index };
+    enum class Phase : uint8_t { unknown, busy, known };
+    Kind kind = Kind::variable;
+    Phase phase = Phase::unknown;
+    bool per_operation = false;  // depends on the `each` variable or the index: forgotten between operations
+    bool collected = false;      // a variable with [$i]: a list of one value a tensor
+    int32_t number = 0;          // of the parameter, let or input
+    StaticValue value;
+    Place bound_at;              // a variable: the pattern or dtype that bound it
+    std::string bound_by;        // a variable: the tensor that bound it
+};
+
+struct Environment::State {
+    const Template* metakernel = nullptr;
+    std::string node_name;
+    const std::map<std::string, StaticValue>* given_parameters = nullptr;  // null: none
+    std::vector<BoundInput> inputs;
+    std::vector<BoundOutput> outputs;
+    std::vector<BoundAxis> index;
+    bool index_known = false;
+    int64_t each_value = 0;
+    EvaluationBudget budget;
+
+    std::unordered_map<std::string_view, int32_t> slot_of_name;  // into the template's strings
+    std::vector<NameSlot> slots;
+
+    // Set when an expression needed a pattern variable that no pattern has bound yet: matching tries again later.
+    bool matching = false;
+    bool met_unbound = false;
+    bool touched_operation = false;  // evaluation read something that changes from operation to operation
+    int32_t frames = 0;              // of the evaluator, to bound its recursion
+    int32_t nesting = 0;             // names and functions within each other
+
+    NameSlot* slot(std::string_view name) {
+        auto found = slot_of_name.find(name);
+        return found == slot_of_name.end() ? nullptr : &slots[static_cast<size_t>(found->second)];
+    }
+    // A list of values as wide as the rank described, for a fill; nothing where there is no such rank.
+    std::optional<int64_t> fill_size;
+};
+
+// ---- the steps of an application, in order (symbolic/application.cpp)
+
+// Converts and checks the value given for a parameter, or its default.
+Result<StaticValue> parameter_value(Environment& environment, const Parameter& parameter);
+// Binds dtype and pattern variables; fills the coordinates of every bound tensor.
+Result<void> match_dtypes(Environment& environment);
+Result<void> match_patterns(Environment& environment);
+// All parameters, dtype sets and `require`.
+Result<void> check_parameters(Environment& environment);
+Result<void> check_constraints(Environment& environment);
+// Forgets what depends on the operation, and sets the value of the `each` variable and then the index.
+Result<void> begin_operation(Environment& environment, int64_t each_value);
+
+// Printed as the language page does: "$batch=[100,128]", one a line, in the order of the patterns; `$i` is the count.
+std::string print_bindings(const Environment& environment);
+
+}  // namespace heddle
