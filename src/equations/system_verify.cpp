@@ -1,0 +1,264 @@
+// The rules of a system, checked after every pass in tests and on every text that is read.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "equations/arena_interval.h"
+#include "equations/system.h"
+#include "equations/system_rules.h"
+#include "zspace/checked.h"
+
+namespace heddle::equations {
+namespace {
+
+constexpr size_t problem_limit = 16;
+
+struct WrittenBox {
+    std::vector<int64_t> start, extent;
+};
+
+class SystemVerifier {
+public:
+    explicit SystemVerifier(const System& system) : system_(system), arena_(*system.arena) {}
+
+    Result<void> run() {
+        check_references();
+        if (problems_.empty()) {
+            for (size_t i = 0; i < system_.equations.size() && problems_.size() < problem_limit; i++) {
+                if (!system_.equations[i].dead) check_equation(static_cast<int32_t>(i));
+            }
+        }
+        if (problems_.empty()) {
+            for (size_t t = 0; t < system_.tensors.size(); t++) check_cover(static_cast<TensorIndex>(t));
+        }
+        if (problems_.empty()) check_acyclic();
+        if (!problems_.empty()) return fail(std::move(problems_));
+        return {};
+    }
+
+private:
+    void problem(std::string code, std::string summary, std::string expected = "", std::string found = "") {
+        if (problems_.size() >= problem_limit) return;
+        problems_.push_back({.code = std::move(code), .summary = std::move(summary), .place = {},
+                             .expected = std::move(expected), .found = std::move(found)});
+    }
+    bool has_tensor(TensorIndex t) const { return t >= 0 && static_cast<size_t>(t) < system_.tensors.size(); }
+    bool has_axis(AxisId a) const { return a >= 0 && static_cast<size_t>(a) < arena_.axis_count(); }
+    std::string where(const Equation& equation) const {
+        return fmt::format("equation {} of '{}'", equation.piece, system_.tensor(equation.tensor).name);
+    }
+
+    void check_references() {
+        std::set<std::string> names;
+        for (const SystemTensor& tensor : system_.tensors) {
+            if (!names.insert(tensor.name).second) problem("equations.duplicate_name", fmt::format("two tensors are named '{}'", tensor.name));
+            const bool sound = std::all_of(tensor.opaque_inputs.begin(), tensor.opaque_inputs.end(), [&](TensorIndex t) { return has_tensor(t); });
+            if (!sound) problem("equations.reference", fmt::format("'{}' reads a tensor that does not exist", tensor.name));
+            const bool right = !tensor.constant || (tensor.constant->dtype() == tensor.dtype && tensor.constant->shape() == tensor.shape);
+            if (!right) problem("equations.type", fmt::format("the values of '{}' are not of its type", tensor.name));
+        }
+        for (size_t i = 0; i < system_.equations.size(); i++) {
+            const Equation& equation = system_.equations[i];
+            if (equation.dead) continue;
+            if (!has_tensor(equation.tensor) || equation.right == nullptr) {
+                problem("equations.reference", fmt::format("equation {} has no tensor or no right side", i));
+                continue;
+            }
+            const auto& list = system_.tensor(equation.tensor).equations;
+            if (std::find(list.begin(), list.end(), static_cast<int32_t>(i)) == list.end()) {
+                problem("equations.reference", where(equation) + " is not in its tensor's list");
+            }
+            for (const std::vector<AxisId>* axes : {&equation.axes, &equation.reduced}) {
+                if (!std::all_of(axes->begin(), axes->end(), [&](AxisId a) { return has_axis(a); })) {
+                    problem("equations.reference", where(equation) + " has an axis that does not exist");
+                }
+            }
+        }
+    }
+
+    void check_equation(int32_t index) {
+        const Equation& equation = system_.equation(index);
+        const SystemTensor& tensor = system_.tensor(equation.tensor);
+        std::set<AxisId> scope;
+        size_t count = 0;
+        for (const std::vector<AxisId>* list : {&equation.axes, &equation.reduced}) {
+            scope.insert(list->begin(), list->end());
+            count += list->size();
+        }
+        if (scope.size() != count) problem("equations.scope", where(equation) + " has one axis twice");
+        if (!equation.reducer && !equation.reduced.empty()) problem("equations.scope", where(equation) + " reduces without a reduction");
+        for (AxisId axis : equation.right->axes) {
+            if (!scope.contains(axis)) problem("equations.scope", where(equation) + " uses an axis that it does not have", "", arena_.axis(axis).name);
+        }
+        if (equation.left.size() != tensor.shape.size()) {
+            problem("equations.type", where(equation) + " has another number of coordinates than its tensor dimensions");
+            return;
+        }
+        check_left(equation);
+        const DType term = equation.right->dtype;
+        if (equation.reducer && !accepts(*equation.reducer, term)) problem("equations.type", where(equation) + " reduces terms that it cannot", "", std::string(name(term)));
+        const DType result = equation.reducer && is_argument(*equation.reducer) ? DType::int64 : term;
+        if (result != tensor.dtype) problem("equations.type", where(equation) + " has a value of another type", std::string(name(tensor.dtype)), std::string(name(result)));
+        check_nodes(equation);
+    }
+
+    // The cover rule: mixed radix in the equation's axes plus an offset; fills boxes_.
+    void check_left(const Equation& equation) {
+        const SystemTensor& tensor = system_.tensor(equation.tensor);
+        WrittenBox box;
+        std::set<AxisId> used;
+        for (size_t d = 0; d < equation.left.size(); d++) {
+            const LinearForm form = linear_form(equation.left[d]);
+            std::vector<std::pair<int64_t, AxisId>> digits;
+            for (const auto& [atom, factor] : form.terms) {
+                const auto axis = static_cast<AxisId>(atom->integer);
+                if (atom->kind != Kind::axis || std::find(equation.axes.begin(), equation.axes.end(), axis) == equation.axes.end() ||
+                    !used.insert(axis).second) {
+                    return problem("equations.cover", where(equation) + " has a left side that is no mixed radix of its axes");
+                }
+                digits.emplace_back(factor, axis);
+            }
+            std::sort(digits.begin(), digits.end());
+            int64_t radix = 1;
+            for (auto [factor, axis] : digits) {
+                const auto next = checked_multiply(radix, arena_.extent(axis));
+                if (factor != radix || !next) return problem("equations.cover", where(equation) + " has a left side that is no mixed radix of its axes");
+                radix = *next;
+            }
+            const auto end = checked_add(form.constant, radix);
+            if (form.constant < 0 || !end || (*end > tensor.shape[d] && equation.points(arena_) > 0)) {
+                return problem("equations.cover", where(equation) + " writes outside of its tensor");
+            }
+            box.start.push_back(form.constant);
+            box.extent.push_back(radix);
+        }
+        for (AxisId axis : equation.axes) {
+            if (arena_.extent(axis) != 1 && !used.contains(axis)) {
+                return problem("equations.cover", where(equation) + " has an axis that its left side does not use", "", arena_.axis(axis).name);
+            }
+        }
+        boxes_[equation.tensor].push_back(std::move(box));
+    }
+
+    void check_cover(TensorIndex index) {
+        const SystemTensor& tensor = system_.tensor(index);
+        if (tensor.kind != SystemTensor::Kind::computed) {
+            if (boxes_.contains(index)) problem("equations.cover", fmt::format("'{}' is not computed, but has equations", tensor.name));
+            return;
+        }
+        auto volume_of = [](const std::vector<int64_t>& extents) {
+            int64_t volume = 1;
+            for (int64_t extent : extents) volume = checked_multiply(volume, extent).value_or(INT64_MAX);
+            return volume;
+        };
+        int64_t written = 0;
+        std::vector<WrittenBox>& boxes = boxes_[index];
+        std::erase_if(boxes, [&](const WrittenBox& box) { return volume_of(box.extent) == 0; });
+        for (size_t i = 0; i < boxes.size(); i++) {
+            written = checked_add(written, volume_of(boxes[i].extent)).value_or(INT64_MAX);
+            for (size_t j = 0; j < i; j++) {
+                if (overlap(boxes[i], boxes[j])) return problem("equations.cover", fmt::format("two equations of '{}' write one element", tensor.name));
+            }
+        }
+        if (written != volume_of(tensor.shape)) {
+            problem("equations.cover", fmt::format("the equations of '{}' do not cover it", tensor.name), std::to_string(volume_of(tensor.shape)), std::to_string(written));
+        }
+    }
+
+    static bool overlap(const WrittenBox& a, const WrittenBox& b) {
+        for (size_t d = 0; d < a.start.size(); d++) {
+            if (a.start[d] + a.extent[d] <= b.start[d] || b.start[d] + b.extent[d] <= a.start[d]) return false;
+        }
+        return true;
+    }
+
+    // Every node once where it always counts and once where it stands under a selection.
+    void check_nodes(const Equation& equation) {
+        std::set<std::pair<Expr, bool>> seen;
+        std::vector<std::pair<Expr, bool>> stack = {{equation.right, false}};
+        while (!stack.empty() && problems_.size() < problem_limit) {
+            auto [e, conditional] = stack.back();
+            stack.pop_back();
+            if (!seen.insert({e, conditional}).second) continue;
+            check_types(equation, e);
+            if (e->kind == Kind::read && !conditional && equation.points(arena_) > 0) check_bounds(equation, e);
+            for (size_t i = 0; i < e->operands.size(); i++) {
+                stack.emplace_back(e->operands[i], conditional || (e->kind == Kind::select && i > 0));
+            }
+        }
+    }
+
+    void check_bounds(const Equation& equation, Expr read) {
+        const SystemTensor& tensor = system_.tensor(read->tensor);
+        if (read->operands.size() != tensor.shape.size()) return;
+        for (size_t d = 0; d < tensor.shape.size(); d++) {
+            Expr coordinate = read->operands[d];
+            if (interval(coordinate).within(0, tensor.shape[d] - 1) || is_indirect(coordinate)) continue;
+            problem("equations.out_of_range", fmt::format("{} reads '{}' outside of dimension {}", where(equation), tensor.name, d),
+                    fmt::format("0 to {}", tensor.shape[d] - 1), fmt::format("{} to {}", coordinate->low, coordinate->high));
+        }
+    }
+
+    // Depends on data: checked when it runs.
+    static bool is_indirect(Expr coordinate) {
+        const std::vector<Expr> nodes = walk(coordinate);
+        return std::any_of(nodes.begin(), nodes.end(), [](Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; });
+    }
+
+    void check_types(const Equation& equation, Expr e) {
+        auto of = [&](size_t i) { return e->operands[i]->dtype; };
+        bool sound = true;
+        switch (e->kind) {
+            case Kind::linear:
+            case Kind::floor_divide:
+            case Kind::modulo:
+            case Kind::minimum:
+            case Kind::maximum:
+                for (size_t i = 0; i < e->operands.size(); i++) sound = sound && of(i) == DType::int64;
+                sound = sound && e->dtype == DType::int64;
+                break;
+            case Kind::negative: sound = of(0) == DType::int64 && is_bool(e->dtype); break;
+            case Kind::conjunction: sound = is_bool(of(0)) && is_bool(of(1)) && is_bool(e->dtype); break;
+            case Kind::scalar:
+                sound = e->operands.size() == static_cast<size_t>(info(e->op).operands) && accepts(e->op, of(0)) && e->dtype == result_type(e->op, of(0));
+                for (size_t i = 1; i < e->operands.size(); i++) sound = sound && of(i) == of(0);
+                break;
+            case Kind::select: sound = is_bool(of(0)) && of(1) == e->dtype && of(2) == e->dtype; break;
+            case Kind::read:
+            case Kind::guarded_read: sound = check_read(equation, e); break;
+            default: break;
+        }
+        if (!sound) problem("equations.type", where(equation) + " has a node whose operands are of the wrong type", "", std::string(name(e->dtype)));
+    }
+
+    bool check_read(const Equation& equation, Expr e) {
+        if (!has_tensor(e->tensor)) {
+            problem("equations.reference", where(equation) + " reads a tensor that does not exist");
+            return true;
+        }
+        const SystemTensor& tensor = system_.tensor(e->tensor);
+        const bool guarded = e->kind == Kind::guarded_read;
+        if (e->dtype != tensor.dtype || e->operands.size() != tensor.shape.size() + (guarded ? 1 : 0)) return false;
+        for (size_t d = 0; d < tensor.shape.size(); d++) {
+            if (e->operands[d]->dtype != DType::int64) return false;
+        }
+        return !guarded || (e->operands.back()->dtype == e->dtype && e->operands.back()->is_literal() && e->coefficients == tensor.shape);
+    }
+
+    void check_acyclic() {
+        const auto live = std::count_if(system_.equations.begin(), system_.equations.end(), [](const Equation& e) { return !e.dead; });
+        if (static_cast<int64_t>(system_.order().size()) != live) problem("equations.cycle", "equations depend on one another in a circle");
+    }
+
+    const System& system_;
+    const Arena& arena_;
+    std::map<TensorIndex, std::vector<WrittenBox>> boxes_;
+    Diagnostics problems_;
+};
+
+}  // namespace
+
+Result<void> verify(const System& system) { return SystemVerifier(system).run(); }
+
+}  // namespace heddle::equations

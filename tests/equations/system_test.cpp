@@ -1,0 +1,211 @@
+#include "equations/system.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::equations {
+namespace {
+
+Result<System> parse(const std::string& text) { return parse_system(std::make_shared<const SourceText>("test", text)); }
+
+System parsed(const std::string& text) {
+    auto system = parse(text);
+    EXPECT_TRUE(system.has_value()) << (system ? "" : render(system.error()));
+    return system ? std::move(*system) : System();
+}
+
+std::string parse_error(const std::string& text) {
+    auto system = parse(text);
+    return system ? "" : system.error()[0].code;
+}
+
+std::string verify_error(const std::string& text) {
+    auto sound = verify(parsed(text));
+    return sound ? "" : sound.error()[0].code;
+}
+
+const char* softmax_text = R"(system softmax
+  in x: float32[4, 7]
+  local m: float32[4]
+  local e: float32[4, 7]
+  local s: float32[4]
+  out y: float32[4, 7]
+  for r < 4:
+    m[r] = max(c < 7 : x[r, c])
+  for r < 4, c < 7:
+    e[r, c] = exp((x[r, c] - m[r]))
+  for r < 4:
+    s[r] = sum(c < 7 : e[r, c])
+  for r < 4, c < 7:
+    y[r, c] = (e[r, c] * recip(s[r]))
+  outputs y
+)";
+
+TEST(SystemText, PrintsWhatItParsed) {
+    const System system = parsed(softmax_text);
+    EXPECT_EQ(print(system, "softmax"), softmax_text);
+    EXPECT_TRUE(verify(system).has_value());
+    EXPECT_EQ(system.outputs, std::vector<TensorIndex>{4});
+    EXPECT_TRUE(system.tensor(4).is_output);
+    EXPECT_EQ(system.order(), (std::vector<int32_t>{0, 1, 2, 3}));
+    EXPECT_EQ(system.readers()[0], (std::vector<int32_t>{0, 1}));
+}
+
+TEST(SystemText, EveryKindOfNodeComesBack) {
+    const std::string text = R"(system kinds
+  in x: float32[8, 6]
+  in h: float16[48]
+  in ids: int64[5]
+  in 'a/b c\'d': uint8[8]
+  const w: float32[3] = [1.0, -0.5, inf]
+  const k: uint64[1] = [18446744073709551615]
+  const large: float32[100]
+  opaque o: float32[8] from (x, ids)
+  local l: float32[10, 6] prepared kept
+  local b: bool[8, 6]
+  local u: uint8[8]
+  local g: float32[5]
+  local a: int64[8]
+  out y: float32[48]
+  out z: float16[48]
+  local v: int64[5]
+  for i < 4, j < 6:
+    l[i, j] = x[(2 * i), j]
+  for i < 6, j < 6:
+    l[(i + 4), j] = x[(i - 1), j] ?? -1.5
+  for i < 8 named, j < 6:
+    b[i, j] = ((x[i, j] < 0.0) || ((i - 3 < 0) ? true : not((x[i, j] == data(2.0)))))
+  for i < 8 named 2:
+    u[i] = ('a/b c\'d'[i] + uint8(3))
+  for i < 5:
+    g[i] = x[((ids[i] < 0) ? (ids[i] + 8) : ids[i]), 2]
+  for i < 8:
+    a[i] = argmax(j < 6 : x[i, j])
+  for i < 48:
+    y[i] = x[(i // 6), (i % 6)]
+  for i < 48:
+    z[i] = float16((float32(h[i]) * w[0]))
+  for i < 5:
+    v[i] = value.add(ids[i], min(i, 3))
+  outputs y, z
+)";
+    const System system = parsed(text);
+    const std::string once = print(system, "kinds");
+    const System again = parsed(once);
+    EXPECT_EQ(print(again, "kinds"), once);
+    EXPECT_NE(once.find("x[(i - 1), j] ?? -1.5"), std::string::npos) << once;
+    EXPECT_NE(once.find("'a/b c\\'d'"), std::string::npos);
+    EXPECT_NE(once.find("i < 8 named 2"), std::string::npos);
+    EXPECT_NE(once.find("data(2.0)"), std::string::npos);
+    auto sound = verify(system);
+    EXPECT_TRUE(sound.has_value()) << render(sound.error());
+}
+
+TEST(SystemText, SharedSubexpressionsDoNotMultiply) {
+    std::string text = "system s\n  in x: float32[4]\n  out y: float32[4]\n  for i < 4:\n";
+    std::string last = "x[i]";
+    for (int k = 0; k < 60; k++) {
+        text += "    let $" + std::to_string(k) + " = (" + last + " * " + last + ")\n";
+        last = "$" + std::to_string(k);
+    }
+    text += "    y[i] = " + last + "\n  outputs y\n";
+    const std::string once = print(parsed(text), "s");
+    EXPECT_LT(once.size(), 4000u);
+    EXPECT_EQ(print(parsed(once), "s"), once);
+}
+
+TEST(SystemText, DeepExpressionsComeBack) {
+    System system;
+    const TensorIndex x = system.add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {4}, .sizes = {4}});
+    const TensorIndex y = system.add_tensor({.name = "y", .shape = {4}, .sizes = {4}, .is_output = true});
+    Arena& arena = *system.arena;
+    const AxisId i = arena.add_axis({.name = "i", .extent = 4});
+    Expr value = arena.read(x, DType::float32, {arena.axis_value(i)});
+    for (int k = 0; k < 5000; k++) value = arena.scalar(ScalarOp::exp, DType::float32, {value});
+    system.add_equation({.tensor = y, .axes = {i}, .left = {arena.axis_value(i)}, .right = value});
+    const std::string once = print(system);
+    EXPECT_EQ(print(parsed(once)), once);
+}
+
+TEST(SystemText, TermsStandInOneOrderHoweverTheyWereMade) {
+    System one, two;
+    for (System* system : {&one, &two}) {
+        system->inputs.push_back(system->add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {99}, .sizes = {99}}));
+        system->add_tensor({.name = "y", .shape = {4, 6}, .sizes = {4, 6}, .is_output = true});
+        Arena& arena = *system->arena;
+        const AxisId a = arena.add_axis({.name = "a", .extent = 4}), b = arena.add_axis({.name = "b", .extent = 6});
+        Expr first = system == &one ? arena.axis_value(a) : arena.modulo(arena.axis_value(b), 4);
+        Expr second = system == &one ? arena.modulo(arena.axis_value(b), 4) : arena.axis_value(a);
+        Expr at = arena.add(arena.add(first, second), arena.axis_value(b), 2);
+        system->add_equation({.tensor = 1, .axes = {a, b}, .left = {arena.axis_value(a), arena.axis_value(b)},
+                              .right = arena.read(0, DType::float32, {at})});
+    }
+    EXPECT_EQ(print(one), print(two));
+}
+
+TEST(SystemText, ErrorsPointAtThePlace) {
+    auto system = parse("system s\n  in x: float32[4]\n  out y: float32[4]\n  for i < 4:\n    y[i] = x[i] + z[i]\n");
+    ASSERT_FALSE(system.has_value());
+    EXPECT_EQ(system.error()[0].code, "equations.unknown_name");
+    const std::string text = render(system.error());
+    EXPECT_NE(text.find("test:5:19"), std::string::npos) << text;
+}
+
+TEST(SystemText, BadTextsAreErrors) {
+    const std::string head = "system s\n in x: float32[4]\n out y: float32[4]\n";
+    EXPECT_EQ(parse_error("kernel"), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i"), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = ;"), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = 'x"), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 99999999999999999999: y[i] = x[i]"), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = " + std::string(100000, '(')), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = " + std::string(100000, '-')), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[q]"), "equations.unknown_name");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = $0"), "equations.unknown_name");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = blur(x[i])"), "equations.unknown_name");
+    EXPECT_EQ(parse_error(head + " in x: float32[2]"), "equations.duplicate_name");
+    EXPECT_EQ(parse_error(head + " for i < 4, i < 3: y[i] = x[i]"), "equations.duplicate_name");
+    EXPECT_EQ(parse_error(head + " in v: float32[2000000, 2000000]"), "equations.size");
+    EXPECT_EQ(parse_error(head + " const c: float32[3] = [1.0]"), "equations.size");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i] + 1"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i, i]"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[x[i]]"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = i"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i * i]"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i // 0]"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = any(k < 3 : x[i])"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: x[i] = x[i]"), "equations.syntax");
+}
+
+TEST(SystemVerify, BrokenRulesAreNoticed) {
+    const std::string head = "system s\n in x: float32[4]\n in z: float32[2, 4]\n local t: float32[4]\n out y: float32[4]\n";
+    const std::string rest = " for i < 4: t[i] = x[i]\n";
+    EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = x[i]"), "");
+    EXPECT_EQ(verify_error(head + rest + " for i < 3: y[i] = x[i]"), "equations.cover");
+    EXPECT_EQ(verify_error(head + rest + " for i < 5: y[i] = x[0]"), "equations.cover");
+    EXPECT_EQ(verify_error(head + rest + " for i < 2: y[2 * i] = x[i]"), "equations.cover");
+    EXPECT_EQ(verify_error(head + rest + " for i < 2, j < 2: y[2 * i + j] = x[i]"), "");
+    EXPECT_EQ(verify_error(head + rest + " for i < 4, j < 2: y[i] = x[i]"), "equations.cover");
+    EXPECT_EQ(verify_error(head + rest + " for i < 3: y[i] = x[i]\n for i < 2: y[i + 2] = x[i]"), "equations.cover");
+    EXPECT_EQ(verify_error(head + rest + " for i < 3: y[i] = x[i]\n y[3] = x[0]"), "");
+    EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = x[i + 1]"), "equations.out_of_range");
+    EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = x[i + 1] ?? 0.0"), "");
+    EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = i < 3 ? x[i + 1] : 0.0"), "");
+    EXPECT_EQ(verify_error(head + " for i < 4: t[i] = y[i]\n for i < 4: y[i] = t[i]"), "equations.cycle");
+}
+
+TEST(SystemVerify, HandMadeMistakesAreNoticed) {
+    auto code_after = [](const auto& change) {
+        System system = parsed("system s\n in x: float32[4]\n out y: float32[4]\n for i < 4: y[i] = x[i]\n outputs y");
+        change(system);
+        auto sound = verify(system);
+        return sound ? std::string() : sound.error()[0].code;
+    };
+    EXPECT_EQ(code_after([](System& s) { s.tensors[1].name = "x"; }), "equations.duplicate_name");
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].tensor = 7; }), "equations.reference");
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].reduced = s.equations[0].axes; }), "equations.scope");
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].axes.clear(); }), "equations.scope");
+    EXPECT_EQ(code_after([](System& s) { s.tensors[1].dtype = DType::float64; }), "equations.type");
+}
+
+}  // namespace
+}  // namespace heddle::equations
