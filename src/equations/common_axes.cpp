@@ -1,0 +1,156 @@
+#include "equations/common_axes.h"
+
+#include <algorithm>
+
+namespace heddle::equations {
+namespace {
+
+constexpr double light_share = 64;  // an equation under 1/64 of the work may be computed again by each task
+
+}  // namespace
+
+CommonAxesFinder::CommonAxesFinder(const FusionGraph& graph, const internal::BrokenRules& broken)
+    : graph_(graph), broken_(broken), stamp_(graph.nodes.size()), light_(graph.nodes.size()), output_(graph.nodes.size()),
+      parent_(graph.slots.size()), broken_class_(graph.slots.size()), common_(graph.slots.size()),
+      last_node_(graph.slots.size()), have_(graph.slots.size()) {}
+
+int32_t CommonAxesFinder::root(int32_t slot) {
+    while (parent_[static_cast<size_t>(slot)] != slot) {
+        int32_t& parent = parent_[static_cast<size_t>(slot)];
+        parent = parent_[static_cast<size_t>(parent)];
+        slot = parent;
+    }
+    return slot;
+}
+
+int32_t CommonAxesFinder::class_of(int32_t slot) const {
+    while (parent_[static_cast<size_t>(slot)] != slot) slot = parent_[static_cast<size_t>(slot)];
+    return slot;
+}
+
+bool CommonAxesFinder::is_common(int32_t slot) const { return common_[static_cast<size_t>(class_of(slot))]; }
+
+void CommonAxesFinder::mark_members(const std::vector<int32_t>& members) {
+    generation_++;
+    double work = 0;
+    for (int32_t member : members) {
+        stamp_[static_cast<size_t>(member)] = generation_;
+        const FusionNode& node = graph_.node(member);
+        work += node.points * (node.operations + 1);
+        for (int32_t k = 0; k < node.slot_count; k++) {
+            const auto slot = static_cast<size_t>(node.first_slot + k);
+            parent_[slot] = node.first_slot + k;
+            broken_class_[slot] = common_[slot] = false;
+            last_node_[slot] = -1;
+            have_[slot] = 0;
+        }
+    }
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        const auto m = static_cast<size_t>(member);
+        output_[m] = node.output || std::any_of(node.readers.begin(), node.readers.end(),
+                                                [&](int32_t reader) { return !is_member(reader); });
+        light_[m] = !output_[m] && node.points * (node.operations + 1) * light_share < work;
+    }
+}
+
+void CommonAxesFinder::join_classes(const std::vector<int32_t>& members) {
+    for (int32_t member : members) {
+        for (const AxisLink& link : graph_.node(member).links) {
+            if (!is_member(link.producer)) continue;
+            const int32_t producer = root(link.producer_slot);
+            if (link.reader_slot < 0) {
+                broken_class_[static_cast<size_t>(producer)] = true;
+                continue;
+            }
+            const int32_t reader = root(link.reader_slot);
+            if (producer == reader) continue;
+            const bool either = broken_class_[static_cast<size_t>(producer)] || broken_class_[static_cast<size_t>(reader)];
+            parent_[static_cast<size_t>(producer)] = reader;
+            broken_class_[static_cast<size_t>(reader)] = either;
+        }
+    }
+}
+
+// A class with two axes of one equation is broken too (x + transpose(x)).
+void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
+    int32_t required = 0;
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        const bool light = light_[static_cast<size_t>(member)];
+        if (!light) required++;
+        for (int32_t k = 0; k < node.slot_count; k++) {
+            const auto c = static_cast<size_t>(root(node.first_slot + k));
+            if (last_node_[c] == member && !broken_.broken_axes_are_common) broken_class_[c] = true;
+            if (last_node_[c] != member && !light) have_[c]++;
+            last_node_[c] = member;
+        }
+    }
+    tasks_ = 1;
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        for (int32_t k = 0; k < node.slot_count; k++) {
+            const int32_t slot = node.first_slot + k;
+            if (parent_[static_cast<size_t>(slot)] != slot) continue;
+            const bool broken = broken_class_[static_cast<size_t>(slot)] && !broken_.broken_axes_are_common;
+            if (broken || have_[static_cast<size_t>(slot)] != required) continue;
+            common_[static_cast<size_t>(slot)] = true;
+            tasks_ *= graph_.slots[static_cast<size_t>(slot)].hint;
+        }
+    }
+}
+
+void CommonAxesFinder::find(const std::vector<int32_t>& members) {
+    mark_members(members);
+    join_classes(members);
+    count_classes(members);
+}
+
+CommonAxes common_axes(const FusionGraph& graph, CommonAxesFinder& finder, const std::vector<int32_t>& members) {
+    CommonAxes result;
+    if (members.empty()) return result;
+    finder.find(members);
+    // Every output has every common axis: the last output's order is the order of T.
+    int32_t model = members.back();
+    for (int32_t member : members) {
+        if (finder.is_output(member)) model = member;
+    }
+    const FusionNode& last = graph.node(model);
+    for (int32_t k = 0; k < last.slot_count; k++) {
+        const int32_t slot = last.first_slot + k;
+        if (!finder.is_common(slot)) continue;
+        Kernel::CommonAxis common;
+        common.extent = graph.slots[static_cast<size_t>(slot)].extent;
+        for (int32_t member : members) {
+            const FusionNode& node = graph.node(member);
+            for (int32_t j = 0; j < node.slot_count; j++) {
+                if (finder.class_of(node.first_slot + j) != finder.class_of(slot)) continue;
+                common.axis_of[node.equation] = graph.slots[static_cast<size_t>(node.first_slot + j)].axis;
+            }
+        }
+        result.axes.push_back(std::move(common));
+    }
+    for (int32_t member : members) {
+        const bool lacks = std::any_of(result.axes.begin(), result.axes.end(), [&](const Kernel::CommonAxis& axis) {
+            return !axis.axis_of.contains(graph.node(member).equation);
+        });
+        if (finder.is_light(member) && lacks) result.light.insert(graph.node(member).equation);
+    }
+    return result;
+}
+
+CommonAxes common_axes(const System& system, const std::vector<int32_t>& equations) {
+    const FusionGraph graph(system);
+    const internal::BrokenRules none;
+    CommonAxesFinder finder(graph, none);
+    std::vector<int32_t> members;
+    for (size_t n = 0; n < graph.nodes.size(); n++) {
+        const int32_t equation = graph.nodes[n].equation;
+        if (std::find(equations.begin(), equations.end(), equation) != equations.end()) {
+            members.push_back(static_cast<int32_t>(n));
+        }
+    }
+    return common_axes(graph, finder, members);
+}
+
+}  // namespace heddle::equations

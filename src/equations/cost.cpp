@@ -1,0 +1,135 @@
+#include "equations/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace heddle::equations {
+namespace {
+
+constexpr double largest_tile = 64;    // tasks that walk one operand together
+constexpr double register_rows = 6;    // that a contraction wants in registers
+
+double product(const FusionGraph& graph, const std::vector<int32_t>& slots) {
+    double result = 1;
+    for (int32_t slot : slots) result *= graph.slots[static_cast<size_t>(slot)].hint;
+    return result;
+}
+
+}  // namespace
+
+KernelCost CostModel::opaque_cost() const {
+    KernelCost cost;
+    cost.seconds = target_.launch_seconds;
+    return cost;
+}
+
+double CostModel::common_points(const FusionNode& node) const {
+    double points = 1;
+    for (int32_t k = 0; k < node.slot_count; k++) {
+        const int32_t slot = node.first_slot + k;
+        if (finder_.is_common(slot)) points *= graph_.slots[static_cast<size_t>(slot)].hint;
+    }
+    return points;
+}
+
+void CostModel::add_equation(const FusionNode& node, bool output, KernelCost& cost) {
+    for (const NodeRead& read : node.reads) {
+        const bool local = !read.makers.empty() && std::all_of(read.makers.begin(), read.makers.end(),
+                                                               [&](int32_t maker) { return finder_.is_member(maker); });
+        if (local) continue;
+        const auto t = static_cast<size_t>(read.tensor);
+        if (read_stamp_[t] != generation_) read_stamp_[t] = generation_, read_[t] = 0;
+        if (read.bytes > read_[t]) {
+            cost.bytes += read.bytes - read_[t];
+            read_[t] = read.bytes;
+        }
+    }
+    const double own = std::max(common_points(node), 1.0);
+    if (output) {
+        cost.bytes += node.bytes;
+    } else if (node.elements > own) {
+        cost.local_bytes += node.bytes / own;
+    }
+    // What lacks a common axis is computed again, once a tile of tasks.
+    cost.operations += node.work() * std::max(1.0, cost.tasks / own / largest_tile);
+    cost.contractions += node.contraction;
+}
+
+// Operands that lack a common axis are read by every tile of tasks; from memory again when they do not stay in L2 together.
+void CostModel::add_repeated_reads(const std::vector<int32_t>& members, KernelCost& cost) {
+    if (members.size() < 2) return;
+    struct Repeated {
+        double whole, of_task, times;
+    };
+    std::map<TensorIndex, Repeated> again;
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        if (!node.contraction) continue;
+        for (const NodeRead& read : node.reads) {
+            const auto t = static_cast<size_t>(read.tensor);
+            if (read_stamp_[t] != generation_) continue;
+            double missing = 1, held = 1;
+            for (int32_t k = 0; k < node.slot_count; k++) {
+                const int32_t slot = node.first_slot + k;
+                if (!finder_.is_common(slot)) continue;
+                const bool used = std::find(read.slots.begin(), read.slots.end(), slot) != read.slots.end();
+                (used ? held : missing) *= graph_.slots[static_cast<size_t>(slot)].hint;
+            }
+            if (missing > 1) again[read.tensor] = {read_[t], read_[t] / held, missing};
+        }
+    }
+    double footprint = 0;
+    for (const auto& [tensor, repeated] : again) {
+        footprint += repeated.of_task;
+        cost.packed_bytes = std::max(cost.packed_bytes, repeated.of_task);
+    }
+    if (footprint <= static_cast<double>(target_.l2_bytes) / 2) return;
+    for (const auto& [tensor, repeated] : again) {
+        cost.bytes += repeated.whole * (std::max(1.0, std::ceil(repeated.times / cost.tile)) - 1);
+    }
+}
+
+void CostModel::add_short_register_tiles(const std::vector<int32_t>& members, KernelCost& cost) {
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        if (!node.contraction) continue;
+        const double rows = product(graph_, node.rows), columns = product(graph_, node.columns);
+        double inner = 1, shared = 1;
+        for (int32_t slot : node.rows) {
+            (finder_.is_common(slot) ? shared : inner) *= graph_.slots[static_cast<size_t>(slot)].hint;
+        }
+        const double have = std::max(1.0, std::min(rows, inner * std::min(cost.tile, shared)));
+        const double best = std::min(register_rows, rows);
+        if (have < best && std::min(rows, columns) >= 1) cost.operations += node.points * 2 * (best / have - 1);
+    }
+}
+
+double CostModel::seconds_of(const KernelCost& cost) const {
+    const double cores = std::min<double>(target_.cores, cost.tasks);
+    const double busy = cost.tasks >= target_.cores
+                            ? cost.tasks / (std::ceil(cost.tasks / target_.cores) * target_.cores) : 1.0;
+    const double memory = cost.bytes / std::min(target_.bandwidth, target_.bandwidth_one_core * cores);
+    const double arithmetic = cost.operations / (target_.operations * cores * busy);
+    return target_.launch_seconds + std::max(memory, arithmetic);
+}
+
+KernelCost CostModel::cost(const std::vector<int32_t>& members) {
+    evaluations_++;
+    generation_++;
+    finder_.find(members);
+    KernelCost cost;
+    cost.tasks = std::max(finder_.tasks(), 1.0);
+    for (int32_t member : members) add_equation(graph_.node(member), finder_.is_output(member), cost);
+    cost.tile = std::min(largest_tile, std::ceil(cost.tasks / (2.0 * target_.cores)));
+    if (cost.local_bytes > 0) {
+        cost.tile = std::min(cost.tile, std::floor(static_cast<double>(target_.l2_bytes) / 2 / cost.local_bytes));
+    }
+    cost.tile = std::max(cost.tile, 1.0);
+    add_repeated_reads(members, cost);
+    add_short_register_tiles(members, cost);
+    cost.seconds = seconds_of(cost);
+    return cost;
+}
+
+}  // namespace heddle::equations

@@ -1,0 +1,51 @@
+// Modelled time of a kernel: launch + max(bytes / bandwidth, operations / rate) of its tasks (docs/equations.md, "Fusion").
+#pragma once
+
+#include <vector>
+
+#include "equations/common_axes.h"
+#include "target/target.h"
+
+namespace heddle::equations {
+
+struct KernelCost {
+    double seconds = 0;
+    double tasks = 1;
+    double local_bytes = 0;    // of one task's locals
+    double bytes = 0;          // moved
+    double operations = 0;
+    double packed_bytes = 0;   // the largest operand that each task reads whole
+    double tile = 1;           // tasks that share what they read
+    int contractions = 0;
+};
+
+class CostModel {
+public:
+    CostModel(const FusionGraph& graph, const Target& target, const internal::BrokenRules& broken)
+        : graph_(graph), target_(target), finder_(graph, broken), read_(graph.tensor_bytes.size()),
+          read_stamp_(graph.tensor_bytes.size()) {}
+
+    // `members` in order.
+    KernelCost cost(const std::vector<int32_t>& members);
+    // Modelled seconds of an opaque operation: its launch; what it does is nobody's choice here.
+    KernelCost opaque_cost() const;
+    CommonAxesFinder& finder() { return finder_; }
+    int64_t evaluations() const { return evaluations_; }
+
+private:
+    double common_points(const FusionNode& node) const;  // of the node's axes in T
+    void add_equation(const FusionNode& node, bool output, KernelCost& cost);
+    void add_repeated_reads(const std::vector<int32_t>& members, KernelCost& cost);
+    void add_short_register_tiles(const std::vector<int32_t>& members, KernelCost& cost);
+    double seconds_of(const KernelCost& cost) const;
+
+    const FusionGraph& graph_;
+    const Target& target_;
+    CommonAxesFinder finder_;
+    std::vector<double> read_;     // by tensor: bytes read from its buffer
+    std::vector<int> read_stamp_;
+    int generation_ = 0;
+    int64_t evaluations_ = 0;
+};
+
+}  // namespace heddle::equations

@@ -1,0 +1,224 @@
+// The equations of a system as fusion looks at them.
+#include <algorithm>
+#include <map>
+
+#include "equations/common_axes.h"
+#include "equations/pass_support.h"
+
+namespace heddle::equations {
+namespace {
+
+double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
+    double elements = 1;
+    for (size_t d = 0; d < tensor.shape.size(); d++) {
+        const bool named = d < tensor.sizes.size() && tensor.sizes[d].named();
+        elements *= static_cast<double>(named ? class_representative(tensor.shape[d]) : tensor.shape[d]);
+    }
+    if (!tensor.equations.empty()) {
+        elements = 0;
+        for (int32_t index : tensor.equations) elements += hint_points(*system.arena, system.equation(index).axes);
+    }
+    return elements * static_cast<double>(bytes(tensor.dtype));
+}
+
+// A product-like term: what stands at its top once guards with a neutral value and casts are taken off.
+Expr term_of(Expr right) {
+    while ((right->kind == Kind::select && right->operands[2]->is_literal()) || right->kind == Kind::cast) {
+        right = right->operands[right->kind == Kind::select ? 1 : 0];
+    }
+    return right;
+}
+
+bool holds(const std::vector<AxisId>& sorted, AxisId axis) {
+    return std::binary_search(sorted.begin(), sorted.end(), axis);
+}
+
+class NodeBuilder {
+public:
+    NodeBuilder(const System& system, FusionGraph& graph) : system_(system), graph_(graph) {}
+
+    void add_equation(int32_t index);
+    void add_opaque(TensorIndex tensor);
+    void connect();
+
+private:
+    void add_slots(FusionNode& node, const Equation& equation);
+    void find_roles(FusionNode& node, const Equation& equation) const;
+    void add_reads(FusionNode& node, const Equation& equation);
+    void add_links(FusionNode& node, const Equation& equation, Expr read, int32_t maker) const;
+    int32_t slot_of(const FusionNode& node, AxisId axis) const;
+
+    const System& system_;
+    FusionGraph& graph_;
+    FactCache facts_;
+    std::map<int32_t, int32_t> node_of_;  // equation -> node
+};
+
+int32_t NodeBuilder::slot_of(const FusionNode& node, AxisId axis) const {
+    for (int32_t k = 0; k < node.slot_count; k++) {
+        if (graph_.slots[static_cast<size_t>(node.first_slot + k)].axis == axis) return node.first_slot + k;
+    }
+    return -1;
+}
+
+void NodeBuilder::add_slots(FusionNode& node, const Equation& equation) {
+    const Arena& arena = *system_.arena;
+    node.first_slot = static_cast<int32_t>(graph_.slots.size());
+    for (AxisId axis : equation.axes) {
+        if (arena.extent(axis) == 1 && !arena.axis(axis).named) continue;
+        graph_.slots.push_back({axis, arena.extent(axis), static_cast<double>(arena.hint(axis))});
+    }
+    node.slot_count = static_cast<int32_t>(graph_.slots.size()) - node.first_slot;
+}
+
+// Two factors, each with its own reads, that share a reduced axis: rows move the first alone, columns the second alone.
+void NodeBuilder::find_roles(FusionNode& node, const Equation& equation) const {
+    if (!equation.reducer) return;
+    const Expr term = term_of(equation.right);
+    if (term->kind != Kind::scalar || term->operands.size() != 2) return;
+    if (term->op != ScalarOp::multiply && term->op != ScalarOp::add && term->op != ScalarOp::subtract) return;
+    const auto& first = term->operands[0]->axes;
+    const auto& second = term->operands[1]->axes;
+    const bool shared = std::any_of(equation.reduced.begin(), equation.reduced.end(),
+                                    [&](AxisId axis) { return holds(first, axis) && holds(second, axis); });
+    if (!shared) return;
+    for (AxisId axis : equation.axes) {
+        const int32_t slot = slot_of(node, axis);
+        if (slot < 0) continue;
+        if (holds(first, axis) && !holds(second, axis)) node.rows.push_back(slot);
+        if (holds(second, axis) && !holds(first, axis)) node.columns.push_back(slot);
+    }
+    node.contraction = !node.rows.empty() || !node.columns.empty();
+}
+
+// For each digit of what `maker` makes, which axis of the reader walks it.
+void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr read, int32_t maker) const {
+    Arena& arena = *system_.arena;
+    const FusionNode& producer = graph_.node(maker);
+    const Equation& made = system_.equation(producer.equation);
+    const SystemTensor& tensor = system_.tensor(made.tensor);
+    const Box box = box_of(made);
+    const bool alone = maker_of(system_, read) == producer.equation;  // every element read is this equation's
+    for (size_t d = 0; d < made.left.size(); d++) {
+        const bool uncut = box.low[d] == 0 && box.high[d] == tensor.shape[d] - 1;
+        const int64_t offset = linear_form(made.left[d]).constant;
+        Expr coordinate = arena.add(read->operands[d], arena.integer(-offset));
+        const auto digits = digits_of(made.left[d]);
+        for (size_t k = 0; k < digits.size(); k++) {
+            const int32_t slot = slot_of(producer, digits[k].axis);
+            if (slot < 0) continue;
+            Expr value = arena.floor_divide(coordinate, digits[k].radix);
+            if (k > 0) value = arena.modulo(value, arena.extent(digits[k].axis));
+            AxisLink link{maker, slot, -1};
+            if ((alone || uncut) && value->kind == Kind::axis) {
+                const AxisId axis = value->axes[0];
+                const bool own = std::find(equation.reduced.begin(), equation.reduced.end(), axis) == equation.reduced.end();
+                if (own && arena.extent(axis) == arena.extent(digits[k].axis)) link.reader_slot = slot_of(node, axis);
+            }
+            node.links.push_back(link);
+        }
+    }
+}
+
+void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
+    for (Expr read : reads(equation)) {
+        NodeRead entry;
+        entry.tensor = read->tensor;
+        const double element = static_cast<double>(bytes(system_.tensor(read->tensor).dtype));
+        entry.bytes = std::min(graph_.tensor_bytes[static_cast<size_t>(read->tensor)], node.points * element);
+        entry.guarded = read->kind == Kind::guarded_read;
+        std::vector<AxisId> axes;
+        for (Expr coordinate : coordinates_of(read)) axes.insert(axes.end(), coordinate->axes.begin(), coordinate->axes.end());
+        for (int32_t k = 0; k < node.slot_count; k++) {
+            const AxisId axis = graph_.slots[static_cast<size_t>(node.first_slot + k)].axis;
+            if (std::find(axes.begin(), axes.end(), axis) != axes.end()) entry.slots.push_back(node.first_slot + k);
+        }
+        for (int32_t maker : makers_of(system_, read)) {
+            auto found = node_of_.find(maker);
+            if (found == node_of_.end()) continue;  // state: read before it is overwritten
+            entry.makers.push_back(found->second);
+            add_links(node, equation, read, found->second);
+        }
+        if (system_.tensor(read->tensor).kind == SystemTensor::Kind::opaque) {
+            entry.makers = graph_.makers[static_cast<size_t>(read->tensor)];
+        }
+        node.reads.push_back(std::move(entry));
+    }
+}
+
+void NodeBuilder::add_equation(int32_t index) {
+    const Equation& equation = system_.equation(index);
+    const SystemTensor& tensor = system_.tensor(equation.tensor);
+    FusionNode node;
+    node.equation = index;
+    node.tensor = equation.tensor;
+    node.prepared = tensor.prepared;
+    node.output = tensor.is_output;
+    node.reduction = equation.reducer.has_value();
+    const ValueFacts& facts = facts_.of(equation.right);
+    node.operations = facts.operations;
+    node.expensive = facts.expensive;
+    node.elements = hint_points(*system_.arena, equation.axes);
+    node.points = node.elements * hint_points(*system_.arena, equation.reduced);
+    node.bytes = node.elements * static_cast<double>(bytes(tensor.dtype));
+    add_slots(node, equation);
+    find_roles(node, equation);
+    add_reads(node, equation);
+    const auto id = static_cast<int32_t>(graph_.nodes.size());
+    node_of_[index] = id;
+    graph_.makers[static_cast<size_t>(equation.tensor)].push_back(id);
+    graph_.nodes.push_back(std::move(node));
+}
+
+void NodeBuilder::add_opaque(TensorIndex tensor) {
+    FusionNode node;
+    node.tensor = tensor;
+    node.output = true;
+    for (TensorIndex input : system_.tensor(tensor).opaque_inputs) {
+        NodeRead entry;
+        entry.tensor = input;
+        entry.makers = graph_.makers[static_cast<size_t>(input)];
+        node.reads.push_back(std::move(entry));
+    }
+    graph_.makers[static_cast<size_t>(tensor)].push_back(static_cast<int32_t>(graph_.nodes.size()));
+    graph_.nodes.push_back(std::move(node));
+}
+
+void NodeBuilder::connect() {
+    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+        FusionNode& node = graph_.nodes[n];
+        for (const NodeRead& read : node.reads) {
+            node.sources.insert(node.sources.end(), read.makers.begin(), read.makers.end());
+        }
+        std::sort(node.sources.begin(), node.sources.end());
+        node.sources.erase(std::unique(node.sources.begin(), node.sources.end()), node.sources.end());
+        for (int32_t source : node.sources) {
+            graph_.nodes[static_cast<size_t>(source)].readers.push_back(static_cast<int32_t>(n));
+        }
+    }
+}
+
+}  // namespace
+
+FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
+    for (const SystemTensor& tensor : system.tensors) tensor_bytes.push_back(bytes_of_tensor(system, tensor));
+    NodeBuilder builder(system, *this);
+    std::vector<bool> placed(system.tensors.size());
+    // An opaque tensor goes before its first reader: what it needs has been placed by then.
+    const auto place = [&](auto& self, TensorIndex tensor) -> void {
+        if (system.tensor(tensor).kind != SystemTensor::Kind::opaque || placed[static_cast<size_t>(tensor)]) return;
+        placed[static_cast<size_t>(tensor)] = true;
+        for (TensorIndex input : system.tensor(tensor).opaque_inputs) self(self, input);
+        builder.add_opaque(tensor);
+    };
+    for (int32_t index : system.order()) {
+        for (Expr read : reads(system.equation(index))) place(place, read->tensor);
+        builder.add_equation(index);
+    }
+    for (size_t t = 0; t < system.tensors.size(); t++) {
+        if (system.tensors[t].is_output) place(place, static_cast<TensorIndex>(t));
+    }
+    builder.connect();
+}
+
+}  // namespace heddle::equations

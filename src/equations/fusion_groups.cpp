@@ -1,0 +1,322 @@
+#include "equations/fusion_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace heddle::equations {
+
+std::string text_of(const Refusal& refusal) {
+    switch (refusal.why) {
+        case Refusal::Why::no_gain:
+            return fmt::format("no gain: one kernel of {:.0f} tasks would take {:.1f} us longer", refusal.tasks,
+                               -refusal.gain * 1e6);
+        case Refusal::Why::locals: return "the locals of one task would fill more than half of the L2 cache";
+        case Refusal::Why::second_contraction:
+            return "a second contraction, and the tensor between is not more than twice its operands";
+        case Refusal::Why::pieces_apart: return "a kernel makes all equations of a name that it reads, or none";
+        case Refusal::Why::margins: return "a guarded read of a local: locals have no margins";
+        case Refusal::Why::equations: return "more equations than a kernel may hold";
+        case Refusal::Why::buffers: return "more buffers than a kernel may have";
+        case Refusal::Why::phases: return "made of constants only: computed once, in the prepare phase";
+        case Refusal::Why::opaque: return "an opaque operation";
+        case Refusal::Why::path: return "another kernel stands between";
+        case Refusal::Why::record: return "the record keeps them apart";
+    }
+    return "";
+}
+
+Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionOptions& options,
+                   const internal::BrokenRules& broken)
+    : graph_(graph), target_(target), options_(options), broken_(broken), model_(graph, target, broken) {
+    const size_t count = graph.nodes.size();
+    version_.assign(count, 0);
+    frozen_.assign(count, false);
+    cost_.resize(count);
+    cost_version_.assign(count, -1);
+    seen_.assign(count, 0);
+    for (size_t n = 0; n < count; n++) {
+        const auto node = static_cast<int32_t>(n);
+        group_.push_back(node);
+        members_.push_back({node});
+        first_.push_back(node);
+        last_.push_back(node);
+    }
+}
+
+std::vector<int32_t> Grouping::united(int32_t a, int32_t b) const {
+    std::vector<int32_t> result;
+    std::merge(members(a).begin(), members(a).end(), members(b).begin(), members(b).end(), std::back_inserter(result));
+    return result;
+}
+
+std::vector<int32_t> Grouping::neighbours(int32_t group, bool readers) const {
+    std::vector<int32_t> result;
+    for (int32_t member : members(group)) {
+        const FusionNode& node = graph_.node(member);
+        for (int32_t other : readers ? node.readers : node.sources) {
+            if (group_of(other) != group) result.push_back(group_of(other));
+        }
+    }
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+}
+
+const KernelCost& Grouping::cost_of(int32_t group) {
+    const auto g = static_cast<size_t>(group);
+    if (cost_version_[g] != version_[g]) {
+        const bool opaque = graph_.node(members(group)[0]).equation < 0;
+        cost_[g] = opaque ? model_.opaque_cost() : model_.cost(members(group));
+        cost_version_[g] = version_[g];
+    }
+    return cost_[g];
+}
+
+// Reads a name of several equations of which it makes a part only.
+bool Grouping::is_torn(const std::vector<int32_t>& members) const {
+    const auto inside = [&](int32_t node) { return std::binary_search(members.begin(), members.end(), node); };
+    for (int32_t member : members) {
+        for (const NodeRead& read : graph_.node(member).reads) {
+            const auto& makers = graph_.makers[static_cast<size_t>(read.tensor)];
+            if (makers.size() < 2) continue;
+            const auto own = std::count_if(makers.begin(), makers.end(), inside);
+            if (own > 0 && own < static_cast<std::ptrdiff_t>(makers.size())) return true;
+        }
+    }
+    return false;
+}
+
+bool Grouping::reads_margin_of_local(const std::vector<int32_t>& members) const {
+    for (int32_t member : members) {
+        for (const NodeRead& read : graph_.node(member).reads) {
+            if (!read.guarded) continue;
+            for (int32_t maker : read.makers) {
+                if (std::binary_search(members.begin(), members.end(), maker)) return true;
+            }
+        }
+    }
+    return false;
+}
+
+size_t Grouping::buffers(const std::vector<int32_t>& members) const {
+    const auto inside = [&](int32_t node) { return std::binary_search(members.begin(), members.end(), node); };
+    std::set<TensorIndex> tensors;
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        for (const NodeRead& read : node.reads) {
+            if (read.makers.empty() || !std::all_of(read.makers.begin(), read.makers.end(), inside)) tensors.insert(read.tensor);
+        }
+        if (node.output || !std::all_of(node.readers.begin(), node.readers.end(), inside)) tensors.insert(node.tensor);
+    }
+    return tensors.size();
+}
+
+bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const {
+    const FusionNode& first = graph_.node(this->members(a)[0]);
+    const FusionNode& second = graph_.node(this->members(b)[0]);
+    const auto refuse = [&](Refusal::Why reason) {
+        why = reason;
+        return false;
+    };
+    if (first.equation < 0 || second.equation < 0) return refuse(Refusal::Why::opaque);
+    if (first.prepared != second.prepared) return refuse(Refusal::Why::phases);
+    if (members.size() > static_cast<size_t>(target_.maximum_equations)) return refuse(Refusal::Why::equations);
+    if (!broken_.pieces_may_be_apart && is_torn(members)) return refuse(Refusal::Why::pieces_apart);
+    if (reads_margin_of_local(members)) return refuse(Refusal::Why::margins);
+    if (buffers(members) > static_cast<size_t>(target_.maximum_buffers)) return refuse(Refusal::Why::buffers);
+    return true;
+}
+
+// Joining two contractions pays where the tensor between them is larger than what stays: attention's scores.
+bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined) {
+    if (!options_.one_contraction || joined.contractions < 2) return false;
+    if (cost_of(a).contractions == 0 || cost_of(b).contractions == 0) return false;
+    double between = 0, outside = 1;
+    for (int32_t member : members(a)) {
+        const FusionNode& node = graph_.node(member);
+        const bool read = std::any_of(node.readers.begin(), node.readers.end(), [&](int32_t r) { return group_of(r) == b; });
+        if (read) between = std::max(between, node.bytes);
+    }
+    for (int32_t group : {a, b}) {
+        for (int32_t member : members(group)) {
+            for (const NodeRead& read : graph_.node(member).reads) {
+                const bool inside = std::any_of(read.makers.begin(), read.makers.end(), [&](int32_t maker) {
+                    return group_of(maker) == a || group_of(maker) == b;
+                });
+                if (!inside) outside = std::max(outside, graph_.tensor_bytes[static_cast<size_t>(read.tensor)]);
+            }
+        }
+    }
+    if (between <= 2 * outside) return true;
+    // An operand that every task reads whole must stay in the cache, or serve many rows at a time.
+    return joined.packed_bytes > static_cast<double>(target_.l2_bytes) / 2 && joined.tile < 64;
+}
+
+// From `from` to `to` other than by an edge between the two.
+bool Grouping::path_through_others(int32_t from, int32_t to) {
+    search_++;
+    std::vector<int32_t> stack;
+    const auto visit = [&](int32_t group) {
+        for (int32_t next : neighbours(group, true)) {
+            if (group == from && next == to) continue;
+            if (seen_[static_cast<size_t>(next)] == search_ || first_[static_cast<size_t>(next)] > last_[static_cast<size_t>(to)]) continue;
+            seen_[static_cast<size_t>(next)] = search_;
+            stack.push_back(next);
+        }
+    };
+    visit(from);
+    while (!stack.empty()) {
+        const int32_t group = stack.back();
+        stack.pop_back();
+        if (group == to) return true;
+        visit(group);
+    }
+    return false;
+}
+
+// From one of the nodes through other groups to another of them: as one kernel they would need themselves.
+bool Grouping::path_back(const std::vector<int32_t>& members) {
+    search_++;
+    std::set<int32_t> own;
+    for (int32_t member : members) own.insert(group_of(member));
+    std::vector<int32_t> stack;
+    const auto visit = [&](int32_t group) {
+        for (int32_t next : neighbours(group, true)) {
+            if (seen_[static_cast<size_t>(next)] == search_) continue;
+            seen_[static_cast<size_t>(next)] = search_;
+            stack.push_back(next);
+        }
+    };
+    for (int32_t group : own) {
+        for (int32_t next : neighbours(group, true)) {
+            if (own.contains(next) || seen_[static_cast<size_t>(next)] == search_) continue;
+            seen_[static_cast<size_t>(next)] = search_;
+            stack.push_back(next);
+        }
+    }
+    while (!stack.empty()) {
+        const int32_t group = stack.back();
+        stack.pop_back();
+        if (own.contains(group)) return true;
+        visit(group);
+    }
+    return false;
+}
+
+void Grouping::offer(int32_t a, int32_t b) {
+    if (a == b) return;
+    Refusal& refusal = refusals_[key(a, b)];
+    refusal = {};
+    if (frozen_[static_cast<size_t>(a)] || frozen_[static_cast<size_t>(b)]) {
+        refusal.why = Refusal::Why::record;
+        return;
+    }
+    const auto members = united(a, b);
+    if (!structure_allows(a, b, members, refusal.why)) return;
+    const double apart = cost_of(a).seconds + cost_of(b).seconds;
+    const KernelCost joined = model_.cost(members);
+    refusal.gain = apart - joined.seconds;
+    refusal.tasks = joined.tasks;
+    if (joined.local_bytes > static_cast<double>(target_.l2_bytes) / 2) {
+        refusal.why = Refusal::Why::locals;
+    } else if (refusal.gain <= 0) {
+        refusal.why = Refusal::Why::no_gain;
+    } else if (refuses_second_contraction(a, b, joined)) {
+        refusal.why = Refusal::Why::second_contraction;
+    } else {
+        refusal.why = Refusal::Why::path;  // all that can still stand against it
+        heap_.push_back({refusal.gain, offers_++, a, b, version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
+        std::push_heap(heap_.begin(), heap_.end());
+    }
+}
+
+void Grouping::offer_neighbours(int32_t group) {
+    for (int32_t source : neighbours(group, false)) offer(source, group);
+    for (int32_t reader : neighbours(group, true)) offer(group, reader);
+    std::set<int32_t> beside;  // groups that make another piece of a name
+    for (int32_t member : members(group)) {
+        const auto& makers = graph_.makers[static_cast<size_t>(graph_.node(member).tensor)];
+        const auto own = std::find(makers.begin(), makers.end(), member) - makers.begin();
+        for (auto k : {own - 1, own + 1}) {
+            if (k < 0 || k >= static_cast<std::ptrdiff_t>(makers.size())) continue;
+            const int32_t other = group_of(makers[static_cast<size_t>(k)]);
+            if (other != group) beside.insert(other);
+        }
+    }
+    for (int32_t other : beside) offer(std::min(group, other), std::max(group, other));
+}
+
+void Grouping::merge(int32_t a, int32_t b, double gain) {
+    for (int32_t member : members(a)) {
+        for (int32_t reader : graph_.node(member).readers) {
+            if (group_of(reader) == b) gains_[key(member, reader)] = gain;
+        }
+        for (int32_t source : graph_.node(member).sources) {
+            if (group_of(source) == b) gains_[key(source, member)] = gain;
+        }
+    }
+    const auto x = static_cast<size_t>(a), y = static_cast<size_t>(b);
+    members_[y] = united(a, b);
+    members_[x].clear();
+    for (int32_t member : members_[y]) group_[static_cast<size_t>(member)] = b;
+    first_[y] = std::min(first_[x], first_[y]);
+    last_[y] = std::max(last_[x], last_[y]);
+    version_[x] = -1;
+    version_[y]++;
+    merges_++;
+}
+
+void Grouping::run() {
+    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+        const auto group = static_cast<int32_t>(n);
+        if (version_[n] < 0) continue;
+        for (int32_t reader : neighbours(group, true)) offer(group, reader);
+    }
+    for (const auto& makers : graph_.makers) {
+        for (size_t k = 1; k < makers.size(); k++) {
+            const int32_t a = group_of(makers[k - 1]), b = group_of(makers[k]);
+            offer(std::min(a, b), std::max(a, b));
+        }
+    }
+    while (!heap_.empty()) {
+        std::pop_heap(heap_.begin(), heap_.end());
+        const Offer best = heap_.back();
+        heap_.pop_back();
+        if (version_[static_cast<size_t>(best.a)] != best.version_a) continue;
+        if (version_[static_cast<size_t>(best.b)] != best.version_b) continue;
+        const bool cyclic = path_through_others(best.a, best.b) || path_through_others(best.b, best.a);
+        if (cyclic && !broken_.cycles_are_allowed) continue;
+        merge(best.a, best.b, best.gain);
+        offer_neighbours(best.b);
+    }
+}
+
+void Grouping::force(const std::vector<std::vector<int32_t>>& groups) {
+    for (const auto& wanted : groups) {
+        if (wanted.empty()) continue;
+        std::vector<int32_t> members = wanted;
+        std::sort(members.begin(), members.end());
+        // A list that is no legal kernel here (another size cuts it otherwise) stays apart.
+        Refusal::Why why;
+        bool legal = !path_back(members);
+        for (int32_t member : members) legal = legal && structure_allows(members[0], member, members, why);
+        if (legal) {
+            for (size_t k = 1; k < members.size(); k++) merge(group_of(members[0]), group_of(members[k]), 0);
+        }
+        for (int32_t member : members) frozen_[static_cast<size_t>(group_of(member))] = true;
+    }
+}
+
+const Refusal* Grouping::refusal(int32_t producer_group, int32_t reader_group) const {
+    auto found = refusals_.find(key(producer_group, reader_group));
+    return found == refusals_.end() ? nullptr : &found->second;
+}
+
+double Grouping::gain_of_edge(int32_t producer, int32_t reader) const {
+    auto found = gains_.find(key(producer, reader));
+    return found == gains_.end() ? 0 : found->second;
+}
+
+}  // namespace heddle::equations

@@ -1,0 +1,86 @@
+// Greedy grouping: a heap of pairs (producer, reader), and (piece, piece) of one name, by what joining them gains.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "equations/cost.h"
+
+namespace heddle::equations {
+
+struct Refusal {
+    enum class Why : uint8_t {
+        no_gain, locals, second_contraction, pieces_apart, margins, equations, buffers, phases, opaque, path, record,
+    };
+    Why why = Why::no_gain;
+    double gain = 0;   // seconds
+    double tasks = 0;  // of the kernel that was not made
+};
+std::string text_of(const Refusal& refusal);
+
+class Grouping {
+public:
+    Grouping(const FusionGraph& graph, const Target& target, const FusionOptions& options,
+             const internal::BrokenRules& broken);
+
+    // Puts the nodes of each list into one group for good; a list that cannot be one kernel stays apart.
+    void force(const std::vector<std::vector<int32_t>>& groups);
+    void run();
+
+    int32_t group_of(int32_t node) const { return group_[static_cast<size_t>(node)]; }
+    const std::vector<int32_t>& members(int32_t group) const { return members_[static_cast<size_t>(group)]; }
+    // Why the groups of an edge's ends are two; null if nobody looked.
+    const Refusal* refusal(int32_t producer_group, int32_t reader_group) const;
+    double gain_of_edge(int32_t producer, int32_t reader) const;  // of an edge within a group
+    CostModel& model() { return model_; }
+    int64_t merges() const { return merges_; }
+
+private:
+    struct Offer {
+        double gain;
+        int64_t number;
+        int32_t a, b;
+        int version_a, version_b;
+        bool operator<(const Offer& other) const {
+            return gain != other.gain ? gain < other.gain : number > other.number;
+        }
+    };
+
+    static uint64_t key(int32_t a, int32_t b) {
+        return static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32 | static_cast<uint32_t>(b);
+    }
+    std::vector<int32_t> united(int32_t a, int32_t b) const;
+    std::vector<int32_t> neighbours(int32_t group, bool readers) const;
+    const KernelCost& cost_of(int32_t group);
+    bool structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const;
+    bool is_torn(const std::vector<int32_t>& members) const;
+    bool reads_margin_of_local(const std::vector<int32_t>& members) const;
+    size_t buffers(const std::vector<int32_t>& members) const;
+    bool refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined);
+    bool path_through_others(int32_t from, int32_t to);
+    bool path_back(const std::vector<int32_t>& members);
+    void offer(int32_t a, int32_t b);
+    void offer_neighbours(int32_t group);
+    void merge(int32_t a, int32_t b, double gain);
+
+    const FusionGraph& graph_;
+    const Target& target_;
+    const FusionOptions& options_;
+    const internal::BrokenRules& broken_;
+    CostModel model_;
+    std::vector<int32_t> group_;                 // by node
+    std::vector<std::vector<int32_t>> members_;  // by group, in order; empty: merged away
+    std::vector<int> version_;                   // by group; -1: merged away
+    std::vector<bool> frozen_;                   // by group: forced by a record
+    std::vector<int32_t> first_, last_;          // by group: places of its members
+    std::vector<KernelCost> cost_;
+    std::vector<int> cost_version_;
+    std::vector<int> seen_;                      // by group, of a search
+    int search_ = 0;
+    std::vector<Offer> heap_;
+    std::unordered_map<uint64_t, Refusal> refusals_;
+    std::unordered_map<uint64_t, double> gains_;  // by edge
+    int64_t offers_ = 0, merges_ = 0;
+};
+
+}  // namespace heddle::equations

@@ -1,0 +1,266 @@
+// Factoring: the digits of mixed radices become axes of their own, over the whole system. Cuts are asked for by what is
+// left of // and %, by full mixed radices in reads, by slices whose offset and length divide, and by comparisons of an axis
+// with a divisor of its extent. Axes that read one another are one class; a class keeps a chain of divisors, most asked
+// first, and its members are cut alike (docs/equations.md, "Axes").
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "equations/fusion.h"
+#include "equations/internal.h"
+#include "equations/pass_support.h"
+
+namespace heddle::equations {
+namespace {
+
+constexpr int maximum_rounds = 6;
+
+class AxisClasses {
+public:
+    explicit AxisClasses(size_t count) : parent_(count) {
+        for (size_t i = 0; i < count; i++) parent_[i] = static_cast<AxisId>(i);
+    }
+    AxisId find(AxisId axis) {
+        while (parent_[static_cast<size_t>(axis)] != axis) {
+            AxisId& parent = parent_[static_cast<size_t>(axis)];
+            parent = parent_[static_cast<size_t>(parent)];
+            axis = parent;
+        }
+        return axis;
+    }
+    void join(AxisId a, AxisId b) {
+        a = find(a), b = find(b);
+        if (a != b) parent_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    }
+
+private:
+    std::vector<AxisId> parent_;
+};
+
+class Factoring {
+public:
+    Factoring(System& system, const internal::BrokenRules& broken)
+        : system_(system), arena_(*system.arena), broken_(broken) {}
+
+    bool round();  // true if something was cut
+
+private:
+    void join_classes(AxisClasses& classes) const;
+    void ask(AxisClasses& classes, AxisId axis, int64_t cut);
+    void ask_for_division(AxisClasses& classes, Expr division);
+    void ask_for_comparison(AxisClasses& classes, Expr comparison);
+    void ask_for_read(AxisClasses& classes, Expr read);
+    void ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordinate);
+    std::map<AxisId, std::vector<int64_t>> chains(AxisClasses& classes) const;
+    Expr with_swapped_digits(Expr value) const;
+    bool cut(Equation& equation, AxisClasses& classes, const std::map<AxisId, std::vector<int64_t>>& chains);
+    Expr cut_axis(AxisId axis, const std::vector<int64_t>& chain, std::vector<AxisId>& digits);
+
+    System& system_;
+    Arena& arena_;
+    const internal::BrokenRules& broken_;
+    std::map<AxisId, std::map<int64_t, int>> asked_;  // class -> cut -> how often
+};
+
+void Factoring::join_classes(AxisClasses& classes) const {
+    for (const Equation& equation : system_.equations) {
+        if (equation.dead) continue;
+        for (Expr read : reads(equation)) {
+            const SystemTensor& tensor = system_.tensor(read->tensor);
+            for (int32_t maker : tensor.equations) {
+                const Equation& made = system_.equation(maker);
+                const Box box = box_of(made);
+                for (size_t d = 0; d < made.left.size(); d++) {
+                    if (box.low[d] != 0 || box.high[d] != tensor.shape[d] - 1) continue;  // a piece cuts it
+                    const auto digits = digits_of(made.left[d]);
+                    for (size_t k = 0; k < digits.size(); k++) {
+                        Expr value = arena_.floor_divide(read->operands[d], digits[k].radix);
+                        if (k > 0) value = arena_.modulo(value, arena_.extent(digits[k].axis));
+                        if (value->kind != Kind::axis) continue;
+                        const AxisId axis = value->axes[0];
+                        if (arena_.extent(axis) == arena_.extent(digits[k].axis)) classes.join(axis, digits[k].axis);
+                    }
+                }
+            }
+        }
+    }
+}
+
+void Factoring::ask(AxisClasses& classes, AxisId axis, int64_t cut) {
+    const int64_t extent = arena_.extent(axis);
+    if (cut <= 1 || cut >= extent || extent % cut != 0) return;
+    asked_[classes.find(axis)][cut]++;
+}
+
+void Factoring::ask_for_division(AxisClasses& classes, Expr division) {
+    const LinearForm form = linear_form(division->operands[0]);
+    const int64_t divisor = division->integer;
+    if (form.constant % divisor != 0) return;
+    for (const auto& [atom, factor] : form.terms) {
+        if (atom->kind == Kind::axis && factor > 0 && divisor % factor == 0) {
+            ask(classes, atom->axes[0], divisor / factor);
+        }
+    }
+}
+
+// axis < bound, or bound <= axis
+void Factoring::ask_for_comparison(AxisClasses& classes, Expr comparison) {
+    const LinearForm form = linear_form(comparison->operands[0]);
+    if (form.terms.size() != 1) return;
+    const auto& [atom, factor] = form.terms[0];
+    if (atom->kind != Kind::axis || (factor != 1 && factor != -1)) return;
+    ask(classes, atom->axes[0], factor == 1 ? -form.constant : form.constant + 1);
+}
+
+// How a reader looks at a dimension that one axis makes: as a full mixed radix, or at a slice.
+void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordinate) {
+    const LinearForm form = linear_form(coordinate);
+    const int64_t extent = arena_.extent(made);
+    for (const auto& [atom, factor] : form.terms) {
+        if (atom->kind != Kind::axis || factor <= 0) return;
+    }
+    if (form.constant == 0 && form.terms.size() > 1) {
+        auto terms = form.terms;
+        std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        int64_t radix = 1;
+        for (const auto& [atom, factor] : terms) {
+            if (factor != radix) return;
+            radix *= arena_.extent(atom->axes[0]);
+        }
+        if (radix != extent) return;
+        for (const auto& [atom, factor] : terms) ask(classes, made, factor);
+    } else if (form.constant >= 0 && form.terms.size() == 1 && form.terms[0].second == 1) {
+        const int64_t length = arena_.extent(form.terms[0].first->axes[0]);
+        if (length < extent && form.constant % length == 0 && extent % length == 0) ask(classes, made, length);
+    }
+}
+
+void Factoring::ask_for_read(AxisClasses& classes, Expr read) {
+    for (int32_t maker : system_.tensor(read->tensor).equations) {
+        const Equation& made = system_.equation(maker);
+        for (size_t d = 0; d < made.left.size(); d++) {
+            if (made.left[d]->kind == Kind::axis) ask_for_dimension(classes, made.left[d]->axes[0], read->operands[d]);
+        }
+    }
+}
+
+std::map<AxisId, std::vector<int64_t>> Factoring::chains(AxisClasses& classes) const {
+    // A named extent is cut only where every size of its class can be.
+    std::map<AxisId, int64_t> known_factor;
+    for (const Equation& equation : system_.equations) {
+        if (equation.dead) continue;
+        for (const auto* list : {&equation.axes, &equation.reduced}) {
+            for (AxisId axis : *list) {
+                if (!arena_.axis(axis).named) continue;
+                int64_t& factor = known_factor[classes.find(axis)];
+                factor = std::gcd(factor, std::max<int64_t>(arena_.axis(axis).factor, 1));
+            }
+        }
+    }
+    std::map<AxisId, std::vector<int64_t>> result;
+    for (const auto& [axis, wanted] : asked_) {
+        std::vector<std::pair<int, int64_t>> by_count;
+        const auto named = known_factor.find(axis);
+        for (const auto& [cut, count] : wanted) {
+            if (named == known_factor.end() || named->second % cut == 0) by_count.emplace_back(-count, cut);
+        }
+        std::sort(by_count.begin(), by_count.end());
+        std::vector<int64_t> chain;
+        for (const auto& [count, cut] : by_count) {
+            const bool fits = std::all_of(chain.begin(), chain.end(),
+                                          [&](int64_t other) { return cut % other == 0 || other % cut == 0; });
+            if (fits) chain.push_back(cut);
+        }
+        std::sort(chain.begin(), chain.end());
+        if (!chain.empty()) result[axis] = chain;
+    }
+    return result;
+}
+
+// The axis as its digits; `digits` gets them outermost first.
+Expr Factoring::cut_axis(AxisId axis, const std::vector<int64_t>& chain, std::vector<AxisId>& digits) {
+    const Axis whole = arena_.axis(axis);
+    std::vector<int64_t> radices = {1};
+    radices.insert(radices.end(), chain.begin(), chain.end());
+    Expr sum = arena_.integer(0);
+    for (size_t k = 0; k < radices.size(); k++) {
+        const bool outermost = k + 1 == radices.size();
+        Axis digit = whole;
+        digit.extent = (outermost ? whole.extent : radices[k + 1]) / radices[k];
+        digit.named = outermost && whole.named;
+        digit.factor = outermost ? whole.factor / radices[k] : 0;
+        digit.hint = outermost && whole.hint > 0 ? std::max<int64_t>(whole.hint / radices[k], 1) : 0;
+        const AxisId id = arena_.add_axis(std::move(digit));
+        digits.insert(digits.begin(), id);
+        sum = arena_.add(sum, arena_.axis_value(id), radices[k]);
+    }
+    return sum;
+}
+
+// For the tests of the tests: weights of the wrong digits.
+Expr Factoring::with_swapped_digits(Expr value) const {
+    LinearForm form = linear_form(value);
+    Expr sum = arena_.integer(form.constant);
+    for (size_t k = 0; k < form.terms.size(); k++) {
+        sum = arena_.add(sum, form.terms[k].first, form.terms[form.terms.size() - 1 - k].second);
+    }
+    return sum;
+}
+
+bool Factoring::cut(Equation& equation, AxisClasses& classes, const std::map<AxisId, std::vector<int64_t>>& chains) {
+    Arena::Substitution substitution;
+    for (auto* list : {&equation.axes, &equation.reduced}) {
+        std::vector<AxisId> axes;
+        for (AxisId axis : *list) {
+            auto chain = chains.find(classes.find(axis));
+            if (chain == chains.end()) {
+                axes.push_back(axis);
+                continue;
+            }
+            std::vector<AxisId> digits;
+            substitution[axis] = cut_axis(axis, chain->second, digits);
+            axes.insert(axes.end(), digits.begin(), digits.end());
+        }
+        *list = std::move(axes);
+    }
+    if (substitution.empty()) return false;
+    for (Expr& coordinate : equation.left) coordinate = arena_.substitute(coordinate, substitution);
+    if (broken_.factor_digits_swapped) {
+        for (auto& [axis, value] : substitution) value = with_swapped_digits(value);
+    }
+    equation.right = arena_.substitute(equation.right, substitution);
+    return true;
+}
+
+bool Factoring::round() {
+    AxisClasses classes(arena_.axis_count());
+    join_classes(classes);
+    asked_.clear();
+    for (const Equation& equation : system_.equations) {
+        if (equation.dead) continue;
+        for (Expr node : walk(equation.right)) {
+            if (node->kind == Kind::floor_divide || node->kind == Kind::modulo) ask_for_division(classes, node);
+            if (node->kind == Kind::negative && !equation.reducer) ask_for_comparison(classes, node);
+            if (is_read(node)) ask_for_read(classes, node);
+        }
+    }
+    const auto cuts = chains(classes);
+    bool changed = false;
+    for (Equation& equation : system_.equations) {
+        if (!equation.dead) changed = cut(equation, classes, cuts) || changed;
+    }
+    return changed;
+}
+
+}  // namespace
+
+void factor_axes(System& system) { internal::factor_axes(system, {}); }
+
+void internal::factor_axes(System& system, const BrokenRules& broken) {
+    Factoring factoring(system, broken);
+    for (int round = 0; round < maximum_rounds; round++) {
+        if (!factoring.round()) break;
+    }
+}
+
+}  // namespace heddle::equations

@@ -1,0 +1,49 @@
+// What is made of constants only, and all passes in their order.
+#include "equations/internal.h"
+#include "equations/pass_support.h"
+
+namespace heddle::equations {
+void mark_prepared(System& system) {
+    const auto order = system.order();
+    for (SystemTensor& tensor : system.tensors) {
+        tensor.prepared = tensor.kind == SystemTensor::Kind::computed && !tensor.equations.empty();
+    }
+    const auto constant = [&](TensorIndex index) {
+        const SystemTensor& tensor = system.tensor(index);
+        return tensor.kind == SystemTensor::Kind::constant || tensor.prepared;
+    };
+    for (int32_t index : order) {
+        const Equation& equation = system.equation(index);
+        for (Expr read : reads(equation)) {
+            if (read->tensor != equation.tensor && !constant(read->tensor)) system.tensor(equation.tensor).prepared = false;
+        }
+    }
+}
+
+void internal::optimise(System& system, const BrokenRules& broken) {
+    constexpr int maximum_rounds = 8;
+    prune(system);
+    mark_prepared(system);
+    name_expensive(system);
+    mark_prepared(system);
+    compose_views(system);
+    substitute_pointwise(system);
+    // Distribution opens views and pointwise readers, and these open distribution.
+    for (int round = 0; round < maximum_rounds; round++) {
+        const size_t before = system.equations.size();
+        distribute(system);
+        if (system.equations.size() == before) break;
+        mark_prepared(system);
+        compose_views(system);
+        substitute_pointwise(system);
+        name_expensive(system);
+        mark_prepared(system);
+    }
+    pull_out_factors(system);
+    factor_axes(system, broken);
+    mark_prepared(system);
+}
+
+void optimise(System& system) { internal::optimise(system, {}); }
+
+}  // namespace heddle::equations

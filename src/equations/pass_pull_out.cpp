@@ -1,0 +1,148 @@
+// Dependent reductions by algebra, the case without an exponential: a factor of a sum's term that is the same for all its
+// terms is multiplied once, behind the sum (the softmax division behind `p v`, a norm's scale behind a product). Only
+// factors made of earlier reductions move: w(R) of docs/equations.md, "Dependent reductions over one axis".
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "equations/fusion.h"
+#include "equations/pass_support.h"
+
+namespace heddle::equations {
+namespace {
+
+void collect_factors(Expr term, std::vector<Expr>& factors) {
+    if (term->kind == Kind::scalar && term->op == ScalarOp::multiply) {
+        for (Expr operand : term->operands) collect_factors(operand, factors);
+    } else {
+        factors.push_back(term);
+    }
+}
+
+Expr product_of(Arena& arena, const std::vector<Expr>& factors) {
+    Expr result = factors[0];
+    for (size_t k = 1; k < factors.size(); k++) {
+        result = arena.scalar(ScalarOp::multiply, result->dtype, {result, factors[k]});
+    }
+    return result;
+}
+
+class PullOut {
+public:
+    explicit PullOut(System& system) : system_(system) {}
+    void run();
+
+private:
+    bool is_statistic(Expr value, double points) const;
+    bool moves(const Equation& equation, Expr factor) const;
+    bool open_product(Equation& equation);
+    void pull(int32_t index);
+    const Equation* only_equation(TensorIndex tensor) const;
+
+    System& system_;
+    std::vector<std::vector<int32_t>> readers_;
+};
+
+const Equation* PullOut::only_equation(TensorIndex tensor) const {
+    const SystemTensor& info = system_.tensor(tensor);
+    if (info.equations.size() != 1 || info.is_output || info.prepared) return nullptr;
+    return &system_.equation(info.equations[0]);
+}
+
+// Reads earlier reductions only (or a name for what was computed of them), much smaller than what they scale.
+bool PullOut::is_statistic(Expr value, double points) const {
+    bool any = false;
+    for (Expr node : walk(value)) {
+        if (!is_read(node)) continue;
+        const SystemTensor& tensor = system_.tensor(node->tensor);
+        if (node->kind != Kind::read || tensor.prepared || tensor.equations.size() != 1) return false;
+        const Equation& made = system_.equation(tensor.equations[0]);
+        if (!made.reducer && !is_statistic(made.right, points)) return false;
+        if (hint_points(*system_.arena, made.axes) * 4 > points) return false;
+        any = true;
+    }
+    return any;
+}
+
+bool PullOut::moves(const Equation& equation, Expr factor) const {
+    const bool varies = std::any_of(equation.reduced.begin(), equation.reduced.end(), [&](AxisId axis) {
+        return std::binary_search(factor->axes.begin(), factor->axes.end(), axis);
+    });
+    return !varies && is_statistic(factor, hint_points(*system_.arena, equation));
+}
+
+// A factor that is a product's name, all of whose readers can pull the same factor out, gives way to its product.
+bool PullOut::open_product(Equation& equation) {
+    Arena& arena = *system_.arena;
+    std::vector<Expr> factors;
+    collect_factors(equation.right, factors);
+    for (Expr& factor : factors) {
+        if (factor->kind != Kind::read) continue;
+        const Equation* made = only_equation(factor->tensor);
+        if (static_cast<size_t>(factor->tensor) >= readers_.size()) continue;  // split off by this pass
+        if (made == nullptr || made->reducer || readers_[static_cast<size_t>(factor->tensor)].size() != 1) continue;
+        std::vector<Expr> inner;
+        collect_factors(arena.substitute(made->right, axes_at(arena, *made, factor->operands)), inner);
+        const auto moving = std::count_if(inner.begin(), inner.end(), [&](Expr part) { return moves(equation, part); });
+        // What stays must cost nothing, for a reduction reads it more often than it is made.
+        const auto staying = static_cast<std::ptrdiff_t>(inner.size()) - moving;
+        const bool plain = std::all_of(inner.begin(), inner.end(),
+                                       [&](Expr part) { return part->kind == Kind::read || moves(equation, part); });
+        if (moving == 0 || staying != 1 || !plain) continue;
+        factor = product_of(arena, inner);
+        equation.right = product_of(arena, factors);
+        return true;
+    }
+    return false;
+}
+
+void PullOut::pull(int32_t index) {
+    Equation& equation = system_.equation(index);
+    if (equation.reducer != Reducer::sum) return;
+    const SystemTensor tensor = system_.tensor(equation.tensor);
+    const bool wide = tensor.dtype == DType::float32 || tensor.dtype == DType::float64;
+    if (!wide || equation.right->dtype != tensor.dtype || tensor.prepared || tensor.equations.size() != 1) return;
+    while (open_product(equation)) {}
+    std::vector<Expr> factors, staying, moving;
+    collect_factors(equation.right, factors);
+    for (Expr factor : factors) (moves(equation, factor) ? moving : staying).push_back(factor);
+    if (moving.empty() || staying.empty()) return;
+    // The sum gets a name of its own; the old name is the product behind it.
+    Arena& arena = *system_.arena;
+    SystemTensor sum;
+    sum.name = tensor.name + "_sum";
+    sum.dtype = tensor.dtype;
+    sum.shape = tensor.shape;
+    sum.sizes = tensor.sizes;
+    sum.identity = next_part(system_, tensor.identity);
+    Equation inner = equation;
+    inner.right = product_of(arena, staying);
+    Equation outer = equation;
+    outer.reducer.reset();
+    outer.reduced.clear();
+    Arena::Substitution renaming;
+    for (AxisId& axis : outer.axes) {
+        const AxisId own = arena.add_axis(Axis(arena.axis(axis)));
+        renaming[axis] = arena.axis_value(own);
+        axis = own;
+    }
+    for (Expr& left : outer.left) left = arena.substitute(left, renaming);
+    inner.tensor = system_.add_tensor(std::move(sum));
+    std::vector<Expr> product = {arena.read(inner.tensor, tensor.dtype, outer.left)};
+    for (Expr factor : moving) product.push_back(arena.substitute(factor, renaming));
+    outer.right = product_of(arena, product);
+    system_.equation(index) = outer;
+    system_.add_equation(std::move(inner));
+}
+
+void PullOut::run() {
+    readers_ = system_.readers();
+    for (int32_t index : system_.order()) pull(index);
+    prune(system_);
+}
+
+}  // namespace
+
+void pull_out_factors(System& system) { PullOut(system).run(); }
+
+}  // namespace heddle::equations

@@ -1,0 +1,364 @@
+#include "equations/pass_support.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+namespace heddle::equations {
+namespace {
+
+// Nodes of the value: not below reads, not conditions on coordinates.
+template <typename Visit>
+void visit_value(Expr root, Visit visit) {
+    std::unordered_set<Expr> seen;
+    std::vector<Expr> stack = {root};
+    while (!stack.empty()) {
+        Expr expression = stack.back();
+        stack.pop_back();
+        if (expression->is_coordinate() || !seen.insert(expression).second) continue;
+        visit(expression);
+        if (is_read(expression)) continue;
+        for (Expr operand : expression->operands) {
+            if (operand->kind == Kind::negative || operand->kind == Kind::conjunction) continue;
+            stack.push_back(operand);
+        }
+    }
+}
+
+bool has_division(Expr coordinate) {
+    const auto nodes = walk(coordinate);
+    return std::any_of(nodes.begin(), nodes.end(), [](Expr node) {
+        return node->kind == Kind::floor_divide || node->kind == Kind::modulo || is_read(node);
+    });
+}
+
+// The cut that makes digits of `axis` (which counts `factor`) under a division by `divisor`; 0: none needed, -1: none can.
+int64_t wanted_cut(int64_t factor, int64_t divisor, int64_t extent) {
+    if (factor < 0 || divisor % factor != 0) return -1;
+    if (factor * extent <= divisor) return 0;
+    if (extent % (divisor / factor) != 0) return -1;
+    return divisor / factor;
+}
+
+bool solvable_by_cuts(const Arena& arena, Expr division, std::map<AxisId, std::set<int64_t>>& cuts) {
+    const LinearForm form = linear_form(division->operands[0]);
+    const int64_t divisor = division->integer;
+    if (form.constant % divisor != 0) return false;
+    bool cut_any = false;
+    for (const auto& [atom, factor] : form.terms) {
+        if (factor % divisor == 0) continue;
+        if (atom->kind != Kind::axis) return false;
+        const AxisId axis = atom->axes[0];
+        const int64_t cut = wanted_cut(factor, divisor, arena.extent(axis));
+        if (cut < 0) return false;
+        if (cut == 0) continue;
+        cuts[axis].insert(cut);
+        cut_any = true;
+    }
+    return cut_any;
+}
+
+bool forms_chain(const std::set<int64_t>& cuts) {
+    int64_t previous = 1;
+    for (int64_t cut : cuts) {
+        if (cut % previous != 0) return false;
+        previous = cut;
+    }
+    return true;
+}
+
+Expr guarded(Arena& arena, Expr read, const std::vector<Expr>& coordinates, const SystemTensor& tensor, Expr value) {
+    Expr condition = arena.truth(true);
+    for (size_t d = 0; d < coordinates.size(); d++) {
+        condition = arena.conjunction(condition, arena.inside(coordinates[d], tensor.shape[d]));
+    }
+    return arena.select(condition, value, read->operands.back());
+}
+
+// A view's guard can be taken over by the tensor that it looks at: each coordinate that may lie outside is a whole
+// dimension there, alone and nowhere else.
+bool guard_passes(const System& system, const Equation& view, Expr read, const Box& reach) {
+    const SystemTensor& seen = system.tensor(view.right->tensor);
+    const SystemTensor& tensor = system.tensor(view.tensor);
+    for (size_t d = 0; d < tensor.shape.size(); d++) {
+        if (reach.low[d] >= 0 && reach.high[d] < tensor.shape[d]) continue;
+        const auto digits = digits_of(view.left[d]);
+        if (digits.size() != 1 || linear_form(view.left[d]).constant != 0) return false;
+        int uses = 0;
+        bool whole = false;
+        for (size_t k = 0; k < view.right->operands.size(); k++) {
+            Expr coordinate = view.right->operands[k];
+            if (!std::binary_search(coordinate->axes.begin(), coordinate->axes.end(), digits[0].axis)) continue;
+            uses++;
+            whole = coordinate->kind == Kind::axis && seen.shape[k] == tensor.shape[d];
+        }
+        if (uses != 1 || !whole) return false;
+    }
+    (void)read;
+    return true;
+}
+
+Box reach_of(Expr read) {
+    Box box;
+    for (Expr coordinate : coordinates_of(read)) {
+        box.low.push_back(coordinate->low);
+        box.high.push_back(coordinate->high);
+    }
+    return box;
+}
+
+// `read` of what `equation` makes, with the equation's right side in its place.
+Expr composed(System& system, const Equation& equation, Expr read) {
+    Arena& arena = *system.arena;
+    const auto coordinates = coordinates_of(read);
+    Expr value = arena.substitute(equation.right, axes_at(arena, equation, coordinates));
+    if (read->kind == Kind::read) return value;
+    if (is_view(equation) && guard_passes(system, equation, read, reach_of(read)) && value->kind == Kind::read) {
+        const SystemTensor& seen = system.tensor(value->tensor);
+        return arena.guarded_read(value->tensor, value->dtype, value->operands, read->operands.back(), seen.shape);
+    }
+    return guarded(arena, read, coordinates, system.tensor(equation.tensor), value);
+}
+
+}  // namespace
+
+const ValueFacts& FactCache::of(Expr right) {
+    auto [entry, fresh] = facts_.try_emplace(right);
+    if (!fresh) return entry->second;
+    ValueFacts facts;
+    visit_value(right, [&](Expr node) {
+        if (node->kind == Kind::scalar) {
+            facts.operations += info(node->op).cost;
+            facts.expensive |= is_expensive(node->op);
+        } else if (node->kind == Kind::cast) {
+            facts.operations += 1;
+        }
+    });
+    facts.nodes = static_cast<int>(walk(right).size());
+    return entry->second = facts;
+}
+
+bool Box::contains(const Box& other) const {
+    for (size_t d = 0; d < low.size(); d++) {
+        if (other.low[d] < low[d] || other.high[d] > high[d]) return false;
+    }
+    return true;
+}
+
+bool Box::intersects(const Box& other) const {
+    for (size_t d = 0; d < low.size(); d++) {
+        if (other.high[d] < low[d] || other.low[d] > high[d]) return false;
+    }
+    return true;
+}
+
+Box box_of(const Equation& equation) {
+    Box box;
+    for (Expr left : equation.left) {
+        box.low.push_back(left->low);
+        box.high.push_back(left->high);
+    }
+    return box;
+}
+
+Box box_of_read(const SystemTensor& tensor, Expr read) {
+    Box box = reach_of(read);
+    for (size_t d = 0; d < box.low.size(); d++) {
+        box.low[d] = std::max<int64_t>(box.low[d], 0);
+        box.high[d] = std::min(box.high[d], tensor.shape[d] - 1);
+    }
+    return box;
+}
+
+bool is_read(Expr expression) { return expression->kind == Kind::read || expression->kind == Kind::guarded_read; }
+
+std::vector<Expr> coordinates_of(Expr read) {
+    auto coordinates = read->operands;
+    if (read->kind == Kind::guarded_read) coordinates.pop_back();
+    return coordinates;
+}
+
+Expr read_with(Arena& arena, Expr read, std::vector<Expr> coordinates) {
+    if (read->kind == Kind::guarded_read) coordinates.push_back(read->operands.back());
+    return arena.rebuild(read, std::move(coordinates));
+}
+
+int32_t maker_of(const System& system, Expr read) {
+    const SystemTensor& tensor = system.tensor(read->tensor);
+    if (tensor.equations.empty()) return -1;
+    // The only equation makes all there is, unless a box is state.
+    const Box reach = box_of_read(tensor, read);
+    for (int32_t index : tensor.equations) {
+        const Equation& equation = system.equation(index);
+        if (equation.dead) continue;
+        if (box_of(equation).contains(reach)) return index;
+    }
+    return -1;
+}
+
+std::vector<int32_t> makers_of(const System& system, Expr read) {
+    const SystemTensor& tensor = system.tensor(read->tensor);
+    std::vector<int32_t> result;
+    const Box reach = box_of_read(tensor, read);
+    for (int32_t index : tensor.equations) {
+        const Equation& equation = system.equation(index);
+        if (!equation.dead && box_of(equation).intersects(reach)) result.push_back(index);
+    }
+    return result;
+}
+
+std::vector<Digit> digits_of(Expr left) {
+    std::vector<Digit> digits;
+    for (const auto& [atom, factor] : linear_form(left).terms) {
+        if (atom->kind == Kind::axis) digits.push_back({atom->axes[0], factor});
+    }
+    std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.radix > b.radix; });
+    return digits;
+}
+
+Arena::Substitution axes_at(Arena& arena, const Equation& equation, const std::vector<Expr>& coordinates) {
+    Arena::Substitution substitution;
+    for (size_t d = 0; d < coordinates.size(); d++) {
+        const int64_t offset = linear_form(equation.left[d]).constant;
+        Expr rest = offset == 0 ? coordinates[d] : arena.add(coordinates[d], arena.integer(-offset));
+        const auto digits = digits_of(equation.left[d]);
+        for (size_t k = 0; k < digits.size(); k++) {
+            Expr value = arena.floor_divide(rest, digits[k].radix);
+            if (k > 0) value = arena.modulo(value, arena.extent(digits[k].axis));
+            substitution[digits[k].axis] = value;
+        }
+    }
+    return substitution;
+}
+
+Expr row_major_address(const System& system, Expr read) {
+    Arena& arena = *system.arena;
+    const auto& shape = system.tensor(read->tensor).shape;
+    Expr address = arena.integer(0);
+    const auto coordinates = coordinates_of(read);
+    for (size_t d = 0; d < coordinates.size(); d++) address = arena.add(coordinates[d], address, shape[d]);
+    return address;
+}
+
+bool CleanCache::is_clean(const System& system, Expr read) {
+    auto found = known_.find(read);
+    if (found != known_.end()) return found->second;
+    const auto coordinates = coordinates_of(read);
+    bool clean = std::none_of(coordinates.begin(), coordinates.end(), has_division);
+    if (!clean) clean = !has_division(row_major_address(system, read));
+    if (!clean) {
+        clean = true;
+        std::map<AxisId, std::set<int64_t>> cuts;
+        for (Expr coordinate : coordinates) {
+            for (Expr node : walk(coordinate)) {
+                if (node->kind != Kind::floor_divide && node->kind != Kind::modulo) continue;
+                clean = clean && solvable_by_cuts(*system.arena, node, cuts);
+            }
+        }
+        for (const auto& [axis, wanted] : cuts) clean = clean && forms_chain(wanted);
+    }
+    return known_[read] = clean;
+}
+
+Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace) {
+    auto nodes = walk(root);
+    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands before users
+    std::unordered_map<Expr, Expr> made;
+    for (Expr node : nodes) {
+        Expr result = node;
+        bool changed = false;
+        for (Expr operand : node->operands) changed = changed || made.at(operand) != operand;
+        if (changed) {
+            std::vector<Expr> operands;
+            for (Expr operand : node->operands) operands.push_back(made.at(operand));
+            result = arena.rebuild(node, std::move(operands));
+        }
+        if (is_read(result)) {
+            if (Expr replaced = replace(result)) result = replaced;
+        }
+        made[node] = result;
+    }
+    return made.at(root);
+}
+
+void inline_equations(System& system, const std::vector<bool>& chosen) {
+    CleanCache cache;
+    std::set<TensorIndex> kept;
+    const auto replace = [&](Expr read) -> Expr {
+        const int32_t maker = maker_of(system, read);
+        if (maker < 0 || !chosen[static_cast<size_t>(maker)]) return nullptr;
+        Expr value = composed(system, system.equation(maker), read);
+        if (!cache.is_clean(system, read)) return value;
+        for (Expr node : walk(value)) {
+            if (!is_read(node) || cache.is_clean(system, node)) continue;
+            kept.insert(read->tensor);
+            return nullptr;
+        }
+        return value;
+    };
+    for (int32_t index : system.order()) {
+        Equation& equation = system.equation(index);
+        bool concerned = false;
+        for (Expr read : reads(equation)) {
+            const int32_t maker = maker_of(system, read);
+            concerned = concerned || (maker >= 0 && chosen[static_cast<size_t>(maker)]);
+        }
+        if (concerned) equation.right = replace_reads(*system.arena, equation.right, replace);
+    }
+    for (TensorIndex tensor : kept) system.tensor(tensor).keep_name = true;
+    prune(system);
+}
+
+double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {
+    double points = 1;
+    for (AxisId axis : axes) points *= static_cast<double>(arena.hint(axis));
+    return points;
+}
+
+double hint_points(const Arena& arena, const Equation& equation) {
+    return hint_points(arena, equation.axes) * hint_points(arena, equation.reduced);
+}
+
+bool is_view(const Equation& equation) { return !equation.reducer && equation.right->kind == Kind::read; }
+
+void prune(System& system) {
+    std::vector<bool> needed(system.tensors.size());
+    std::vector<TensorIndex> stack;
+    const auto need = [&](TensorIndex tensor) {
+        if (needed[static_cast<size_t>(tensor)]) return;
+        needed[static_cast<size_t>(tensor)] = true;
+        stack.push_back(tensor);
+    };
+    for (TensorIndex output : system.outputs) need(output);
+    while (!stack.empty()) {
+        const TensorIndex tensor = stack.back();
+        stack.pop_back();
+        for (TensorIndex input : system.tensor(tensor).opaque_inputs) need(input);
+        for (int32_t index : system.tensor(tensor).equations) {
+            if (system.equation(index).dead) continue;
+            for (Expr read : reads(system.equation(index))) need(read->tensor);
+        }
+    }
+    for (size_t t = 0; t < system.tensors.size(); t++) {
+        SystemTensor& tensor = system.tensors[t];
+        if (!needed[t]) {
+            for (int32_t index : tensor.equations) system.equation(index).dead = true;
+        }
+        std::erase_if(tensor.equations, [&](int32_t index) { return system.equation(index).dead; });
+    }
+}
+
+Identity next_part(const System& system, Identity origin) {
+    Identity next = origin;
+    for (const SystemTensor& tensor : system.tensors) {
+        const Identity& other = tensor.identity;
+        if (other.operation != origin.operation || other.output != origin.output) continue;
+        next.part = std::max(next.part, other.part);
+    }
+    next.part++;
+    return next;
+}
+
+}  // namespace heddle::equations

@@ -1,0 +1,87 @@
+// What the passes over a system share: facts about right sides, boxes, composition of reads with the equations that make
+// them, and removal of what nothing needs. Rules: docs/equations.md, section 1.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "equations/system.h"
+
+namespace heddle::equations {
+
+// Of a right side's value: coordinates and conditions on coordinates cost nothing here.
+struct ValueFacts {
+    int operations = 0;      // in operations of one cycle's throughput
+    bool expensive = false;  // holds an operation not worth doing twice
+    int nodes = 0;           // all distinct nodes, coordinates included
+};
+
+// Facts by expression, each worked out once. Valid as long as the arena.
+class FactCache {
+public:
+    const ValueFacts& of(Expr right);
+
+private:
+    std::unordered_map<Expr, ValueFacts> facts_;
+};
+
+// A box of a tensor: per dimension first and last coordinate.
+struct Box {
+    std::vector<int64_t> low, high;
+    bool contains(const Box& other) const;
+    bool intersects(const Box& other) const;
+};
+Box box_of(const Equation& equation);                     // what the left side covers
+Box box_of_read(const SystemTensor& tensor, Expr read);   // what the coordinates can reach, within the tensor
+
+bool is_read(Expr expression);  // guarded or not
+std::vector<Expr> coordinates_of(Expr read);
+Expr read_with(Arena& arena, Expr read, std::vector<Expr> coordinates);  // the same read elsewhere
+
+// The one equation that makes every element that `read` can reach, or -1: several, none, or partly none.
+int32_t maker_of(const System& system, Expr read);
+// All equations that make an element that `read` can reach.
+std::vector<int32_t> makers_of(const System& system, Expr read);
+
+// One digit of a dimension's mixed radix: coordinate = sum of axis * radix, plus an offset.
+struct Digit {
+    AxisId axis = -1;
+    int64_t radix = 1;
+};
+std::vector<Digit> digits_of(Expr left);  // outermost first
+// What each axis of `equation` is at the element `coordinates` of its tensor; they must lie in the equation's box.
+Arena::Substitution axes_at(Arena& arena, const Equation& equation, const std::vector<Expr>& coordinates);
+
+Expr row_major_address(const System& system, Expr read);
+
+// Whether cutting axes can remove every division of the read's coordinates: its row-major address has no floor or
+// remainder, or each one left is solved by cuts that form a chain of divisors for each axis.
+class CleanCache {
+public:
+    bool is_clean(const System& system, Expr read);
+
+private:
+    std::unordered_map<Expr, bool> known_;
+};
+
+// `root` with each read (its coordinates already replaced) given to `replace`; null keeps it.
+using ReadReplacement = std::function<Expr(Expr read)>;
+Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace);
+
+// Substitutes the right sides of the chosen equations (by index) into every read that one of them makes alone. A clean
+// read is kept where the result would not be clean; the tensor is then marked `keep_name`.
+void inline_equations(System& system, const std::vector<bool>& chosen);
+
+// Points at the size class's representative, by which all choices are made; without an origin the extents.
+double hint_points(const Arena& arena, const std::vector<AxisId>& axes);
+double hint_points(const Arena& arena, const Equation& equation);
+
+bool is_view(const Equation& equation);  // a read, nothing else
+// Marks equations dead that no output needs, and takes dead ones out of their tensors' lists.
+void prune(System& system);
+// A name for a tensor split off from `origin`: the next free part.
+Identity next_part(const System& system, Identity origin);
+
+}  // namespace heddle::equations

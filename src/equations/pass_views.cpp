@@ -1,0 +1,16 @@
+// Pass 1: views (a read, nothing else) into every reader, where the result is clean.
+#include "equations/fusion.h"
+#include "equations/pass_support.h"
+
+namespace heddle::equations {
+
+void compose_views(System& system) {
+    std::vector<bool> chosen(system.equations.size());
+    for (size_t i = 0; i < system.equations.size(); i++) {
+        const Equation& equation = system.equations[i];
+        chosen[i] = !equation.dead && is_view(equation) && !system.tensor(equation.tensor).keep_name;
+    }
+    inline_equations(system, chosen);
+}
+
+}  // namespace heddle::equations
