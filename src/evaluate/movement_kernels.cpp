@@ -1,0 +1,239 @@
+// Kernels that move and convert: casts, literals, loads and stores.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "evaluate/lanes.h"
+#include "support/tensor_data.h"
+
+namespace heddle::evaluation {
+
+float round_to_half(double value, DType half) {
+    // To float with rounding to odd, so that the second rounding is the only one that counts.
+    auto narrow = static_cast<float>(value);
+    if (std::isfinite(value) && static_cast<double>(narrow) != value) {
+        float toward_zero = std::fabs(static_cast<double>(narrow)) > std::fabs(value) ? std::nextafter(narrow, 0.0f) : narrow;
+        uint32_t bits;
+        std::memcpy(&bits, &toward_zero, 4);
+        bits |= 1;
+        std::memcpy(&narrow, &bits, 4);
+    }
+    if (half == DType::float16) return float_from_half(half_from_float(narrow));
+    return float_from_bfloat16(bfloat16_from_float(narrow));
+}
+
+namespace {
+
+// Truncates, saturates, NaN gives zero. Bounds are powers of two, exact in either float type.
+template <typename T, typename From>
+int64_t saturate(From value) {
+    if (!(value == value)) return 0;
+    constexpr int digits = std::numeric_limits<T>::digits;
+    const From high = std::ldexp(From(1), digits);
+    if (value >= high) return static_cast<int64_t>(std::numeric_limits<T>::max());
+    if constexpr (std::is_signed_v<T>) {
+        if (value <= -high) return std::numeric_limits<T>::lowest();
+    } else {
+        if (value <= 0) return 0;
+    }
+    return static_cast<int64_t>(static_cast<T>(value));
+}
+
+struct ToFloat {
+    template <typename R, typename T> static R apply(T value) { return static_cast<R>(value); }
+};
+template <DType half>
+struct ToHalf {
+    template <typename R, typename T> static R apply(T value) { return round_to_half(static_cast<double>(value), half); }
+};
+template <typename Narrow>
+struct ToInteger {
+    template <typename R, typename T> static R apply(T value) {
+        if constexpr (std::is_floating_point_v<T>) {
+            return saturate<Narrow>(value);
+        } else {
+            return static_cast<int64_t>(static_cast<Narrow>(value));
+        }
+    }
+};
+struct ToBool {
+    template <typename R, typename T> static R apply(T value) { return value != 0; }
+};
+
+template <typename C, typename R, typename T>
+void convert(void* result, const void* const* operands, int64_t count) {
+    auto* r = static_cast<R*>(result);
+    auto* a = static_cast<const T*>(operands[0]);
+    for (int64_t i = 0; i < count; i++) r[i] = C::template apply<R>(a[i]);
+}
+
+template <typename T>
+Kernel cast_from(DType to, LaneType lanes) {
+    switch (to) {
+    case DType::boolean: return &convert<ToBool, int64_t, T>;
+    case DType::int8: return &convert<ToInteger<int8_t>, int64_t, T>;
+    case DType::int16: return &convert<ToInteger<int16_t>, int64_t, T>;
+    case DType::int32: return &convert<ToInteger<int32_t>, int64_t, T>;
+    case DType::int64: return &convert<ToInteger<int64_t>, int64_t, T>;
+    case DType::uint8: return &convert<ToInteger<uint8_t>, int64_t, T>;
+    case DType::uint16: return &convert<ToInteger<uint16_t>, int64_t, T>;
+    case DType::uint32: return &convert<ToInteger<uint32_t>, int64_t, T>;
+    case DType::uint64: return &convert<ToInteger<uint64_t>, int64_t, T>;
+    default: break;
+    }
+    if (lanes == LaneType::real) return &convert<ToFloat, double, T>;  // float64, or any float in exact arithmetic
+    if (to == DType::float16) return &convert<ToHalf<DType::float16>, float, T>;
+    if (to == DType::bfloat16) return &convert<ToHalf<DType::bfloat16>, float, T>;
+    return &convert<ToFloat, float, T>;
+}
+
+}  // namespace
+
+Kernel cast_kernel(DType from, LaneType from_lanes, DType to, LaneType to_lanes) {
+    switch (from_lanes) {
+    case LaneType::single: return cast_from<float>(to, to_lanes);
+    case LaneType::real: return cast_from<double>(to, to_lanes);
+    case LaneType::integer: break;
+    }
+    return from == DType::uint64 ? cast_from<uint64_t>(to, to_lanes) : cast_from<int64_t>(to, to_lanes);
+}
+
+namespace {
+
+template <typename T>
+void fill(void* result, const void* value, int64_t count) {
+    auto* r = static_cast<T*>(result);
+    T v = *static_cast<const T*>(value);
+    for (int64_t i = 0; i < count; i++) r[i] = v;
+}
+
+// How an element is stored, and what it is worth.
+template <typename T>
+struct Plain {
+    using Stored = T;
+    template <typename Lane> static Lane load(T value) { return static_cast<Lane>(value); }
+    template <typename Lane> static T store(Lane value) {
+        if constexpr (std::is_integral_v<T> && std::is_floating_point_v<Lane>) {
+            return static_cast<T>(saturate<T>(value));
+        } else {
+            return static_cast<T>(value);
+        }
+    }
+};
+template <DType half>
+struct Half {
+    using Stored = uint16_t;
+    template <typename Lane> static Lane load(uint16_t bits) {
+        return static_cast<Lane>(half == DType::float16 ? float_from_half(bits) : float_from_bfloat16(bits));
+    }
+    template <typename Lane> static uint16_t store(Lane value) {
+        float rounded = round_to_half(static_cast<double>(value), half);
+        return half == DType::float16 ? half_from_float(rounded) : bfloat16_from_float(rounded);
+    }
+};
+
+// Borrowed memory may be unaligned.
+template <typename E>
+typename E::Stored element(const std::byte* data, int64_t address) {
+    typename E::Stored value;
+    std::memcpy(&value, data + address * static_cast<int64_t>(sizeof(value)), sizeof(value));
+    return value;
+}
+
+template <typename E, typename Lane>
+void load_contiguous(void* result, const std::byte* data, int64_t first, int64_t count) {
+    auto* r = static_cast<Lane*>(result);
+    for (int64_t i = 0; i < count; i++) r[i] = E::template load<Lane>(element<E>(data, first + i));
+}
+template <typename E, typename Lane>
+void load_uniform(void* result, const std::byte* data, int64_t address, int64_t count) {
+    Lane value = E::template load<Lane>(element<E>(data, address));
+    fill<Lane>(result, &value, count);
+}
+template <typename E, typename Lane>
+void load_gather(void* result, const std::byte* data, const int64_t* addresses, int64_t shift, int64_t count) {
+    auto* r = static_cast<Lane*>(result);
+    for (int64_t i = 0; i < count; i++) r[i] = E::template load<Lane>(element<E>(data, addresses[i] + shift));
+}
+template <typename E, typename Lane>
+void load_masked(void* result, const std::byte* data, const int64_t* addresses, int64_t shift, const uint8_t* mask,
+                 const void* otherwise, int64_t count) {
+    auto* r = static_cast<Lane*>(result);
+    auto* o = static_cast<const Lane*>(otherwise);
+    auto offset = static_cast<uint64_t>(shift);  // addresses under a zero mask may be anything
+    for (int64_t i = 0; i < count; i++) {
+        auto address = static_cast<int64_t>(static_cast<uint64_t>(addresses[i]) + offset);
+        r[i] = mask[i] ? E::template load<Lane>(element<E>(data, address)) : o ? o[i] : Lane(0);
+    }
+}
+template <typename E, typename Lane>
+void scatter(std::byte* data, const int64_t* addresses, const void* lanes, int64_t count) {
+    auto* a = static_cast<const Lane*>(lanes);
+    for (int64_t i = 0; i < count; i++) {
+        auto value = E::template store<Lane>(a[i]);
+        std::memcpy(data + addresses[i] * static_cast<int64_t>(sizeof(value)), &value, sizeof(value));
+    }
+}
+
+// Calls `use` with the element and the lane type. Integers are loaded to int64 lanes, floats to either float lane.
+template <typename Use>
+auto with_types(DType stored, LaneType lanes, Use use) {
+    auto of_float = [&](auto element) {
+        return lanes == LaneType::real ? use(element, double{}) : use(element, float{});
+    };
+    switch (stored) {
+    case DType::boolean:
+    case DType::uint8: return use(Plain<uint8_t>{}, int64_t{});
+    case DType::int8: return use(Plain<int8_t>{}, int64_t{});
+    case DType::int16: return use(Plain<int16_t>{}, int64_t{});
+    case DType::int32: return use(Plain<int32_t>{}, int64_t{});
+    case DType::int64: return use(Plain<int64_t>{}, int64_t{});
+    case DType::uint16: return use(Plain<uint16_t>{}, int64_t{});
+    case DType::uint32: return use(Plain<uint32_t>{}, int64_t{});
+    case DType::uint64: return use(Plain<uint64_t>{}, int64_t{});
+    case DType::float16: return of_float(Half<DType::float16>{});
+    case DType::bfloat16: return of_float(Half<DType::bfloat16>{});
+    case DType::float32: return of_float(Plain<float>{});
+    case DType::float64: break;
+    }
+    return of_float(Plain<double>{});
+}
+
+}  // namespace
+
+LoadKernels load_kernels(DType stored, LaneType lanes) {
+    return with_types(stored, lanes, [](auto element, auto lane) {
+        using E = decltype(element);
+        using L = decltype(lane);
+        return LoadKernels{&load_contiguous<E, L>, &load_uniform<E, L>, &load_gather<E, L>, &load_masked<E, L>,
+                           std::is_same_v<E, Plain<L>>};
+    });
+}
+
+Scatter scatter_kernel(DType stored, LaneType lanes) {
+    return with_types(stored, lanes, [](auto element, auto lane) -> Scatter { return &scatter<decltype(element), decltype(lane)>; });
+}
+
+void fill_lanes(void* result, LaneType lanes, const void* value, int64_t count) {
+    if (lanes == LaneType::single) return fill<float>(result, value, count);
+    if (lanes == LaneType::real) return fill<double>(result, value, count);
+    fill<int64_t>(result, value, count);
+}
+
+void literal_value(DType dtype, LaneType lanes, int64_t integer, double real, void* value) {
+    if (lanes == LaneType::integer) {
+        std::memcpy(value, &integer, sizeof(integer));
+        return;
+    }
+    // A literal is data: rounded to its type in exact arithmetic too.
+    double rounded = dtype == DType::float64 ? real : is_half(dtype) ? round_to_half(real, dtype) : static_cast<float>(real);
+    auto narrow = static_cast<float>(rounded);
+    if (lanes == LaneType::real) {
+        std::memcpy(value, &rounded, sizeof(rounded));
+    } else {
+        std::memcpy(value, &narrow, sizeof(narrow));
+    }
+}
+
+}  // namespace heddle::evaluation

@@ -1,0 +1,146 @@
+// A body compiled for the evaluator: regions of steps over blocks of lanes.
+//
+// A region computes some nodes for the points of its lane variables, 256 at a time; variables that loops around it walk
+// have one value at a time (its scalars). A reduction is a step with a region of its own, in one of two ways:
+// - over loops: the lanes stay those of the region around, and the reduction's variables become scalars of loops. A node
+//   that depends on the first j loops only is computed when one of those moves;
+// - over lanes: where the points outside are few, each of them becomes a scalar in turn, and the reduction's own points
+//   are the lanes.
+// A reduction that depends on fewer variables than the region's, and every local, is a table: computed once, before.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "evaluate/lanes.h"
+#include "graph/graph.h"
+#include "graph/verify.h"
+
+namespace heddle::evaluation {
+
+using Slot = int32_t;  // -1: none
+
+// constant + sum over scalars + a base of the lane space, if any
+struct Address {
+    int64_t constant = 0;
+    std::vector<std::pair<VariableId, int64_t>> scalar_terms;
+    int32_t space = -1;
+    int32_t base = -1;
+};
+
+struct Access {
+    bool table = false;  // reads a table instead of a tensor
+    int32_t source = 0;
+    Address address;  // of the affine coordinates, strides applied
+    struct Checked {  // an affine coordinate that may lie outside
+        Address coordinate;
+        int64_t extent = 0;
+    };
+    std::vector<Checked> checked;
+    struct Computed {  // any other coordinate
+        Slot slot = -1;
+        Slot poison = -1;
+        int64_t extent = 0;
+        int64_t stride = 0;
+    };
+    std::vector<Computed> computed;
+    bool guarded = false;
+    bool may_fail() const { return !guarded && (!checked.empty() || !computed.empty()); }
+    LoadKernels kernels;
+    LaneType lanes = LaneType::integer;
+};
+
+struct Step {
+    enum class Kind : uint8_t { literal, scalar_variable, kernel, select, read, reduce };
+    Kind kind = Kind::kernel;
+    NodeId node = -1;
+    LaneType lanes = LaneType::integer;
+    Slot result = -1;
+    Slot poison = -1;                   // of the result
+    std::vector<Slot> operands;
+    std::vector<Slot> operand_poisons;  // -1: never poisoned
+    Kernel kernel = nullptr;
+    Kernel wrap = nullptr;
+    int64_t literal = 0;                // bits of the lane value
+    int32_t index = -1;                 // variable, access or reduction
+};
+
+struct LaneSpace {
+    // sum over variables of coefficient * value: int64 lanes made once a block
+    struct Base {
+        std::vector<std::pair<Slot, int64_t>> terms;
+        Slot slot = -1;
+    };
+    std::vector<VariableId> variables;  // outermost first; those of extent one are left out: they are scalars that stay zero
+    std::vector<int64_t> extents;
+    int64_t points = 1;
+    std::map<VariableId, Slot> values;  // lanes of the variables that are used
+    std::vector<Base> bases;
+    std::map<std::vector<std::pair<Slot, int64_t>>, int32_t> known_bases;
+};
+
+struct Region {
+    int32_t space = -1;                      // index of a LaneSpace
+    std::vector<std::vector<Step>> levels;   // levels[0]: at entry; levels[j]: when loop j - 1 moves
+};
+
+struct Reduction {
+    NodeId node = -1;
+    Reducer reducer = Reducer::sum;
+    DType term_type = DType::float32;
+    LaneType term_lanes = LaneType::single;
+    bool over_lanes = false;
+    int32_t region = -1;
+    std::vector<VariableId> loops;           // over loops
+    std::vector<int64_t> extents;
+    Slot term = -1, filter = -1;             // in the region's slots
+    Slot term_poison = -1, filter_poison = -1;
+    Accumulate kernel = nullptr;
+    Slot accumulator_poison = -1;            // as the result's, while terms are added
+    Slot accumulator = -1, partial = -1;     // partial: sums, added to the accumulator now and then; argmin, argmax: the best term
+    struct Import {                          // over lanes: values made outside, one lane of them at a time
+        Slot outer = -1, inner = -1;
+        Slot outer_poison = -1, inner_poison = -1;
+        LaneType lanes = LaneType::integer;
+    };
+    std::vector<Import> imports;
+    std::vector<std::pair<VariableId, Slot>> outer;  // over lanes: variables that become scalars, and their lanes outside
+};
+
+// Computed once per point of `variables`, before whatever reads it.
+struct Table {
+    NodeId root = -1;
+    std::vector<VariableId> variables;  // outermost first
+    std::vector<int64_t> strides;
+    int64_t points = 1;
+    DType dtype = DType::float32;
+    LaneType lanes = LaneType::single;
+    bool poisoned = false;              // has a poison for each point
+};
+
+struct Root {
+    int32_t region = -1;
+    Slot value = -1;
+    Slot poison = -1;
+    LaneType lanes = LaneType::single;
+    int32_t table = -1;      // or
+    int32_t equation = -1;
+    Address address;         // equations: of the output element
+};
+
+struct Program {
+    std::vector<LaneSpace> spaces;
+    std::vector<Region> regions;
+    std::vector<Reduction> reductions;
+    std::vector<Access> accesses;
+    std::vector<Table> tables;
+    std::vector<Root> roots;  // in the order in which they run
+    Slot slots = 0;
+    Slot poison_slots = 0;
+};
+
+// `inputs` gives the shapes and the element types as stored. The body is verified.
+Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, bool exact);
+
+}  // namespace heddle::evaluation

@@ -1,0 +1,94 @@
+// Kernels of the reductions.
+#include <cstring>
+#include <limits>
+
+#include "evaluate/lanes.h"
+#include "evaluate/scalar_functions.h"
+
+namespace heddle::evaluation {
+namespace {
+
+template <typename F, typename T>
+void accumulate(void* accumulator, const void* term, const int64_t* filter, int64_t count) {
+    auto* a = static_cast<T*>(accumulator);
+    auto* t = static_cast<const T*>(term);
+    if (filter) {
+        for (int64_t i = 0; i < count; i++) a[i] = filter[i] ? F::apply(a[i], t[i]) : a[i];
+    } else {
+        for (int64_t i = 0; i < count; i++) a[i] = F::apply(a[i], t[i]);
+    }
+}
+
+template <typename F>
+Accumulate pick(DType dtype, LaneType lanes) {
+    if (lanes == LaneType::single) return &accumulate<F, float>;
+    if (lanes == LaneType::real) return &accumulate<F, double>;
+    return dtype == DType::uint64 ? &accumulate<F, uint64_t> : &accumulate<F, int64_t>;
+}
+
+// Whether a term replaces the best so far: NaN before all numbers, the first of equals stays.
+struct Lower {
+    template <typename T> static bool better(T term, T best) { return term < best || ((term != term) & (best == best)); }
+};
+struct Higher {
+    template <typename T> static bool better(T term, T best) { return term > best || ((term != term) & (best == best)); }
+};
+
+template <typename Order, typename T>
+void accumulate_argument(void* best_lanes, int64_t* index, const void* term, const int64_t* filter, int64_t position, int64_t step,
+                         int64_t count) {
+    auto* best = static_cast<T*>(best_lanes);
+    auto* t = static_cast<const T*>(term);
+    for (int64_t i = 0; i < count; i++) {
+        bool take = (!filter || filter[i]) && (index[i] < 0 || Order::better(t[i], best[i]));
+        best[i] = take ? t[i] : best[i];
+        index[i] = take ? position + step * i : index[i];
+    }
+}
+
+template <typename Order>
+AccumulateArgument pick_argument(DType dtype, LaneType lanes) {
+    if (lanes == LaneType::single) return &accumulate_argument<Order, float>;
+    if (lanes == LaneType::real) return &accumulate_argument<Order, double>;
+    return dtype == DType::uint64 ? &accumulate_argument<Order, uint64_t> : &accumulate_argument<Order, int64_t>;
+}
+
+// The greatest or least value of an integer type, as int64 lanes.
+int64_t integer_limit(DType dtype, bool greatest) {
+    int bits = info(dtype).bits;
+    if (info(dtype).kind == DTypeClass::signed_integer) {
+        int64_t low = bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1));
+        return greatest ? -(low + 1) : low;
+    }
+    if (!greatest) return 0;
+    return bits == 64 ? -1 : (int64_t{1} << bits) - 1;
+}
+
+}  // namespace
+
+Accumulate accumulate_kernel(Reducer reducer, DType term, LaneType lanes) {
+    switch (reducer) {
+    case Reducer::sum: return pick<Add>(term, lanes);
+    case Reducer::product: return pick<Multiply>(term, lanes);
+    case Reducer::minimum: return pick<Minimum>(term, lanes);
+    case Reducer::maximum: return pick<Maximum>(term, lanes);
+    case Reducer::any: return &accumulate<BitOr, int64_t>;
+    case Reducer::all: return &accumulate<BitAnd, int64_t>;
+    default: return nullptr;
+    }
+}
+
+AccumulateArgument argument_kernel(Reducer reducer, DType term, LaneType lanes) {
+    return reducer == Reducer::argument_minimum ? pick_argument<Lower>(term, lanes) : pick_argument<Higher>(term, lanes);
+}
+
+void neutral_value(Reducer reducer, DType term, LaneType lanes, void* value) {
+    bool extreme = reducer == Reducer::minimum || reducer == Reducer::maximum;
+    int64_t integer = reducer == Reducer::product || reducer == Reducer::all;
+    if (lanes == LaneType::integer && extreme) integer = integer_limit(term, reducer == Reducer::minimum);
+    double real = static_cast<double>(integer);
+    if (extreme) real = reducer == Reducer::minimum ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+    literal_value(lanes == LaneType::real ? DType::float64 : term, lanes, integer, real, value);
+}
+
+}  // namespace heddle::evaluation

@@ -1,0 +1,213 @@
+// The element rules of docs/language.md, section 6, one function object an operation.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+
+namespace heddle::evaluation {
+
+template <typename T>
+concept Floating = std::floating_point<T>;
+template <typename T>
+concept Integral = std::integral<T>;  // int64_t, or uint64_t for uint64
+
+// Integers wrap: computed without sign.
+struct Add {
+    template <Floating T> static T apply(T a, T b) { return a + b; }
+    template <Integral T> static T apply(T a, T b) { return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+};
+struct Subtract {
+    template <Floating T> static T apply(T a, T b) { return a - b; }
+    template <Integral T> static T apply(T a, T b) { return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+};
+struct Multiply {
+    template <Floating T> static T apply(T a, T b) { return a * b; }
+    template <Integral T> static T apply(T a, T b) { return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+};
+struct Divide {
+    template <Floating T> static T apply(T a, T b) { return a / b; }
+};
+struct TruncateDivide {
+    template <Integral T> static T apply(T a, T b) {
+        if (b == 0) return 0;
+        if constexpr (std::signed_integral<T>) {
+            if (b == -1) return Subtract::apply<T>(0, a);
+        }
+        return a / b;
+    }
+};
+struct TruncateRemainder {
+    template <Floating T> static T apply(T a, T b) { return std::fmod(a, b); }
+    template <Integral T> static T apply(T a, T b) {
+        if (b == 0) return 0;
+        if constexpr (std::signed_integral<T>) {
+            if (b == -1) return 0;
+        }
+        return a % b;
+    }
+};
+// Of the sign of the divisor, as Python's %.
+struct Modulo {
+    template <Floating T> static T apply(T a, T b) {
+        T rest = std::fmod(a, b);
+        if (rest == 0) return std::copysign(T(0), b);
+        return (rest < 0) != (b < 0) ? rest + b : rest;
+    }
+    template <Integral T> static T apply(T a, T b) {
+        T rest = TruncateRemainder::apply(a, b);
+        if constexpr (std::signed_integral<T>) {
+            if (rest != 0 && (rest < 0) != (b < 0)) return rest + b;
+        }
+        return rest;
+    }
+};
+struct FloorDivide {
+    // As Python's //: what is left after an exact remainder, so that it agrees with Modulo.
+    template <Floating T> static T apply(T a, T b) {
+        if (b == 0 || std::isinf(a) || std::isnan(a) || std::isnan(b)) return std::isinf(a) && b != 0 ? a / b : (b == 0 ? a / b : a + b);
+        T rest = std::fmod(a, b);
+        T quotient = (a - rest) / b;
+        if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
+        if (quotient == 0) return std::copysign(T(0), a / b);
+        return std::round(quotient);
+    }
+    template <Integral T> static T apply(T a, T b) {
+        T quotient = TruncateDivide::apply(a, b);
+        if constexpr (std::signed_integral<T>) {
+            T rest = TruncateRemainder::apply(a, b);
+            if (rest != 0 && (rest < 0) != (b < 0)) return quotient - 1;
+        }
+        return quotient;
+    }
+};
+// A NaN wins; the first wins ties.
+struct Minimum {
+    template <Floating T> static T apply(T a, T b) { return (a <= b) | (a != a) ? a : b; }
+    template <Integral T> static T apply(T a, T b) { return b < a ? b : a; }
+};
+struct Maximum {
+    template <Floating T> static T apply(T a, T b) { return (a >= b) | (a != a) ? a : b; }
+    template <Integral T> static T apply(T a, T b) { return b > a ? b : a; }
+};
+struct Power {
+    template <Floating T> static T apply(T a, T b) { return std::pow(a, b); }
+    // Wraps. A negative exponent is a division by zero for 0 and truncates to zero for all but 1 and -1.
+    template <Integral T> static T apply(T a, T b) {
+        if constexpr (std::signed_integral<T>) {
+            if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
+        }
+        uint64_t result = 1, base = static_cast<uint64_t>(a);
+        for (uint64_t exponent = static_cast<uint64_t>(b); exponent != 0; exponent >>= 1, base *= base) {
+            if (exponent & 1) result *= base;
+        }
+        return static_cast<T>(result);
+    }
+};
+struct Atan2 {
+    template <Floating T> static T apply(T a, T b) { return std::atan2(a, b); }
+};
+struct BitAnd {
+    template <Integral T> static T apply(T a, T b) { return a & b; }
+};
+struct BitOr {
+    template <Integral T> static T apply(T a, T b) { return a | b; }
+};
+struct BitXor {
+    template <Integral T> static T apply(T a, T b) { return a ^ b; }
+};
+// The amount counts as unsigned; by the width or more, nothing of the value is left but its sign.
+struct ShiftLeft {
+    template <Integral T> static T apply(T a, T b) {
+        auto amount = static_cast<uint64_t>(b);
+        return amount > 63 ? T(0) : static_cast<T>(static_cast<uint64_t>(a) << amount);
+    }
+};
+struct ShiftRight {
+    template <Integral T> static T apply(T a, T b) {
+        auto amount = static_cast<uint64_t>(b);
+        if (amount > 63) return a < 0 ? static_cast<T>(-1) : T(0);
+        return a >> amount;
+    }
+};
+struct Equal {
+    template <typename T> static bool apply(T a, T b) { return a == b; }
+};
+struct NotEqual {
+    template <typename T> static bool apply(T a, T b) { return a != b; }
+};
+struct Less {
+    template <typename T> static bool apply(T a, T b) { return a < b; }
+};
+struct LessEqual {
+    template <typename T> static bool apply(T a, T b) { return a <= b; }
+};
+struct Greater {
+    template <typename T> static bool apply(T a, T b) { return a > b; }
+};
+struct GreaterEqual {
+    template <typename T> static bool apply(T a, T b) { return a >= b; }
+};
+
+struct Negate {
+    template <Floating T> static T apply(T a) { return -a; }
+    template <Integral T> static T apply(T a) { return Subtract::apply<T>(0, a); }
+};
+struct Absolute {
+    template <Floating T> static T apply(T a) { return std::fabs(a); }
+    template <Integral T> static T apply(T a) { return a < 0 ? Negate::apply(a) : a; }
+};
+// Zero for either zero; NaN stays.
+struct Sign {
+    template <Floating T> static T apply(T a) { return a != a ? a : T(a > 0) - T(a < 0); }
+    template <Integral T> static T apply(T a) { return static_cast<T>((a > 0) - (a < 0)); }
+};
+struct LogicalNot {
+    template <Integral T> static T apply(T a) { return a == 0; }
+};
+struct BitNot {
+    template <Integral T> static T apply(T a) { return ~a; }
+};
+
+#define HEDDLE_FLOAT_FUNCTION(Name, expression)                  \
+    struct Name {                                                \
+        template <Floating T> static T apply(T x) { return expression; } \
+    };
+HEDDLE_FLOAT_FUNCTION(Floor, std::floor(x))
+HEDDLE_FLOAT_FUNCTION(Ceil, std::ceil(x))
+HEDDLE_FLOAT_FUNCTION(Round, std::nearbyint(x))
+HEDDLE_FLOAT_FUNCTION(Truncate, std::trunc(x))
+HEDDLE_FLOAT_FUNCTION(Sqrt, std::sqrt(x))
+HEDDLE_FLOAT_FUNCTION(Rsqrt, 1 / std::sqrt(x))
+HEDDLE_FLOAT_FUNCTION(Reciprocal, 1 / x)
+HEDDLE_FLOAT_FUNCTION(Exp, std::exp(x))
+HEDDLE_FLOAT_FUNCTION(Exp2, std::exp2(x))
+HEDDLE_FLOAT_FUNCTION(Expm1, std::expm1(x))
+HEDDLE_FLOAT_FUNCTION(Log, std::log(x))
+HEDDLE_FLOAT_FUNCTION(Log2, std::log2(x))
+HEDDLE_FLOAT_FUNCTION(Log1p, std::log1p(x))
+HEDDLE_FLOAT_FUNCTION(Sin, std::sin(x))
+HEDDLE_FLOAT_FUNCTION(Cos, std::cos(x))
+HEDDLE_FLOAT_FUNCTION(Tan, std::tan(x))
+HEDDLE_FLOAT_FUNCTION(Asin, std::asin(x))
+HEDDLE_FLOAT_FUNCTION(Acos, std::acos(x))
+HEDDLE_FLOAT_FUNCTION(Atan, std::atan(x))
+HEDDLE_FLOAT_FUNCTION(Sinh, std::sinh(x))
+HEDDLE_FLOAT_FUNCTION(Cosh, std::cosh(x))
+HEDDLE_FLOAT_FUNCTION(Tanh, std::tanh(x))
+HEDDLE_FLOAT_FUNCTION(Asinh, std::asinh(x))
+HEDDLE_FLOAT_FUNCTION(Acosh, std::acosh(x))
+HEDDLE_FLOAT_FUNCTION(Atanh, std::atanh(x))
+HEDDLE_FLOAT_FUNCTION(Erf, std::erf(x))
+HEDDLE_FLOAT_FUNCTION(Sigmoid, 1 / (1 + std::exp(-x)))
+#undef HEDDLE_FLOAT_FUNCTION
+
+struct IsNan {
+    template <Floating T> static bool apply(T a) { return a != a; }
+};
+struct IsInfinite {
+    template <Floating T> static bool apply(T a) { return std::fabs(a) == std::numeric_limits<T>::infinity(); }
+};
+
+}  // namespace heddle::evaluation
