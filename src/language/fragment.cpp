@@ -27,7 +27,20 @@ Fragment fragment_of(std::shared_ptr<const SourceText> source) {
     return fragment;
 }
 
-void DiagnosticSink::add(Diagnostic diagnostic) {
+void DiagnosticSink::add(Complaint complaint) {
+    Diagnostic diagnostic;
+    diagnostic.code = std::move(complaint.code);
+    diagnostic.summary = std::move(complaint.summary);
+    diagnostic.place = std::move(complaint.place);
+    diagnostic.expected = std::move(complaint.expected);
+    diagnostic.found = std::move(complaint.found);
+    diagnostic.reason = std::move(complaint.reason);
+    diagnostic.remedy = std::move(complaint.remedy);
+    diagnostic.contexts = std::move(complaint.contexts);
+    append(std::move(diagnostic));
+}
+
+void DiagnosticSink::append(Diagnostic diagnostic) {
     if (list_.size() >= limit) return;
     for (const Diagnostic& other : list_) {
         if (other.code == diagnostic.code && other.place.offset == diagnostic.place.offset &&

@@ -29,12 +29,25 @@ struct Fragment {
 // The whole of a source as one fragment.
 Fragment fragment_of(std::shared_ptr<const SourceText> source);
 
+// A diagnostic as this room writes it: what is not known stays out.
+struct Complaint {
+    std::string code;
+    std::string summary = {};
+    Place place = {};
+    std::string expected = {};
+    std::string found = {};
+    std::string reason = {};
+    std::string remedy = {};
+    std::vector<DiagnosticContext> contexts = {};
+};
+
 // Collects the diagnostics of one file: a complaint said twice at one place is kept once, and a file that is wrong all
 // over stops being reported after `limit`.
 class DiagnosticSink {
 public:
     static constexpr size_t limit = 100;
-    void add(Diagnostic diagnostic);
+    void add(Complaint complaint);
+    void append(Diagnostic diagnostic);
     bool empty() const { return list_.empty(); }
     size_t size() const { return list_.size(); }
     Diagnostics take() { return std::move(list_); }

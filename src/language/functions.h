@@ -13,8 +13,6 @@ struct FunctionInfo {
     std::string_view name;
     int least = 1;
     int most = 1;  // -1: any number
-    // Static values only (lists, text, dtypes); false: also, or only, of elements.
-    bool is_static = false;
 };
 
 std::span<const FunctionInfo> all_functions();

@@ -44,8 +44,8 @@ void Parser::fail_expected(std::string_view what) {
     std::string found = token.kind == Token::Kind::end
                             ? "the end"
                             : fmt::format("`{}`", std::string_view(fragment_.text).substr(token.offset, token.length));
-    Diagnostic diagnostic{.code = "language.syntax", .summary = fmt::format("expected {}, found {}", what, found),
-                          .place = place(token)};
+    Complaint diagnostic{.code = "language.syntax", .summary = fmt::format("expected {}, found {}", what, found),
+                         .place = place(token)};
     if (token.is("=")) diagnostic.remedy = "equality is written ==";
     if (token.is("|")) diagnostic.remedy = "`or` is written ||";
     sink_.add(std::move(diagnostic));

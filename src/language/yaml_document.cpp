@@ -233,9 +233,9 @@ bool check_encoding(const std::shared_ptr<const SourceText>& source, DiagnosticS
     return true;
 }
 
-Diagnostic yaml_error(const std::shared_ptr<const SourceText>& source, const YAML::Exception& error) {
+Complaint yaml_error(const std::shared_ptr<const SourceText>& source, const YAML::Exception& error) {
     size_t at = error.mark.pos < 0 ? 0 : std::min(static_cast<size_t>(error.mark.pos), source->text().size());
-    Diagnostic diagnostic;
+    Complaint diagnostic;
     diagnostic.place = {source, at, 1};
     if (error.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR) || error.msg == YAML::ErrorMsg::ALIAS_NOT_FOUND) {
         diagnostic.code = "language.yaml_feature";

@@ -1,0 +1,172 @@
+// Names of bodies and compositions, statement by statement.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "language/checks.h"
+
+namespace heddle {
+namespace {
+
+using Kind = Syntax::Kind;
+
+std::vector<std::string> output_names(const Template& made) {
+    std::vector<std::string> names;
+    for (const TensorSpec& output : made.outputs) names.push_back(output.name);
+    return names;
+}
+
+void report_unwritten(const Template& made, const std::set<std::string>& written, NameChecker& names) {
+    for (const TensorSpec& output : made.outputs) {
+        if (written.contains(output.name) || names.failed.contains(output.name)) continue;
+        names.report({.code = "language.output_not_written", .summary = fmt::format("nothing computes the output `{}`", output.name),
+                      .place = output.place, .remedy = fmt::format("write {} = ...", output.name)});
+    }
+}
+
+class BodyChecker {
+public:
+    BodyChecker(const Template& made, NameChecker& names) : made_(made), names_(names) {}
+
+    void run() {
+        names_.coordinates_allowed = true;
+        statements(made_.body);
+        report_unwritten(made_, written_, names_);
+        names_.coordinates_allowed = false;
+    }
+
+private:
+    void statements(const std::vector<SyntaxPointer>& list) {
+        for (const SyntaxPointer& statement : list) {
+            switch (statement->kind) {
+                case Kind::let: let(*statement); break;
+                case Kind::equation: equation(*statement); break;
+                case Kind::parallel_block: parallel(*statement); break;
+                default: scan(*statement); break;
+            }
+        }
+    }
+
+    void let(const Syntax& statement) {
+        auto kind = statement.generators.empty() ? BareName::Kind::let : BareName::Kind::local;
+        names_.with_generators(statement.generators, [&] { names_.check(statement.value); });
+        if (names_.declare(statement.text, kind, statement.mark)) block_names_.push_back(statement.text);
+    }
+
+    // Names that a block's lets declare end with it.
+    template <typename Inside>
+    void in_block(const Inside& inside) {
+        std::vector<std::string> outer;
+        std::swap(outer, block_names_);
+        inside();
+        for (const std::string& name : block_names_) names_.scope.erase(name);
+        std::swap(outer, block_names_);
+    }
+
+    void parallel(const Syntax& statement) {
+        names_.with_generators(statement.generators, [&] { in_block([&] { statements(statement.children); }); });
+    }
+
+    // States may be read before their equation (at the step before) and after the scan: they are declared first, in the
+    // scope around the scan.
+    void scan(const Syntax& statement) {
+        for (const SyntaxPointer& child : statement.children) {
+            if (child->kind != Kind::equation || !child->initial) continue;
+            if (names_.declare(child->text, BareName::Kind::state, child->mark)) block_names_.push_back(child->text);
+        }
+        scans_.push_back(statement.generators[0].name);
+        names_.with_generators(statement.generators, [&] { in_block([&] { statements(statement.children); }); });
+        scans_.pop_back();
+    }
+
+    void equation(const Syntax& statement) {
+        check_target(statement);
+        names_.check(statement.pick);
+        std::vector<std::string> added;
+        for (const SyntaxPointer& coordinate : statement.children) left(coordinate, added);
+        names_.check(statement.value);
+        names_.check(statement.initial);
+        for (const std::string& name : added) names_.scope.erase(name);
+    }
+
+    void check_target(const Syntax& statement) {
+        if (made_.output(statement.text)) {
+            written_.insert(statement.text);
+            return;
+        }
+        if (names_.failed.contains(statement.text)) return;
+        if (statement.initial) {
+            if (!scans_.empty()) return;  // its scan has declared it
+            names_.report({.code = "language.state_outside_scan",
+                           .summary = fmt::format("`{}` has an initial value, but there is no scan around it", statement.text),
+                           .place = statement.mark, .remedy = "write scan t < $n: and the equation in its block"});
+            return;
+        }
+        bool steps = !scans_.empty() && !statement.children.empty() && statement.children[0]->kind == Kind::name &&
+                     statement.children[0]->text == scans_.back();
+        if (steps) {
+            names_.report({.code = "language.state_without_initial",
+                           .summary = fmt::format("the state `{}` has no initial value", statement.text),
+                           .place = statement.mark, .reason = "its value at step -1 is what the first step reads",
+                           .remedy = fmt::format("write {}[{}] = ... from 0", statement.text, scans_.back())});
+            return;
+        }
+        std::string nearest = nearest_name(statement.text, output_names(made_));
+        auto known = names_.scope.find(statement.text);
+        std::string remedy = !nearest.empty() ? fmt::format("did you mean {}?", nearest)
+                                              : fmt::format("to name a value, write let {} = ...", statement.text);
+        std::string summary = known == names_.scope.end()
+                                  ? fmt::format("no output is named `{}`", statement.text)
+                                  : fmt::format("`{}` is {} and cannot be written", statement.text, name(known->second.kind));
+        names_.report({.code = "language.unknown_output", .summary = summary, .place = statement.mark, .remedy = remedy});
+    }
+
+    // A name alone that means nothing yet is a new variable over the whole dimension.
+    void left(const SyntaxPointer& coordinate, std::vector<std::string>& added) {
+        if (coordinate->kind == Kind::binder) {
+            names_.check(coordinate->children[0]);
+            if (names_.declare(coordinate->text, BareName::Kind::variable, coordinate->place)) added.push_back(coordinate->text);
+            return;
+        }
+        const Syntax* item = coordinate.get();
+        if (item->kind == Kind::spread && item->children.size() == 1) item = item->children[0].get();
+        if (item->kind != Kind::name || names_.failed.contains(item->text)) return names_.check(coordinate);
+        auto known = names_.scope.find(item->text);
+        bool usable = known != names_.scope.end() &&
+                      (known->second.kind == BareName::Kind::variable || known->second.kind == BareName::Kind::let);
+        if (usable) return;
+        if (names_.axes.contains(item->text)) {
+            names_.report({.code = "language.forgotten_at",
+                           .summary = fmt::format("`{}` is a new variable here, but also an axis of the index", item->text),
+                           .place = item->place, .remedy = fmt::format("did you mean @{}?", item->text)});
+        }
+        if (names_.declare(item->text, BareName::Kind::variable, item->place)) added.push_back(item->text);
+    }
+
+    const Template& made_;
+    NameChecker& names_;
+    std::set<std::string> written_;
+    std::vector<std::string> block_names_;
+    std::vector<std::string> scans_;
+};
+
+}  // namespace
+
+void check_body(const Template& made, NameChecker& names) { BodyChecker(made, names).run(); }
+
+void check_graph(const Template& made, NameChecker& names) {
+    std::set<std::string> written;
+    for (const SyntaxPointer& assignment : made.graph) {
+        names.check_graph(assignment->value);
+        for (const SyntaxPointer& target : assignment->children) {
+            auto known = names.scope.find(target->text);
+            bool is_output = known != names.scope.end() && known->second.kind == BareName::Kind::output;
+            if (is_output) names.scope.erase(known);  // a result may be used once it is made
+            if (is_output) written.insert(target->text);
+            names.declare(target->text, BareName::Kind::result, target->place);
+        }
+    }
+    report_unwritten(made, written, names);
+}
+
+}  // namespace heddle
