@@ -40,6 +40,7 @@ void internal::optimise(System& system, const BrokenRules& broken) {
         mark_prepared(system);
     }
     pull_out_factors(system);
+    substitute_pointwise(system);  // the product behind a sum goes into what reads it
     factor_axes(system, broken);
     mark_prepared(system);
 }

@@ -226,7 +226,7 @@ Arena::Substitution axes_at(Arena& arena, const Equation& equation, const std::v
         const auto digits = digits_of(equation.left[d]);
         for (size_t k = 0; k < digits.size(); k++) {
             Expr value = arena.floor_divide(rest, digits[k].radix);
-            if (k > 0) value = arena.modulo(value, arena.extent(digits[k].axis));
+            if (k > 0) value = arena.modulo(value, std::max<int64_t>(arena.extent(digits[k].axis), 1));
             substitution[digits[k].axis] = value;
         }
     }
@@ -347,6 +347,7 @@ void prune(System& system) {
             for (int32_t index : tensor.equations) system.equation(index).dead = true;
         }
         std::erase_if(tensor.equations, [&](int32_t index) { return system.equation(index).dead; });
+        tensor.dead = !needed[t] && tensor.kind == SystemTensor::Kind::computed;
     }
 }
 

@@ -170,6 +170,7 @@ Result<std::vector<TensorData>> initial_values(const System& system, const std::
     std::vector<TensorData> values(system.tensors.size());
     for (size_t t = 0; t < system.tensors.size(); t++) {
         const SystemTensor& tensor = system.tensors[t];
+        if (tensor.dead) continue;
         if (tensor.kind == SystemTensor::Kind::computed) values[t] = TensorData(tensor.dtype, tensor.shape);
         if (tensor.kind == SystemTensor::Kind::constant && tensor.constant) values[t] = *tensor.constant;
         const bool missing = tensor.kind == SystemTensor::Kind::opaque || (tensor.kind == SystemTensor::Kind::constant && !tensor.constant);

@@ -30,6 +30,7 @@ struct SystemTensor {
     std::vector<Size> sizes;               // shape with origins; the same length
     bool is_output = false;                // of the system, or an opaque operation reads it: needs a buffer
     bool prepared = false;                 // made of constants only: computed once, in `prepare`
+    bool dead = false;                     // removed by a pass: no equation makes or reads it
     bool keep_name = false;                // a view whose composition would not be clean: stays a tensor
     std::optional<TensorData> constant;
     TensorId graph_tensor = -1;            // of the graph it was lowered from, if it is a whole one

@@ -339,7 +339,9 @@ std::string quoted(std::string_view name) {
 
 std::string print(const System& system, const std::string& name) {
     std::string result = fmt::format("system {}\n", quoted(name));
-    for (const SystemTensor& tensor : system.tensors) result += declaration_text(system, tensor);
+    for (const SystemTensor& tensor : system.tensors) {
+        if (!tensor.dead) result += declaration_text(system, tensor);
+    }
     for (const Equation& equation : system.equations) {
         if (!equation.dead) result += EquationPrinter(system, equation).text();
     }

@@ -147,6 +147,7 @@ private:
             if (boxes_.contains(index)) problem("equations.cover", fmt::format("'{}' is not computed, but has equations", tensor.name));
             return;
         }
+        if (tensor.dead && !boxes_.contains(index)) return;  // nothing reads it: check_read
         auto volume_of = [](const std::vector<int64_t>& extents) {
             int64_t volume = 1;
             for (int64_t extent : extents) volume = checked_multiply(volume, extent).value_or(INT64_MAX);
@@ -233,7 +234,7 @@ private:
     }
 
     bool check_read(const Equation& equation, Expr e) {
-        if (!has_tensor(e->tensor)) {
+        if (!has_tensor(e->tensor) || system_.tensor(e->tensor).dead) {
             problem("equations.reference", where(equation) + " reads a tensor that does not exist");
             return true;
         }
