@@ -1,0 +1,247 @@
+#include "frontends/onnx/import.h"
+
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "symbolic/session.h"
+
+namespace heddle::onnx {
+namespace {
+
+using Parameters = std::map<std::string, StaticValue>;
+
+template <typename T>
+StaticValue list_of(const std::vector<T>& values) {
+    StaticValue::List list;
+    for (const T& value : values) {
+        if constexpr (std::is_floating_point_v<T>) {
+            list.push_back(StaticValue::of(static_cast<double>(value)));
+        } else {
+            list.push_back(StaticValue::of(value));
+        }
+    }
+    return StaticValue::of(std::move(list));
+}
+
+class Importer {
+public:
+    Importer(const OnnxModel& model, const Library& library, const std::map<std::string, int64_t>& bindings)
+        : model_(model), library_(library), bindings_(bindings), session_(library) {}
+
+    Result<Graph> run() {
+        problems_ = check_support(model_, library_);
+        if (!problems_.empty()) return fail(std::move(problems_));
+        add_inputs();
+        if (!problems_.empty()) return fail(std::move(problems_));
+        for (const OnnxTensor& tensor : model_.graph.initializers) define(tensor.name, add_constant(tensor.name, *tensor.data));
+        for (const OnnxNode& node : model_.graph.nodes) add_node(node);
+        std::vector<TensorId> outputs = find_outputs();
+        if (!problems_.empty()) return fail(std::move(problems_));
+        Graph graph = session_.finish(std::move(outputs));
+        graph.dimension_names = names_;
+        return graph;
+    }
+
+private:
+    void problem(Diagnostic diagnostic) {
+        diagnostic.params.push_back({"file", model_.path});
+        problems_.push_back(std::move(diagnostic));
+    }
+
+    void define(const std::string& name, TensorId tensor) {
+        if (values_.try_emplace(name, tensor).second) return;
+        problem({.code = "onnx.duplicate_value", .summary = fmt::format("the value '{}' is defined twice", name)});
+    }
+
+    // Weights stay in the mapped file, but for small ones that lie at odd addresses there.
+    TensorId add_constant(const std::string& name, const TensorData& data) {
+        bool misaligned = reinterpret_cast<uintptr_t>(data.data()) % static_cast<uintptr_t>(bytes(data.dtype())) != 0;
+        return session_.add_constant(name, misaligned ? data.clone() : data);
+    }
+
+    void add_inputs() {
+        for (const OnnxValue* input : caller_inputs(model_)) {
+            if (!input->has_shape) {
+                problem({.code = "onnx.input_type", .summary = fmt::format("the model does not say the rank of input '{}'", input->name)});
+                continue;
+            }
+            TensorType type{*input->dtype, {}};
+            for (size_t d = 0; d < input->shape.size(); d++) {
+                std::string name = open_name(*input, d);
+                if (name.empty()) {
+                    type.shape.push_back(*input->shape[d].value);
+                    continue;
+                }
+                auto bound = bindings_.find(name);
+                if (bound == bindings_.end()) {
+                    problem({.code = "onnx.unbound_dimension",
+                             .summary = fmt::format("dimension '{}' of input '{}' has no number", name, input->name),
+                             .remedy = fmt::format("give the input's values, or --bind {}=NUMBER", name), .params = {{"dimension", name}}});
+                    continue;
+                }
+                names_[name] = bound->second;
+                type.shape.push_back(named_size(name, bound->second));
+            }
+            define(input->name, session_.add_input(input->name, std::move(type)));
+        }
+    }
+
+    // Results of a node that failed: their users are silent.
+    void poison(const OnnxNode& node) {
+        for (const std::string& output : node.outputs) {
+            if (!output.empty()) values_.try_emplace(output, failed);
+        }
+    }
+
+    void add_node(const OnnxNode& node) {
+        auto opset = model_.opsets.find(node.domain);
+        auto found = library_.find_onnx(node.domain, node.operator_type, opset == model_.opsets.end() ? 0 : opset->second);
+        if (!found) return poison(node);
+        const Template& metakernel = **found;
+        std::vector<Argument> arguments;
+        Parameters parameters;
+        if (!read_inputs(node, arguments) || !read_attributes(node, metakernel, arguments, parameters)) return poison(node);
+        ApplyOptions options{.node_name = node.label()};
+        for (const std::string& output : node.outputs) {
+            options.requested.push_back(!output.empty());
+            if (!output.empty()) options.names.push_back(output);
+        }
+        bool variadic = !metakernel.outputs.empty() && metakernel.outputs.back().variadic;
+        if (variadic) options.requested.assign(metakernel.outputs.size(), true);
+        auto results = session_.apply(metakernel, arguments, parameters, options);
+        if (!results) {
+            for (Diagnostic& diagnostic : results.error()) {
+                diagnostic.contexts.push_back({fmt::format("in node '{}' ({})", node.label(), node.operator_type), {}});
+                problem(std::move(diagnostic));
+            }
+            return poison(node);
+        }
+        bind_outputs(node, *results);
+    }
+
+    void bind_outputs(const OnnxNode& node, const std::vector<TensorId>& results) {
+        for (size_t i = 0; i < node.outputs.size(); i++) {
+            if (node.outputs[i].empty()) continue;
+            if (i < results.size() && results[i] >= 0) {
+                define(node.outputs[i], results[i]);
+            } else {
+                problem({.code = "onnx.undefined_value",
+                         .summary = fmt::format("node '{}' has more outputs than its operator gives here", node.label()),
+                         .expected = std::to_string(results.size()), .found = std::to_string(node.outputs.size())});
+                values_.try_emplace(node.outputs[i], failed);
+            }
+        }
+    }
+
+    bool read_inputs(const OnnxNode& node, std::vector<Argument>& arguments) {
+        for (const std::string& name : node.inputs) {
+            if (name.empty()) {
+                arguments.emplace_back();
+                continue;
+            }
+            auto value = values_.find(name);
+            if (value == values_.end()) {
+                problem({.code = "onnx.undefined_value",
+                         .summary = fmt::format("node '{}' reads '{}', which nothing before it defines", node.label(), name)});
+                return false;
+            }
+            if (value->second == failed) return false;
+            arguments.emplace_back(value->second);
+        }
+        return true;
+    }
+
+    bool read_attributes(const OnnxNode& node, const Template& metakernel, std::vector<Argument>& arguments,
+                         Parameters& parameters) {
+        for (const OnnxAttribute& attribute : node.attributes) {
+            if (attribute.kind == OnnxAttribute::Kind::tensor && attribute.tensor) {
+                if (!tensor_attribute(node, metakernel, attribute, arguments)) return false;
+                continue;
+            }
+            const Parameter* parameter = metakernel.parameter(attribute.name);
+            if (!parameter) {
+                std::vector<std::string> known;
+                for (const Parameter& p : metakernel.params) known.push_back(p.name);
+                problem({.code = "onnx.unknown_attribute",
+                         .summary = fmt::format("the attribute '{}' of node '{}' is not supported", attribute.name, node.label()),
+                         .expected = fmt::format("{}", fmt::join(known, ", ")), .params = {{"operator", node.operator_type}}});
+                return false;
+            }
+            auto value = attribute_value(attribute, *parameter);
+            if (!value) {
+                problem({.code = "onnx.attribute",
+                         .summary = fmt::format("the attribute '{}' of node '{}' is of a kind that is not supported", attribute.name,
+                                                node.label()),
+                         .params = {{"operator", node.operator_type}}});
+                return false;
+            }
+            parameters[attribute.name] = std::move(*value);
+        }
+        return true;
+    }
+
+    bool tensor_attribute(const OnnxNode& node, const Template& metakernel, const OnnxAttribute& attribute,
+                          std::vector<Argument>& arguments) {
+        for (size_t i = 0; i < metakernel.inputs.size(); i++) {
+            if (metakernel.inputs[i].name != attribute.name) continue;
+            if (arguments.size() <= i) arguments.resize(i + 1);
+            arguments[i] = Argument(add_constant(node.label() + "." + attribute.name, *attribute.tensor->data));
+            return true;
+        }
+        problem({.code = "onnx.unknown_attribute",
+                 .summary = fmt::format("the tensor attribute '{}' of node '{}' is not supported", attribute.name, node.label()),
+                 .params = {{"operator", node.operator_type}}});
+        return false;
+    }
+
+    static std::optional<StaticValue> attribute_value(const OnnxAttribute& attribute, const Parameter& parameter) {
+        using Kind = OnnxAttribute::Kind;
+        switch (attribute.kind) {
+        case Kind::real: return StaticValue::of(attribute.real);
+        case Kind::integer:
+            if (parameter.type.kind == ParameterType::Kind::dtype) {
+                auto dtype = dtype_of(attribute.integer);
+                return dtype ? std::optional(StaticValue::of(*dtype)) : std::nullopt;
+            }
+            if (parameter.type.kind == ParameterType::Kind::boolean) return StaticValue::of(attribute.integer != 0);
+            return StaticValue::of(attribute.integer);
+        case Kind::text: return StaticValue::of(attribute.text);
+        case Kind::reals: return list_of(attribute.reals);
+        case Kind::integers: return list_of(attribute.integers);
+        case Kind::texts: return list_of(attribute.texts);
+        default: return std::nullopt;
+        }
+    }
+
+    std::vector<TensorId> find_outputs() {
+        std::vector<TensorId> outputs;
+        for (const OnnxValue& output : model_.graph.outputs) {
+            auto value = values_.find(output.name);
+            if (value == values_.end()) {
+                problem({.code = "onnx.undefined_value", .summary = fmt::format("nothing defines the output '{}'", output.name)});
+            } else if (value->second != failed) {
+                outputs.push_back(value->second);
+            }
+        }
+        return outputs;
+    }
+
+    static constexpr TensorId failed = -1;
+    const OnnxModel& model_;
+    const Library& library_;
+    const std::map<std::string, int64_t>& bindings_;
+    Session session_;
+    std::map<std::string, TensorId> values_;
+    std::map<std::string, int64_t> names_;
+    Diagnostics problems_;
+};
+
+}  // namespace
+
+Result<Graph> import_model(const OnnxModel& model, const Library& library, const std::map<std::string, int64_t>& bindings) {
+    return Importer(model, library, bindings).run();
+}
+
+}  // namespace heddle::onnx

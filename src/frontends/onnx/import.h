@@ -1,0 +1,44 @@
+// An ONNX model as a graph of operations: every node becomes an application of the template that stands for its operator.
+// Attributes are parameters by name, a tensor-valued attribute an input of its name; nothing here knows an operator.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontends/onnx/model.h"
+#include "graph/graph.h"
+#include "language/library.h"
+
+namespace heddle::onnx {
+
+// A dimension that the model leaves open: its name, or "INPUT.POSITION" where the model gives none.
+struct OpenDimension {
+    std::string name;
+    size_t input = 0;      // the first input that has it
+    size_t position = 0;
+};
+std::vector<OpenDimension> open_dimensions(const OnnxModel& model);
+
+// The inputs that a caller gives: the graph's, without initializers of the same name.
+std::vector<const OnnxValue*> caller_inputs(const OnnxModel& model);
+
+// The name of dimension `position` of a caller's input where it is open, else an empty text.
+std::string open_name(const OnnxValue& input, size_t position);
+
+// Numbers for open dimensions from the shapes of given tensors, by caller input; an empty shape pointer says nothing.
+// Codes: onnx.input_rank, onnx.input_shape (a fixed dimension differs, or one name has two numbers).
+Result<std::map<std::string, int64_t>> bind_shapes(const OnnxModel& model,
+                                                   const std::vector<const std::vector<int64_t>*>& shapes,
+                                                   std::map<std::string, int64_t> bindings);
+
+// The graph, at the given numbers for open dimensions. All errors of independent nodes at once, each with the node's name.
+// Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.opset, onnx.unbound_dimension,
+// onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute, onnx.input_type, and those of applying
+// templates.
+Result<Graph> import_model(const OnnxModel& model, const Library& library, const std::map<std::string, int64_t>& bindings);
+
+// What import_model would refuse before it applies anything: operators, types and opsets. Empty: nothing.
+Diagnostics check_support(const OnnxModel& model, const Library& library);
+
+}  // namespace heddle::onnx

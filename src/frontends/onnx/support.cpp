@@ -1,0 +1,105 @@
+// What of a model is not supported, all at once.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "frontends/onnx/import.h"
+
+namespace heddle::onnx {
+namespace {
+
+struct Occurrences {
+    int64_t count = 0;
+    std::string first_node;
+    Diagnostic cause;
+};
+
+int64_t opset_of(const OnnxModel& model, const std::string& domain) {
+    auto found = model.opsets.find(domain);
+    return found == model.opsets.end() ? 0 : found->second;
+}
+
+void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& problems) {
+    std::map<std::pair<std::string, std::string>, Occurrences> missing;
+    for (const OnnxNode& node : model.graph.nodes) {
+        auto key = std::make_pair(node.domain, node.operator_type);
+        if (auto known = missing.find(key); known != missing.end()) {
+            known->second.count++;
+            continue;
+        }
+        auto found = library.find_onnx(node.domain, node.operator_type, opset_of(model, node.domain));
+        if (!found) missing[key] = {1, node.label(), found.error().front()};
+    }
+    for (auto& [key, occurrences] : missing) {
+        const auto& [domain, name] = key;
+        std::string full = domain.empty() ? name : domain + "." + name;
+        // A template that is there but broken says itself what is wrong.
+        bool broken = occurrences.cause.place.source != nullptr;
+        Diagnostic problem = broken ? occurrences.cause : Diagnostic{};
+        if (!broken) {
+            problem.code = "onnx.unsupported_operator";
+            problem.summary = fmt::format("the operator '{}' of opset {} is not supported", full, opset_of(model, domain));
+            problem.reason = occurrences.cause.summary;
+            problem.remedy = occurrences.cause.remedy;
+        }
+        problem.found = fmt::format("{} node{}, the first is '{}'", occurrences.count, occurrences.count > 1 ? "s" : "",
+                                    occurrences.first_node);
+        problem.params = {{"file", model.path}, {"operator", full}, {"count", std::to_string(occurrences.count)},
+                          {"node", occurrences.first_node}};
+        problems.push_back(std::move(problem));
+    }
+}
+
+void check_types(const OnnxModel& model, Diagnostics& problems) {
+    std::map<std::string, Occurrences> missing;
+    auto note = [&](const std::string& type, const std::string& tensor) {
+        auto [entry, added] = missing.try_emplace(type);
+        if (added) entry->second.first_node = tensor;
+        entry->second.count++;
+    };
+    for (const OnnxTensor& tensor : model.graph.initializers) {
+        if (!tensor.data) note(tensor.type_text, tensor.name);
+    }
+    for (const OnnxValue* input : caller_inputs(model)) {
+        if (!input->dtype) note(input->type_text, input->name);
+    }
+    for (const OnnxNode& node : model.graph.nodes) {
+        for (const OnnxAttribute& attribute : node.attributes) {
+            if (attribute.tensor && !attribute.tensor->data) note(attribute.tensor->type_text, node.label());
+        }
+    }
+    for (const auto& [type, occurrences] : missing) {
+        problems.push_back({.code = "onnx.unsupported_dtype",
+                            .summary = fmt::format("tensors of type '{}' are not supported", type),
+                            .found = fmt::format("{} tensor{}, the first is '{}'", occurrences.count,
+                                                 occurrences.count > 1 ? "s" : "", occurrences.first_node),
+                            .params = {{"file", model.path}, {"type", type}}});
+    }
+}
+
+void check_opsets(const OnnxModel& model, Diagnostics& problems) {
+    constexpr int64_t newest = 27;
+    auto own = model.opsets.find("");
+    bool used = false;
+    for (const OnnxNode& node : model.graph.nodes) used |= node.domain.empty();
+    if (own == model.opsets.end() && used) {
+        problems.push_back({.code = "onnx.opset", .summary = "the model does not say which opset it uses",
+                            .params = {{"file", model.path}}});
+    } else if (own != model.opsets.end() && (own->second < 1 || own->second > newest)) {
+        problems.push_back({.code = "onnx.opset", .summary = "the model uses an opset that is not known",
+                            .expected = fmt::format("1 to {}", newest), .found = std::to_string(own->second),
+                            .params = {{"file", model.path}}});
+    }
+}
+
+}  // namespace
+
+Diagnostics check_support(const OnnxModel& model, const Library& library) {
+    Diagnostics problems;
+    check_opsets(model, problems);
+    check_types(model, problems);
+    check_nodes(model, library, problems);
+    return problems;
+}
+
+}  // namespace heddle::onnx
