@@ -1,0 +1,332 @@
+#include "backends/c/c_code.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace heddle::backends {
+namespace {
+
+using schedules::CodeOp;
+
+// The C type of a scalar in a register, or of an element of memory.
+std::string scalar_type(DType dtype) {
+    switch (dtype) {
+        case DType::boolean: return "uint8_t";
+        case DType::int8: return "int8_t";
+        case DType::int16: return "int16_t";
+        case DType::int32: return "int32_t";
+        case DType::int64: return "int64_t";
+        case DType::uint8: return "uint8_t";
+        case DType::uint16: return "uint16_t";
+        case DType::uint32: return "uint32_t";
+        case DType::uint64: return "uint64_t";
+        case DType::float16: return "_Float16";
+        case DType::bfloat16: return "uint16_t";
+        case DType::float32: return "float";
+        case DType::float64: return "double";
+    }
+    return "void";
+}
+
+std::string lane_type(DType dtype) { return dtype == DType::boolean ? "int8_t" : scalar_type(dtype); }
+std::string vector_name(DType dtype, int width) { return fmt::format("{}_x{}", name(dtype), width); }
+
+DType signed_of_width(DType dtype) {
+    switch (bytes(dtype)) {
+        case 1: return DType::int8;
+        case 2: return DType::int16;
+        case 4: return DType::int32;
+        default: return DType::int64;
+    }
+}
+DType unsigned_of_width(DType dtype) {
+    switch (bytes(dtype)) {
+        case 1: return DType::uint8;
+        case 2: return DType::uint16;
+        case 4: return DType::uint32;
+        default: return DType::uint64;
+    }
+}
+
+}  // namespace
+
+std::string CCode::type(DType dtype, int width) {
+    if (width == 1) return scalar_type(dtype);
+    vectors_.insert({dtype, width});
+    return vector_name(dtype, width);
+}
+
+std::string CCode::type_definitions() const {
+    std::string text;
+    for (const DTypeInfo& row : all_dtypes()) {
+        text += fmt::format("typedef {} element_{} __attribute__((may_alias));\n", scalar_type(row.dtype), row.name);
+    }
+    for (const auto& [dtype, width] : vectors_) {
+        text += fmt::format("typedef {} {} __attribute__((vector_size({})));\n", lane_type(dtype), vector_name(dtype, width),
+                            bytes(dtype) * width);
+    }
+    return text;
+}
+
+std::string CCode::memory_type(MemoryId memory) const { return fmt::format("element_{}", name(tree_.memory(memory).dtype)); }
+std::string CCode::memory_name(MemoryId memory) const { return fmt::format("m{}", memory); }
+
+void CCode::line(const std::string& text) {
+    text_.append(static_cast<size_t>(indent_) * 4, ' ');
+    text_ += text;
+    text_ += '\n';
+}
+void CCode::comment(const std::string& text) { line("// " + text); }
+
+CCode::Value CCode::inline_value(DType dtype, int width, std::string text) {
+    names_.push_back(std::move(text));
+    return {dtype, width, names_.size() - 1};
+}
+
+CCode::Value CCode::define(DType dtype, int width, const std::string& text) {
+    const std::string name = fmt::format("v{}", next_++);
+    line(fmt::format("const {} {} = {};", type(dtype, width), name, text));
+    return inline_value(dtype, width, name);
+}
+
+CCode::Value CCode::by_lane(DType dtype, int width, const std::string& text, const std::string& condition) {
+    const std::string name = fmt::format("v{}", next_++);
+    line(fmt::format("{} {} = {{0}};", type(dtype, width), name));
+    const std::string guard = condition.empty() ? "" : fmt::format("if ({}) ", condition);
+    line(fmt::format("for (int l = 0; l < {}; l++) {}{}[l] = {};", width, guard, name, text));
+    return inline_value(dtype, width, name);
+}
+
+std::string CCode::lane_text(Value value) const { return value.width == 1 ? text(value) : text(value) + "[l]"; }
+
+CCode::Value CCode::integer(DType dtype, int64_t value) {
+    if (dtype == DType::boolean) return inline_value(dtype, 1, value ? "(uint8_t)1" : "(uint8_t)0");
+    const std::string digits = value == INT64_MIN ? "(-INT64_C(9223372036854775807) - 1)" : fmt::format("INT64_C({})", value);
+    return inline_value(dtype, 1, dtype == DType::int64 ? digits : fmt::format("(({}){})", scalar_type(dtype), digits));
+}
+
+CCode::Value CCode::real(DType dtype, double value) {
+    std::string text = fmt::format("{:a}", value);
+    if (std::isnan(value)) text = "__builtin_nan(\"\")";
+    else if (std::isinf(value)) text = value < 0 ? "-__builtin_inf()" : "__builtin_inf()";
+    return inline_value(dtype, 1, fmt::format("(({}){})", scalar_type(dtype), text));
+}
+
+CCode::Value CCode::number(int64_t index) { return inline_value(DType::int64, 1, fmt::format("numbers[{}]", index)); }
+
+CCode::Value CCode::iota(DType dtype, int width) { return by_lane(dtype, width, "l"); }
+
+CCode::Value CCode::broadcast(Value scalar, int width) {
+    return by_lane(scalar.dtype, width, is_bool(scalar.dtype) ? fmt::format("-({} & 1)", text(scalar)) : text(scalar));
+}
+
+CCode::Value CCode::lane(Value vector, int lane) {
+    return define(vector.dtype, 1, fmt::format("{}[{}]{}", text(vector), lane, is_bool(vector.dtype) ? " & 1" : ""));
+}
+
+CCode::Value CCode::shuffle(Value a, Value b, std::span<const int> lanes) {
+    std::string elements;
+    for (int k : lanes) {
+        const Value& from = k < a.width ? a : b;
+        elements += fmt::format("{}{}[{}]", elements.empty() ? "" : ", ", text(from), k < a.width ? k : k - a.width);
+    }
+    return define(a.dtype, static_cast<int>(lanes.size()), "{" + elements + "}");
+}
+
+// Without sign, so that overflow wraps.
+CCode::Value CCode::integer_operation(const std::string& op, Value a, Value b) {
+    const std::string result = type(a.dtype, a.width);
+    const std::string wrapping = a.width == 1 ? "uint64_t" : type(unsigned_of_width(a.dtype), a.width);
+    return define(a.dtype, a.width, fmt::format("({})(({}){} {} ({}){})", result, wrapping, text(a), op, wrapping, text(b)));
+}
+
+CCode::Value CCode::compare(const std::string& op, Value a, Value b) {
+    const std::string test = fmt::format("{} {} {}", text(a), op, text(b));
+    if (a.width == 1) return define(DType::boolean, 1, test);
+    if (bytes(a.dtype) == 1) {
+        return define(DType::boolean, a.width, fmt::format("({})({})", type(DType::boolean, a.width), test));
+    }
+    return define(DType::boolean, a.width,
+                  fmt::format("__builtin_convertvector({}, {})", test, type(DType::boolean, a.width)));
+}
+
+CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
+    const bool real = is_float(a.dtype);
+    const auto plain = [&](const char* o) {
+        return define(a.dtype, a.width, fmt::format("({})({} {} {})", type(a.dtype, a.width), text(a), o, text(b)));
+    };
+    const auto arithmetic = [&](const char* o) { return real ? plain(o) : integer_operation(o, a, b); };
+    const auto function = [&](const char* name) {
+        const std::string call = fmt::format("__builtin_{}{}({})", name, a.dtype == DType::float32 ? "f" : "", lane_text(a));
+        return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
+    };
+    switch (op) {
+        case CodeOp::add: return arithmetic("+");
+        case CodeOp::subtract: return arithmetic("-");
+        case CodeOp::multiply: return arithmetic("*");
+        case CodeOp::divide: return plain("/");
+        case CodeOp::remainder: return plain("%");
+        case CodeOp::bit_and: return plain("&");
+        case CodeOp::bit_or: return plain("|");
+        case CodeOp::bit_xor:
+            if (is_bool(a.dtype) && a.width > 1) return compare("!=", a, b);
+            return plain("^");
+        case CodeOp::shift_left: return integer_operation("<<", a, b);
+        case CodeOp::shift_right: return plain(">>");
+        case CodeOp::equal: return compare("==", a, b);
+        case CodeOp::not_equal: return compare("!=", a, b);
+        case CodeOp::less: return compare("<", a, b);
+        case CodeOp::less_equal: return compare("<=", a, b);
+        case CodeOp::square_root: return function("sqrt");
+        case CodeOp::floor: return function("floor");
+        case CodeOp::ceil: return function("ceil");
+        case CodeOp::round: return function("rint");
+        case CodeOp::truncate: return function("trunc");
+    }
+    return a;
+}
+
+CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
+    const std::string call = fmt::format("__builtin_fma{}({}, {}, {})", a.dtype == DType::float32 ? "f" : "", lane_text(a),
+                                         lane_text(b), lane_text(c));
+    return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
+}
+
+CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
+    if (condition.width == 1) {
+        return define(then.dtype, then.width, fmt::format("{} ? {} : {}", text(condition), text(then), text(otherwise)));
+    }
+    const DType bits = signed_of_width(then.dtype);
+    const std::string mask_type = type(bits, then.width);
+    Value mask = condition;
+    if (bytes(then.dtype) != 1) {
+        mask = define(bits, then.width, fmt::format("__builtin_convertvector({}, {})", text(condition), mask_type));
+    }
+    return define(then.dtype, then.width,
+                  fmt::format("({0})((({1}){2} & ({1}){3}) | (({1}){4} & ~({1}){3}))", type(then.dtype, then.width), mask_type,
+                              text(then), text(mask), text(otherwise)));
+}
+
+CCode::Value CCode::convert(Value value, DType dtype) {
+    if (value.width == 1) return define(dtype, 1, fmt::format("({}){}", scalar_type(dtype), text(value)));
+    if (is_half(dtype) || is_half(value.dtype)) {
+        return by_lane(dtype, value.width, fmt::format("({}){}", lane_type(dtype), lane_text(value)));
+    }
+    return define(dtype, value.width, fmt::format("__builtin_convertvector({}, {})", text(value), type(dtype, value.width)));
+}
+
+CCode::Value CCode::reinterpret(Value value, DType dtype) {
+    if (value.width > 1) return define(dtype, value.width, fmt::format("({}){}", type(dtype, value.width), text(value)));
+    return define(dtype, 1,
+                  fmt::format("((union {{ {} from; {} to; }}){{{}}}).to", scalar_type(value.dtype), scalar_type(dtype), text(value)));
+}
+
+CCode::Value CCode::any(Value mask) {
+    if (mask.width == 1) return mask;
+    const std::string name = fmt::format("v{}", next_++);
+    line(fmt::format("uint8_t {} = 0;", name));
+    line(fmt::format("for (int l = 0; l < {}; l++) {} |= {}[l] & 1;", mask.width, name, text(mask)));
+    return inline_value(DType::boolean, 1, name);
+}
+
+std::string CCode::pointer(const Address& address) const {
+    return fmt::format("({} + ({} + {}))", memory_name(address.memory), text(address.index), address.offset);
+}
+
+CCode::Value CCode::load(const Address& address, int width, std::optional<Value> mask) {
+    const DType dtype = tree_.memory(address.memory).dtype;
+    if (width == 1) {
+        const std::string element = fmt::format("{}*{}", is_bool(dtype) ? "0 != " : "", pointer(address));
+        return define(dtype, 1, mask ? fmt::format("{} ? {} : 0", text(*mask), element) : element);
+    }
+    const std::string name = fmt::format("p{}", next_++);
+    line(fmt::format("const {}* const {} = {};", memory_type(address.memory), name, pointer(address)));
+    const std::string element = is_bool(dtype) ? fmt::format("-({}[l] != 0)", name) : name + "[l]";
+    return by_lane(dtype, width, element, mask ? lane_text(*mask) : "");
+}
+
+void CCode::store(const Address& address, Value value, std::optional<Value> mask, bool) {
+    if (value.width == 1) {
+        const std::string guard = mask ? fmt::format("if ({}) ", text(*mask)) : "";
+        line(fmt::format("{}*{} = {};", guard, pointer(address), text(value)));
+        return;
+    }
+    const std::string name = fmt::format("p{}", next_++);
+    line(fmt::format("{}* const {} = {};", memory_type(address.memory), name, pointer(address)));
+    line(fmt::format("for (int l = 0; l < {}; l++) {}{}[l] = {}{};", value.width,
+                     mask ? fmt::format("if ({}) ", lane_text(*mask)) : "", name, lane_text(value),
+                     is_bool(value.dtype) ? " & 1" : ""));
+}
+
+CCode::Value CCode::gather(MemoryId memory, Value indices, std::optional<Value> mask) {
+    const DType dtype = tree_.memory(memory).dtype;
+    const std::string element = fmt::format("{}[{}]", memory_name(memory), lane_text(indices));
+    return by_lane(dtype, indices.width, is_bool(dtype) ? fmt::format("-({} != 0)", element) : element,
+                   mask ? lane_text(*mask) : "");
+}
+
+void CCode::scatter(MemoryId memory, Value indices, Value value, std::optional<Value> mask) {
+    line(fmt::format("for (int l = 0; l < {}; l++) {}{}[{}] = {}{};", value.width,
+                     mask ? fmt::format("if ({}) ", lane_text(*mask)) : "", memory_name(memory), lane_text(indices),
+                     lane_text(value), is_bool(value.dtype) ? " & 1" : ""));
+}
+
+CCode::Value CCode::address_of(const Address& address) {
+    return define(DType::int64, 1, fmt::format("(int64_t)(intptr_t){}", pointer(address)));
+}
+
+void CCode::prefetch(Value address, int level) {
+    line(fmt::format("__builtin_prefetch((const void*)(intptr_t){}, 0, {});", text(address), level == 1 ? 3 : 2));
+}
+
+void CCode::place_array(MemoryId memory, Value offset, Value origin) {
+    line(fmt::format("{} = ({}*)(scratch + {}) - {};", memory_name(memory), memory_type(memory), text(offset), text(origin)));
+}
+
+void CCode::report(int position, Value value) {
+    line(fmt::format("((element_int64*)scratch)[{}] = {};", position, text(value)));
+}
+
+schedules::Cell CCode::cell(Value initial) {
+    const std::string name = fmt::format("c{}", next_++);
+    line(fmt::format("{} {} = {};", type(initial.dtype, initial.width), name, text(initial)));
+    return {initial.dtype, initial.width, inline_value(initial.dtype, initial.width, name).handle};
+}
+CCode::Value CCode::get(const Cell& cell) { return define(cell.dtype, cell.width, names_[cell.handle]); }
+void CCode::set(const Cell& cell, Value value) { line(fmt::format("{} = {};", names_[cell.handle], text(value))); }
+
+void CCode::repeat(Value first, Value end, int64_t step, const std::function<void(Value)>& body) {
+    const std::string name = fmt::format("i{}", next_++);
+    line(fmt::format("for (int64_t {} = {}; {} < {}; {} += {}) {{", name, text(first), name, text(end), name, step));
+    indent_++;
+    body(inline_value(DType::int64, 1, name));
+    indent_--;
+    line("}");
+}
+
+void CCode::repeat_while(const std::function<Value()>& condition, const Action& body) {
+    line("for (;;) {");
+    indent_++;
+    const Value holds = condition();
+    line(fmt::format("if (!{}) break;", text(holds)));
+    body();
+    indent_--;
+    line("}");
+}
+
+void CCode::branch(Value condition, const Action& then, const Action& otherwise) {
+    line(fmt::format("if ({}) {{", text(condition)));
+    indent_++;
+    then();
+    indent_--;
+    line("} else {");
+    indent_++;
+    otherwise();
+    indent_--;
+    line("}");
+}
+
+void CCode::stop(int status) { line(fmt::format("return {};", status)); }
+
+}  // namespace heddle::backends

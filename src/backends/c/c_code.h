@@ -1,0 +1,81 @@
+// schedules::Code spelled in C. Names are v0, v1 ... for values and c0, c1 ... for cells; a vector of booleans is one of
+// int8_t, 0 or -1 a lane.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedules/code.h"
+
+namespace heddle::backends {
+
+class CCode : public schedules::Code {
+public:
+    using Value = schedules::CodeValue;
+    using Cell = schedules::Cell;
+    using Address = schedules::CodeAddress;
+    using MemoryId = schedules::MemoryId;
+
+    explicit CCode(const schedules::Tree& tree) : tree_(tree) {}
+    const std::string& body() const { return text_; }
+    std::string type_definitions() const;
+    std::string memory_type(MemoryId memory) const;
+    std::string memory_name(MemoryId memory) const;
+
+    Value integer(DType dtype, int64_t value) override;
+    Value real(DType dtype, double value) override;
+    Value number(int64_t index) override;
+    Value iota(DType dtype, int width) override;
+    Value broadcast(Value scalar, int width) override;
+    Value lane(Value vector, int lane) override;
+    Value shuffle(Value a, Value b, std::span<const int> lanes) override;
+    Value operation(schedules::CodeOp op, Value a, Value b) override;
+    Value multiply_add(Value a, Value b, Value c) override;
+    Value select(Value condition, Value then, Value otherwise) override;
+    Value convert(Value value, DType dtype) override;
+    Value reinterpret(Value value, DType dtype) override;
+    Value any(Value mask) override;
+    Value load(const Address& address, int width, std::optional<Value> mask) override;
+    void store(const Address& address, Value value, std::optional<Value> mask, bool non_temporal) override;
+    Value gather(MemoryId memory, Value indices, std::optional<Value> mask) override;
+    void scatter(MemoryId memory, Value indices, Value value, std::optional<Value> mask) override;
+    Value address_of(const Address& address) override;
+    void prefetch(Value address, int level) override;
+    void place_array(MemoryId memory, Value offset, Value origin) override;
+    void report(int position, Value value) override;
+    Cell cell(Value initial) override;
+    Value get(const Cell& cell) override;
+    void set(const Cell& cell, Value value) override;
+    void repeat(Value first, Value end, int64_t step, const std::function<void(Value)>& body) override;
+    void repeat_while(const std::function<Value()>& condition, const Action& body) override;
+    void branch(Value condition, const Action& then, const Action& otherwise) override;
+    void stop(int status) override;
+    void comment(const std::string& text) override;
+    Value task_begin() override { return inline_value(DType::int64, 1, "begin"); }
+    Value task_end() override { return inline_value(DType::int64, 1, "end"); }
+
+private:
+    void line(const std::string& text);
+    // A value whose text is used in place, and one with a variable of its own.
+    Value inline_value(DType dtype, int width, std::string text);
+    Value define(DType dtype, int width, const std::string& text);
+    // A new vector, lane by lane: `text` may use the lane number l.
+    Value by_lane(DType dtype, int width, const std::string& text, const std::string& condition = "");
+    const std::string& text(Value value) const { return names_[value.handle]; }
+    std::string type(DType dtype, int width);
+    std::string lane_text(Value value) const;  // lane l of a vector, or the scalar
+    std::string pointer(const Address& address) const;
+    Value integer_operation(const std::string& op, Value a, Value b);
+    Value compare(const std::string& op, Value a, Value b);
+
+    const schedules::Tree& tree_;
+    std::string text_;
+    std::vector<std::string> names_;
+    std::set<std::pair<DType, int>> vectors_;
+    int indent_ = 1;
+    int next_ = 0;
+};
+
+}  // namespace heddle::backends

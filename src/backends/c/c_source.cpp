@@ -1,0 +1,36 @@
+#include "backends/c/c_source.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "backends/c/c_code.h"
+
+namespace heddle::backends {
+
+using schedules::Memory;
+using schedules::Tree;
+
+std::string c_source(const Tree& tree, const std::string& function_name) {
+    CCode code(tree);
+    schedules::walk(tree, code);
+    std::string text = "#include <stdint.h>\n";
+    text += fmt::format("// {}\n", tree.name);
+    text += code.type_definitions();
+    text += fmt::format("int32_t {}(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end) {{\n",
+                        function_name);
+    const size_t buffers = tree.buffers();
+    for (size_t i = 0; i < tree.memories.size(); i++) {
+        const bool array = tree.memories[i].kind == Memory::Kind::array;
+        const std::string type = code.memory_type(static_cast<schedules::MemoryId>(i));
+        const std::string name = code.memory_name(static_cast<schedules::MemoryId>(i));
+        text += array ? fmt::format("    {}* {} = 0;\n", type, name)
+                      : fmt::format("    {}* const {} = ({}*)buffers[{}];\n", type, name, type, i);
+    }
+    text += fmt::format("    char* const scratch = (char*)buffers[{}];\n    (void)scratch;\n    (void)numbers;\n", buffers);
+    return text + code.body() + "    return 0;\n}\n";
+}
+
+}  // namespace heddle::backends

@@ -1,0 +1,448 @@
+#include "backends/llvm/llvm_code.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <cmath>
+#include <map>
+
+#include "schedules/code.h"
+
+namespace heddle::backends {
+namespace {
+
+using schedules::Cell;
+using schedules::CodeAddress;
+using schedules::CodeOp;
+using schedules::CodeValue;
+using schedules::Memory;
+using schedules::MemoryId;
+using schedules::Tree;
+
+class LlvmCode : public schedules::Code {
+public:
+    LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name);
+    void finish();
+
+    CodeValue integer(DType dtype, int64_t value) override;
+    CodeValue real(DType dtype, double value) override;
+    CodeValue number(int64_t index) override;
+    CodeValue iota(DType dtype, int width) override;
+    CodeValue broadcast(CodeValue scalar, int width) override;
+    CodeValue lane(CodeValue vector, int lane) override;
+    CodeValue shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) override;
+    CodeValue operation(CodeOp op, CodeValue a, CodeValue b) override;
+    CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override;
+    CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) override;
+    CodeValue convert(CodeValue value, DType dtype) override;
+    CodeValue reinterpret(CodeValue value, DType dtype) override;
+    CodeValue any(CodeValue mask) override;
+    CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) override;
+    void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) override;
+    CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) override;
+    void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) override;
+    CodeValue address_of(const CodeAddress& address) override;
+    void prefetch(CodeValue address, int level) override;
+    void place_array(MemoryId memory, CodeValue offset, CodeValue origin) override;
+    void report(int position, CodeValue value) override;
+    Cell cell(CodeValue initial) override;
+    CodeValue get(const Cell& cell) override;
+    void set(const Cell& cell, CodeValue value) override;
+    void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) override;
+    void repeat_while(const std::function<CodeValue()>& condition, const Action& body) override;
+    void branch(CodeValue condition, const Action& then, const Action& otherwise) override;
+    void stop(int status) override;
+    void comment(const std::string&) override {}
+    CodeValue task_begin() override { return wrap(DType::int64, 1, function_->getArg(2)); }
+    CodeValue task_end() override { return wrap(DType::int64, 1, function_->getArg(3)); }
+
+private:
+    static CodeValue wrap(DType dtype, int width, llvm::Value* value) {
+        return {dtype, width, reinterpret_cast<uintptr_t>(value)};
+    }
+    static llvm::Value* value(CodeValue v) { return reinterpret_cast<llvm::Value*>(v.handle); }
+    llvm::Type* scalar_type(DType dtype);
+    llvm::Type* memory_type(DType dtype) { return is_bool(dtype) ? builder_.getInt8Ty() : scalar_type(dtype); }
+    llvm::Type* type(DType dtype, int width) { return vector(scalar_type(dtype), width); }
+    static llvm::Type* vector(llvm::Type* element, int width) {
+        return width == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
+    }
+    DType dtype_of(MemoryId memory) const { return tree_.memory(memory).dtype; }
+    llvm::Align alignment(MemoryId memory) const { return llvm::Align(static_cast<uint64_t>(bytes(dtype_of(memory)))); }
+    llvm::Value* pointer(const CodeAddress& address);
+    llvm::Value* from_memory(DType dtype, llvm::Value* raw);
+    llvm::Value* to_memory(CodeValue v);
+    llvm::Instruction* tag(MemoryId memory, llvm::Instruction* access);
+    llvm::Value* full_mask(int width);
+    void store_streaming(const CodeAddress& address, llvm::Value* raw);
+    void make_alias_scopes();
+    llvm::BasicBlock* new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
+    void jump(llvm::BasicBlock* target) {
+        if (!builder_.GetInsertBlock()->getTerminator()) builder_.CreateBr(target);
+    }
+
+    llvm::LLVMContext& context_;
+    llvm::Module& module_;
+    const Tree& tree_;
+    llvm::Function* function_;
+    llvm::IRBuilder<> builder_;
+    llvm::BasicBlock* entry_;
+    llvm::Instruction* cells_end_ = nullptr;  // allocas stand before it
+    llvm::Value* scratch_ = nullptr;
+    llvm::GlobalVariable* zeros_ = nullptr;   // what a load that is not to happen reads
+    std::vector<llvm::Value*> memories_;
+    std::vector<llvm::MDNode*> scopes_, others_;  // of each memory
+    std::map<int64_t, llvm::Value*> numbers_;
+    bool streams_ = false;
+};
+
+LlvmCode::LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name)
+    : context_(module.getContext()), module_(module), tree_(tree), builder_(context_) {
+    llvm::Type* pointer_type = builder_.getPtrTy();
+    llvm::Type* int64 = builder_.getInt64Ty();
+    auto* signature = llvm::FunctionType::get(builder_.getInt32Ty(), {pointer_type, pointer_type, int64, int64}, false);
+    function_ = llvm::Function::Create(signature, llvm::Function::ExternalLinkage, name, module);
+    function_->addFnAttr(llvm::Attribute::NoUnwind);
+    function_->addFnAttr("prefer-vector-width", "512");
+    for (unsigned i = 0; i < 2; i++) {  // the tables of buffers and numbers are never written to
+        function_->addParamAttr(i, llvm::Attribute::NoAlias);
+        function_->addParamAttr(i, llvm::Attribute::ReadOnly);
+    }
+    entry_ = new_block("entry");
+    builder_.SetInsertPoint(entry_);
+    make_alias_scopes();
+    const size_t buffers = tree.buffers();
+    const auto buffer = [&](size_t i) {
+        return builder_.CreateLoad(pointer_type, builder_.CreateConstGEP1_64(pointer_type, function_->getArg(0), i));
+    };
+    memories_.resize(tree.memories.size());
+    for (size_t i = 0; i < buffers; i++) memories_[i] = buffer(i);
+    scratch_ = buffer(buffers);
+    for (size_t i = 0; i < tree.numbers.size(); i++) {
+        numbers_[static_cast<int64_t>(i)] =
+            builder_.CreateLoad(int64, builder_.CreateConstGEP1_64(int64, function_->getArg(1), i));
+    }
+    llvm::BasicBlock* start = new_block("start");
+    cells_end_ = builder_.CreateBr(start);
+    builder_.SetInsertPoint(start);
+    auto* zero_type = llvm::ArrayType::get(builder_.getInt8Ty(), 16);
+    zeros_ = new llvm::GlobalVariable(module, zero_type, true, llvm::GlobalValue::PrivateLinkage,
+                                      llvm::ConstantAggregateZero::get(zero_type), "zeros");
+    zeros_->setAlignment(llvm::Align(16));
+}
+
+// Memories that may share bytes are one scope; an access belongs to its scope and excludes all others.
+void LlvmCode::make_alias_scopes() {
+    llvm::MDBuilder metadata(context_);
+    llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("memories");
+    const size_t count = tree_.memories.size();
+    std::vector<llvm::MDNode*> own(count, nullptr);
+    const auto share = [&](const Memory& a, const Memory& b) {
+        const bool arrays = a.kind == Memory::Kind::array && b.kind == Memory::Kind::array;
+        return arrays ? a.offset == b.offset : a.may_alias && b.may_alias;
+    };
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < i && !own[i]; j++) {
+            if (share(tree_.memories[i], tree_.memories[j])) own[i] = own[j];
+        }
+        if (!own[i]) own[i] = metadata.createAnonymousAliasScope(domain, "memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        llvm::SmallVector<llvm::Metadata*> other;
+        for (size_t j = 0; j < count; j++) {
+            if (own[j] != own[i]) other.push_back(own[j]);
+        }
+        scopes_.push_back(llvm::MDNode::get(context_, {own[i]}));
+        others_.push_back(other.empty() ? nullptr : llvm::MDNode::get(context_, other));
+    }
+}
+
+llvm::Instruction* LlvmCode::tag(MemoryId memory, llvm::Instruction* access) {
+    const size_t m = static_cast<size_t>(memory);
+    access->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes_[m]);
+    if (others_[m]) access->setMetadata(llvm::LLVMContext::MD_noalias, others_[m]);
+    return access;
+}
+
+void LlvmCode::finish() {
+    // Streaming stores are not ordered by what the runtime does to publish results.
+    if (streams_) builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    builder_.CreateRet(builder_.getInt32(0));
+}
+
+llvm::Type* LlvmCode::scalar_type(DType dtype) {
+    switch (dtype) {
+        case DType::boolean: return builder_.getInt1Ty();
+        case DType::float16: return builder_.getHalfTy();
+        case DType::float32: return builder_.getFloatTy();
+        case DType::float64: return builder_.getDoubleTy();
+        default: return builder_.getIntNTy(static_cast<unsigned>(bytes(dtype) * 8));
+    }
+}
+
+CodeValue LlvmCode::integer(DType dtype, int64_t value) {
+    return wrap(dtype, 1, llvm::ConstantInt::get(scalar_type(dtype), static_cast<uint64_t>(value), true));
+}
+CodeValue LlvmCode::real(DType dtype, double value) {
+    return wrap(dtype, 1, llvm::ConstantFP::get(scalar_type(dtype), value));
+}
+CodeValue LlvmCode::number(int64_t index) { return wrap(DType::int64, 1, numbers_.at(index)); }
+
+CodeValue LlvmCode::iota(DType dtype, int width) {
+    llvm::SmallVector<llvm::Constant*> lanes;
+    for (int l = 0; l < width; l++) {
+        lanes.push_back(is_float(dtype) ? llvm::ConstantFP::get(scalar_type(dtype), l)
+                                        : llvm::ConstantInt::get(scalar_type(dtype), static_cast<uint64_t>(l)));
+    }
+    return wrap(dtype, width, width == 1 ? lanes[0] : llvm::ConstantVector::get(lanes));
+}
+
+CodeValue LlvmCode::broadcast(CodeValue scalar, int width) {
+    if (width == 1) return scalar;
+    return wrap(scalar.dtype, width, builder_.CreateVectorSplat(static_cast<unsigned>(width), value(scalar)));
+}
+CodeValue LlvmCode::lane(CodeValue vector, int lane) {
+    if (vector.width == 1) return vector;
+    return wrap(vector.dtype, 1, builder_.CreateExtractElement(value(vector), static_cast<uint64_t>(lane)));
+}
+CodeValue LlvmCode::shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) {
+    const llvm::SmallVector<int> mask(lanes.begin(), lanes.end());
+    return wrap(a.dtype, static_cast<int>(lanes.size()), builder_.CreateShuffleVector(value(a), value(b), mask));
+}
+
+CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
+    const bool real = is_float(a.dtype);
+    const bool is_signed = info(a.dtype).kind == DTypeClass::signed_integer;
+    llvm::Value *x = value(a), *y = value(b);
+    const auto result = [&](llvm::Value* v) { return wrap(a.dtype, a.width, v); };
+    const auto truth = [&](llvm::Value* v) { return wrap(DType::boolean, a.width, v); };
+    const auto unary = [&](llvm::Intrinsic::ID id) { return result(builder_.CreateUnaryIntrinsic(id, x)); };
+    switch (op) {
+        case CodeOp::add: return result(real ? builder_.CreateFAdd(x, y) : builder_.CreateAdd(x, y));
+        case CodeOp::subtract: return result(real ? builder_.CreateFSub(x, y) : builder_.CreateSub(x, y));
+        case CodeOp::multiply: return result(real ? builder_.CreateFMul(x, y) : builder_.CreateMul(x, y));
+        case CodeOp::divide:
+            if (real) return result(builder_.CreateFDiv(x, y));
+            return result(is_signed ? builder_.CreateSDiv(x, y) : builder_.CreateUDiv(x, y));
+        case CodeOp::remainder: return result(is_signed ? builder_.CreateSRem(x, y) : builder_.CreateURem(x, y));
+        case CodeOp::bit_and: return result(builder_.CreateAnd(x, y));
+        case CodeOp::bit_or: return result(builder_.CreateOr(x, y));
+        case CodeOp::bit_xor: return result(builder_.CreateXor(x, y));
+        case CodeOp::shift_left: return result(builder_.CreateShl(x, y));
+        case CodeOp::shift_right: return result(is_signed ? builder_.CreateAShr(x, y) : builder_.CreateLShr(x, y));
+        case CodeOp::equal: return truth(real ? builder_.CreateFCmpOEQ(x, y) : builder_.CreateICmpEQ(x, y));
+        case CodeOp::not_equal: return truth(real ? builder_.CreateFCmpUNE(x, y) : builder_.CreateICmpNE(x, y));
+        case CodeOp::less:
+            if (real) return truth(builder_.CreateFCmpOLT(x, y));
+            return truth(is_signed ? builder_.CreateICmpSLT(x, y) : builder_.CreateICmpULT(x, y));
+        case CodeOp::less_equal:
+            if (real) return truth(builder_.CreateFCmpOLE(x, y));
+            return truth(is_signed ? builder_.CreateICmpSLE(x, y) : builder_.CreateICmpULE(x, y));
+        case CodeOp::square_root: return unary(llvm::Intrinsic::sqrt);
+        case CodeOp::floor: return unary(llvm::Intrinsic::floor);
+        case CodeOp::ceil: return unary(llvm::Intrinsic::ceil);
+        case CodeOp::round: return unary(llvm::Intrinsic::roundeven);
+        case CodeOp::truncate: return unary(llvm::Intrinsic::trunc);
+    }
+    return a;
+}
+
+CodeValue LlvmCode::multiply_add(CodeValue a, CodeValue b, CodeValue c) {
+    return wrap(a.dtype, a.width,
+                builder_.CreateIntrinsic(llvm::Intrinsic::fma, {type(a.dtype, a.width)}, {value(a), value(b), value(c)}));
+}
+
+CodeValue LlvmCode::select(CodeValue condition, CodeValue then, CodeValue otherwise) {
+    return wrap(then.dtype, then.width, builder_.CreateSelect(value(condition), value(then), value(otherwise)));
+}
+
+CodeValue LlvmCode::convert(CodeValue v, DType dtype) {
+    llvm::Type* to = type(dtype, v.width);
+    const bool from_signed = info(v.dtype).kind == DTypeClass::signed_integer;
+    const bool to_signed = info(dtype).kind == DTypeClass::signed_integer;
+    llvm::Value* x = value(v);
+    if (is_float(v.dtype) && is_float(dtype)) return wrap(dtype, v.width, builder_.CreateFPCast(x, to));
+    if (is_float(v.dtype)) {
+        return wrap(dtype, v.width, to_signed ? builder_.CreateFPToSI(x, to) : builder_.CreateFPToUI(x, to));
+    }
+    if (is_float(dtype)) {
+        return wrap(dtype, v.width, from_signed ? builder_.CreateSIToFP(x, to) : builder_.CreateUIToFP(x, to));
+    }
+    return wrap(dtype, v.width, builder_.CreateIntCast(x, to, from_signed));
+}
+
+CodeValue LlvmCode::reinterpret(CodeValue v, DType dtype) {
+    return wrap(dtype, v.width, builder_.CreateBitCast(value(v), type(dtype, v.width)));
+}
+
+CodeValue LlvmCode::any(CodeValue mask) {
+    if (mask.width == 1) return mask;
+    return wrap(DType::boolean, 1, builder_.CreateOrReduce(value(mask)));
+}
+
+llvm::Value* LlvmCode::pointer(const CodeAddress& address) {
+    llvm::Type* element = memory_type(dtype_of(address.memory));
+    llvm::Value* base = memories_[static_cast<size_t>(address.memory)];
+    base = builder_.CreateGEP(element, base, value(address.index));
+    return address.offset == 0 ? base : builder_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(address.offset));
+}
+
+llvm::Value* LlvmCode::from_memory(DType dtype, llvm::Value* raw) {
+    return is_bool(dtype) ? builder_.CreateIsNotNull(raw) : raw;
+}
+llvm::Value* LlvmCode::to_memory(CodeValue v) {
+    if (!is_bool(v.dtype)) return value(v);
+    return builder_.CreateZExt(value(v), vector(builder_.getInt8Ty(), v.width));
+}
+llvm::Value* LlvmCode::full_mask(int width) {
+    return llvm::ConstantInt::getTrue(vector(builder_.getInt1Ty(), width));
+}
+
+CodeValue LlvmCode::load(const CodeAddress& address, int width, std::optional<CodeValue> mask) {
+    const DType dtype = dtype_of(address.memory);
+    llvm::Type* loaded = vector(memory_type(dtype), width);
+    const llvm::Align align = alignment(address.memory);
+    llvm::Value* place = pointer(address);
+    llvm::Instruction* raw = nullptr;
+    if (mask && width > 1) {
+        raw = builder_.CreateMaskedLoad(loaded, place, align, value(*mask), llvm::Constant::getNullValue(loaded));
+    } else {
+        if (mask) place = builder_.CreateSelect(value(*mask), place, zeros_);
+        raw = builder_.CreateAlignedLoad(loaded, place, align);
+    }
+    return wrap(dtype, width, from_memory(dtype, tag(address.memory, raw)));
+}
+
+// Past the caches where the address allows it.
+void LlvmCode::store_streaming(const CodeAddress& address, llvm::Value* raw) {
+    const uint64_t size = module_.getDataLayout().getTypeStoreSize(raw->getType()).getFixedValue();
+    llvm::Value* place = pointer(address);
+    llvm::Value* low = builder_.CreateAnd(builder_.CreatePtrToInt(place, builder_.getInt64Ty()), size - 1);
+    llvm::BasicBlock *aligned = new_block("aligned"), *plain = new_block("plain"), *after = new_block("stored");
+    builder_.CreateCondBr(builder_.CreateIsNull(low), aligned, plain);
+    builder_.SetInsertPoint(aligned);
+    llvm::Instruction* streaming = tag(address.memory, builder_.CreateAlignedStore(raw, place, llvm::Align(size)));
+    llvm::Metadata* one = llvm::ConstantAsMetadata::get(builder_.getInt32(1));
+    streaming->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context_, {one}));
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(plain);
+    tag(address.memory, builder_.CreateAlignedStore(raw, place, alignment(address.memory)));
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    streams_ = true;
+}
+
+void LlvmCode::store(const CodeAddress& address, CodeValue v, std::optional<CodeValue> mask, bool non_temporal) {
+    llvm::Value* raw = to_memory(v);
+    if (non_temporal && !mask && v.width > 1) return store_streaming(address, raw);
+    llvm::Value* place = pointer(address);
+    if (mask) tag(address.memory, builder_.CreateMaskedStore(raw, place, alignment(address.memory), value(*mask)));
+    else tag(address.memory, builder_.CreateAlignedStore(raw, place, alignment(address.memory)));
+}
+
+CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) {
+    const DType dtype = dtype_of(memory);
+    llvm::Type* element = memory_type(dtype);
+    llvm::Type* loaded = vector(element, indices.width);
+    llvm::Value* places = builder_.CreateGEP(element, memories_[static_cast<size_t>(memory)], value(indices));
+    llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
+    llvm::Instruction* raw =
+        builder_.CreateMaskedGather(loaded, places, alignment(memory), active, llvm::Constant::getNullValue(loaded));
+    return wrap(dtype, indices.width, from_memory(dtype, tag(memory, raw)));
+}
+
+void LlvmCode::scatter(MemoryId memory, CodeValue indices, CodeValue v, std::optional<CodeValue> mask) {
+    llvm::Value* places =
+        builder_.CreateGEP(memory_type(v.dtype), memories_[static_cast<size_t>(memory)], value(indices));
+    llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
+    tag(memory, builder_.CreateMaskedScatter(to_memory(v), places, alignment(memory), active));
+}
+
+CodeValue LlvmCode::address_of(const CodeAddress& address) {
+    return wrap(DType::int64, 1, builder_.CreatePtrToInt(pointer(address), builder_.getInt64Ty()));
+}
+
+void LlvmCode::prefetch(CodeValue address, int level) {
+    llvm::Value* place = builder_.CreateIntToPtr(value(address), builder_.getPtrTy());
+    builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                             {place, builder_.getInt32(0), builder_.getInt32(level == 1 ? 3 : 2), builder_.getInt32(1)});
+}
+
+void LlvmCode::place_array(MemoryId memory, CodeValue offset, CodeValue origin) {
+    llvm::Value* first = builder_.CreateGEP(builder_.getInt8Ty(), scratch_, value(offset));
+    memories_[static_cast<size_t>(memory)] =
+        builder_.CreateGEP(memory_type(dtype_of(memory)), first, builder_.CreateNeg(value(origin)));
+}
+
+void LlvmCode::report(int position, CodeValue v) {
+    builder_.CreateStore(value(v), builder_.CreateConstGEP1_64(builder_.getInt64Ty(), scratch_, static_cast<uint64_t>(position)));
+}
+
+Cell LlvmCode::cell(CodeValue initial) {
+    llvm::IRBuilder<> at_entry(cells_end_);
+    llvm::Value* place = at_entry.CreateAlloca(type(initial.dtype, initial.width));
+    builder_.CreateStore(value(initial), place);
+    return {initial.dtype, initial.width, reinterpret_cast<uintptr_t>(place)};
+}
+CodeValue LlvmCode::get(const Cell& cell) {
+    return wrap(cell.dtype, cell.width,
+                builder_.CreateLoad(type(cell.dtype, cell.width), reinterpret_cast<llvm::Value*>(cell.handle)));
+}
+void LlvmCode::set(const Cell& cell, CodeValue v) {
+    builder_.CreateStore(value(v), reinterpret_cast<llvm::Value*>(cell.handle));
+}
+
+// Rotated at once: a guard, then a loop that tests at its end.
+void LlvmCode::repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) {
+    llvm::BasicBlock *before = new_block("before"), *loop = new_block("loop"), *after = new_block("after");
+    builder_.CreateCondBr(builder_.CreateICmpSLT(value(first), value(end)), before, after);
+    builder_.SetInsertPoint(before);
+    builder_.CreateBr(loop);
+    builder_.SetInsertPoint(loop);
+    llvm::PHINode* variable = builder_.CreatePHI(builder_.getInt64Ty(), 2);
+    variable->addIncoming(value(first), before);
+    body(wrap(DType::int64, 1, variable));
+    llvm::Value* next = builder_.CreateNSWAdd(variable, builder_.getInt64(static_cast<uint64_t>(step)));
+    variable->addIncoming(next, builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, value(end)), loop, after);
+    builder_.SetInsertPoint(after);
+}
+
+void LlvmCode::repeat_while(const std::function<CodeValue()>& condition, const Action& body) {
+    llvm::BasicBlock *head = new_block("while"), *inside = new_block("do"), *after = new_block("done");
+    builder_.CreateBr(head);
+    builder_.SetInsertPoint(head);
+    builder_.CreateCondBr(value(condition()), inside, after);
+    builder_.SetInsertPoint(inside);
+    body();
+    jump(head);
+    builder_.SetInsertPoint(after);
+}
+
+void LlvmCode::branch(CodeValue condition, const Action& then, const Action& otherwise) {
+    llvm::BasicBlock *yes = new_block("then"), *no = new_block("else"), *after = new_block("join");
+    builder_.CreateCondBr(value(condition), yes, no);
+    builder_.SetInsertPoint(yes);
+    then();
+    jump(after);
+    builder_.SetInsertPoint(no);
+    otherwise();
+    jump(after);
+    builder_.SetInsertPoint(after);
+}
+
+void LlvmCode::stop(int status) { builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(status))); }
+
+}  // namespace
+
+std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tree& tree, const std::string& function_name) {
+    auto module = std::make_unique<llvm::Module>(function_name, context);
+    LlvmCode code(*module, tree, function_name);
+    schedules::walk(tree, code);
+    code.finish();
+    return module;
+}
+
+}  // namespace heddle::backends

@@ -1,0 +1,102 @@
+// What a backend must be able to write so that a tree can be walked into code (walk.h): typed registers, memory, control.
+// The walk decides what is written, in which order; a backend decides only how its text spells it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "schedules/tree.h"
+#include "support/dtype.h"
+
+namespace heddle::schedules {
+
+// A value in a register: a scalar (width 1) or a vector. Booleans are truth values (a mask, if a vector). A float16 or
+// bfloat16 is nothing but its 16 bits.
+struct CodeValue {
+    DType dtype = DType::float32;
+    int width = 1;
+    uintptr_t handle = 0;  // the backend's own
+    bool operator==(const CodeValue&) const = default;
+};
+
+enum class CodeOp : uint8_t {
+    // Two operands of one type. Integers wrap; integer division truncates, and its operands never overflow nor are zero.
+    add, subtract, multiply, divide, remainder,
+    bit_and, bit_or, bit_xor,  // also booleans
+    shift_left, shift_right,   // by less than the width; to the right by the type's signedness
+    // To a boolean. Floats: all but not_equal are false on NaN.
+    equal, not_equal, less, less_equal,
+    // One float. round: half to even.
+    square_root, floor, ceil, round, truncate,
+};
+
+// A changeable variable; readable within the block (then, loop body ...) in which it was made.
+struct Cell {
+    DType dtype = DType::float32;
+    int width = 1;
+    uintptr_t handle = 0;
+};
+
+// memory[index + offset], in elements; `index` is a scalar int64.
+struct CodeAddress {
+    MemoryId memory = -1;
+    CodeValue index;
+    int64_t offset = 0;
+};
+
+class Code {
+public:
+    virtual ~Code() = default;
+
+    virtual CodeValue integer(DType dtype, int64_t value) = 0;  // booleans too
+    virtual CodeValue real(DType dtype, double value) = 0;
+    virtual CodeValue number(int64_t index) = 0;                // launch number, int64
+    virtual CodeValue iota(DType dtype, int width) = 0;         // 0, 1, 2 ...
+    virtual CodeValue broadcast(CodeValue scalar, int width) = 0;
+    virtual CodeValue lane(CodeValue vector, int lane) = 0;
+    // Element k is element lanes[k] of a followed by b.
+    virtual CodeValue shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) = 0;
+
+    virtual CodeValue operation(CodeOp op, CodeValue a, CodeValue b = {}) = 0;
+    virtual CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) = 0;  // fused
+    // The condition is a scalar or has the operands' width.
+    virtual CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) = 0;
+    // Numbers between integers (wraps), integers and floats (in range), floats; float16 from and to float32 only.
+    virtual CodeValue convert(CodeValue value, DType dtype) = 0;
+    virtual CodeValue reinterpret(CodeValue value, DType dtype) = 0;  // the same bits, of the same width
+    virtual CodeValue any(CodeValue mask) = 0;
+
+    // `mask`: lanes that are not in it are not read and give 0; of width 1 for a scalar.
+    virtual CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) = 0;
+    virtual void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) = 0;
+    virtual CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) = 0;  // int64 vector
+    virtual void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) = 0;
+    virtual CodeValue address_of(const CodeAddress& address) = 0;  // as int64
+    virtual void prefetch(CodeValue address, int level) = 0;
+    // Sets where an array lies in this task: scratch + offset bytes, minus `origin` elements.
+    virtual void place_array(MemoryId memory, CodeValue offset, CodeValue origin) = 0;
+    // An int64 into the first bytes of scratch, for a failing kernel.
+    virtual void report(int position, CodeValue value) = 0;
+
+    virtual Cell cell(CodeValue initial) = 0;
+    virtual CodeValue get(const Cell& cell) = 0;
+    virtual void set(const Cell& cell, CodeValue value) = 0;
+
+    using Action = std::function<void()>;
+    // for (variable = first; variable < end; variable += step)
+    virtual void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) = 0;
+    virtual void repeat_while(const std::function<CodeValue()>& condition, const Action& body) = 0;
+    virtual void branch(CodeValue condition, const Action& then, const Action& otherwise) = 0;
+    virtual void stop(int status) = 0;  // the kernel returns
+    virtual void comment(const std::string& text) = 0;
+
+    virtual CodeValue task_begin() = 0;
+    virtual CodeValue task_end() = 0;
+};
+
+// Writes the whole kernel but its frame. The tree must pass `verify`.
+void walk(const Tree& tree, Code& code);
+
+}  // namespace heddle::schedules

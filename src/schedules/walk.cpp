@@ -1,0 +1,475 @@
+// Statements and loops of a walk over a tree.
+#include <algorithm>
+#include <cassert>
+
+#include "schedules/arithmetic.h"
+#include "schedules/walker.h"
+
+namespace heddle::schedules {
+namespace {
+
+// The memories that a block stores to, inner blocks included.
+void collect_stores(const Block& statements, std::set<MemoryId>& found) {
+    for (const Statement& statement : statements) {
+        std::visit(
+            [&](const auto& node) {
+                if constexpr (requires { node.body; }) collect_stores(node.body, found);
+                else if constexpr (std::is_same_v<std::decay_t<decltype(node)>, Store>) found.insert(node.address.memory);
+            },
+            statement.node);
+    }
+}
+
+}  // namespace
+
+Walker::Walker(const Tree& tree, Code& code) : tree_(tree), code_(code), varies_(varies(tree)) {
+    bindings_.resize(tree.variables.size());
+    accumulators_.resize(tree.accumulators.size());
+    for (const Expression& e : tree.expressions) {
+        std::set<MemoryId> reads;
+        const auto take = [&](ExpressionId operand) {
+            reads.insert(reads_[static_cast<size_t>(operand)].begin(), reads_[static_cast<size_t>(operand)].end());
+        };
+        for (ExpressionId operand : e.operands) take(operand);
+        for (const auto& [value, factor] : e.affine.values) take(value);
+        for (const auto& [value, factor] : e.address.element.values) take(value);
+        if (e.kind == Expression::Kind::load) reads.insert(e.address.memory);
+        reads_.push_back(std::move(reads));
+    }
+}
+
+bool Walker::share(MemoryId a, MemoryId b) const {
+    if (a == b) return true;
+    const Memory &x = tree_.memory(a), &y = tree_.memory(b);
+    const bool arrays = x.kind == Memory::Kind::array && y.kind == Memory::Kind::array;
+    return arrays ? x.offset == y.offset : x.may_alias && y.may_alias;
+}
+
+std::set<MemoryId> Walker::stored_in(const Block& statements) const {
+    std::set<MemoryId> found;
+    collect_stores(statements, found);
+    return found;
+}
+
+void Walker::forget_reads_of(const std::set<MemoryId>& memories) {
+    const auto stale = [&](const auto& entry) {
+        for (MemoryId read : reads_[static_cast<size_t>(std::get<0>(entry.first))]) {
+            for (MemoryId stored : memories) {
+                if (share(read, stored)) return true;
+            }
+        }
+        return false;
+    };
+    for (auto& scope : scopes_) std::erase_if(scope, stale);
+}
+
+void Walker::run() {
+    open();
+    code_.repeat(code_.task_begin(), code_.task_end(), 1, [&](CodeValue task) {
+        open();
+        task_ = task;
+        for (const TaskAxis& axis : tree_.tasks) task_axis(axis, task);
+        place_arrays();
+        scoped(tree_.body);
+        close();
+    });
+    close();
+}
+
+void Walker::task_axis(const TaskAxis& axis, CodeValue task) {
+    const CodeValue step = number(axis.step);
+    CodeValue position = integer_op(CodeOp::divide, task, number(axis.divisor));
+    position = integer_op(CodeOp::remainder, position, number(axis.count));
+    const CodeValue begin = integer_op(CodeOp::multiply, position, step);
+    const CodeValue end = smaller(integer_op(CodeOp::add, begin, step), number(axis.extent));
+    bindings_[static_cast<size_t>(axis.begin)] = Binding{begin, std::nullopt, {}, depth_};
+    bindings_[static_cast<size_t>(axis.end)] = Binding{end, std::nullopt, {}, depth_++};
+}
+
+void Walker::place_arrays() {
+    for (size_t i = 0; i < tree_.memories.size(); i++) {
+        const Memory& memory = tree_.memories[i];
+        if (memory.kind != Memory::Kind::array) continue;
+        Affine origin;
+        origin.terms = memory.origin;
+        code_.place_array(static_cast<MemoryId>(i), number(memory.offset), whole(lanewise(origin, 0, 0, false).first));
+    }
+}
+
+void Walker::block(const Block& statements) {
+    for (const Statement& s : statements) {
+        std::visit([&](const auto& node) { statement(node); }, s.node);
+    }
+}
+
+void Walker::scoped(const Block& statements) {
+    open();
+    block(statements);
+    close();
+}
+
+void Walker::statement(const Phase& node) {
+    code_.comment("phase " + node.name);
+    scoped(node.body);
+}
+
+CodeValue Walker::bound(const Bound& bound) {
+    const CodeValue value = whole(lanewise(bound.affine, 0, 0, false).first);
+    if (bound.divisor.is(1)) return value;
+    // ceil(v / d) = floor((v + d - 1) / d)
+    const CodeValue divisor = number(bound.divisor);
+    const CodeValue raised = integer_op(CodeOp::add, value, integer_op(CodeOp::subtract, divisor, integer(1)));
+    const CodeValue operands[] = {raised, divisor};
+    return apply(code_, ScalarOp::floor_divide, operands);
+}
+
+std::pair<CodeValue, CodeValue> Walker::range(const Range& range) {
+    CodeValue lower = bound(range.lower[0]), upper = bound(range.upper[0]);
+    for (size_t i = 1; i < range.lower.size(); i++) lower = larger(lower, bound(range.lower[i]));
+    for (size_t i = 1; i < range.upper.size(); i++) upper = smaller(upper, bound(range.upper[i]));
+    return {lower, upper};
+}
+
+void Walker::statement(const For& node) {
+    auto& binding = bindings_[static_cast<size_t>(node.variable)];
+    depth_++;
+    if (node.unrolled > 0) {
+        for (int64_t k = 0; k < node.unrolled; k++) {
+            binding = Binding{integer(k), k, {}, depth_};
+            scoped(node.body);
+        }
+    } else {
+        const auto [first, end] = range(node.range);
+        forget_reads_of(stored_in(node.body));
+        code_.repeat(first, end, node.step, [&](CodeValue value) {
+            binding = Binding{value, std::nullopt, {}, depth_};
+            scoped(node.body);
+        });
+    }
+    depth_--;
+    binding.reset();
+}
+
+// Row 0's digits by division, each next row's by adding one with carry.
+void Walker::bind_digits(const Rows& node, int rows, CodeValue position) {
+    CodeValue left = position;
+    std::vector<CodeValue> digits(node.fused.size());
+    for (size_t d = node.fused.size(); d-- > 0;) {
+        if (d == 0) {
+            digits[0] = left;
+            break;
+        }
+        const CodeValue extent = number(node.fused[d].extent);
+        digits[d] = integer_op(CodeOp::remainder, left, extent);
+        left = integer_op(CodeOp::divide, left, extent);
+    }
+    for (size_t d = 0; d < digits.size(); d++) {
+        bindings_[static_cast<size_t>(node.fused[d].variable)] = Binding{digits[d], std::nullopt, {digits[d]}, depth_};
+    }
+    for (int i = 1; i < rows; i++) {
+        CodeValue carry = integer(1);
+        for (size_t d = digits.size(); d-- > 0;) {
+            CodeValue next = integer_op(CodeOp::add, digits[d], carry);
+            if (d > 0) {
+                const CodeValue full = integer_op(CodeOp::equal, next, number(node.fused[d].extent));
+                next = code_.select(full, integer(0), next);
+                carry = code_.select(full, integer(1), integer(0));
+            }
+            digits[d] = next;
+            bindings_[static_cast<size_t>(node.fused[d].variable)]->rows.push_back(next);
+        }
+    }
+}
+
+void Walker::tile(const Rows& node, int rows, CodeValue position) {
+    bindings_[static_cast<size_t>(node.variable)] = Binding{position, std::nullopt, {}, depth_};
+    row_variable_ = node.variable;
+    rows_ = rows;
+    open();
+    bind_digits(node, rows, position);
+    block(node.body);
+    close();
+    rows_ = 1;
+    row_variable_ = -1;
+}
+
+void Walker::balanced_rows(const Rows& node, CodeValue first, CodeValue end) {
+    if (node.sizes.size() == 1) {
+        code_.repeat(first, end, 1, [&](CodeValue position) { tile(node, 1, position); });
+        return;
+    }
+    const Cell position = code_.cell(first);
+    const auto another = [&] { return integer_op(CodeOp::less, code_.get(position), end); };
+    code_.repeat_while(another, [&] {
+        const CodeValue begin = code_.get(position);
+        const CodeValue left = integer_op(CodeOp::subtract, end, begin);
+        const auto rounded_up = [&](CodeValue divisor) {
+            const CodeValue raised =
+                integer_op(CodeOp::add, left, integer_op(CodeOp::subtract, divisor, integer(1)));
+            return integer_op(CodeOp::divide, raised, divisor);
+        };
+        const CodeValue wanted = rounded_up(rounded_up(integer(node.sizes[0])));
+        const std::function<void(size_t)> choose = [&](size_t k) {
+            const auto compiled = [&] {
+                tile(node, node.sizes[k], begin);
+                code_.set(position, integer_op(CodeOp::add, begin, integer(node.sizes[k])));
+            };
+            if (k + 1 == node.sizes.size()) return compiled();
+            const CodeValue fits = integer_op(CodeOp::less_equal, integer(node.sizes[k]), wanted);
+            code_.branch(fits, compiled, [&] { choose(k + 1); });
+        };
+        choose(0);
+    });
+}
+
+// Whole tiles, and a last one with fewer rows.
+void Walker::transposed_rows(const Rows& node, CodeValue first, CodeValue end) {
+    const int size = node.sizes[0];
+    code_.repeat(first, end, size, [&](CodeValue position) {
+        const CodeValue left = integer_op(CodeOp::subtract, end, position);
+        code_.branch(
+            integer_op(CodeOp::less_equal, integer(size), left), [&] { tile(node, size, position); },
+            [&] {
+                row_count_ = left;
+                tile(node, size, position);
+                row_count_.reset();
+            });
+    });
+}
+
+void Walker::statement(const Rows& node) {
+    depth_++;
+    const auto [first, end] = range(node.range);
+    forget_reads_of(stored_in(node.body));
+    if (node.mode == Rows::Mode::transpose) transposed_rows(node, first, end);
+    else balanced_rows(node, first, end);
+    depth_--;
+    bindings_[static_cast<size_t>(node.variable)].reset();
+    for (const Rows::Digit& digit : node.fused) bindings_[static_cast<size_t>(digit.variable)].reset();
+}
+
+void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end) {
+    bindings_[static_cast<size_t>(node.variable)] = Binding{base, std::nullopt, {}, depth_};
+    lane_variable_ = node.variable;
+    vectors_ = vectors;
+    width_ = node.width;
+    lanes_reduced_ = node.reduced;
+    masks_.clear();
+    if (end) {
+        const int block_lanes = vectors * node.width;
+        const CodeValue left = cast(code_, smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes)), DType::int32);
+        const CodeValue lanes = code_.iota(DType::int32, node.width);
+        for (int j = 0; j < vectors; j++) {
+            const CodeValue left_here = integer_op(CodeOp::subtract, left, code_.integer(DType::int32, j * node.width));
+            masks_.push_back(code_.operation(CodeOp::less, lanes, widened(code_, left_here, node.width)));
+        }
+    }
+    scoped(node.body);
+    masks_.clear();
+    lane_variable_ = -1;
+    vectors_ = width_ = 1;
+    lanes_reduced_ = false;
+}
+
+void Walker::statement(const Lanes& node) {
+    depth_++;
+    const auto [first, end] = range(node.range);
+    forget_reads_of(stored_in(node.body));
+    const int64_t block_lanes = int64_t{node.vectors} * node.width;
+    if (node.mask == Lanes::Mask::always) {
+        code_.repeat(first, end, block_lanes, [&](CodeValue base) { lanes_block(node, node.vectors, base, end); });
+    } else {
+        const CodeValue extent = larger(integer_op(CodeOp::subtract, end, first), integer(0));
+        const CodeValue blocks = integer_op(CodeOp::divide, extent, integer(block_lanes));
+        const CodeValue full = integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, integer(block_lanes)));
+        code_.repeat(first, full, block_lanes, [&](CodeValue base) { lanes_block(node, node.vectors, base, std::nullopt); });
+        if (node.mask == Lanes::Mask::edge && node.reduced) {
+            code_.repeat(full, end, node.width, [&](CodeValue base) { lanes_block(node, 1, base, end); });
+        } else if (node.mask == Lanes::Mask::edge) {
+            code_.branch(integer_op(CodeOp::less, full, end), [&] { lanes_block(node, node.vectors, full, end); }, [] {});
+        }
+    }
+    depth_--;
+    bindings_[static_cast<size_t>(node.variable)].reset();
+}
+
+void Walker::statement(const Start& node) {
+    const Accumulator& accumulator = tree_.accumulator(node.accumulator);
+    AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
+    tile = {};
+    const CodeValue initial = widened(code_, neutral(code_, accumulator.reducer, accumulator.dtype), accumulator.width);
+    const CodeValue zero = widened(code_, code_.integer(accumulator.index_dtype, 0), accumulator.width);
+    for (int k = 0; k < rows_ * accumulator.vectors; k++) {
+        tile.cells.push_back(code_.cell(initial));
+        if (is_argument(accumulator.reducer)) tile.indices.push_back(code_.cell(zero));
+    }
+}
+
+void Walker::update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j) {
+    const size_t k = static_cast<size_t>(i * accumulator.vectors + j);
+    const CodeValue old = code_.get(tile.cells[k]), old_index = code_.get(tile.indices[k]);
+    const CodeValue value = widened(code_, evaluate(node.value, i, j), accumulator.width);
+    const CodeValue index =
+        widened(code_, cast(code_, evaluate(node.index, i, j), accumulator.index_dtype), accumulator.width);
+    CodeValue taken = is_better(code_, accumulator.reducer, old, value);
+    if (lanes_reduced_) taken = *both(taken, lane_mask(j), accumulator.width);
+    code_.set(tile.cells[k], code_.select(taken, value, old));
+    code_.set(tile.indices[k], code_.select(taken, index, old_index));
+}
+
+// What all rows share is loaded before the first row's broadcasts.
+void Walker::preload(const Update& node) {
+    const Expression& value = tree_.expression(node.value);
+    for (int j = 0; j < vectors_; j++) {
+        for (ExpressionId operand : value.operands) {
+            const Varies& varies = varies_[static_cast<size_t>(operand)];
+            if (varies.lanes && !varies.rows) evaluate(operand, 0, j);
+        }
+    }
+}
+
+void Walker::statement(const Update& node) {
+    const Accumulator& accumulator = tree_.accumulator(node.accumulator);
+    AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
+    const int vectors = accumulator.reduced_lanes ? vectors_ : accumulator.vectors;
+    preload(node);
+    for (int i = 0; i < rows_; i++) {
+        for (int j = 0; j < vectors; j++) {
+            if (is_argument(accumulator.reducer)) {
+                update_argument(node, accumulator, tile, i, j);
+                continue;
+            }
+            const Cell& cell = tile.cells[static_cast<size_t>(i * accumulator.vectors + j)];
+            const CodeValue old = code_.get(cell);
+            CodeValue next;
+            if (node.fused) {
+                const Expression& product = tree_.expression(node.value);
+                const CodeValue a = widened(code_, evaluate(product.operands[0], i, j), accumulator.width);
+                const CodeValue b = widened(code_, evaluate(product.operands[1], i, j), accumulator.width);
+                next = code_.multiply_add(a, b, old);
+            } else {
+                next = combine(code_, accumulator.reducer, old, widened(code_, evaluate(node.value, i, j), accumulator.width));
+            }
+            if (lanes_reduced_ && !masks_.empty()) next = code_.select(*lane_mask(j), next, old);
+            code_.set(cell, next);
+        }
+    }
+}
+
+// Vectors, then lanes, by halves: the order that Finish states.
+void Walker::fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row) {
+    const bool argument = is_argument(accumulator.reducer);
+    struct Part {
+        CodeValue value, index;
+    };
+    const auto merge = [&](Part a, Part b) -> Part {
+        if (!argument) return {combine(code_, accumulator.reducer, a.value, b.value), {}};
+        const CodeValue taken = is_better_or_first(code_, accumulator.reducer, a.value, a.index, b.value, b.index);
+        return {code_.select(taken, b.value, a.value), code_.select(taken, b.index, a.index)};
+    };
+    std::vector<Part> parts;
+    for (int j = 0; j < accumulator.vectors; j++) {
+        const size_t k = static_cast<size_t>(row * accumulator.vectors + j);
+        parts.push_back({code_.get(tile.cells[k]), argument ? code_.get(tile.indices[k]) : CodeValue{}});
+    }
+    while (parts.size() > 1) {
+        const size_t half = (parts.size() + 1) / 2;
+        for (size_t q = 0; q + half < parts.size(); q++) parts[q] = merge(parts[q], parts[q + half]);
+        parts.resize(half);
+    }
+    Part part = parts[0];
+    for (int width = accumulator.width; width > 1; width /= 2) {
+        std::vector<int> low, high;
+        for (int l = 0; l < width / 2; l++) low.push_back(l), high.push_back(l + width / 2);
+        const auto half_of = [&](CodeValue v, const std::vector<int>& lanes) {
+            return width == 2 ? code_.lane(v, lanes[0]) : code_.shuffle(v, v, lanes);
+        };
+        const Part a = {half_of(part.value, low), argument ? half_of(part.index, low) : CodeValue{}};
+        const Part b = {half_of(part.value, high), argument ? half_of(part.index, high) : CodeValue{}};
+        part = merge(a, b);
+    }
+    tile.results.push_back(argument ? part.index : part.value);
+}
+
+void Walker::statement(const Finish& node) {
+    const Accumulator& accumulator = tree_.accumulator(node.accumulator);
+    AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
+    tile.results.clear();
+    if (accumulator.reduced_lanes) {
+        for (int i = 0; i < rows_; i++) fold_lanes(accumulator, tile, i);
+        return;
+    }
+    for (const Cell& cell : is_argument(accumulator.reducer) ? tile.indices : tile.cells) {
+        tile.results.push_back(code_.get(cell));
+    }
+}
+
+void Walker::statement(const Define& node) {
+    const ExpressionId value = tree_.let(node.let).value;
+    const Varies& varies = varies_[static_cast<size_t>(value)];
+    for (int i = 0; i < (varies.rows ? rows_ : 1); i++) {
+        for (int j = 0; j < (varies.lanes ? vectors_ : 1); j++) lets_[{node.let, i, j}] = evaluate(value, i, j);
+    }
+}
+
+void Walker::store_element(const Store& node, int i, int j) {
+    CodeValue value = evaluate(node.value, i, j);
+    const Access access = node.address.access;
+    if (access == Access::uniform) {
+        code_.store(address(node.address, i, j), value, std::nullopt, false);
+        return;
+    }
+    value = widened(code_, value, width_);
+    if (access == Access::strided || access == Access::indexed) {
+        code_.scatter(node.address.memory, lane_indices(node.address, i, j), value, lane_mask(j));
+    } else {
+        const auto mask = access == Access::packed ? std::nullopt : lane_mask(j);
+        code_.store(address(node.address, i, j), value, mask, node.non_temporal);
+    }
+}
+
+void Walker::statement(const Store& node) {
+    const int vectors = node.address.access == Access::uniform ? 1 : vectors_;
+    for (int i = 0; i < rows_; i++) {
+        const auto row = [&] {
+            for (int j = 0; j < vectors; j++) store_element(node, i, j);
+        };
+        if (!row_count_) {
+            row();
+            continue;
+        }
+        for (int j = 0; j < vectors; j++) evaluate(node.value, i, j);
+        code_.branch(
+            integer_op(CodeOp::less, integer(i), *row_count_),
+            [&] {
+                open();
+                row();
+                close();
+            },
+            [] {});
+    }
+    forget_reads_of({node.address.memory});
+}
+
+void Walker::statement(const PrefetchStart& node) {
+    const Index first = lanewise(node.element, 0, 0, true).first;
+    running_ = code_.cell(code_.address_of({node.memory, first.value ? *first.value : integer(0), first.constant}));
+}
+
+void Walker::statement(const Prefetch& node) {
+    if (node.running) {
+        const CodeValue pointer = code_.get(*running_);
+        code_.prefetch(pointer, 2);
+        code_.set(*running_, integer_op(CodeOp::add, pointer, number(node.step)));
+        return;
+    }
+    for (int j = 0; j < vectors_; j++) {
+        CodeAddress place = address(node.address, 0, j);
+        place.offset += node.ahead;
+        code_.prefetch(code_.address_of(place), 1);
+    }
+}
+
+void walk(const Tree& tree, Code& code) { Walker(tree, code).run(); }
+
+}  // namespace heddle::schedules

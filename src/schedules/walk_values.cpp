@@ -1,0 +1,297 @@
+// Values and addresses of a walk over a tree.
+#include <algorithm>
+#include <array>
+
+#include "schedules/arithmetic.h"
+#include "schedules/walker.h"
+
+namespace heddle::schedules {
+
+std::optional<CodeValue> Walker::remembered(ExpressionId id, int i, int j) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+        if (const auto found = scope->find({id, i, j}); found != scope->end()) return found->second;
+    }
+    return std::nullopt;
+}
+
+CodeValue Walker::smaller(CodeValue a, CodeValue b) { return code_.select(integer_op(CodeOp::less, a, b), a, b); }
+CodeValue Walker::larger(CodeValue a, CodeValue b) { return code_.select(integer_op(CodeOp::less, a, b), b, a); }
+
+CodeValue Walker::number(const Number& number) {
+    return number.launch ? code_.number(number.value) : integer(number.value);
+}
+
+CodeValue Walker::scaled(CodeValue value, int64_t scale, const Number& number) {
+    if (number.launch) value = integer_op(CodeOp::multiply, value, code_.number(number.value));
+    else scale = static_cast<int64_t>(static_cast<uint64_t>(scale) * static_cast<uint64_t>(number.value));
+    return scale == 1 ? value : integer_op(CodeOp::multiply, value, integer(scale));
+}
+
+void Walker::add(Index& sum, CodeValue value) {
+    sum.value = sum.value ? integer_op(CodeOp::add, *sum.value, value) : value;
+}
+
+CodeValue Walker::whole(const Index& index) {
+    if (!index.value) return integer(index.constant);
+    return index.constant == 0 ? *index.value : integer_op(CodeOp::add, *index.value, integer(index.constant));
+}
+
+// A row moves a row variable by one, a vector moves a lane variable by `width_`; literal movements stay constants, so that
+// the addresses of neighbours share their base.
+void Walker::add_term(Lanewise& sum, const Term& term, int i, int j, bool packed) {
+    const Binding& binding = *bindings_[static_cast<size_t>(term.variable)];
+    int64_t moved = 0;  // by this many units of the variable
+    CodeValue base = binding.base;
+    if (!binding.rows.empty()) base = binding.rows[static_cast<size_t>(i)];
+    else if (term.variable == row_variable_) moved = i;
+    if (term.variable == lane_variable_) {
+        if (packed) {
+            sum.first.constant += int64_t{j} * width_;
+        } else {
+            moved = int64_t{j} * width_;
+            sum.strides.push_back({term.scale, term.number});
+        }
+    }
+    if (binding.constant) moved = *binding.constant;
+    else add(sum.first, scaled(base, term.scale, term.number));
+    if (moved == 0) return;
+    if (term.number.launch) add(sum.first, scaled(integer(moved), term.scale, term.number));
+    else sum.first.constant += moved * term.scale * term.number.value;
+}
+
+// Outer variables first: what does not move in an inner loop is one sum that can leave it.
+Walker::Lanewise Walker::lanewise(const Affine& affine, int i, int j, bool packed) {
+    Lanewise sum;
+    if (affine.constant.launch) sum.first.value = code_.number(affine.constant.value);
+    else sum.first.constant = affine.constant.value;
+    std::vector<const Term*> terms;
+    for (const Term& term : affine.terms) terms.push_back(&term);
+    std::stable_sort(terms.begin(), terms.end(), [&](const Term* a, const Term* b) {
+        return bindings_[static_cast<size_t>(a->variable)]->depth < bindings_[static_cast<size_t>(b->variable)]->depth;
+    });
+    for (const Term* term : terms) add_term(sum, *term, i, j, packed);
+    for (const auto& [id, factor] : affine.values) {
+        CodeValue value = cast(code_, evaluate(id, i, j), DType::int64);
+        if (!factor.is(1)) {
+            value = integer_op(CodeOp::multiply, value, widened(code_, number(factor), value.width));
+        }
+        if (value.width == 1) add(sum.first, value);
+        else sum.vectors.push_back(value);
+    }
+    return sum;
+}
+
+CodeAddress Walker::address(const Address& address, int i, int j) {
+    const Lanewise sum = lanewise(address.element, i, j, address.access == Access::packed);
+    return {address.memory, sum.first.value ? *sum.first.value : integer(0), sum.first.constant};
+}
+
+CodeValue Walker::lane_indices(const Address& address, int i, int j) {
+    const Lanewise sum = lanewise(address.element, i, j, false);
+    CodeValue indices = code_.broadcast(whole(sum.first), width_);
+    for (const auto& [scale, factor] : sum.strides) {
+        const CodeValue stride = scaled(integer(1), scale, factor);
+        const CodeValue moved =
+            integer_op(CodeOp::multiply, code_.iota(DType::int64, width_), code_.broadcast(stride, width_));
+        indices = integer_op(CodeOp::add, indices, moved);
+    }
+    for (const CodeValue& vector : sum.vectors) indices = integer_op(CodeOp::add, indices, vector);
+    return indices;
+}
+
+CodeValue Walker::index_value(const Expression& e, int i, int j) {
+    const Lanewise sum = lanewise(e.affine, i, j, false);
+    CodeValue value = cast(code_, whole(sum.first), e.dtype);
+    if (sum.strides.empty() && sum.vectors.empty()) return value;
+    value = code_.broadcast(value, width_);
+    for (const auto& [scale, factor] : sum.strides) {
+        CodeValue moved = code_.iota(e.dtype, width_);
+        if (scale != 1 || !factor.is(1)) {
+            const CodeValue stride = cast(code_, scaled(integer(1), scale, factor), e.dtype);
+            moved = integer_op(CodeOp::multiply, moved, code_.broadcast(stride, width_));
+        }
+        value = integer_op(CodeOp::add, value, moved);
+    }
+    for (const CodeValue& vector : sum.vectors) value = integer_op(CodeOp::add, value, cast(code_, vector, e.dtype));
+    return value;
+}
+
+// 0 <= value < bound, in 64 bits.
+CodeValue Walker::inside(CodeValue value, CodeValue bound) {
+    value = cast(code_, value, DType::int64);
+    bound = widened(code_, bound, value.width);
+    const CodeValue zero = widened(code_, integer(0), value.width);
+    return code_.operation(CodeOp::bit_and, code_.operation(CodeOp::less_equal, zero, value),
+                           code_.operation(CodeOp::less, value, bound));
+}
+
+std::optional<CodeValue> Walker::lane_mask(int j) const {
+    if (masks_.empty()) return std::nullopt;
+    return masks_[static_cast<size_t>(j)];
+}
+
+std::optional<CodeValue> Walker::both(std::optional<CodeValue> a, std::optional<CodeValue> b, int width) {
+    if (a) a = widened(code_, *a, width);
+    if (b) b = widened(code_, *b, width);
+    if (a && b) return code_.operation(CodeOp::bit_and, *a, *b);
+    return a ? a : b;
+}
+
+// Where it fails, the kernel stops: tag, value, bound, task of the first failing lane.
+CodeValue Walker::check(const Expression& e, int i, int j) {
+    const CodeValue value = evaluate(e.operands[0], i, j);
+    const CodeValue bound = number(e.number);
+    std::optional<CodeValue> active;
+    if (e.operands.size() > 1) active = evaluate(e.operands[1], i, j);
+    if (active && active->width > value.width) active = code_.any(*active);
+    if (value.width > 1) active = both(active, lane_mask(j), value.width);
+    const CodeValue within = inside(value, bound);
+    const CodeValue one = widened(code_, code_.integer(DType::boolean, 1), value.width);
+    CodeValue bad = code_.operation(CodeOp::bit_xor, within, one);
+    if (active) bad = code_.operation(CodeOp::bit_and, bad, *active);
+    const CodeValue found = value.width > 1 ? code_.any(bad) : bad;
+    code_.branch(
+        found,
+        [&] {
+            CodeValue first = value;
+            if (value.width > 1) {
+                first = code_.lane(value, 0);
+                for (int lane = value.width - 1; lane >= 0; lane--) {
+                    first = code_.select(code_.lane(bad, lane), code_.lane(value, lane), first);
+                }
+            }
+            code_.report(0, integer(e.integer));
+            code_.report(1, cast(code_, first, DType::int64));
+            code_.report(2, bound);
+            code_.report(3, task_);
+            code_.stop(1);
+        },
+        [] {});
+    if (!active) return value;
+    return code_.select(*active, value, widened(code_, code_.integer(value.dtype, 0), value.width));
+}
+
+CodeValue Walker::load_uniform(const Expression& e, int i, int j, std::optional<CodeValue> guard) {
+    const CodeAddress place = address(e.address, i, j);
+    if (!guard || guard->width == 1) return code_.load(place, 1, guard);
+    const CodeValue value = code_.load(place, 1, code_.any(*guard));
+    const CodeValue zero = is_float(e.dtype) && !is_half(e.dtype)
+                               ? code_.real(e.dtype, 0)
+                               : cast(code_, code_.integer(DType::int32, 0), e.dtype);
+    return code_.select(*guard, code_.broadcast(value, guard->width), code_.broadcast(zero, guard->width));
+}
+
+// Lane l's rows are one contiguous vector; all rows of vector j are made at once.
+void Walker::load_transposed(ExpressionId id, int j) {
+    const Expression& e = tree_.expression(id);
+    std::optional<CodeValue> row_mask;
+    if (row_count_) {
+        const CodeValue rows = code_.iota(DType::int64, rows_);
+        row_mask = code_.operation(CodeOp::less, rows, code_.broadcast(*row_count_, rows_));
+    }
+    std::optional<CodeValue> lanes_read = lane_mask(j);
+    if (!e.operands.empty()) lanes_read = both(lanes_read, evaluate(e.operands[0], 0, j), width_);
+    const Lanewise sum = lanewise(e.address.element, 0, j, false);
+    std::vector<CodeValue> columns;
+    for (int lane = 0; lane < width_; lane++) {
+        Index index = sum.first;
+        for (const auto& [scale, factor] : sum.strides) {
+            if (factor.launch) {
+                if (lane > 0) add(index, scaled(integer(lane), scale, factor));
+            } else {
+                index.constant += lane * scale * factor.value;
+            }
+        }
+        std::optional<CodeValue> mask = row_mask;
+        if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
+        columns.push_back(code_.load({e.address.memory, index.value ? *index.value : integer(0), index.constant}, rows_, mask));
+    }
+    // log2(n) times: element k of pair i goes to 2 k and 2 k + 1 of what vectors i and i + n/2 make.
+    const size_t n = columns.size();
+    std::vector<int> low, high;
+    for (size_t k = 0; k < n; k++) {
+        const int from = static_cast<int>(k / 2 + (k % 2) * n);
+        low.push_back(from);
+        high.push_back(from + static_cast<int>(n / 2));
+    }
+    for (size_t stage = 1; stage < n; stage *= 2) {
+        std::vector<CodeValue> next;
+        for (size_t k = 0; k < n / 2; k++) {
+            next.push_back(code_.shuffle(columns[k], columns[k + n / 2], low));
+            next.push_back(code_.shuffle(columns[k], columns[k + n / 2], high));
+        }
+        columns = std::move(next);
+    }
+    for (int i = 0; i < rows_; i++) remember(id, i, j, columns[static_cast<size_t>(i)]);
+}
+
+CodeValue Walker::load(ExpressionId id, int i, int j) {
+    const Expression& e = tree_.expression(id);
+    if (e.address.access == Access::transposed) {
+        load_transposed(id, j);
+        return *remembered(id, i, j);
+    }
+    std::optional<CodeValue> guard;
+    if (!e.operands.empty()) guard = evaluate(e.operands[0], i, j);
+    if (row_count_ && varies_[static_cast<size_t>(id)].rows) {
+        const CodeValue exists = integer_op(CodeOp::less, integer(i), *row_count_);
+        guard = both(guard, exists, guard ? guard->width : 1);
+    }
+    if (e.address.access == Access::uniform) return load_uniform(e, i, j, guard);
+    if (e.address.access != Access::packed) guard = both(guard, lane_mask(j), width_);
+    else if (guard) guard = widened(code_, *guard, width_);
+    if (e.address.access == Access::strided || e.address.access == Access::indexed) {
+        return code_.gather(e.address.memory, lane_indices(e.address, i, j), guard);
+    }
+    return code_.load(address(e.address, i, j), width_, guard);
+}
+
+CodeValue Walker::compute(const Expression& e, int i, int j) {
+    switch (e.kind) {
+        case Expression::Kind::integer: return code_.integer(e.dtype, e.integer);
+        case Expression::Kind::real: return code_.real(e.dtype, e.real);
+        case Expression::Kind::number: {
+            const CodeValue value = number(e.number);
+            if (!is_float(e.dtype)) return cast(code_, value, e.dtype);
+            return cast(code_, code_.reinterpret(value, DType::float64), e.dtype);
+        }
+        case Expression::Kind::index: return index_value(e, i, j);
+        case Expression::Kind::scalar: {
+            std::vector<CodeValue> operands;
+            for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));
+            return apply(code_, e.op, operands);
+        }
+        case Expression::Kind::cast: return cast(code_, evaluate(e.operands[0], i, j), e.dtype);
+        case Expression::Kind::select: {
+            const CodeValue condition = evaluate(e.operands[0], i, j);
+            CodeValue then = evaluate(e.operands[1], i, j), otherwise = evaluate(e.operands[2], i, j);
+            const int width = std::max({condition.width, then.width, otherwise.width});
+            return code_.select(condition, widened(code_, then, width), widened(code_, otherwise, width));
+        }
+        case Expression::Kind::inside: return inside(evaluate(e.operands[0], i, j), number(e.number));
+        case Expression::Kind::check: return check(e, i, j);
+        case Expression::Kind::accumulator: {
+            const AccumulatorTile& tile = accumulators_[static_cast<size_t>(e.target)];
+            const Accumulator& accumulator = tree_.accumulator(e.target);
+            const size_t row = static_cast<size_t>(i);
+            if (accumulator.reduced_lanes) return tile.results[row];
+            return tile.results[row * static_cast<size_t>(accumulator.vectors) + static_cast<size_t>(j)];
+        }
+        case Expression::Kind::let: return lets_.at({e.target, i, j});
+        case Expression::Kind::load: break;
+    }
+    return {};
+}
+
+CodeValue Walker::evaluate(ExpressionId id, int i, int j) {
+    const Varies& varies = varies_[static_cast<size_t>(id)];
+    if (!varies.rows) i = 0;
+    if (!varies.lanes) j = 0;
+    if (const auto known = remembered(id, i, j)) return *known;
+    const Expression& e = tree_.expression(id);
+    const CodeValue value = e.kind == Expression::Kind::load ? load(id, i, j) : compute(e, i, j);
+    remember(id, i, j, value);
+    return value;
+}
+
+}  // namespace heddle::schedules

@@ -1,0 +1,131 @@
+// The state of one walk over a tree (code.h). walk.cpp has statements and loops, walk_values.cpp values and addresses.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "schedules/code.h"
+
+namespace heddle::schedules {
+
+class Walker {
+public:
+    Walker(const Tree& tree, Code& code);
+    void run();
+
+private:
+    // What a variable stands for now.
+    struct Binding {
+        CodeValue base;                   // int64: of row 0, of the block's first lane
+        std::optional<int64_t> constant;  // where it is written out
+        std::vector<CodeValue> rows;      // fused rows: of each row
+        int depth = 0;                    // binding order: outer variables have smaller ones
+    };
+    // The value of an integer expression: constant + scalar.
+    struct Index {
+        std::optional<CodeValue> value;
+        int64_t constant = 0;
+    };
+    // An affine as a scalar for (i, j, lane 0), and how it moves from lane to lane.
+    struct Lanewise {
+        Index first;
+        std::vector<CodeValue> vectors;                   // int64, already times their numbers
+        std::vector<std::pair<int64_t, Number>> strides;  // scale * number a lane
+    };
+    using Key = std::tuple<ExpressionId, int, int>;
+    struct AccumulatorTile {
+        std::vector<Cell> cells, indices;  // [row * vectors + vector]
+        std::vector<CodeValue> results;    // after Finish; one a row if lanes were reduced
+    };
+
+    // Statements.
+    void block(const Block& statements);
+    void scoped(const Block& statements);
+    void statement(const Phase& node);
+    void statement(const For& node);
+    void statement(const Rows& node);
+    void statement(const Lanes& node);
+    void statement(const Start& node);
+    void statement(const Update& node);
+    void statement(const Finish& node);
+    void statement(const Define& node);
+    void statement(const Store& node);
+    void statement(const PrefetchStart& node);
+    void statement(const Prefetch& node);
+    void begin_tasks();
+    void task_axis(const TaskAxis& axis, CodeValue task);
+    void place_arrays();
+    void balanced_rows(const Rows& node, CodeValue first, CodeValue end);
+    void transposed_rows(const Rows& node, CodeValue first, CodeValue end);
+    void tile(const Rows& node, int rows, CodeValue position);
+    void bind_digits(const Rows& node, int rows, CodeValue position);
+    void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
+    void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row);
+    void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
+    void store_element(const Store& node, int i, int j);
+    void preload(const Update& node);
+    std::pair<CodeValue, CodeValue> range(const Range& range);
+    CodeValue bound(const Bound& bound);
+
+    // Values.
+    CodeValue evaluate(ExpressionId id, int i, int j);
+    CodeValue compute(const Expression& e, int i, int j);
+    CodeValue index_value(const Expression& e, int i, int j);
+    CodeValue inside(CodeValue value, CodeValue bound);
+    CodeValue check(const Expression& e, int i, int j);
+    CodeValue load(ExpressionId id, int i, int j);
+    CodeValue load_uniform(const Expression& e, int i, int j, std::optional<CodeValue> guard);
+    void load_transposed(ExpressionId id, int j);
+    std::optional<CodeValue> lane_mask(int j) const;
+    std::optional<CodeValue> both(std::optional<CodeValue> a, std::optional<CodeValue> b, int width);
+
+    // Addresses and affine values.
+    Lanewise lanewise(const Affine& affine, int i, int j, bool packed);
+    void add_term(Lanewise& sum, const Term& term, int i, int j, bool packed);
+    CodeAddress address(const Address& address, int i, int j);
+    CodeValue lane_indices(const Address& address, int i, int j);
+    CodeValue scaled(CodeValue value, int64_t scale, const Number& number);
+    CodeValue number(const Number& number);
+    CodeValue whole(const Index& index);
+    void add(Index& sum, CodeValue value);
+    CodeValue integer(int64_t value) { return code_.integer(DType::int64, value); }
+    CodeValue integer_op(CodeOp op, CodeValue a, CodeValue b) { return code_.operation(op, a, b); }
+    CodeValue smaller(CodeValue a, CodeValue b);
+    CodeValue larger(CodeValue a, CodeValue b);
+
+    // Values that hold in the present block and those around it, by expression, row and vector.
+    void remember(ExpressionId id, int i, int j, CodeValue value) { scopes_.back()[{id, i, j}] = value; }
+    std::optional<CodeValue> remembered(ExpressionId id, int i, int j) const;
+    void open() { scopes_.emplace_back(); }
+    void close() { scopes_.pop_back(); }
+    void forget_reads_of(const std::set<MemoryId>& memories);
+    std::set<MemoryId> stored_in(const Block& statements) const;
+    bool share(MemoryId a, MemoryId b) const;
+
+    const Tree& tree_;
+    Code& code_;
+    std::vector<Varies> varies_;
+    std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
+    std::vector<std::optional<Binding>> bindings_;
+    std::vector<std::map<Key, CodeValue>> scopes_;
+    std::vector<AccumulatorTile> accumulators_;
+    std::map<std::tuple<LetId, int, int>, CodeValue> lets_;
+    std::optional<Cell> running_;  // the pointer of the last PrefetchStart
+    CodeValue task_;
+    int depth_ = 0;
+
+    // The register tile.
+    int rows_ = 1, vectors_ = 1, width_ = 1;
+    VariableId lane_variable_ = -1;
+    VariableId row_variable_ = -1;
+    std::set<VariableId> row_variables_;
+    std::optional<CodeValue> row_count_;  // of a transposed tile's last rows
+    std::vector<CodeValue> masks_;        // of each vector, or empty
+    bool lanes_reduced_ = false;
+};
+
+}  // namespace heddle::schedules
