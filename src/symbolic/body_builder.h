@@ -18,7 +18,7 @@
 namespace heddle {
 
 // What one equation writes: a box of one output tensor. Bounds are half open.
-struct WrittenBox {
+struct EquationBox {
     TensorReference output;
     std::vector<int64_t> begin, end;
     Place place;  // of the equation
@@ -36,7 +36,7 @@ struct BodyResult {
     std::shared_ptr<const Body> body;
     std::vector<TensorReference> inputs;   // what the body reads, in the template's order; read number i is inputs[i]
     std::vector<TensorReference> outputs;  // what it writes; an equation's `output` is a position here
-    std::vector<WrittenBox> written;       // one an equation that writes anything
+    std::vector<EquationBox> written;       // one an equation that writes anything
     OperationProjections projections;
 };
 
@@ -46,7 +46,7 @@ Result<BodyResult> build_body(Environment& environment);
 
 // Whether the boxes that all operations of an application write are disjoint and fill every requested output.
 // Code: symbolic.cover, with the gap or the two equations that overlap.
-Result<void> check_cover(const Environment& environment, const std::vector<WrittenBox>& written);
+Result<void> check_cover(const Environment& environment, const std::vector<EquationBox>& written);
 
 // Of a template without a body (a kernel elsewhere): the declared projections, by name where none is declared. `inputs`
 // lists every tensor that was given and `outputs` every tensor that was requested, in the template's order.

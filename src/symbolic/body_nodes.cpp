@@ -295,6 +295,7 @@ public:
         }
         return std::move(to_);
     }
+    const std::vector<NodeId>& nodes() const { return nodes_; }
 
 private:
     VariableId variable(VariableId id) {
@@ -343,7 +344,12 @@ private:
 
 }  // namespace
 
-Body compacted(const Body& body, const std::vector<int32_t>& tensors) { return Compaction(body, tensors).run(); }
+Body compacted(const Body& body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes) {
+    Compaction compaction(body, tensors);
+    Body result = compaction.run();
+    if (nodes) *nodes = compaction.nodes();
+    return result;
+}
 
 std::vector<bool> tensors_read(const Body& body, int32_t count) {
     std::vector<bool> read(static_cast<size_t>(count)), seen(body.nodes.size());

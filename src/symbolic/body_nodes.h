@@ -64,8 +64,8 @@ private:
 };
 
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors
-// numbered by `tensors` (the old number of each new one).
-Body compacted(const Body& body, const std::vector<int32_t>& tensors);
+// numbered by `tensors` (the old number of each new one). `nodes`, if given, gets the new number of each old node, or -1.
+Body compacted(const Body& body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes = nullptr);
 
 // Whether each tensor of 0 .. count is read by an equation, directly or through a local.
 std::vector<bool> tensors_read(const Body& body, int32_t count);

@@ -19,8 +19,8 @@ int64_t saturated(Wide value) {
 }
 
 // coefficients * a + b, or nothing on overflow.
-std::optional<AffineForm> combined(const AffineForm& a, const AffineForm& b, int64_t factor) {
-    AffineForm result;
+std::optional<AffineCoordinate> combined(const AffineCoordinate& a, const AffineCoordinate& b, int64_t factor) {
+    AffineCoordinate result;
     auto scaled = checked_multiply(b.constant, factor);
     auto constant = scaled ? checked_add(a.constant, *scaled) : std::nullopt;
     if (!constant) return std::nullopt;
@@ -44,11 +44,11 @@ std::optional<AffineForm> combined(const AffineForm& a, const AffineForm& b, int
     return result;
 }
 
-ValueRange integers(Interval interval, bool data) {
+ValueRange integers(ValueInterval interval, bool data) {
     ValueRange value;
     value.interval = interval;
     value.data = data;
-    if (interval.low == interval.high && !data) value.affine = AffineForm{{}, interval.low};
+    if (interval.low == interval.high && !data) value.affine = AffineCoordinate{{}, interval.low};
     return value;
 }
 
@@ -74,7 +74,7 @@ ValueRange unknown(DType dtype, bool data) {
     if (is_float(dtype)) return reals(NAN, NAN, data);
     int bits = info(dtype).bits;
     bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
-    if (bits == 64) return integers(is_signed ? Interval{} : Interval{0, highest}, data);
+    if (bits == 64) return integers(is_signed ? ValueInterval{} : ValueInterval{0, highest}, data);
     int64_t span = int64_t{1} << (is_signed ? bits - 1 : bits);
     return integers({is_signed ? -span : 0, span - 1}, data);
 }
@@ -92,13 +92,13 @@ ValueRange joined(const ValueRange& a, const ValueRange& b, bool data) {
     return integers({std::min(a.interval.low, b.interval.low), std::max(a.interval.high, b.interval.high)}, either);
 }
 
-Interval hull(std::initializer_list<Wide> values) {
+ValueInterval hull(std::initializer_list<Wide> values) {
     return {saturated(std::min(values)), saturated(std::max(values))};
 }
 
 }  // namespace
 
-int64_t AffineForm::coefficient(VariableId variable) const {
+int64_t AffineCoordinate::coefficient(VariableId variable) const {
     for (const auto& [term, value] : terms)
         if (term == variable) return value;
     return 0;
@@ -110,17 +110,17 @@ VariableRanges full_ranges(const Body& body) {
     return ranges;
 }
 
-Interval RangeEvaluator::interval(const AffineForm& form) const {
+ValueInterval RangeEvaluator::interval(const AffineCoordinate& form) const {
     Wide low = form.constant, high = form.constant;
     for (const auto& [variable, coefficient] : form.terms) {
-        const Interval& range = ranges_[static_cast<size_t>(variable)];
+        const ValueInterval& range = ranges_[static_cast<size_t>(variable)];
         low += Wide(coefficient) * (coefficient > 0 ? range.low : range.high);
         high += Wide(coefficient) * (coefficient > 0 ? range.high : range.low);
     }
     return {saturated(low), saturated(high)};
 }
 
-ValueRange RangeEvaluator::exact(AffineForm form) const {
+ValueRange RangeEvaluator::exact(AffineCoordinate form) const {
     ValueRange value;
     value.interval = interval(form);
     value.affine = std::move(form);
@@ -175,13 +175,13 @@ ValueRange RangeEvaluator::scalar(const Node& node) {
     if (a.kind == ValueRange::Kind::real) return real_arithmetic(node.op, a, b);
     ValueRange value = arithmetic(node.op, a, b);
     // Arithmetic on narrow integers wraps: an interval that leaves the type says nothing.
-    Interval limits = unknown(node.dtype, false).interval;
+    ValueInterval limits = unknown(node.dtype, false).interval;
     if (value.interval.low < limits.low || value.interval.high > limits.high) return unknown(node.dtype, value.data);
     return value;
 }
 
 ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b) {
-    const Interval &x = a.interval, &y = b.interval;
+    const ValueInterval &x = a.interval, &y = b.interval;
     bool data = a.data || b.data;
     switch (op) {
     case ScalarOp::add:
@@ -221,19 +221,19 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
 
 // floor(c + sum q a, B): terms with B | q come out; a rest inside [0, B) is nothing to the quotient and all of the remainder.
 ValueRange RangeEvaluator::divided(ScalarOp op, const ValueRange& a, const ValueRange& b) {
-    const Interval &x = a.interval, &y = b.interval;
+    const ValueInterval &x = a.interval, &y = b.interval;
     bool data = a.data || b.data;
     bool quotient = op == ScalarOp::floor_divide;
     if (y.low == y.high && y.low > 0 && a.affine) {
         int64_t divisor = y.low;
-        AffineForm whole, rest;
+        AffineCoordinate whole, rest;
         whole.constant = floor_divide(a.affine->constant, divisor);
         rest.constant = floor_modulo(a.affine->constant, divisor);
         for (const auto& [variable, coefficient] : a.affine->terms) {
             if (coefficient % divisor == 0) whole.terms.emplace_back(variable, coefficient / divisor);
             else rest.terms.emplace_back(variable, coefficient);
         }
-        Interval inside = interval(rest);
+        ValueInterval inside = interval(rest);
         if (inside.low >= 0 && inside.high < divisor) return exact(quotient ? std::move(whole) : std::move(rest));
     }
     if (y.low <= 0) {
@@ -294,7 +294,7 @@ ValueRange RangeEvaluator::comparison(ScalarOp op, const ValueRange& a, const Va
         low = a.real_low > b.real_high ? 1 : a.real_low == b.real_high ? 0 : -1;
         high = a.real_high > b.real_low ? 1 : a.real_high == b.real_low ? 0 : -1;
     } else {
-        Interval difference = arithmetic(ScalarOp::subtract, a, b).interval;
+        ValueInterval difference = arithmetic(ScalarOp::subtract, a, b).interval;
         if (data) difference = {saturated(Wide(a.interval.low) - b.interval.high), saturated(Wide(a.interval.high) - b.interval.low)};
         low = static_cast<double>(difference.low);
         high = static_cast<double>(difference.high);
@@ -312,7 +312,7 @@ ValueRange RangeEvaluator::comparison(ScalarOp op, const ValueRange& a, const Va
 
 ValueRange RangeEvaluator::unary(ScalarOp op, const ValueRange& a) {
     if (a.kind == ValueRange::Kind::integer) {
-        const Interval& x = a.interval;
+        const ValueInterval& x = a.interval;
         switch (op) {
         case ScalarOp::negate:
             if (a.affine)
@@ -353,12 +353,12 @@ ValueRange RangeEvaluator::converted(const ValueRange& value, DType from, DType 
             return value;
         }
         if (to != DType::float64) return reals(NAN, NAN, value.data);
-        const Interval& x = value.interval;
+        const ValueInterval& x = value.interval;
         if (std::abs(static_cast<double>(x.low)) > exact_integers || std::abs(static_cast<double>(x.high)) > exact_integers)
             return reals(NAN, NAN, value.data);
         return reals(static_cast<double>(x.low), static_cast<double>(x.high), value.data);
     }
-    Interval limits = unknown(to, false).interval;
+    ValueInterval limits = unknown(to, false).interval;
     if (is_float(from)) {  // truncates and saturates
         if (!known(value)) return unknown(to, value.data);
         auto integer = [&](double v) {
@@ -404,15 +404,15 @@ ValueRange RangeEvaluator::reduction(const Node& node) {
     if (is_argument(node.reducer)) return integers({0, saturated(terms - 1)}, true);
     ValueRange term = of(node.operands[0]);
     if (term.kind != ValueRange::Kind::integer) return unknown(node.dtype, true);
-    const Interval& x = term.interval;
+    const ValueInterval& x = term.interval;
     bool data = term.data || (filtered && of(node.operands[1]).data);
     switch (node.reducer) {
     case Reducer::minimum:
     case Reducer::maximum: return filtered ? unknown(node.dtype, data) : integers(x, data);
     case Reducer::sum: {
-        Interval sum{saturated(filtered ? std::min(Wide(0), x.low * terms) : x.low * terms),
+        ValueInterval sum{saturated(filtered ? std::min(Wide(0), x.low * terms) : x.low * terms),
                      saturated(filtered ? std::max(Wide(0), x.high * terms) : x.high * terms)};
-        Interval limits = unknown(node.dtype, false).interval;
+        ValueInterval limits = unknown(node.dtype, false).interval;
         bool fits = x.bounded() && sum.bounded() && sum.low >= limits.low && sum.high <= limits.high;
         return fits ? integers(sum, data) : unknown(node.dtype, data);
     }
@@ -451,7 +451,7 @@ ScalarOp mirrored(ScalarOp op) {
 }
 
 // Cuts `range` to the v with  c * v + k  op  0,  c > 0.
-void cut(Interval& range, ScalarOp op, int64_t c, int64_t k) {
+void cut(ValueInterval& range, ScalarOp op, int64_t c, int64_t k) {
     int64_t below = k == lowest ? highest : floor_divide(-k, c);  // greatest v with c v + k <= 0
     int64_t above = k == lowest ? highest : ceil_divide(-k, c);   // least v with c v + k >= 0
     bool divides = below == above;
@@ -587,7 +587,7 @@ std::optional<int64_t> value_at(const Body& body, NodeId id, const std::vector<i
     return PointEvaluator(body, point).of(id);
 }
 
-std::vector<VariableId> free_variables(const Body& body, NodeId id) {
+std::vector<VariableId> variables_of(const Body& body, NodeId id) {
     // Every binder has variables of its own, so that a variable is either bound below `id` or free in it.
     std::set<VariableId> free, bound;
     std::set<NodeId> seen;

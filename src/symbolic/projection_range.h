@@ -14,16 +14,16 @@
 namespace heddle {
 
 // constant + sum coefficient * variable; sorted by variable, without zeros.
-struct AffineForm {
+struct AffineCoordinate {
     std::vector<std::pair<VariableId, int64_t>> terms;
     int64_t constant = 0;
 
     int64_t coefficient(VariableId variable) const;
-    bool operator==(const AffineForm& other) const = default;
+    bool operator==(const AffineCoordinate& other) const = default;
 };
 
 // Inclusive bounds. Empty if low > high.
-struct Interval {
+struct ValueInterval {
     int64_t low = std::numeric_limits<int64_t>::min();
     int64_t high = std::numeric_limits<int64_t>::max();
 
@@ -31,22 +31,22 @@ struct Interval {
     bool bounded() const {
         return low != std::numeric_limits<int64_t>::min() && high != std::numeric_limits<int64_t>::max();
     }
-    bool operator==(const Interval& other) const = default;
+    bool operator==(const ValueInterval& other) const = default;
 };
 
 // The values of one node over a box of variables.
 struct ValueRange {
     enum class Kind : uint8_t { integer, real, truth };
     Kind kind = Kind::integer;
-    std::optional<AffineForm> affine;  // integer: the exact value, where it is affine
-    Interval interval;                 // integer
+    std::optional<AffineCoordinate> affine;  // integer: the exact value, where it is affine
+    ValueInterval interval;                 // integer
     double real_low = 0, real_high = 0;  // real; NaN where nothing is known
     std::optional<bool> truth;         // truth: where it is the same everywhere
     bool data = false;                 // depends on the elements of a tensor
 };
 
 // One interval for each variable of a body.
-using VariableRanges = std::vector<Interval>;
+using VariableRanges = std::vector<ValueInterval>;
 
 // 0 .. extent - 1 of every variable.
 VariableRanges full_ranges(const Body& body);
@@ -60,7 +60,7 @@ public:
 
     const VariableRanges& ranges() const { return ranges_; }
     const ValueRange& of(NodeId id);
-    Interval interval(const AffineForm& form) const;
+    ValueInterval interval(const AffineCoordinate& form) const;
     // The ranges where `condition` is `holds`, as far as comparisons of one variable with a constant say. Nothing if the
     // condition says nothing; an empty range in it if it cannot be.
     std::optional<VariableRanges> narrowed(NodeId condition, bool holds);
@@ -76,7 +76,7 @@ private:
     ValueRange converted(const ValueRange& value, DType from, DType to);
     ValueRange selection(const Node& node);
     ValueRange reduction(const Node& node);
-    ValueRange exact(AffineForm form) const;
+    ValueRange exact(AffineCoordinate form) const;
     bool narrow(NodeId condition, bool holds, VariableRanges& ranges);
 
     const Body& body_;
@@ -86,7 +86,7 @@ private:
 };
 
 inline bool is_empty(const VariableRanges& ranges) {
-    for (const Interval& range : ranges)
+    for (const ValueInterval& range : ranges)
         if (range.is_empty()) return true;
     return false;
 }
@@ -95,6 +95,6 @@ inline bool is_empty(const VariableRanges& ranges) {
 std::optional<int64_t> value_at(const Body& body, NodeId id, const std::vector<int64_t>& point);
 
 // The variables that `id` depends on, those bound by reductions below it apart.
-std::vector<VariableId> free_variables(const Body& body, NodeId id);
+std::vector<VariableId> variables_of(const Body& body, NodeId id);
 
 }  // namespace heddle

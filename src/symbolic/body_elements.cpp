@@ -1,0 +1,294 @@
+#include "symbolic/body_elements.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "support/tensor_data.h"
+
+namespace heddle {
+namespace {
+
+using Weak = Element::Weak;
+
+const std::map<std::string_view, ScalarOp>& operators() {
+    static const std::map<std::string_view, ScalarOp> table = {
+        {"+", ScalarOp::add},        {"-", ScalarOp::subtract},      {"*", ScalarOp::multiply},
+        {"/", ScalarOp::divide},     {"//", ScalarOp::floor_divide}, {"%", ScalarOp::modulo},
+        {"^", ScalarOp::power},      {"==", ScalarOp::equal},        {"!=", ScalarOp::not_equal},
+        {"<", ScalarOp::less},       {"<=", ScalarOp::less_equal},   {">", ScalarOp::greater},
+        {">=", ScalarOp::greater_equal}};
+    return table;
+}
+
+bool is_bitwise(ScalarOp op) {
+    return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor || op == ScalarOp::shift_left ||
+           op == ScalarOp::shift_right || op == ScalarOp::bit_not;
+}
+
+bool is_rounding(ScalarOp op) {
+    return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round || op == ScalarOp::truncate;
+}
+
+// A number as `dtype` holds it, in double.
+double rounded(double value, DType dtype) {
+    TensorData element(dtype, {1});
+    element.set_real(0, value);
+    return element.real_at(0);
+}
+
+}  // namespace
+
+std::string BodyElements::type_name(Element element) const {
+    if (element.weak == Weak::integer) return "an integer";
+    if (element.weak == Weak::real) return "a float";
+    return std::string(name(dtype(element)));
+}
+
+void BodyElements::refuse_types(std::string_view what, Element a, Element b, std::string reason, std::string remedy,
+                                const Place& place) const {
+    Diagnostic diagnostic = error("symbolic.dtype", place,
+                                  fmt::format("{} of {} and {}", what, type_name(a), type_name(b)));
+    diagnostic.expected = "two elements of one dtype";
+    diagnostic.found = fmt::format("{} and {}", type_name(a), type_name(b));
+    diagnostic.reason = std::move(reason);
+    diagnostic.remedy = std::move(remedy);
+    refuse(std::move(diagnostic));
+}
+
+Element BodyElements::literal(const StaticValue& value, bool from_template, const Place& place) {
+    if (value.is_integer()) return weak_integer(value.integer(), from_template);
+    if (value.is_real()) return {nodes_.real(value.real(), DType::float64, from_template), Weak::real};
+    if (value.is_boolean()) return truth(value.boolean());
+    Diagnostic diagnostic = error("symbolic.type", place, fmt::format("{} stands where an element is needed", value.describe()));
+    diagnostic.expected = "a number, a bool or an element of a tensor";
+    diagnostic.found = value.print();
+    if (value.is_none()) {
+        diagnostic.code = "symbolic.not_given";
+        diagnostic.remedy = "test it with has(...)";
+    }
+    if (value.is_list()) diagnostic.remedy = "pick one element, or reduce the list with sum, all, any, min or max";
+    refuse(std::move(diagnostic));
+}
+
+Element BodyElements::taken_as(Element a, DType dtype, std::string_view what, const Place& place) {
+    if (a.weak == Weak::no) return a;
+    Element other{nodes_.integer(0, dtype, true), Weak::no};
+    if (is_bool(dtype)) refuse_types(what, a, other, "a bool is not a number", "write a cast, or compare the number", place);
+    if (a.weak == Weak::real && is_integer(dtype))
+        refuse_types(what, a, other, "a float would lose its fraction as an integer", "write a cast", place);
+    const Node& node = nodes_.node(a.node);
+    if (node.kind == Node::Kind::integer) return {nodes_.integer(node.integer, dtype, node.from_template), Weak::no};
+    if (node.kind == Node::Kind::real) return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
+    return {nodes_.cast(a.node, dtype), Weak::no};
+}
+
+Element BodyElements::real(Element a) {
+    if (a.weak != Weak::integer) return a;
+    const Node& node = nodes_.node(a.node);
+    if (node.kind == Node::Kind::integer)
+        return {nodes_.real(static_cast<double>(node.integer), DType::float64, node.from_template), Weak::real};
+    return {nodes_.cast(a.node, DType::float64), Weak::real};
+}
+
+DType BodyElements::unify(Element& a, Element& b, std::string_view what, const Place& place) {
+    if (a.weak != Weak::no && b.weak != Weak::no) {
+        if (a.weak != b.weak) {
+            a = real(a);
+            b = real(b);
+        }
+        return dtype(a);
+    }
+    if (a.weak != Weak::no) a = taken_as(a, dtype(b), what, place);
+    if (b.weak != Weak::no) b = taken_as(b, dtype(a), what, place);
+    if (dtype(a) != dtype(b))
+        refuse_types(what, a, b, "elements of different dtypes are never mixed silently",
+                     fmt::format("write a cast, as in {}(...)", name(dtype(a))), place);
+    return dtype(a);
+}
+
+void BodyElements::need_bool(Element a, std::string_view what, const Place& place) {
+    if (is_bool(dtype(a))) return;
+    Diagnostic diagnostic = error("symbolic.dtype", place, fmt::format("{} of {}", what, type_name(a)));
+    diagnostic.expected = "bool";
+    diagnostic.found = type_name(a);
+    diagnostic.remedy = "write a comparison";
+    refuse(std::move(diagnostic));
+}
+
+Element BodyElements::binary(std::string_view spelled, Element a, Element b, const Place& place) {
+    ScalarOp op = operators().at(spelled);
+    if (op == ScalarOp::power && nodes_.literal_integer(b.node) == 2 && b.weak == Weak::integer && !is_bool(dtype(a))) {
+        // A square is a product: exact to the last place, and no call.
+        return {nodes_.scalar(ScalarOp::multiply, {a.node, a.node}), a.weak};
+    }
+    DType type = unify(a, b, spelled, place);
+    if (info(op).kind == ScalarClass::comparison) {
+        if (is_bool(type) && op != ScalarOp::equal && op != ScalarOp::not_equal)
+            refuse_types(spelled, a, b, "bools have no order", "use && || ! or a cast", place);
+        return {nodes_.scalar(op, {a.node, b.node}), Weak::no};
+    }
+    if (is_bool(type)) refuse_types(spelled, a, b, "arithmetic on bools", "use && || ! or a cast", place);
+    if (op == ScalarOp::divide && !is_float(type))
+        refuse_types(spelled, a, b, "/ is for floats", "write // to round down, trunc_div to truncate, or a cast", place);
+    return {nodes_.scalar(op, {a.node, b.node}), a.weak};
+}
+
+Element BodyElements::binary_function(ScalarOp op, Element a, Element b, const Place& place) {
+    std::string_view what = info(op).name;
+    if (op == ScalarOp::atan2 || op == ScalarOp::power) {
+        a = real(a);
+        b = real(b);
+    }
+    DType type = unify(a, b, what, place);
+    if (is_bool(type) && op != ScalarOp::bit_and && op != ScalarOp::bit_or && op != ScalarOp::bit_xor &&
+        op != ScalarOp::logical_xor)
+        refuse_types(what, a, b, fmt::format("{} is not for bools", what), "use && and ||, or any and all", place);
+    if ((is_bitwise(op) || op == ScalarOp::truncate_divide) && is_float(type))
+        refuse_types(what, a, b, fmt::format("{} is for integers", what), "write a cast", place);
+    if (op == ScalarOp::atan2 && !is_float(type))
+        refuse_types(what, a, b, "atan2 is for floats", "write a cast", place);
+    if (op == ScalarOp::logical_xor) need_bool(a, what, place);
+    return {nodes_.scalar(op, {a.node, b.node}), a.weak};
+}
+
+Element BodyElements::unary_function(ScalarOp op, Element a, const Place& place) {
+    const ScalarOpInfo& row = info(op);
+    DType type = dtype(a);
+    bool keeps_type = op == ScalarOp::negate || op == ScalarOp::absolute || op == ScalarOp::sign;
+    if (op == ScalarOp::logical_not) return inverted(a, place);
+    bool fits = op == ScalarOp::bit_not ? is_integer(type) : !is_bool(type);
+    if (keeps_type && fits) return {nodes_.scalar(op, {a.node}), a.weak};
+    if (op == ScalarOp::bit_not && fits) return {nodes_.scalar(op, {a.node}), a.weak};
+    if (is_rounding(op) && fits) {
+        if (is_integer(type)) return a;
+        NodeId value = nodes_.scalar(op, {a.node});
+        // Of coordinates: a coordinate again.
+        if (a.weak == Weak::real) return {nodes_.cast(value, DType::int64), Weak::integer};
+        return {value, Weak::no};
+    }
+    if (op != ScalarOp::bit_not && !is_bool(type)) a = real(a);
+    if (op == ScalarOp::bit_not || !is_float(dtype(a))) {
+        Diagnostic diagnostic = error("symbolic.dtype", place, fmt::format("{} of {}", row.name, type_name(a)));
+        diagnostic.expected = op == ScalarOp::bit_not ? "an integer" : "a float";
+        diagnostic.found = type_name(a);
+        diagnostic.remedy = "write a cast, as in float32(...)";
+        refuse(std::move(diagnostic));
+    }
+    return {nodes_.scalar(op, {a.node}), row.kind == ScalarClass::predicate ? Weak::no : a.weak};
+}
+
+Element BodyElements::negated(Element a, const Place& place) {
+    const Node& node = nodes_.node(a.node);
+    if (a.weak == Weak::integer && node.kind == Node::Kind::integer && node.integer != std::numeric_limits<int64_t>::min())
+        return weak_integer(-node.integer, node.from_template);
+    return unary_function(ScalarOp::negate, a, place);
+}
+
+Element BodyElements::inverted(Element a, const Place& place) {
+    need_bool(a, "!", place);
+    return {nodes_.scalar(ScalarOp::logical_not, {a.node}), Weak::no};
+}
+
+Element BodyElements::both(Element a, Element b, const Place& place) {
+    need_bool(a, "&&", place);
+    need_bool(b, "&&", place);
+    // A selection is lazy: the right side may read what the left side makes sure of.
+    if (nodes_.has_open_read(b.node)) return {nodes_.select(a.node, b.node, nodes_.boolean(false)), Weak::no};
+    return {nodes_.scalar(ScalarOp::logical_and, {a.node, b.node}), Weak::no};
+}
+
+Element BodyElements::either(Element a, Element b, const Place& place) {
+    need_bool(a, "||", place);
+    need_bool(b, "||", place);
+    if (nodes_.has_open_read(b.node)) return {nodes_.select(a.node, nodes_.boolean(true), b.node), Weak::no};
+    return {nodes_.scalar(ScalarOp::logical_or, {a.node, b.node}), Weak::no};
+}
+
+Element BodyElements::select(Element condition, Element then, Element otherwise, const Place& place) {
+    need_bool(condition, "?:", place);
+    unify(then, otherwise, "?:", place);
+    return {nodes_.select(condition.node, then.node, otherwise.node), then.weak};
+}
+
+Element BodyElements::cast(Element a, DType dtype) {
+    const Node& node = nodes_.node(a.node);
+    if (is_half(dtype)) {
+        if (node.kind == Node::Kind::integer || node.kind == Node::Kind::real) {
+            double value = node.kind == Node::Kind::real ? node.real : static_cast<double>(node.integer);
+            return {nodes_.real(rounded(value, dtype), DType::float32, node.from_template), Weak::no};
+        }
+        // Rounded now, and widened again for what follows.
+        return widened(nodes_.cast(a.node, dtype));
+    }
+    if (node.kind == Node::Kind::real && a.weak != Weak::no && is_float(dtype))
+        return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
+    if (node.kind == Node::Kind::real && is_integer(dtype))
+        return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
+    if (node.kind == Node::Kind::integer && !is_bool(dtype))
+        return {nodes_.integer(node.integer, dtype, node.from_template), Weak::no};
+    return {nodes_.cast(a.node, dtype), Weak::no};
+}
+
+NodeId BodyElements::coordinate(Element a, const Place& place) {
+    if (a.weak == Weak::integer) return a.node;
+    if (is_integer(dtype(a))) return nodes_.cast(a.node, DType::int64);
+    Diagnostic diagnostic = error("symbolic.coordinate", place, fmt::format("a coordinate is {}", type_name(a)));
+    diagnostic.expected = "an integer";
+    diagnostic.found = type_name(a);
+    diagnostic.remedy = is_float(dtype(a)) ? "round it with floor, ceil or round, or write a cast" : "write a cast";
+    refuse(std::move(diagnostic));
+}
+
+NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, const Place& place) {
+    DType type = this->dtype(a);
+    bool weak_fits = a.weak == Weak::integer ? !is_bool(dtype) : a.weak == Weak::real && is_float(dtype);
+    if (a.weak != Weak::no && weak_fits) {
+        const Node& node = nodes_.node(a.node);
+        if (node.kind == Node::Kind::integer) return nodes_.integer(node.integer, dtype, node.from_template);
+        if (node.kind == Node::Kind::real) return nodes_.real(node.real, dtype, node.from_template);
+        return nodes_.cast(a.node, dtype);
+    }
+    if (a.weak == Weak::no && type == dtype) return a.node;
+    if (a.weak == Weak::no && type == DType::float32 && is_half(dtype)) return nodes_.cast(a.node, dtype);
+    Diagnostic diagnostic = error("symbolic.stored_dtype", place,
+                                  fmt::format("output '{}' is {}, its equation gives {}", output, name(dtype), type_name(a)));
+    diagnostic.expected = name(dtype);
+    diagnostic.found = type_name(a);
+    diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(dtype));
+    diagnostic.params.emplace_back("output", output);
+    refuse(std::move(diagnostic));
+}
+
+Element BodyElements::widened(NodeId read) {
+    return {is_half(nodes_.node(read).dtype) ? nodes_.cast(read, DType::float32) : read, Weak::no};
+}
+
+Element BodyElements::neutral(Reducer reducer, Element like) {
+    DType type = dtype(like);
+    auto extreme = [&](bool low) -> NodeId {
+        if (is_float(type)) {
+            double infinity = std::numeric_limits<double>::infinity();
+            return nodes_.real(low ? -infinity : infinity, type, true);
+        }
+        int bits = info(type).bits;
+        bool is_signed = info(type).kind == DTypeClass::signed_integer;
+        auto lowest = is_signed ? -(int64_t{1} << (bits - 2)) * 2 : 0;
+        // All bits set is the greatest unsigned number: it wraps into the type.
+        auto highest = is_signed ? -(lowest + 1) : int64_t{-1};
+        return nodes_.integer(low ? lowest : highest, type, true);
+    };
+    switch (reducer) {
+    case Reducer::sum: return {nodes_.integer(0, type, true), like.weak};
+    case Reducer::product: return {nodes_.integer(1, type, true), like.weak};
+    case Reducer::any: return truth(false);
+    case Reducer::all: return truth(true);
+    case Reducer::maximum: return {extreme(true), like.weak};
+    case Reducer::minimum: return {extreme(false), like.weak};
+    default: return weak_integer(0, true);
+    }
+}
+
+}  // namespace heddle

@@ -1,0 +1,84 @@
+// Typed arithmetic on the elements of a body: the element types of docs/language.md section 6 as code. Weak values (static
+// values, coordinates, reduction variables, argmax, count) are exact among themselves and take the other side's dtype;
+// half types are widened where they are read.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/diagnostic.h"
+#include "symbolic/body_nodes.h"
+#include "symbolic/environment.h"
+
+namespace heddle {
+
+// Thrown and caught inside this room only: a body's expressions are deep, and an error ends its statement. Without
+// diagnostics it stands for a name that failed before: its users are silent.
+struct BodyFailure {
+    Diagnostics diagnostics;
+};
+
+struct Element {
+    enum class Weak : uint8_t { no, integer, real };
+    NodeId node = 0;  // integer weak: int64; real weak: float64; never of a half type
+    Weak weak = Weak::no;
+};
+
+class BodyElements {
+public:
+    BodyElements(BodyNodes& nodes, const Environment& environment) : nodes_(nodes), environment_(environment) {}
+
+    BodyNodes& nodes() { return nodes_; }
+    DType dtype(Element element) const { return nodes_.node(element.node).dtype; }
+    // "float32", or "an integer" and "a float" of weak ones.
+    std::string type_name(Element element) const;
+
+    // A number or a bool. `from_template` says whether the template's text wrote it.
+    Element literal(const StaticValue& value, bool from_template, const Place& place);
+    Element weak_integer(int64_t value, bool from_template) {
+        return {nodes_.integer(value, DType::int64, from_template), Element::Weak::integer};
+    }
+    Element truth(bool value) { return {nodes_.boolean(value), Element::Weak::no}; }
+
+    // An operator as the syntax tree spells it, without && and ||.
+    Element binary(std::string_view spelled, Element a, Element b, const Place& place);
+    // A function of two elements: min max atan2 trunc_div bit_and ...
+    Element binary_function(ScalarOp op, Element a, Element b, const Place& place);
+    Element unary_function(ScalarOp op, Element a, const Place& place);
+    Element negated(Element a, const Place& place);
+    Element inverted(Element a, const Place& place);
+    Element both(Element a, Element b, const Place& place);    // a && b: b only where a holds
+    Element either(Element a, Element b, const Place& place);  // a || b: b only where a does not
+    Element select(Element condition, Element then, Element otherwise, const Place& place);
+    Element cast(Element a, DType dtype);
+    // A coordinate: an integer, as int64.
+    NodeId coordinate(Element a, const Place& place);
+    // The value that an output of `dtype` stores.
+    NodeId stored(Element a, DType dtype, const std::string& output, const Place& place);
+    // What a read of `dtype` is worth: halves widen.
+    Element widened(NodeId read);
+    // Both of one type, `what` being the operator that asks for it.
+    DType unify(Element& a, Element& b, std::string_view what, const Place& place);
+    // The value of a reduction over no terms.
+    Element neutral(Reducer reducer, Element like);
+    // The element as `dtype`, which is not a half type: only weak values change.
+    Element taken_as(Element a, DType dtype, std::string_view what, const Place& place);
+
+    [[noreturn]] void refuse(Diagnostic diagnostic) const { throw BodyFailure{{std::move(diagnostic)}}; }
+    Diagnostic error(std::string code, const Place& place, std::string summary) const {
+        return environment_.diagnostic(std::move(code), place, std::move(summary));
+    }
+
+private:
+    Element real(Element a);  // a weak integer becomes a weak float
+    void need_bool(Element a, std::string_view what, const Place& place);
+    [[noreturn]] void refuse_types(std::string_view what, Element a, Element b, std::string reason, std::string remedy,
+                                   const Place& place) const;
+
+    BodyNodes& nodes_;
+    const Environment& environment_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,112 @@
+// The expressions of a body: names in their scopes, coordinates, reads, reductions. Values come from body_values.h.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "language/template.h"
+#include "symbolic/body_values.h"
+
+namespace heddle {
+
+// Bare names in force at one place of a body. A block, a reduction and a function open one over the scope around them.
+struct BodyScope {
+    const BodyScope* outer = nullptr;
+    std::map<std::string, BodyValue, std::less<>> names;
+
+    const BodyValue* find(std::string_view name) const {
+        for (const BodyScope* scope = this; scope; scope = scope->outer)
+            if (auto found = scope->names.find(name); found != scope->names.end()) return &found->second;
+        return nullptr;
+    }
+};
+
+// An input tensor that the body may read.
+struct BodyTensor {
+    TensorReference reference;
+    const BoundTensor* bound = nullptr;
+    const TensorSpec* spec = nullptr;
+};
+
+class BodyExpressions {
+public:
+    BodyExpressions(Environment& environment, Body& body);
+
+    Environment& environment() { return environment_; }
+    BodyElements& elements() { return elements_; }
+    BodyValues& values() { return values_; }
+    BodyNodes& nodes() { return nodes_; }
+    const std::vector<BodyTensor>& tensors() const { return tensors_; }
+    const std::vector<VariableId>& index_variables() const { return index_variables_; }
+
+    // The value of an expression; a bare tensor is the element that its pattern or its projection names.
+    BodyValue evaluate(const Syntax& syntax, const BodyScope& scope);
+    // Elements with their spreads expanded; a spread scalar fills up to `size`.
+    std::vector<BodyValue> expanded(const std::vector<SyntaxPointer>& children, size_t first, std::optional<size_t> size,
+                                    const BodyScope& scope);
+    // All axes of the index as coordinates.
+    const std::vector<BodyValue>& all_coordinates() const { return all_coordinates_; }
+    bool is_index_name(std::string_view name) const { return axes_.find(name) != axes_.end(); }
+    // Binds `name < extent` to new variables, one for each element of a list extent; appends them to `variables`.
+    void bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, std::vector<VariableId>& variables);
+    // A new name of the body: refused if it means something already.
+    void need_new_name(std::string_view name, const BodyScope& scope, const Place& place);
+    BodyValue variable_value(VariableId id) { return BodyValue::of(Element{nodes_.variable(id), Element::Weak::integer}); }
+    // Where each read was written first.
+    const std::map<NodeId, Place>& read_places() const { return read_places_; }
+    int32_t add_local(std::string name, std::vector<VariableId> variables, Element value);
+
+private:
+    struct Depth;
+    BodyValue reference(const Syntax& syntax, const BodyScope& scope);
+    BodyValue named(const Syntax& syntax, const BodyScope& scope);
+    BodyValue index_coordinate(const Syntax& syntax);
+    BodyValue binary(const Syntax& syntax, const BodyScope& scope);
+    BodyValue conditional(const Syntax& syntax, const BodyScope& scope);
+    BodyValue subscript(const Syntax& syntax, const BodyScope& scope);
+    BodyValue slice(const Syntax& syntax, const BodyScope& scope);
+    BodyValue guard(const Syntax& syntax, const BodyScope& scope);
+    BodyValue call(const Syntax& syntax, const BodyScope& scope);
+    BodyValue user_function(const FunctionLet& function, const std::vector<BodyValue>& arguments, const Place& place);
+    BodyValue comprehension(const Syntax& syntax, const BodyScope& scope);
+    void comprehend(const Syntax& syntax, size_t generator, const BodyScope& scope, std::vector<BodyValue>& result);
+
+    // ---- reads (body_reads.cpp)
+    BodyValue bare(int32_t tensor, const Place& place);
+    std::vector<BodyValue> coordinates_by_name(const BodyTensor& tensor, const Place& place);
+    std::vector<NodeId> tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given, const Place& place);
+    BodyValue read(int32_t tensor, const std::vector<BodyValue>& coordinates, const Place& place);
+    BodyValue guarded(int32_t tensor, const std::vector<BodyValue>& coordinates, const BodyValue& otherwise, const Place& place);
+    BodyValue read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place);
+    std::optional<NodeId> as_half(Element value, DType dtype);
+    [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);
+
+    // ---- reductions (body_reductions.cpp)
+    BodyValue reduction(const Syntax& syntax, const BodyScope& scope);
+    bool must_unroll(const Syntax& syntax, const std::string& name);
+    void unroll(const Syntax& syntax, const std::vector<Generator>& unrolled, size_t generator, const BodyScope& scope,
+                std::vector<BodyValue>& terms, int64_t& count);
+    BodyValue reduced(const Syntax& syntax, const std::vector<Generator>& generators, const std::string& reducer,
+                      const BodyScope& scope, int64_t& count);
+    BodyValue filtered(const std::string& reducer, const BodyValue& filter, const BodyValue& term, const Place& place);
+    BodyValue mean(const BodyValue& sum, int64_t count, const Place& place);
+    void need_reducible(const std::string& reducer, Element operand, const Place& place);
+
+    Environment& environment_;
+    BodyNodes nodes_;
+    BodyElements elements_;
+    BodyValues values_;
+    Body& body_;
+    std::vector<BodyTensor> tensors_;
+    std::vector<int32_t> first_tensor_;  // of each input, a position in tensors_
+    std::vector<VariableId> index_variables_;
+    std::vector<BodyValue> all_coordinates_;
+    std::map<std::string, BodyValue, std::less<>> axes_;
+    std::vector<Element::Weak> local_weakness_;
+    std::map<NodeId, Place> read_places_;
+    int64_t depth_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,144 @@
+// How a body reads its inputs and its local arrays.
+#include <fmt/format.h>
+
+#include "support/tensor_data.h"
+#include "symbolic/body_expression.h"
+
+namespace heddle {
+
+using Kind = BodyValue::Kind;
+
+void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place) {
+    Diagnostic diagnostic = elements_.error("symbolic.rank", place,
+                                            fmt::format("'{}' is read with {} coordinate{}", name, given, given == 1 ? "" : "s"));
+    diagnostic.expected = fmt::format("{} coordinate{}", expected, expected == 1 ? "" : "s");
+    diagnostic.found = std::to_string(given);
+    diagnostic.params.emplace_back("tensor", name);
+    elements_.refuse(std::move(diagnostic));
+}
+
+// The coordinates of `tensor` itself. Under ~ the joint coordinates were given: missing dimensions are dropped, those of
+// size one are read at 0.
+std::vector<NodeId> BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given,
+                                                        const Place& place) {
+    const BoundTensor& bound = *tensor.bound;
+    bool by_pattern = tensor.spec->shape != nullptr;
+    size_t expected = by_pattern ? bound.coordinates.size() : bound.type.shape.size();
+    if (given.size() != expected) refuse_rank(bound.name, expected, given.size(), place);
+    std::vector<NodeId> result(bound.type.shape.size());
+    for (size_t i = 0; i < expected; ++i) {
+        NodeId coordinate = elements_.coordinate(values_.element(given[i], place), place);
+        if (!by_pattern) {
+            result[i] = coordinate;
+            continue;
+        }
+        const PatternCoordinate& own = bound.coordinates[i];
+        if (own.dimension < 0) continue;
+        result[static_cast<size_t>(own.dimension)] = own.zero ? nodes_.integer(0, DType::int64, true) : coordinate;
+    }
+    return result;
+}
+
+BodyValue BodyExpressions::read(int32_t tensor, const std::vector<BodyValue>& coordinates, const Place& place) {
+    const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
+    std::vector<NodeId> own = tensor_coordinates(from, coordinates, place);
+    NodeId node = nodes_.read(tensor, from.bound->type.dtype, std::move(own));
+    read_places_.emplace(node, place);
+    return BodyValue::of(elements_.widened(node));
+}
+
+// `value`, which is float32, as the half type that it came from or that holds it exactly.
+std::optional<NodeId> BodyExpressions::as_half(Element value, DType dtype) {
+    const Node& node = nodes_.node(value.node);
+    if (node.kind == Node::Kind::cast && nodes_.node(node.operands[0]).dtype == dtype) return node.operands[0];
+    if (node.kind != Node::Kind::real) return std::nullopt;
+    TensorData element(dtype, {1});
+    element.set_real(0, node.real);
+    bool exact = element.real_at(0) == node.real || node.real != node.real;
+    return exact ? std::optional(nodes_.real(node.real, dtype, node.from_template)) : std::nullopt;
+}
+
+BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>& coordinates, const BodyValue& otherwise,
+                                   const Place& place) {
+    const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
+    DType dtype = from.bound->type.dtype;
+    std::vector<NodeId> own = tensor_coordinates(from, coordinates, place);
+    Element outside = values_.element(otherwise, place);
+    Element inside = elements_.widened(nodes_.read(tensor, dtype, own));
+    elements_.unify(inside, outside, "??", place);
+    if (!is_half(dtype)) return BodyValue::of(Element{nodes_.guarded_read(tensor, dtype, std::move(own), outside.node)});
+    if (auto half = as_half(outside, dtype))
+        return BodyValue::of(elements_.widened(nodes_.guarded_read(tensor, dtype, std::move(own), *half)));
+    // The value outside has more places than the tensor's type: it is chosen after widening.
+    NodeId within = nodes_.boolean(true);
+    for (size_t i = 0; i < own.size(); ++i) {
+        NodeId extent = nodes_.integer(from.bound->type.shape[i].value, DType::int64, false);
+        NodeId zero = nodes_.integer(0, DType::int64, true);
+        NodeId fits = nodes_.scalar(ScalarOp::logical_and, {nodes_.scalar(ScalarOp::greater_equal, {own[i], zero}),
+                                                            nodes_.scalar(ScalarOp::less, {own[i], extent})});
+        within = nodes_.scalar(ScalarOp::logical_and, {within, fits});
+    }
+    NodeId zero = nodes_.real(0, dtype, true);
+    NodeId guarded = nodes_.cast(nodes_.guarded_read(tensor, dtype, std::move(own), zero), DType::float32);
+    return BodyValue::of(Element{nodes_.select(within, guarded, outside.node)});
+}
+
+std::vector<BodyValue> BodyExpressions::coordinates_by_name(const BodyTensor& tensor, const Place& place) {
+    const BoundTensor& bound = *tensor.bound;
+    std::vector<BodyValue> result;
+    size_t expected = tensor.spec->shape ? bound.coordinates.size() : bound.type.shape.size();
+    // A name of one axis, or the position in a list of axes.
+    auto axis = [&](std::string_view name, bool listed, int32_t position) -> const BodyValue* {
+        auto found = name.empty() ? axes_.end() : axes_.find(name);
+        if (found == axes_.end()) return nullptr;
+        if (found->second.kind != Kind::list) return listed ? nullptr : &found->second;
+        bool inside = listed && static_cast<size_t>(position) < found->second.list.size();
+        return inside ? &found->second.list[static_cast<size_t>(position)] : nullptr;
+    };
+    for (const PatternCoordinate& coordinate : bound.coordinates) {
+        const BodyValue* value = axis(coordinate.name, coordinate.spread, coordinate.position);
+        if (!value) value = axis(coordinate.group, true, coordinate.group_position);
+        if (value) result.push_back(*value);
+    }
+    if (result.size() == expected) return result;
+    if (all_coordinates_.size() == expected) return all_coordinates_;
+    Diagnostic diagnostic = elements_.error("symbolic.no_element", place,
+                                            fmt::format("'{}' has no element of its own at an index point", bound.name));
+    diagnostic.expected = "dimensions named like axes of the index, or as many dimensions as the index";
+    diagnostic.found = fmt::format("{} of {} dimensions are axes of the index, which has {}", result.size(), expected,
+                                   all_coordinates_.size());
+    diagnostic.remedy = fmt::format("give its coordinates: {}[...]", tensor.spec->name);
+    elements_.refuse(std::move(diagnostic));
+}
+
+BodyValue BodyExpressions::bare(int32_t tensor, const Place& place) {
+    const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
+    if (from.spec->ipf && from.spec->ipf->kind == Syntax::Kind::rows) {
+        bool elements = true;
+        for (const SyntaxPointer& row : from.spec->ipf->children)
+            visit_all(row, [&](const Syntax& node) {
+                elements = elements && node.kind != Syntax::Kind::whole && node.kind != Syntax::Kind::ranged;
+            });
+        if (elements) return read(tensor, expanded(from.spec->ipf->children, 0, from.bound->type.shape.size(), {}), place);
+    }
+    return read(tensor, coordinates_by_name(from, place), place);
+}
+
+int32_t BodyExpressions::add_local(std::string name, std::vector<VariableId> variables, Element value) {
+    body_.locals.push_back({std::move(name), elements_.dtype(value), std::move(variables), value.node});
+    local_weakness_.push_back(value.weak);
+    return static_cast<int32_t>(body_.locals.size() - 1);
+}
+
+BodyValue BodyExpressions::read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place) {
+    const Local& array = body_.locals[static_cast<size_t>(local)];
+    if (coordinates.size() != array.variables.size()) refuse_rank(array.name, array.variables.size(), coordinates.size(), place);
+    std::vector<NodeId> own;
+    for (const BodyValue& coordinate : coordinates)
+        own.push_back(elements_.coordinate(values_.element(coordinate, place), place));
+    NodeId node = nodes_.local(local, array.dtype, std::move(own));
+    read_places_.emplace(node, place);
+    return BodyValue::of(Element{node, local_weakness_[static_cast<size_t>(local)]});
+}
+
+}  // namespace heddle

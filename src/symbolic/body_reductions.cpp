@@ -1,0 +1,205 @@
+// Reductions of a body: over variables, or written out where the variable picks a tensor or an element of a list.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "symbolic/body_expression.h"
+
+namespace heddle {
+namespace {
+
+constexpr int64_t longest_unrolled = 2'048;  // terms
+
+bool mentions(const SyntaxPointer& syntax, const std::string& name) {
+    bool found = false;
+    visit_all(syntax, [&](const Syntax& node) { found = found || (node.kind == Syntax::Kind::name && node.text == name); });
+    return found;
+}
+
+}  // namespace
+
+void BodyExpressions::bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, std::vector<VariableId>& variables) {
+    need_new_name(generator.name, scope, generator.place);
+    BodyValue extent = evaluate(*generator.range, scope);
+    std::optional<std::vector<Size>> sizes;
+    if (extent.is_fixed() && extent.value.is_integer()) sizes = std::vector<Size>{extent.value.size()};
+    else if (extent.is_fixed()) sizes = extent.value.sizes();
+    if (!sizes) {
+        Diagnostic diagnostic = elements_.error("symbolic.static_extent", generator.range->place,
+                                                fmt::format("the extent of '{}' is not static", generator.name));
+        diagnostic.expected = "a static integer, or a static list of integers";
+        diagnostic.reason = "a shape cannot depend on coordinates or on data";
+        diagnostic.remedy = fmt::format("give a static bound and keep terms with a filter: ({} < bound if {} < ... : ...)",
+                                        generator.name, generator.name);
+        elements_.refuse(std::move(diagnostic));
+    }
+    std::vector<BodyValue> coordinates;
+    for (size_t i = 0; i < sizes->size(); ++i) {
+        const Size& size = (*sizes)[i];
+        if (size.value < 0) {
+            Diagnostic diagnostic = elements_.error("symbolic.extent", generator.range->place,
+                                                    fmt::format("the extent of '{}' is {}", generator.name, size.value));
+            diagnostic.expected = "0 or more";
+            elements_.refuse(std::move(diagnostic));
+        }
+        bool listed = extent.is_list();
+        VariableId id = nodes_.add_variable(listed ? fmt::format("{}{}", generator.name, i) : generator.name, kind, size);
+        variables.push_back(id);
+        coordinates.push_back(variable_value(id));
+    }
+    scope.names.insert_or_assign(generator.name, extent.is_list() ? BodyValue::of(std::move(coordinates)) : coordinates[0]);
+}
+
+// True if the variable picks a tensor of a variadic input, or something of a list that is not a number.
+bool BodyExpressions::must_unroll(const Syntax& syntax, const std::string& name) {
+    bool found = false;
+    auto visit = [&](const Syntax& node) {
+        if (found || node.kind != Syntax::Kind::subscript) return;
+        const Syntax& base = *node.children[0];
+        bool index = std::any_of(node.children.begin() + 1, node.children.end(),
+                                 [&](const SyntaxPointer& child) { return mentions(child, name); });
+        if (!index) return;
+        if (base.kind == Syntax::Kind::name) {
+            int32_t position = environment_.input_position(base.text);
+            found = position >= 0 && environment_.inputs()[static_cast<size_t>(position)].spec->variadic;
+        } else if (base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute) {
+            auto value = environment_.evaluate(base);
+            if (!value || !value->is_list()) return;
+            const auto& list = value->list();
+            found = !std::all_of(list.begin(), list.end(), [](const StaticValue& item) { return item.is_number(); });
+        }
+    };
+    visit_all(syntax.children[0], visit);
+    visit_all(syntax.filter, visit);
+    return found;
+}
+
+BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scope) {
+    std::vector<Generator> unrolled, reduced_over;
+    for (const Generator& generator : syntax.generators) {
+        if (generator.kind != Generator::Kind::below)
+            values_.refuse_type(generator.place, "a reduction variable is written name < extent", "name < extent", "");
+        (must_unroll(syntax, generator.name) ? unrolled : reduced_over).push_back(generator);
+    }
+    int64_t count = 1;
+    if (unrolled.empty()) return reduced(syntax, reduced_over, syntax.text, scope, count);
+    if (syntax.text == "argmin" || syntax.text == "argmax")
+        values_.refuse_type(syntax.place, fmt::format("{} over a list of tensors", syntax.text), "sum, prod, min, max, any, all, mean or count",
+                            "stack the tensors first");
+    std::vector<BodyValue> terms;
+    int64_t total = 0;
+    unroll(syntax, unrolled, 0, scope, terms, total);
+    std::string reducer = syntax.text == "mean" || syntax.text == "count" ? "sum" : syntax.text;
+    BodyValue result = values_.combined(reducer, terms, syntax.place);
+    return syntax.text == "mean" ? mean(result, total, syntax.place) : result;
+}
+
+void BodyExpressions::unroll(const Syntax& syntax, const std::vector<Generator>& unrolled, size_t generator,
+                             const BodyScope& scope, std::vector<BodyValue>& terms, int64_t& count) {
+    if (generator == unrolled.size()) {
+        std::vector<Generator> rest;
+        for (const Generator& other : syntax.generators) {
+            bool done = std::any_of(unrolled.begin(), unrolled.end(), [&](const Generator& g) { return g.name == other.name; });
+            if (!done) rest.push_back(other);
+        }
+        int64_t inner = 1;
+        std::string reducer = syntax.text == "mean" ? "sum" : syntax.text;
+        terms.push_back(reduced(syntax, rest, reducer, scope, inner));
+        count += inner;
+        return;
+    }
+    const Generator& from = unrolled[generator];
+    need_new_name(from.name, scope, from.place);
+    int64_t extent = values_.static_integer(evaluate(*from.range, scope), "the number of terms", from.range->place);
+    if (extent > longest_unrolled) {
+        Diagnostic diagnostic = elements_.error("symbolic.limit", from.place, fmt::format("a reduction of {} tensors", extent));
+        diagnostic.expected = fmt::format("at most {}", longest_unrolled);
+        elements_.refuse(std::move(diagnostic));
+    }
+    for (int64_t i = 0; i < extent; ++i) {
+        BodyScope inner{&scope, {}};
+        inner.names.insert_or_assign(from.name, BodyValue::of(StaticValue::of(i), false));
+        unroll(syntax, unrolled, generator + 1, inner, terms, count);
+    }
+}
+
+// A term that counts only where the filter holds.
+BodyValue BodyExpressions::filtered(const std::string& reducer, const BodyValue& filter, const BodyValue& term, const Place& place) {
+    if (filter.is_fixed() && filter.value.is_boolean() && filter.value.boolean()) return term;
+    Element value = values_.element(term, place);
+    auto named_reducer = reducer_named(reducer);
+    return values_.select(filter, BodyValue::of(value), BodyValue::of(elements_.neutral(*named_reducer, value)), place);
+}
+
+BodyValue BodyExpressions::mean(const BodyValue& sum, int64_t count, const Place& place) {
+    Element total = values_.element(sum, place);
+    if (!is_float(elements_.dtype(total))) {
+        Diagnostic diagnostic = elements_.error("symbolic.dtype", place, fmt::format("mean of {}", elements_.type_name(total)));
+        diagnostic.expected = "a float";
+        diagnostic.found = elements_.type_name(total);
+        diagnostic.remedy = "write a cast, as in mean(... : float32(...))";
+        elements_.refuse(std::move(diagnostic));
+    }
+    Element divisor{nodes_.real(static_cast<double>(count), DType::float64, false), Element::Weak::real};
+    return BodyValue::of(elements_.binary("/", total, divisor, place));
+}
+
+void BodyExpressions::need_reducible(const std::string& reducer, Element operand, const Place& place) {
+    bool wants_bool = reducer == "any" || reducer == "all" || reducer == "count";
+    if (is_bool(elements_.dtype(operand)) == wants_bool) return;
+    Diagnostic diagnostic = elements_.error("symbolic.dtype", place, fmt::format("{} of {}", reducer, elements_.type_name(operand)));
+    diagnostic.expected = wants_bool ? "bool" : "a number";
+    diagnostic.found = elements_.type_name(operand);
+    diagnostic.remedy = wants_bool ? "write a comparison" : "use any, all or count, or write a cast";
+    elements_.refuse(std::move(diagnostic));
+}
+
+BodyValue BodyExpressions::reduced(const Syntax& syntax, const std::vector<Generator>& generators, const std::string& reducer,
+                                   const BodyScope& scope, int64_t& count) {
+    BodyScope inner{&scope, {}};
+    std::vector<VariableId> variables;
+    for (const Generator& generator : generators) bind(generator, Variable::Kind::reduction, inner, variables);
+    for (VariableId id : variables) {
+        int64_t extent = body_.variable(id).extent.value;
+        if (__builtin_mul_overflow(count, extent, &count)) {
+            Diagnostic diagnostic = elements_.error("symbolic.overflow", syntax.place, "a reduction has more than 2^63 terms");
+            elements_.refuse(std::move(diagnostic));
+        }
+    }
+    BodyValue filter = syntax.filter ? evaluate(*syntax.filter, inner) : BodyValue::of(StaticValue::of(true), true);
+    if (filter.is_list())
+        values_.refuse_type(syntax.filter->place, "a list is never a condition", "one bool", "write all(...) or any(...)");
+    Element term = values_.element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
+    need_reducible(reducer, term, syntax.children[0]->place);
+    if (reducer == "count") {
+        filter = values_.both(filter, BodyValue::of(term), syntax.place);
+        term = elements_.weak_integer(1, true);
+    }
+    std::string plain = reducer == "mean" || reducer == "count" ? "sum" : reducer;
+    Reducer combiner = *reducer_named(plain);
+    if (is_argument(combiner) && (count == 0)) {
+        Diagnostic diagnostic = elements_.error("symbolic.extent", syntax.place, fmt::format("{} over no elements", reducer));
+        diagnostic.reason = "no element has a place";
+        elements_.refuse(std::move(diagnostic));
+    }
+    if (variables.empty()) {
+        // One term: itself, or nothing.
+        BodyValue only = is_argument(combiner) ? BodyValue::of(elements_.weak_integer(0, true))
+                                               : filtered(plain, filter, BodyValue::of(term), syntax.place);
+        return reducer == "mean" ? mean(only, 1, syntax.place) : only;
+    }
+    bool unfiltered = filter.is_fixed() && filter.value.is_boolean() && filter.value.boolean();
+    NodeId keep = unfiltered ? NodeId{-1} : values_.element(filter, syntax.place).node;
+    if (keep >= 0 && !is_bool(nodes_.node(keep).dtype)) need_reducible("any", Element{keep}, syntax.filter->place);
+    DType type = is_argument(combiner) ? DType::int64 : elements_.dtype(term);
+    NodeId node = nodes_.reduce(combiner, type, variables, term.node, keep);
+    Element result{node, is_argument(combiner) ? Element::Weak::integer : term.weak};
+    if (reducer == "mean") {
+        if (syntax.filter)
+            values_.refuse_type(syntax.filter->place, "mean takes no filter", "sum and count", "divide a sum by a count");
+        return mean(BodyValue::of(result), count, syntax.place);
+    }
+    return BodyValue::of(result);
+}
+
+}  // namespace heddle

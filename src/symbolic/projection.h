@@ -1,0 +1,56 @@
+// Index projections: what the accesses of a body say about each tensor, the proof of a declared projection, and the cover
+// rule of left sides (docs/language.md section 5).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "symbolic/body_builder.h"
+#include "symbolic/projection_accesses.h"
+
+namespace heddle {
+
+struct ProjectedTensor {
+    std::string name;
+    std::vector<int64_t> extents;
+    const TensorSpec* spec = nullptr;
+};
+
+// A finished body with what messages need.
+struct ProjectedBody {
+    const Body* body = nullptr;
+    std::vector<ProjectedTensor> inputs, outputs;
+    std::vector<TensorReference> references;  // of `outputs`
+    std::vector<Place> places;                // of each equation
+    std::vector<Place> read_places;           // of each node that reads; others are nowhere
+};
+
+// The index extended by reductions, and the projection of each tensor, after the footprint proof and the cover rule.
+// Appends the box of each equation to `written`.
+Result<OperationProjections> project(Environment& environment, const ProjectedBody& body, std::vector<EquationBox>& written);
+
+// The summary of the accesses to one tensor: per dimension the common coefficients, the least offset and the hull.
+IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents);
+
+// The index axes, then one axis a reduction variable; variables of one combiner that read alike are one axis.
+std::vector<IndexAxis> extended_index(const BodyAccesses& accesses);
+
+// ---- the cover rule (projection_cover.cpp)
+
+// The box of the left side of equation number `equation`; nothing if it writes nothing. Code: symbolic.cover.
+Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& body, size_t equation);
+
+// ---- declared projections (projection_declared.cpp)
+
+// The value of an `ipf` of any notation for a tensor of these extents. Codes: symbolic.ipf, and those of expressions.
+Result<IndexProjection> declared_projection(Environment& environment, const ProjectedTensor& tensor);
+
+// Whether `declared` holds everything that `derived` does, at every index point; what is outside the tensor does not
+// count. A note where it holds more. `clipped` says that accesses are guarded.
+Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor, const IndexProjection& declared,
+                                   const IndexProjection& derived, const std::vector<int64_t>& index, bool clipped);
+
+// The projection of a bare tensor: dimensions named like index axes take those coordinates, others are whole.
+IndexProjection projection_by_name(const Environment& environment, const BoundTensor& tensor);
+
+}  // namespace heddle

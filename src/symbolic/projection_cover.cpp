@@ -1,0 +1,198 @@
+// The cover rule: per equation every axis in scope with extent > 1 occurs in exactly one left coordinate, and in each,
+// sorted by coefficient, c1 = 1 and c(j + 1) = c(j) * extent(j) (mixed radix). Then it writes one box, injectively. The
+// boxes of all equations are disjoint and their volumes add up to the output.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "symbolic/projection.h"
+
+namespace heddle {
+namespace {
+
+Diagnostic cover_error(const Environment& environment, const ProjectedBody& body, size_t equation, std::string summary) {
+    Diagnostic diagnostic = environment.diagnostic("symbolic.cover", body.places[equation], std::move(summary));
+    diagnostic.params.emplace_back("output", body.outputs[static_cast<size_t>(body.body->equations[equation].output)].name);
+    return diagnostic;
+}
+
+std::string printed(const std::vector<int64_t>& point) { return fmt::format("[{}]", fmt::join(point, ", ")); }
+
+std::string printed(const EquationBox& box) { return fmt::format("{} .. {}", printed(box.begin), printed(box.end)); }
+
+bool overlap(const EquationBox& a, const EquationBox& b) {
+    for (size_t i = 0; i < a.begin.size(); ++i)
+        if (a.end[i] <= b.begin[i] || b.end[i] <= a.begin[i]) return false;
+    return true;
+}
+
+__int128 volume(const EquationBox& box) {
+    __int128 result = 1;
+    for (size_t i = 0; i < box.begin.size(); ++i) result *= box.end[i] - box.begin[i];
+    return result;
+}
+
+// A point of `whole` that no box holds, found by cutting what is left of it at each box in turn.
+std::optional<std::vector<int64_t>> uncovered(const EquationBox& whole, const std::vector<const EquationBox*>& boxes) {
+    constexpr size_t most_pieces = 4'096;
+    std::vector<EquationBox> left = {whole};
+    for (const EquationBox* box : boxes) {
+        std::vector<EquationBox> next;
+        for (EquationBox piece : left) {
+            if (!overlap(piece, *box)) {
+                next.push_back(std::move(piece));
+                continue;
+            }
+            for (size_t i = 0; i < piece.begin.size(); ++i) {
+                if (piece.begin[i] < box->begin[i]) {
+                    EquationBox before = piece;
+                    before.end[i] = box->begin[i];
+                    next.push_back(std::move(before));
+                    piece.begin[i] = box->begin[i];
+                }
+                if (piece.end[i] > box->end[i]) {
+                    EquationBox after = piece;
+                    after.begin[i] = box->end[i];
+                    next.push_back(std::move(after));
+                    piece.end[i] = box->end[i];
+                }
+            }
+        }
+        left = std::move(next);
+        if (left.empty() || left.size() > most_pieces) return std::nullopt;
+    }
+    return left[0].begin;
+}
+
+// Two boxes that overlap, if any do: a sweep along the dimension in which they differ most.
+std::optional<std::pair<const EquationBox*, const EquationBox*>> overlapping(std::vector<const EquationBox*> boxes) {
+    if (boxes.size() < 2 || boxes[0]->begin.empty()) {
+        if (boxes.size() < 2) return std::nullopt;
+        return std::pair(boxes[0], boxes[1]);
+    }
+    size_t axis = 0, most = 0;
+    for (size_t i = 0; i < boxes[0]->begin.size(); ++i) {
+        std::vector<int64_t> starts;
+        for (const EquationBox* box : boxes) starts.push_back(box->begin[i]);
+        std::sort(starts.begin(), starts.end());
+        auto distinct = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
+        if (distinct > most) {
+            most = distinct;
+            axis = i;
+        }
+    }
+    std::stable_sort(boxes.begin(), boxes.end(), [&](auto* a, auto* b) { return a->begin[axis] < b->begin[axis]; });
+    for (size_t i = 0; i < boxes.size(); ++i)
+        for (size_t j = i + 1; j < boxes.size() && boxes[j]->begin[axis] < boxes[i]->end[axis]; ++j)
+            if (overlap(*boxes[i], *boxes[j])) return std::pair(boxes[i], boxes[j]);
+    return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& projected, size_t number) {
+    const Body& body = *projected.body;
+    const BodyEquation& equation = body.equations[number];
+    const ProjectedTensor& output = projected.outputs[static_cast<size_t>(equation.output)];
+    EquationBox box{projected.references[static_cast<size_t>(equation.output)], {}, {}, projected.places[number]};
+    for (VariableId id : equation.variables)
+        if (body.variable(id).extent.value <= 0) return std::nullopt;
+    int64_t budget = 10'000;
+    RangeEvaluator ranges(body, full_ranges(body), &budget);
+    std::map<VariableId, int> used;
+    for (size_t i = 0; i < equation.left.size(); ++i) {
+        const ValueRange& value = ranges.of(equation.left[i]);
+        if (!value.affine) {
+            Diagnostic diagnostic = cover_error(environment, projected, number,
+                                                fmt::format("coordinate {} of '{}' is not affine", i, output.name));
+            diagnostic.expected = "a sum of coordinates, enclosing variables and static values, with static factors";
+            diagnostic.remedy = "compute the position on the right side instead: an output's equation says which value each element has";
+            return fail(std::move(diagnostic));
+        }
+        std::vector<std::pair<int64_t, VariableId>> terms;
+        for (const auto& [variable, coefficient] : value.affine->terms)
+            if (body.variable(variable).extent.value > 1) terms.emplace_back(coefficient, variable);
+        std::sort(terms.begin(), terms.end());
+        int64_t wanted = 1;
+        for (const auto& [coefficient, variable] : terms) {
+            if (coefficient != wanted) {
+                Diagnostic diagnostic = cover_error(environment, projected, number,
+                                                    fmt::format("coordinate {} of '{}' does not write every element of a box once", i, output.name));
+                diagnostic.expected = fmt::format("factor {} before '{}'", wanted, body.variable(variable).name);
+                diagnostic.found = fmt::format("factor {}", coefficient);
+                diagnostic.reason = "factors sorted by size start at 1, and each next one is the last one times its axis's extent";
+                if (coefficient < 0) diagnostic.remedy = "write forwards, and read the input backwards";
+                else if (coefficient > wanted) diagnostic.remedy = fmt::format("add an axis that fills the gap, as in for c < {}:", coefficient);
+                return fail(std::move(diagnostic));
+            }
+            wanted = coefficient * body.variable(variable).extent.value;
+            ++used[variable];
+        }
+        box.begin.push_back(value.interval.low);
+        box.end.push_back(value.interval.high + 1);
+        int64_t extent = output.extents[i];
+        if (value.interval.low < 0 || value.interval.high >= extent) {
+            Diagnostic diagnostic = cover_error(environment, projected, number,
+                                                fmt::format("'{}' is written outside its shape in dimension {}", output.name, i));
+            diagnostic.expected = fmt::format("coordinates in 0 .. {}", extent - 1);
+            diagnostic.found = fmt::format("{} .. {}", value.interval.low, value.interval.high);
+            return fail(std::move(diagnostic));
+        }
+    }
+    for (VariableId id : equation.variables) {
+        const Variable& variable = body.variable(id);
+        if (variable.extent.value <= 1 || used[id] == 1) continue;
+        Diagnostic diagnostic = cover_error(
+            environment, projected, number,
+            used[id] == 0 ? fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name)
+                          : fmt::format("axis '{}' occurs in {} coordinates of '{}'", variable.name, used[id], output.name));
+        diagnostic.expected = fmt::format("every axis of extent > 1 in exactly one coordinate of '{}'", output.name);
+        bool forgotten = std::any_of(equation.variables.begin(), equation.variables.end(), [&](VariableId other) {
+            return other != id && body.variable(other).kind == Variable::Kind::parallel && body.variable(other).name == variable.name;
+        });
+        if (forgotten) diagnostic.remedy = fmt::format("did you mean @{}?", variable.name);
+        diagnostic.params.emplace_back("axis", variable.name);
+        return fail(std::move(diagnostic));
+    }
+    return box;
+}
+
+Result<void> check_cover(const Environment& environment, const std::vector<EquationBox>& written) {
+    Diagnostics diagnostics;
+    const auto& outputs = environment.outputs();
+    for (size_t position = 0; position < outputs.size(); ++position) {
+        const BoundOutput& output = outputs[position];
+        for (size_t element = 0; output.requested && element < output.types.size(); ++element) {
+            TensorReference reference{static_cast<int32_t>(position), static_cast<int32_t>(element)};
+            std::vector<const EquationBox*> boxes;
+            for (const EquationBox& box : written)
+                if (box.output == reference) boxes.push_back(&box);
+            EquationBox whole{reference, {}, output.types[element].extents(), {}};
+            whole.begin.assign(whole.end.size(), 0);
+            const Place& place = boxes.empty() ? output.spec->place : boxes[0]->place;
+            if (auto pair = overlapping(boxes)) {
+                Diagnostic diagnostic = environment.diagnostic("symbolic.cover", pair->second->place,
+                                                               fmt::format("two equations write the same elements of '{}'", output.spec->name));
+                diagnostic.expected = "disjoint boxes";
+                diagnostic.found = fmt::format("{} and {}", printed(*pair->first), printed(*pair->second));
+                diagnostic.contexts.push_back({"the other equation", pair->first->place});
+                diagnostics.push_back(std::move(diagnostic));
+                continue;
+            }
+            __int128 sum = 0;
+            for (const EquationBox* box : boxes) sum += volume(*box);
+            if (sum == volume(whole)) continue;
+            Diagnostic diagnostic = environment.diagnostic("symbolic.cover", place,
+                                                           fmt::format("not every element of '{}' is written", output.spec->name));
+            diagnostic.expected = fmt::format("all of {}", printed(whole.end));
+            if (auto point = uncovered(whole, boxes)) diagnostic.found = fmt::format("nothing writes {}", printed(*point));
+            diagnostic.remedy = "add an equation for the rest, or make the index larger";
+            diagnostics.push_back(std::move(diagnostic));
+        }
+    }
+    if (!diagnostics.empty()) return fail(std::move(diagnostics));
+    return {};
+}
+
+}  // namespace heddle

@@ -1,0 +1,402 @@
+// Declared index projections: rows, diagonal and structured notation evaluated to matrices, and compared with what a body
+// really reads (docs/language.md section 5).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "symbolic/body_expression.h"
+#include "symbolic/projection.h"
+
+namespace heddle {
+namespace {
+
+class DeclaredProjection {
+public:
+    DeclaredProjection(Environment& environment, const ProjectedTensor& tensor)
+        : environment_(environment), tensor_(tensor), expressions_(environment, body_) {}
+
+    IndexProjection evaluate() {
+        const Syntax& ipf = *tensor_.spec->ipf;
+        switch (ipf.kind) {
+        case Syntax::Kind::rows: rows(ipf); break;
+        case Syntax::Kind::diagonal: diagonal(ipf); break;
+        default: structured(ipf); break;
+        }
+        if (result_.projection.size() != rank())
+            refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", result_.projection.size(), rank()), "one row a dimension");
+        return std::move(result_);
+    }
+
+private:
+    struct Entry {
+        bool whole = false;
+        BodyValue start, extent;  // extent: 1 unless written
+        Place place;
+    };
+
+    size_t rank() const { return tensor_.extents.size(); }
+    size_t axes() const { return expressions_.index_variables().size(); }
+
+    [[noreturn]] void refuse(const Place& place, std::string summary, std::string expected, std::string remedy = {}) {
+        Diagnostic diagnostic = environment_.diagnostic("symbolic.ipf", place, std::move(summary));
+        diagnostic.expected = std::move(expected);
+        diagnostic.remedy = std::move(remedy);
+        diagnostic.params.emplace_back("tensor", tensor_.name);
+        throw BodyFailure{{std::move(diagnostic)}};
+    }
+
+    BodyValue value(const Syntax& syntax) { return expressions_.evaluate(syntax, {}); }
+    int64_t integer(const BodyValue& value, const Place& place) {
+        return expressions_.values().static_integer(value, "an entry of a projection", place);
+    }
+
+    // Elements with spreads expanded and a fill filled up to `size`.
+    std::vector<Entry> expanded(const std::vector<SyntaxPointer>& children, size_t size) {
+        std::vector<Entry> result;
+        std::optional<size_t> fill;
+        for (const SyntaxPointer& child : children) {
+            bool spread = child->kind == Syntax::Kind::spread;
+            std::vector<Entry> entries = alternatives(spread ? *child->children[0] : *child);
+            bool listed = entries.size() != 1 || is_list_;
+            if (!spread && listed) refuse(child->place, "a list inside a list", "one entry", "write ... after it to expand it");
+            if (spread && !listed && child->children.size() > 1) {
+                int64_t count = integer(value(*child->children[1]), child->place);
+                expressions_.values().spend(std::max<int64_t>(count, 0), child->place);
+                entries.assign(static_cast<size_t>(std::max<int64_t>(count, 0)), entries[0]);
+            } else if (spread && !listed) {
+                if (fill) refuse(child->place, "two fills in one list", "one");
+                fill = result.size();
+            }
+            result.insert(result.end(), entries.begin(), entries.end());
+        }
+        if (fill) {
+            Entry entry = result[*fill];
+            auto at = [&] { return result.begin() + static_cast<std::ptrdiff_t>(*fill); };
+            result.erase(at());
+            while (result.size() < size) result.insert(at(), entry);
+        }
+        return result;
+    }
+
+    // The entries of one element: several if it is a list.
+    std::vector<Entry> alternatives(const Syntax& element) {
+        Entry one;
+        one.place = element.place;
+        one.extent = BodyValue::of(StaticValue::of(1), true);
+        is_list_ = false;
+        if (element.kind == Syntax::Kind::whole) {
+            one.whole = true;
+            return {one};
+        }
+        bool ranged = element.kind == Syntax::Kind::ranged;
+        if (ranged && element.children[0]->kind == Syntax::Kind::whole)
+            refuse(element.place, "* is the whole dimension and has no extent", "a start before :>");
+        BodyValue start = value(ranged ? *element.children[0] : element);
+        BodyValue extent = ranged ? value(*element.children[1]) : one.extent;
+        if (!start.is_list() && !extent.is_list()) {
+            one.start = start;
+            one.extent = extent;
+            return {one};
+        }
+        is_list_ = true;
+        if (start.is_list() && extent.is_list() && start.size() != extent.size())
+            refuse(element.place, fmt::format("{} starts and {} extents", start.size(), extent.size()), "as many extents as starts");
+        std::vector<Entry> result;
+        for (size_t i = 0; i < (start.is_list() ? start.size() : extent.size()); ++i) {
+            one.start = start.is_list() ? start.at(i) : start;
+            one.extent = extent.is_list() ? extent.at(i) : extent;
+            result.push_back(one);
+        }
+        return result;
+    }
+
+    void add_whole(int64_t extent) {
+        result_.projection.emplace_back(axes(), 0);
+        result_.offset.push_back(0);
+        result_.shape.push_back(extent);
+        result_.whole.push_back(true);
+    }
+
+    void add_row(std::vector<int64_t> coefficients, int64_t offset, int64_t extent, const Place& place) {
+        if (extent < 0) refuse(place, fmt::format("the extent {} is negative", extent), "0 or more");
+        result_.projection.push_back(std::move(coefficients));
+        result_.offset.push_back(offset);
+        result_.shape.push_back(extent);
+        result_.whole.push_back(false);
+    }
+
+    void rows(const Syntax& ipf) {
+        std::vector<Entry> entries = expanded(ipf.children, rank());
+        if (entries.size() != rank())
+            refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", entries.size(), rank()), "one row a dimension");
+        for (size_t i = 0; i < entries.size(); ++i) {
+            if (entries[i].whole) {
+                add_whole(tensor_.extents[i]);
+                continue;
+            }
+            NodeId start = expressions_.elements().coordinate(expressions_.values().element(entries[i].start, entries[i].place), entries[i].place);
+            int64_t budget = 10'000;
+            RangeEvaluator ranges(body_, full_ranges(body_), &budget);
+            const ValueRange& range = ranges.of(start);
+            if (!range.affine)
+                refuse(entries[i].place, "the start of a row is not affine", "static factors of coordinates, and a static offset",
+                       "write * for the whole dimension");
+            std::vector<int64_t> coefficients;
+            for (VariableId axis : expressions_.index_variables()) coefficients.push_back(range.affine->coefficient(axis));
+            add_row(std::move(coefficients), range.affine->constant, integer(entries[i].extent, entries[i].place), entries[i].place);
+        }
+    }
+
+    // Entry j is the coefficient of the next index dimension; `*` is a tensor dimension without one.
+    void diagonal(const Syntax& ipf) {
+        std::vector<Entry> entries = expanded(ipf.children, rank());
+        std::optional<std::vector<Entry>> extents, offsets;
+        if (ipf.extents) extents = expanded(ipf.extents->children, rank());
+        if (ipf.offset) offsets = expanded(ipf.offset->children, rank());
+        if (entries.size() != rank() || (extents && extents->size() != rank()) || (offsets && offsets->size() != rank()))
+            refuse(ipf.place, fmt::format("{} entries for a tensor of rank {}", entries.size(), rank()),
+                   "one coefficient, offset and extent a dimension");
+        size_t axis = 0;
+        for (size_t i = 0; i < rank(); ++i) {
+            if (entries[i].whole) {
+                add_whole(tensor_.extents[i]);
+                continue;
+            }
+            if (axis >= axes())
+                refuse(entries[i].place, fmt::format("more entries than the index has dimensions, {}", axes()),
+                       "one entry an index dimension", "mark the tensor dimensions without one by *");
+            std::vector<int64_t> coefficients(axes(), 0);
+            coefficients[axis++] = integer(entries[i].start, entries[i].place);
+            int64_t offset = offsets && !(*offsets)[i].whole ? integer((*offsets)[i].start, ipf.offset->place) : 0;
+            int64_t extent = !extents ? 1 : (*extents)[i].whole ? tensor_.extents[i] : integer((*extents)[i].start, ipf.extents->place);
+            add_row(std::move(coefficients), offset, extent, entries[i].place);
+        }
+        if (axis != axes())
+            refuse(ipf.place, fmt::format("{} index dimensions have no entry", axes() - axis), "one entry an index dimension",
+                   "write the rows form, as in [@row, *]");
+    }
+
+    std::vector<int64_t> integers(const BodyValue& list, const Place& place) {
+        std::vector<int64_t> result;
+        for (const BodyValue& item : expressions_.values().items(list, place)) result.push_back(integer(item, place));
+        return result;
+    }
+
+    // A list of lists, which an expression's list is not.
+    std::vector<std::vector<int64_t>> matrix(const Syntax& syntax) {
+        std::vector<std::vector<int64_t>> result;
+        if (syntax.kind == Syntax::Kind::list) {
+            for (const SyntaxPointer& row : syntax.children) result.push_back(integers(value(*row), row->place));
+            return result;
+        }
+        for (const BodyValue& row : expressions_.values().items(value(syntax), syntax.place)) result.push_back(integers(row, syntax.place));
+        return result;
+    }
+
+    void structured(const Syntax& ipf) {
+        std::vector<std::vector<int64_t>> coefficients;
+        std::vector<int64_t> offset(rank(), 0), shape(rank(), 1);
+        for (const NamedArgument& field : ipf.named) {
+            if (field.name == "projection" || field.name == "map") coefficients = matrix(*field.value);
+            if (field.name == "offset") offset = integers(value(*field.value), field.place);
+            if (field.name == "shape") shape = integers(value(*field.value), field.place);
+        }
+        if (coefficients.size() != rank() || offset.size() != rank() || shape.size() != rank())
+            refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", coefficients.size(), rank()),
+                   "one row, offset and extent a dimension");
+        for (size_t i = 0; i < rank(); ++i) {
+            // `map` may carry the offset as a last column.
+            if (coefficients[i].size() == axes() + 1) {
+                offset[i] += coefficients[i].back();
+                coefficients[i].pop_back();
+            }
+            if (coefficients[i].size() != axes())
+                refuse(ipf.place, fmt::format("row {} has {} entries", i, coefficients[i].size()),
+                       fmt::format("{}, one an index dimension", axes()));
+            add_row(std::move(coefficients[i]), offset[i], shape[i], ipf.place);
+        }
+    }
+
+    Environment& environment_;
+    const ProjectedTensor& tensor_;
+    Body body_;
+    BodyExpressions expressions_;
+    IndexProjection result_;
+    bool is_list_ = false;
+};
+
+struct Range {
+    __int128 low, high;  // half open
+};
+
+Range range_at(const IndexProjection& projection, size_t row, const std::vector<int64_t>& point, int64_t extent) {
+    if (projection.whole[row]) return {0, extent};
+    __int128 start = projection.offset[row];
+    for (size_t axis = 0; axis < point.size(); ++axis) start += __int128(projection.projection[row][axis]) * point[axis];
+    return {start, start + projection.shape[row]};
+}
+
+// Points that decide whether one row holds another everywhere. The differences of starts and of ends are affine: their
+// extremes are at corners. Clipping bends them: then every point of the axes that matter, as far as that is possible;
+// beyond, what clipping would excuse is not excused.
+std::vector<std::vector<int64_t>> telling_points(const IndexProjection& declared, const IndexProjection& derived, size_t row,
+                                                 const std::vector<int64_t>& index, bool& clipped) {
+    constexpr int64_t most_points = 16'384;
+    std::vector<std::vector<int64_t>> points(1, std::vector<int64_t>(index.size(), 0));
+    points.push_back(points[0]);
+    int64_t count = 1;
+    std::vector<size_t> axes;
+    for (size_t axis = 0; axis < index.size(); ++axis) {
+        int64_t inner = derived.whole[row] ? 0 : derived.projection[row][axis];
+        int64_t outer = declared.whole[row] ? 0 : declared.projection[row][axis];
+        points[inner < outer ? 0 : 1][axis] = index[axis] - 1;
+        if (inner == 0 && outer == 0) continue;
+        axes.push_back(axis);
+        count = index[axis] > most_points ? most_points + 1 : std::min(count * index[axis], most_points + 1);
+    }
+    if (!clipped) return points;
+    if (count > most_points) {
+        clipped = false;
+        return points;
+    }
+    points.assign(1, std::vector<int64_t>(index.size(), 0));
+    for (size_t axis : axes) {
+        std::vector<std::vector<int64_t>> more;
+        for (const auto& point : points)
+            for (int64_t value = 0; value < index[axis]; ++value) {
+                more.push_back(point);
+                more.back()[axis] = value;
+            }
+        points = std::move(more);
+    }
+    return points;
+}
+
+}  // namespace
+
+Result<IndexProjection> declared_projection(Environment& environment, const ProjectedTensor& tensor) {
+    try {
+        return DeclaredProjection(environment, tensor).evaluate();
+    } catch (BodyFailure& failure) {
+        return fail(std::move(failure.diagnostics));
+    }
+}
+
+Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor, const IndexProjection& declared,
+                                   const IndexProjection& derived, const std::vector<int64_t>& index, bool clipped) {
+    Diagnostics notes;
+    if (std::any_of(index.begin(), index.end(), [](int64_t extent) { return extent <= 0; })) return notes;
+    const Place& place = tensor.spec->ipf->place;
+    bool loose = false;
+    for (size_t row = 0; row < tensor.extents.size(); ++row) {
+        int64_t extent = tensor.extents[row];
+        bool excused = clipped;
+        for (const std::vector<int64_t>& point : telling_points(declared, derived, row, index, excused)) {
+            Range inner = range_at(derived, row, point, extent), outer = range_at(declared, row, point, extent);
+            loose = loose || inner.low != outer.low || inner.high != outer.high;
+            if (inner.high <= inner.low) continue;
+            if (excused) inner = {std::max<__int128>(inner.low, 0), std::min<__int128>(inner.high, extent)};
+            if (inner.high <= inner.low || (inner.low >= outer.low && inner.high <= outer.high)) continue;
+            int64_t coordinate = static_cast<int64_t>(inner.low < outer.low ? inner.low : inner.high - 1);
+            Diagnostic diagnostic = environment.diagnostic(
+                "symbolic.ipf", place,
+                fmt::format("the body reaches outside the declared projection of '{}': at [{}], coordinate {} is {}", tensor.name,
+                            fmt::join(point, ", "), row, coordinate));
+            diagnostic.expected = fmt::format("inside {} .. {}", static_cast<int64_t>(outer.low), static_cast<int64_t>(outer.high) - 1);
+            diagnostic.found = fmt::format("{} .. {}", static_cast<int64_t>(inner.low), static_cast<int64_t>(inner.high) - 1);
+            diagnostic.remedy = "declare what the body reads, or leave `ipf` out: it is derived";
+            diagnostic.params.emplace_back("tensor", tensor.name);
+            return fail(std::move(diagnostic));
+        }
+    }
+    if (loose) {
+        auto cells = [](const IndexProjection& projection) {
+            __int128 count = 1;
+            for (int64_t extent : projection.shape) count = std::min<__int128>(count * extent, INT64_MAX);
+            return static_cast<int64_t>(count);
+        };
+        Diagnostic note = environment.diagnostic("symbolic.ipf_loose", place,
+                                                 fmt::format("the declared projection of '{}' is larger than what the body reads", tensor.name));
+        note.expected = fmt::format("{} elements a point", cells(derived));
+        note.found = fmt::format("{} elements a point", cells(declared));
+        notes.push_back(std::move(note));
+    }
+    return notes;
+}
+
+IndexProjection projection_by_name(const Environment& environment, const BoundTensor& tensor) {
+    size_t axes = 0;
+    for (const BoundAxis& axis : environment.index()) axes += axis.extents.size();
+    size_t rank = tensor.type.shape.size();
+    IndexProjection result;
+    std::vector<int64_t> axis_of(rank, -1);
+    bool any = false;
+    for (const PatternCoordinate& coordinate : tensor.coordinates) {
+        if (coordinate.dimension < 0) continue;
+        size_t first = 0;
+        for (const BoundAxis& axis : environment.index()) {
+            bool own = !axis.name.empty() && axis.name == coordinate.name && axis.spread == coordinate.spread;
+            bool grouped = !axis.name.empty() && axis.name == coordinate.group && axis.spread;
+            auto position = static_cast<size_t>(own ? coordinate.position : coordinate.group_position);
+            if ((own || grouped) && position < axis.extents.size()) {
+                any = true;
+                axis_of[static_cast<size_t>(coordinate.dimension)] = coordinate.zero ? -2 : static_cast<int64_t>(first + position);
+            }
+            first += axis.extents.size();
+        }
+    }
+    if (!any && rank == axes)
+        for (size_t i = 0; i < rank; ++i) axis_of[i] = static_cast<int64_t>(i);
+    for (size_t i = 0; i < rank; ++i) {
+        std::vector<int64_t> coefficients(axes, 0);
+        if (axis_of[i] >= 0) coefficients[static_cast<size_t>(axis_of[i])] = 1;
+        result.projection.push_back(std::move(coefficients));
+        result.offset.push_back(0);
+        result.shape.push_back(axis_of[i] == -1 ? tensor.type.shape[i].value : 1);
+        result.whole.push_back(axis_of[i] == -1);
+    }
+    return result;
+}
+
+Result<DeclaredProjections> declared_projections(Environment& environment) {
+    DeclaredProjections result;
+    Diagnostics diagnostics;
+    std::vector<int64_t> index;
+    for (const BoundAxis& axis : environment.index())
+        for (size_t i = 0; i < axis.extents.size(); ++i) {
+            bool listed = axis.spread || axis.name.empty();
+            std::string name = axis.name.empty() ? fmt::format("axis{}", index.size())
+                               : listed          ? fmt::format("{}{}", axis.name, i)
+                                                 : axis.name;
+            result.projections.index.push_back({std::move(name), axis.extents[i], std::nullopt});
+            index.push_back(axis.extents[i].value);
+        }
+    auto add = [&](const TensorSpec& spec, const BoundTensor& tensor, std::vector<IndexProjection>& to) {
+        if (!spec.ipf) {
+            to.push_back(projection_by_name(environment, tensor));
+            return;
+        }
+        auto declared = declared_projection(environment, {tensor.name, tensor.type.extents(), &spec});
+        if (declared) to.push_back(std::move(*declared));
+        else diagnostics.insert(diagnostics.end(), declared.error().begin(), declared.error().end());
+    };
+    for (size_t position = 0; position < environment.inputs().size(); ++position) {
+        const BoundInput& input = environment.inputs()[position];
+        for (size_t element = 0; element < input.tensors.size(); ++element) {
+            result.inputs.push_back({static_cast<int32_t>(position), static_cast<int32_t>(element)});
+            add(*input.spec, input.tensors[element], result.projections.inputs);
+        }
+    }
+    for (size_t position = 0; position < environment.outputs().size(); ++position) {
+        const BoundOutput& output = environment.outputs()[position];
+        if (!output.requested) continue;
+        auto element = static_cast<size_t>(output.spec->variadic ? environment.each_value() : 0);
+        if (element >= output.types.size()) continue;
+        result.outputs.push_back({static_cast<int32_t>(position), static_cast<int32_t>(element)});
+        add(*output.spec, {output.spec->name, output.types[element], {}, std::nullopt}, result.projections.outputs);
+    }
+    if (!diagnostics.empty()) return fail(std::move(diagnostics));
+    return result;
+}
+
+}  // namespace heddle
