@@ -54,6 +54,7 @@ struct Node {
     std::vector<NodeId> operands;
     std::vector<VariableId> variables;  // reduce: outermost first
     bool from_template = true;  // a literal that a template wrote stays in a kernel's text; one from data leaves it
+    OriginPointer origin;       // an integer literal that is computed from named dimensions: how; else null
 };
 
 // `let g[j < n] = value`, or any value with axes of its own. It has one value per point of its variables *and* of the

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "symbolic/size_arithmetic.h"
 #include "symbolic/static_errors.h"
 #include "symbolic/static_operations.h"
-#include "zspace/checked.h"
 
 namespace heddle {
 
@@ -63,49 +62,39 @@ Result<Value> integer_power(const Value& left, const Value& right, const Place& 
                             fmt::format("{} ^ {}: an integer has no negative power", left.print(), right.print()),
                             "write a float base");
     }
-    Size result = 1, base = left.size();
+    std::optional<Size> result = Size(1), base = left.size();
     while (true) {
-        if (exponent & 1) {
-            if (!checked_multiply(result.value, base.value)) return overflow("^", left, right, place);
-            result = result * base;
-        }
+        if (exponent & 1) result = product_of_sizes(*result, *base);
         exponent >>= 1;
-        if (exponent == 0) return Value::of(std::move(result));
-        if (!checked_multiply(base.value, base.value)) return overflow("^", left, right, place);
-        base = base * base;
+        if (result && exponent == 0) return Value::of(std::move(*result));
+        if (result) base = product_of_sizes(*base, *base);
+        if (!result || !base) return overflow("^", left, right, place);
     }
-}
-
-Result<Value> integer_division(Operator op, std::string_view spelled, const Value& left, const Value& right,
-                               const Place& place) {
-    const Size &a = left.size(), &b = right.size();
-    if (b.value == 0) {
-        return static_error("symbolic.division_by_zero", place,
-                            fmt::format("{} {} {} divides by zero", left.print(), spelled, right.print()));
-    }
-    if (a.value == std::numeric_limits<int64_t>::min() && b.value == -1) return overflow(spelled, left, right, place);
-    if (op == Operator::modulo) return Value::of(floor_modulo(a, b));
-    if (op == Operator::divide && a.value % b.value != 0) {
-        return static_error("symbolic.inexact_division", place,
-                            fmt::format("{} / {} is not an integer", a.value, b.value),
-                            "write // to round down, or make one of them a float");
-    }
-    return Value::of(floor_divide(a, b));
 }
 
 Result<Value> integer_arithmetic(Operator op, std::string_view spelled, const Value& left, const Value& right,
                                  const Place& place) {
     const Size &a = left.size(), &b = right.size();
+    std::optional<Size> result;
     switch (op) {
-    case Operator::add:
-        return checked_add(a.value, b.value) ? Result<Value>(Value::of(a + b)) : overflow(spelled, left, right, place);
-    case Operator::subtract:
-        return checked_subtract(a.value, b.value) ? Result<Value>(Value::of(a - b)) : overflow(spelled, left, right, place);
-    case Operator::multiply:
-        return checked_multiply(a.value, b.value) ? Result<Value>(Value::of(a * b)) : overflow(spelled, left, right, place);
     case Operator::power: return integer_power(left, right, place);
-    default: return integer_division(op, spelled, left, right, place);
+    case Operator::add: result = sum_of_sizes(a, b); break;
+    case Operator::subtract: result = difference_of_sizes(a, b); break;
+    case Operator::multiply: result = product_of_sizes(a, b); break;
+    default:
+        if (b.value == 0) {
+            return static_error("symbolic.division_by_zero", place,
+                                fmt::format("{} {} {} divides by zero", left.print(), spelled, right.print()));
+        }
+        if (op == Operator::divide && b.value != -1 && a.value % b.value != 0) {
+            return static_error("symbolic.inexact_division", place,
+                                fmt::format("{} / {} is not an integer", a.value, b.value),
+                                "write // to round down, or make one of them a float");
+        }
+        result = op == Operator::modulo ? remainder_of_sizes(a, b) : quotient_of_sizes(a, b);
     }
+    if (!result) return overflow(spelled, left, right, place);
+    return Value::of(std::move(*result));
 }
 
 Result<Value> real_arithmetic(Operator op, std::string_view spelled, const Value& left, const Value& right,
@@ -245,8 +234,9 @@ Result<StaticValue> static_unary(std::string_view spelled, const StaticValue& op
     }
     if (operand.is_real()) return Value::of(-operand.real());
     if (!operand.is_integer()) return type_error(place, "- needs a number", "a number", operand);
-    if (operand.integer() == std::numeric_limits<int64_t>::min()) return overflow("-", Value::of(0), operand, place);
-    return Value::of(Size(0) - operand.size());
+    auto negative = difference_of_sizes(0, operand.size());
+    if (!negative) return overflow("-", Value::of(0), operand, place);
+    return Value::of(std::move(*negative));
 }
 
 Result<StaticValue> static_binary(std::string_view spelled, const StaticValue& left, const StaticValue& right,

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "symbolic/size_arithmetic.h"
 #include "symbolic/static_errors.h"
 #include "symbolic/static_function_table.h"
-#include "zspace/checked.h"
 
 namespace heddle {
 namespace {
@@ -174,11 +174,12 @@ Result<Value> divide_up(Arguments arguments, const Place& place, EvaluationBudge
         for (const Value& value : values) {
             if (!value.is_integer()) return type_error(place, "ceildiv divides integers", "an integer", value);
         }
-        auto negative = static_unary("-", values[0], place, budget);
-        if (!negative) return negative;
         const Size &a = values[0].size(), &b = values[1].size();
         // The form that keeps a readable origin, where it is the same number.
-        if (b.value > 0 && a.named() && checked_add(a.value, b.value)) return Value::of(floor_divide(a + (b - Size(1)), b));
+        auto above = b.value > 0 && a.named() ? sum_of_sizes(a, *difference_of_sizes(b, 1)) : std::nullopt;
+        if (above) return static_binary("//", Value::of(*above), values[1], place, budget);
+        auto negative = static_unary("-", values[0], place, budget);
+        if (!negative) return negative;
         auto quotient = static_binary("//", *negative, values[1], place, budget);
         return quotient ? static_unary("-", *quotient, place, budget) : quotient;
     });

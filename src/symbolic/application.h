@@ -1,0 +1,40 @@
+// One application of a template to tensor types: everything about it but the tensors themselves. A pure function of the
+// template, the types (and values, where a template opens them) and the parameters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "symbolic/body_builder.h"
+#include "symbolic/environment.h"
+
+namespace heddle {
+
+struct AppliedOperation {
+    std::shared_ptr<const Body> body;      // null: a kernel elsewhere
+    std::vector<TensorReference> inputs;   // what the body reads, of the template's inputs
+    std::vector<TensorReference> outputs;  // what it writes
+    OperationProjections projections;
+};
+
+struct AppliedOutput {
+    bool requested = false;
+    std::vector<TensorType> types;  // one; of a variadic output one a value of `each`
+};
+
+struct Application {
+    std::vector<AppliedOutput> outputs;  // in the template's order
+    std::vector<AppliedOperation> operations;  // one a value of `each`
+    std::map<std::string, std::string> parameters;  // as printed
+};
+
+// Binds dtypes, patterns and parameters and checks the constraints: all that a composition needs too. The inputs of
+// `environment` have been filled in (symbolic/environment_state.h).
+Result<void> bind_application(Environment& environment);
+
+// `bind_application`, then the output types and the operations. Codes: symbolic.limit, symbolic.extent,
+// symbolic.output_type, symbolic.data_extent, symbolic.variadic_output, and those of the steps.
+Result<Application> apply_template(Environment& environment);
+
+}  // namespace heddle

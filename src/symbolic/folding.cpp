@@ -1,0 +1,132 @@
+// Operations on known values are computed when they are applied.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "evaluate/evaluate.h"
+#include "symbolic/session_state.h"
+#include "symbolic/size_evaluation.h"
+#include "zspace/checked.h"
+
+namespace heddle {
+namespace {
+
+constexpr int64_t largest_folded_work = 1 << 22;  // points times reduced extents of one operation
+
+// A bound on the work of a body: every equation over all of the body's reduction and local variables.
+bool is_small(const Body& body) {
+    int64_t work = 1;
+    for (const Variable& variable : body.variables) {
+        auto product = checked_multiply(work, std::max<int64_t>(variable.extent.value, 1));
+        if (!product || *product > largest_folded_work) return false;
+        work = *product;
+    }
+    return true;
+}
+
+TensorId tensor_of(const TensorReference& reference, const BoundArguments& arguments) {
+    return arguments.tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
+}
+
+bool can_fold(const Session::State& session, const Application& application, const BoundArguments& arguments) {
+    for (const AppliedOutput& output : application.outputs) {
+        for (const TensorType& type : output.types) {
+            if (type.elements() > largest_folded) return false;
+        }
+    }
+    for (const AppliedOperation& operation : application.operations) {
+        if (!operation.body || !is_small(*operation.body)) return false;
+        for (const TensorReference& reference : operation.inputs) {
+            const TensorData* value = session.known_value(tensor_of(reference, arguments));
+            if (!value || value->size() > largest_folded) return false;
+        }
+    }
+    return !application.operations.empty();
+}
+
+using Outputs = std::vector<std::vector<FoldedOutput>>;
+
+FoldedOutput& output_of(const TensorReference& reference, Outputs& outputs) {
+    return outputs[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
+}
+
+// Origins of the elements that one operation writes, where they are integers computed from named dimensions.
+void fold_sizes(const Session::State& session, const AppliedOperation& operation, const BoundArguments& arguments,
+                const std::vector<TensorData>& inputs, Outputs& outputs) {
+    SizeEvaluation evaluation;
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+        evaluation.inputs.push_back({&inputs[i], session.known_sizes(tensor_of(operation.inputs[i], arguments))});
+    }
+    for (const TensorReference& reference : operation.outputs) {
+        FoldedOutput& output = output_of(reference, outputs);
+        if (output.sizes.empty()) {
+            for (int64_t i = 0; i < std::min(output.data.size(), largest_sized_tensor); ++i) {
+                output.sizes.emplace_back(is_integer(output.data.dtype()) ? output.data.integer_at(i) : 0);
+            }
+        }
+        evaluation.outputs.push_back({&output.data, &output.sizes});
+    }
+    evaluate_sizes(*operation.body, evaluation);
+}
+
+Result<void> fold_operation(const Session::State& session, const AppliedOperation& operation, const BoundArguments& arguments,
+                            Outputs& outputs) {
+    std::vector<TensorData> inputs, results;
+    for (const TensorReference& reference : operation.inputs) {
+        inputs.push_back(*session.known_value(tensor_of(reference, arguments)));
+    }
+    for (const TensorReference& reference : operation.outputs) results.push_back(output_of(reference, outputs).data);
+    if (auto done = evaluate_body(*operation.body, inputs, results, Precision::body); !done) return done;
+    for (size_t i = 0; i < results.size(); ++i) output_of(operation.outputs[i], outputs).data = results[i];
+    fold_sizes(session, operation, arguments, inputs, outputs);
+    return {};
+}
+
+}  // namespace
+
+Result<std::optional<Outputs>> fold_application(const Session::State& session, const Application& application,
+                                                const BoundArguments& arguments) {
+    if (!can_fold(session, application, arguments)) return std::nullopt;
+    Outputs outputs(application.outputs.size());
+    for (size_t output = 0; output < outputs.size(); ++output) {
+        for (const TensorType& type : application.outputs[output].types) {
+            outputs[output].push_back({TensorData(type.dtype, type.extents()), {}});
+        }
+    }
+    for (const AppliedOperation& operation : application.operations) {
+        if (auto done = fold_operation(session, operation, arguments, outputs); !done) return std::unexpected(done.error());
+    }
+    for (auto& list : outputs) {
+        for (FoldedOutput& output : list) {
+            bool named = std::any_of(output.sizes.begin(), output.sizes.end(), [](const Size& size) { return size.named(); });
+            if (!named) output.sizes.clear();
+        }
+    }
+    return outputs;
+}
+
+namespace {
+
+StaticValue element_of(const TensorData& data, const std::vector<Size>* sizes, int64_t index) {
+    if (is_float(data.dtype())) return StaticValue::of(data.real_at(index));
+    if (is_bool(data.dtype())) return StaticValue::of(data.integer_at(index) != 0);
+    return StaticValue::of(sizes ? (*sizes)[static_cast<size_t>(index)] : Size(data.integer_at(index)));
+}
+
+StaticValue nested(const TensorData& data, const std::vector<Size>* sizes, size_t dimension, int64_t first, int64_t elements) {
+    if (dimension == data.shape().size()) return element_of(data, sizes, first);
+    int64_t extent = data.shape()[dimension];
+    int64_t step = extent > 0 ? elements / extent : 0;
+    StaticValue::List list;
+    list.reserve(static_cast<size_t>(extent));
+    for (int64_t i = 0; i < extent; ++i) list.push_back(nested(data, sizes, dimension + 1, first + i * step, step));
+    return StaticValue::of(std::move(list));
+}
+
+}  // namespace
+
+StaticValue static_value_of(const TensorData& data, const std::vector<Size>* sizes) {
+    return nested(data, sizes, 0, 0, data.size());
+}
+
+}  // namespace heddle

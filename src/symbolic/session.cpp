@@ -1,0 +1,325 @@
+#include "symbolic/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "symbolic/application_key.h"
+#include "symbolic/environment_state.h"
+#include "symbolic/session_state.h"
+
+namespace heddle {
+namespace {
+
+using State = Session::State;
+
+std::string unique_name(std::unordered_set<std::string>& taken, std::string name, const char* otherwise) {
+    if (name.empty()) name = otherwise;
+    if (taken.insert(name).second) return name;
+    for (size_t number = taken.size();; ++number) {
+        std::string candidate = fmt::format("{}_{}", name, number);
+        if (taken.insert(candidate).second) return candidate;
+    }
+}
+
+// ---- arguments
+
+Result<BoundArguments> bind_arguments(const State& session, const Environment& environment, const std::vector<Argument>& inputs) {
+    const Template& metakernel = environment.metakernel();
+    const auto& specifications = metakernel.inputs;
+    BoundArguments bound{std::vector<std::vector<TensorId>>(specifications.size()), std::vector<bool>(specifications.size(), false)};
+    size_t last_variadic = !specifications.empty() && specifications.back().variadic ? specifications.size() - 1 : specifications.size();
+    for (size_t position = 0; position < inputs.size(); ++position) {
+        const Argument& argument = inputs[position];
+        size_t slot = std::min(position, last_variadic);
+        for (TensorId tensor : argument.tensors) {
+            if (tensor >= 0 && static_cast<size_t>(tensor) < session.graph.tensors.size()) continue;
+            return fail(environment.diagnostic("symbolic.unknown_tensor", metakernel.place,
+                                               fmt::format("argument {} is no tensor of this graph", position + 1)));
+        }
+        if (!argument.given) {
+            if (slot == last_variadic && position > slot) {
+                return fail(environment.diagnostic("symbolic.missing_input", specifications[slot].place,
+                                                   fmt::format("a tensor of {} is not given", specifications[slot].name)));
+            }
+            continue;
+        }
+        if (slot >= specifications.size()) {
+            Diagnostic diagnostic = environment.diagnostic("symbolic.too_many_inputs", metakernel.place,
+                                                           fmt::format("{} is given {} inputs", metakernel.name, inputs.size()));
+            diagnostic.expected = fmt::format("at most {}", specifications.size());
+            return fail(std::move(diagnostic));
+        }
+        if (argument.list && !specifications[slot].variadic) {
+            Diagnostic diagnostic = environment.diagnostic("symbolic.not_a_list", specifications[slot].place,
+                                                           fmt::format("{} is one tensor", specifications[slot].name));
+            diagnostic.found = fmt::format("a list of {} tensors", argument.tensors.size());
+            return fail(std::move(diagnostic));
+        }
+        bound.given[slot] = true;
+        bound.tensors[slot].insert(bound.tensors[slot].end(), argument.tensors.begin(), argument.tensors.end());
+    }
+    Diagnostics missing;
+    for (size_t slot = 0; slot < specifications.size(); ++slot) {
+        if (bound.given[slot] || specifications[slot].optional) continue;
+        missing.push_back(environment.diagnostic("symbolic.missing_input", specifications[slot].place,
+                                                 fmt::format("input {} is not given", specifications[slot].name)));
+    }
+    if (!missing.empty()) return fail(std::move(missing));
+    return bound;
+}
+
+// ---- values of concrete inputs
+
+std::string producer_text(const Graph& graph, const Tensor& tensor) {
+    if (tensor.producer < 0) return fmt::format("{} is an input of the graph", tensor.name);
+    return fmt::format("{} is the result of {}", tensor.name, graph.operations[static_cast<size_t>(tensor.producer)].name);
+}
+
+Result<std::optional<StaticValue>> concrete_value(const State& session, const Environment& environment,
+                                                  const TensorSpec& specification, TensorId tensor) {
+    if (specification.flavour != Flavour::concrete) return std::nullopt;
+    const TensorData* data = session.known_value(tensor);
+    if (data && data->size() <= largest_static_list) return static_value_of(*data, session.known_sizes(tensor));
+    Diagnostic diagnostic = environment.diagnostic(
+        "symbolic.not_concrete", specification.place,
+        data ? fmt::format("input {} has {} elements, too many to be opened", specification.name, data->size())
+             : fmt::format("the value of input {} must be known when the graph is built", specification.name));
+    diagnostic.expected = data ? fmt::format("at most {} elements", largest_static_list) : "a constant, or a result of constants";
+    diagnostic.found = producer_text(session.graph, session.graph.tensor(tensor));
+    diagnostic.params.emplace_back("input", specification.name);
+    return fail(std::move(diagnostic));
+}
+
+Result<void> fill_inputs(const State& session, Environment& environment, const BoundArguments& arguments) {
+    auto& inputs = environment.state().inputs;
+    for (size_t position = 0; position < inputs.size(); ++position) {
+        BoundInput& input = inputs[position];
+        input.given = arguments.given[position];
+        const auto& tensors = arguments.tensors[position];
+        for (size_t element = 0; element < tensors.size(); ++element) {
+            BoundTensor bound;
+            bound.name = input.spec->variadic ? fmt::format("{}[{}]", input.spec->name, element) : input.spec->name;
+            bound.type = session.graph.tensor(tensors[element]).type;
+            auto value = concrete_value(session, environment, *input.spec, tensors[element]);
+            if (!value) return std::unexpected(value.error());
+            bound.value = std::move(*value);
+            input.tensors.push_back(std::move(bound));
+        }
+    }
+    return {};
+}
+
+// ---- making operations
+
+// The names of results: as the caller wants them, else after the node.
+class ResultNames {
+public:
+    ResultNames(const ApplyOptions& options, const Template& metakernel, const std::string& node)
+        : options_(options), metakernel_(metakernel), node_(node) {}
+
+    std::string next(size_t output, size_t element) {
+        size_t number = number_++;
+        if (number < options_.names.size() && !options_.names[number].empty()) return options_.names[number];
+        const TensorSpec& specification = metakernel_.outputs[output];
+        if (specification.variadic) return fmt::format("{}.{}[{}]", node_, specification.name, element);
+        return metakernel_.outputs.size() == 1 ? node_ : fmt::format("{}.{}", node_, specification.name);
+    }
+
+private:
+    const ApplyOptions& options_;
+    const Template& metakernel_;
+    const std::string& node_;
+    size_t number_ = 0;
+};
+
+std::vector<TensorId> ids_of(const std::vector<TensorReference>& references, const std::vector<std::vector<TensorId>>& tensors) {
+    std::vector<TensorId> ids;
+    ids.reserve(references.size());
+    for (const TensorReference& reference : references) {
+        ids.push_back(tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)]);
+    }
+    return ids;
+}
+
+void add_operations(State& session, const Application& application, const Template& metakernel, const std::string& node,
+                    const BoundArguments& arguments, const std::vector<std::vector<TensorId>>& outputs) {
+    for (size_t number = 0; number < application.operations.size(); ++number) {
+        const AppliedOperation& applied = application.operations[number];
+        Operation operation;
+        operation.name = session.unique_operation_name(application.operations.size() == 1 ? node : fmt::format("{}[{}]", node, number));
+        operation.operator_name = metakernel.name;
+        operation.inputs = ids_of(applied.inputs, arguments.tensors);
+        operation.outputs = ids_of(applied.outputs, outputs);
+        operation.index = applied.projections.index;
+        operation.input_projections = applied.projections.inputs;
+        operation.output_projections = applied.projections.outputs;
+        operation.body = applied.body;
+        operation.params = application.parameters;
+        session.graph.add_operation(std::move(operation));
+    }
+}
+
+std::vector<TensorId> flattened(const std::vector<std::vector<TensorId>>& outputs) {
+    std::vector<TensorId> answer;
+    for (const auto& tensors : outputs) {
+        if (tensors.empty()) answer.push_back(-1);
+        answer.insert(answer.end(), tensors.begin(), tensors.end());
+    }
+    return answer;
+}
+
+Result<std::vector<TensorId>> instantiate(State& session, const Application& application, const Template& metakernel,
+                                          const BoundArguments& arguments, const ApplyOptions& options) {
+    const std::string& node = options.node_name.empty() ? metakernel.name : options.node_name;
+    ResultNames names(options, metakernel, node);
+    auto folded = fold_application(session, application, arguments);
+    if (!folded) return std::unexpected(folded.error());
+    std::vector<std::vector<TensorId>> outputs(application.outputs.size());
+    for (size_t output = 0; output < outputs.size(); ++output) {
+        const AppliedOutput& applied = application.outputs[output];
+        if (!applied.requested) names.next(output, 0);
+        for (size_t element = 0; element < applied.types.size(); ++element) {
+            std::string name = names.next(output, element);
+            if (!*folded) {
+                outputs[output].push_back(session.add_tensor(std::move(name), applied.types[element]));
+                continue;
+            }
+            FoldedOutput& value = (**folded)[output][element];
+            TensorId constant = session.add_constant(std::move(name), std::move(value.data));
+            session.graph.tensors[static_cast<size_t>(constant)].type = applied.types[element];
+            if (!value.sizes.empty()) session.sizes.emplace(constant, std::move(value.sizes));
+            outputs[output].push_back(constant);
+        }
+    }
+    if (!*folded) add_operations(session, application, metakernel, node, arguments, outputs);
+    return flattened(outputs);
+}
+
+// Says in every diagnostic what was being applied.
+void add_node(Diagnostics& diagnostics, const Template& metakernel, const std::string& node) {
+    for (Diagnostic& diagnostic : diagnostics) {
+        auto has = [&](const char* key) {
+            return std::any_of(diagnostic.params.begin(), diagnostic.params.end(), [&](const auto& param) { return param.first == key; });
+        };
+        if (!has("operator")) diagnostic.params.emplace_back("operator", metakernel.name);
+        if (!node.empty() && !has("node")) {
+            diagnostic.params.emplace_back("node", node);
+            diagnostic.contexts.push_back({fmt::format("in node {} ({})", node, metakernel.name), {}});
+        }
+    }
+}
+
+}  // namespace
+
+std::string State::unique_tensor_name(std::string name) { return unique_name(tensor_names, std::move(name), "t"); }
+std::string State::unique_operation_name(std::string name) { return unique_name(operation_names, std::move(name), "operation"); }
+
+TensorId State::add_tensor(std::string name, TensorType type) {
+    Tensor tensor;
+    tensor.name = unique_tensor_name(std::move(name));
+    tensor.type = std::move(type);
+    graph.tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(graph.tensors.size() - 1);
+}
+
+TensorId State::add_constant(std::string name, TensorData data) {
+    TensorType type{data.dtype(), {data.shape().begin(), data.shape().end()}};
+    TensorId tensor = add_tensor(std::move(name), std::move(type));
+    graph.tensors.back().constant = std::move(data);
+    return tensor;
+}
+
+const TensorData* State::known_value(TensorId tensor) const {
+    const auto& constant = graph.tensor(tensor).constant;
+    return constant ? &*constant : nullptr;
+}
+
+const std::vector<Size>* State::known_sizes(TensorId tensor) const {
+    auto found = sizes.find(tensor);
+    return found == sizes.end() ? nullptr : &found->second;
+}
+
+Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
+                                           const std::map<std::string, StaticValue>& parameters, const ApplyOptions& options) {
+    auto environment = std::make_unique<Environment>(metakernel);
+    environment->state().node_name = options.node_name;
+    environment->state().given_parameters = &parameters;
+    auto arguments = bind_arguments(*this, *environment, inputs);
+    if (!arguments) return std::unexpected(arguments.error());
+    if (!options.requested.empty()) {
+        auto& outputs = environment->state().outputs;
+        for (size_t i = 0; i < outputs.size(); ++i) outputs[i].requested = i < options.requested.size() && options.requested[i];
+    }
+    if (metakernel.is_composition()) {
+        if (auto filled = fill_inputs(*this, *environment, *arguments); !filled) return std::unexpected(filled.error());
+        return expand_composition(*this, *environment, *arguments, options);
+    }
+    std::string key = application_key(*this, metakernel, *arguments, parameters, options.requested);
+    if (auto found = applications.find(key); found != applications.end()) {
+        return instantiate(*this, *found->second, metakernel, *arguments, options);
+    }
+    if (auto filled = fill_inputs(*this, *environment, *arguments); !filled) return std::unexpected(filled.error());
+    auto applied = apply_template(*environment);
+    if (!applied) return std::unexpected(applied.error());
+    auto application = std::make_shared<const Application>(std::move(*applied));
+    applications.emplace(std::move(key), application);
+    return instantiate(*this, *application, metakernel, *arguments, options);
+}
+
+Session::Session(const Library& library) : state_(std::make_unique<State>()) { state_->library = &library; }
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+const Library& Session::library() const { return *state_->library; }
+const Graph& Session::graph() const { return state_->graph; }
+const TensorData* Session::known_value(TensorId tensor) const { return state_->known_value(tensor); }
+const std::vector<Size>* Session::known_sizes(TensorId tensor) const { return state_->known_sizes(tensor); }
+
+TensorId Session::add_input(std::string name, TensorType type) {
+    TensorId tensor = state_->add_tensor(std::move(name), std::move(type));
+    state_->graph.inputs.push_back(tensor);
+    return tensor;
+}
+
+TensorId Session::add_constant(std::string name, TensorData data) {
+    return state_->add_constant(std::move(name), std::move(data));
+}
+
+TensorId Session::add_sizes(std::string name, const std::vector<Size>& sizes) {
+    TensorData data(DType::int64, {static_cast<int64_t>(sizes.size())});
+    for (size_t i = 0; i < sizes.size(); ++i) data.set_integer(static_cast<int64_t>(i), sizes[i].value);
+    TensorId tensor = state_->add_constant(std::move(name), std::move(data));
+    bool named = std::any_of(sizes.begin(), sizes.end(), [](const Size& size) { return size.named(); });
+    if (named) state_->sizes.emplace(tensor, sizes);
+    return tensor;
+}
+
+Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const std::vector<Argument>& inputs,
+                                             const std::map<std::string, StaticValue>& parameters, const ApplyOptions& options) {
+    size_t tensors = state_->graph.tensors.size(), operations = state_->graph.operations.size();
+    state_->expanded = 0;
+    auto result = state_->apply(metakernel, inputs, parameters, options);
+    if (result) return result;
+    // Undo what a composition made before its error.
+    auto& graph = state_->graph;
+    for (size_t i = tensors; i < graph.tensors.size(); ++i) {
+        state_->tensor_names.erase(graph.tensors[i].name);
+        state_->sizes.erase(static_cast<TensorId>(i));
+    }
+    for (size_t i = operations; i < graph.operations.size(); ++i) state_->operation_names.erase(graph.operations[i].name);
+    graph.tensors.resize(tensors);
+    graph.operations.resize(operations);
+    add_node(result.error(), metakernel, options.node_name);
+    return result;
+}
+
+Graph Session::finish(std::vector<TensorId> outputs) {
+    state_->graph.outputs = std::move(outputs);
+    Graph result = prune(state_->graph);
+    state_.reset();
+    return result;
+}
+
+}  // namespace heddle

@@ -1,0 +1,80 @@
+// A graph being built by applying operators: the way from templates to operations (docs/language.md sections 5 to 9).
+//
+// Values that are known are computed at once: a constant, and the result of an operation on known values where neither it
+// nor any of them has more than `largest_folded` elements. Such results are constants of the graph, and may be given to
+// inputs with `flavour: concrete`. Integers computed from named dimensions keep their origin on the way.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "language/library.h"
+#include "support/diagnostic.h"
+#include "symbolic/static_value.h"
+
+namespace heddle {
+
+inline constexpr int64_t largest_folded = 4'096;  // elements
+
+// What is given for one input of an operator.
+struct Argument {
+    bool given = false;
+    bool list = false;  // a list for a variadic input
+    std::vector<TensorId> tensors;
+
+    Argument() = default;  // not given
+    Argument(TensorId tensor) : given(true), tensors{tensor} {}  // NOLINT: a tensor is an argument
+    Argument(std::vector<TensorId> several) : given(true), list(true), tensors(std::move(several)) {}  // NOLINT
+};
+
+// What the caller wants of an application. By default all outputs, named after the node.
+struct ApplyOptions {
+    std::string node_name;           // of the operations, for messages and profiles; empty: the operator's name
+    std::vector<bool> requested;     // by position of the template's outputs; missing ones are not asked for. Empty: all
+    std::vector<std::string> names;  // of the result tensors, in the order of the answer; made unique. Empty: from the node
+};
+
+class Session {
+public:
+    // Compositions look their operators up in `library`, which outlives the session.
+    explicit Session(const Library& library);
+    ~Session();
+    Session(Session&&) noexcept;
+    Session& operator=(Session&&) noexcept;
+
+    const Library& library() const;
+    TensorId add_input(std::string name, TensorType type);
+    TensorId add_constant(std::string name, TensorData data);
+    // A rank-1 int64 constant whose elements keep their origins.
+    TensorId add_sizes(std::string name, const std::vector<Size>& sizes);
+
+    // Adds the operations of one use of an operator. Arguments are in the template's order; those left out at the end are
+    // not given; a variadic last input takes all remaining ones, or a list. A parameter that is `none` counts as not given.
+    // Answers one tensor an output, -1 for an output that was not asked for, and all of a variadic output.
+    // After an error the graph is as it was.
+    // Codes: symbolic.missing_input, symbolic.too_many_inputs, symbolic.not_a_list, symbolic.unknown_tensor,
+    // symbolic.not_concrete, symbolic.composition, symbolic.results, symbolic.limit; those of application.h; those of
+    // folding (evaluate.h).
+    Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
+                                        const std::map<std::string, StaticValue>& parameters = {},
+                                        const ApplyOptions& options = {});
+
+    const Graph& graph() const;
+    // The value of a tensor, if it is known; its elements with their origins, if some have one.
+    const TensorData* known_value(TensorId tensor) const;
+    const std::vector<Size>* known_sizes(TensorId tensor) const;
+
+    // The graph with these outputs, and without what they do not need. The session is spent.
+    Graph finish(std::vector<TensorId> outputs);
+
+    struct State;
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,57 @@
+// The inside of a session, shared by the files that build with it.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "symbolic/application.h"
+#include "symbolic/session.h"
+
+namespace heddle {
+
+struct Session::State {
+    const Library* library = nullptr;
+    Graph graph;
+    std::unordered_set<std::string> tensor_names, operation_names;
+    std::unordered_map<TensorId, std::vector<Size>> sizes;  // of constants with origins
+    // Equal applications share bodies: a network repeats its layers.
+    std::unordered_map<std::string, std::shared_ptr<const Application>> applications;
+    int32_t compositions = 0;  // within each other, at this moment
+    int64_t expanded = 0;      // operators applied by the outermost composition
+
+    std::string unique_tensor_name(std::string name);
+    std::string unique_operation_name(std::string name);
+    TensorId add_tensor(std::string name, TensorType type);
+    TensorId add_constant(std::string name, TensorData data);
+    const TensorData* known_value(TensorId tensor) const;
+    const std::vector<Size>* known_sizes(TensorId tensor) const;
+    Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
+                                        const std::map<std::string, StaticValue>& parameters, const ApplyOptions& options);
+};
+
+// What was given to the inputs of a template, one list of tensors an input; `given` tells an empty list from nothing.
+struct BoundArguments {
+    std::vector<std::vector<TensorId>> tensors;
+    std::vector<bool> given;
+};
+
+// Expands a composition whose inputs `environment` has bound. Answers as Session::apply does.
+Result<std::vector<TensorId>> expand_composition(Session::State& session, Environment& environment,
+                                                 const BoundArguments& arguments, const ApplyOptions& options);
+
+// The value of a tensor as a static value: a number, or nested lists.
+StaticValue static_value_of(const TensorData& data, const std::vector<Size>* sizes);
+
+// The constants that an application gives if all that it reads is known, one list an output; nothing if something is not
+// known or too large. Origins of integer elements are added to `sizes` beside them.
+struct FoldedOutput {
+    TensorData data;
+    std::vector<Size> sizes;  // empty: no element has an origin
+};
+Result<std::optional<std::vector<std::vector<FoldedOutput>>>> fold_application(const Session::State& session,
+                                                                               const Application& application,
+                                                                               const BoundArguments& arguments);
+
+}  // namespace heddle

@@ -1,0 +1,219 @@
+#include "symbolic/size_evaluation.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "symbolic/size_arithmetic.h"
+#include "zspace/checked.h"
+
+namespace heddle {
+namespace {
+
+constexpr int64_t most_steps = 200'000;
+
+// A value that is followed; nothing for one that is not an integer or a bool (0 or 1), or not known.
+using Followed = std::optional<Size>;
+
+class Interpreter {
+public:
+    Interpreter(const Body& body, const SizeEvaluation& evaluation)
+        : body_(body), evaluation_(evaluation), values_(body.variables.size(), 0) {}
+
+    void run(const BodyEquation& equation) {
+        over(equation.variables, [&] {
+            auto offset = left_offset(equation);
+            if (offset) store(equation, *offset);
+        });
+    }
+
+private:
+    template <typename Visit>
+    void over(const std::vector<VariableId>& variables, const Visit& visit, size_t position = 0) {
+        if (position == variables.size()) {
+            if (spend()) visit();
+            return;
+        }
+        auto variable = static_cast<size_t>(variables[position]);
+        int64_t before = values_[variable];
+        for (int64_t value = 0; value < body_.variables[variable].extent.value && steps_ > 0; ++value) {
+            values_[variable] = value;
+            over(variables, visit, position + 1);
+        }
+        values_[variable] = before;
+    }
+
+    bool spend() { return --steps_ > 0; }
+
+    // The row-major number of coordinates in a shape; nothing if one is outside or not known.
+    std::optional<int64_t> offset_of(const std::vector<int64_t>& shape, const NodeId* coordinates) {
+        int64_t offset = 0;
+        for (size_t dimension = 0; dimension < shape.size(); ++dimension) {
+            Followed coordinate = value(coordinates[dimension]);
+            if (!coordinate || coordinate->value < 0 || coordinate->value >= shape[dimension]) return std::nullopt;
+            offset = offset * shape[dimension] + coordinate->value;
+        }
+        return offset;
+    }
+
+    std::optional<int64_t> left_offset(const BodyEquation& equation) {
+        const auto& output = evaluation_.outputs[static_cast<size_t>(equation.output)];
+        if (!is_integer(output.data->dtype()) || output.data->size() > largest_sized_tensor) return std::nullopt;
+        return offset_of(output.data->shape(), equation.left.data());
+    }
+
+    void store(const BodyEquation& equation, int64_t offset) {
+        const auto& output = evaluation_.outputs[static_cast<size_t>(equation.output)];
+        Followed result = value(equation.value);
+        Size& element = (*output.sizes)[static_cast<size_t>(offset)];
+        element = output.data->integer_at(offset);
+        if (result && result->value == element.value) element = *result;
+    }
+
+    Followed value(NodeId id) {
+        if (!spend()) return std::nullopt;
+        const Node& node = body_.node(id);
+        switch (node.kind) {
+        case Node::Kind::integer: return Size(node.integer, node.origin);
+        case Node::Kind::variable: return Size(values_[static_cast<size_t>(node.index)]);
+        case Node::Kind::cast: return is_float(node.dtype) ? std::nullopt : cast(node);
+        case Node::Kind::select: {
+            Followed condition = value(node.operands[0]);
+            return condition ? value(node.operands[condition->value != 0 ? 1 : 2]) : std::nullopt;
+        }
+        case Node::Kind::read:
+        case Node::Kind::guarded_read: return read(node);
+        case Node::Kind::local: return local(node);
+        case Node::Kind::reduce: return reduce(node);
+        case Node::Kind::scalar: return scalar(node);
+        default: return std::nullopt;
+        }
+    }
+
+    Followed cast(const Node& node) {
+        Followed operand = value(node.operands[0]);
+        if (!operand) return operand;
+        if (is_bool(node.dtype)) return Size(operand->value != 0);
+        // A cast that changes the number is no longer the size that it was.
+        int bits = info(node.dtype).bits;
+        bool fits = bits == 64 || (operand->value >= -(int64_t{1} << (bits - 1)) && operand->value < (int64_t{1} << (bits - 1)));
+        return fits ? operand : std::nullopt;
+    }
+
+    Followed read(const Node& node) {
+        const auto& input = evaluation_.inputs[static_cast<size_t>(node.index)];
+        if (is_float(input.data->dtype())) return std::nullopt;
+        auto offset = offset_of(input.data->shape(), node.operands.data());
+        if (!offset) return node.kind == Node::Kind::guarded_read ? value(node.operands.back()) : std::nullopt;
+        return input.sizes ? (*input.sizes)[static_cast<size_t>(*offset)] : Size(input.data->integer_at(*offset));
+    }
+
+    Followed local(const Node& node) {
+        const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        std::vector<int64_t> coordinates, before;
+        for (NodeId operand : node.operands) {
+            Followed coordinate = value(operand);
+            if (!coordinate) return std::nullopt;
+            coordinates.push_back(coordinate->value);
+        }
+        for (size_t i = 0; i < coordinates.size(); ++i) {
+            int64_t& variable = values_[static_cast<size_t>(local.variables[i])];
+            before.push_back(variable);
+            variable = coordinates[i];
+        }
+        Followed result = value(local.value);
+        for (size_t i = 0; i < before.size(); ++i) values_[static_cast<size_t>(local.variables[i])] = before[i];
+        return result;
+    }
+
+    Followed reduce(const Node& node) {
+        Followed result;
+        bool followed = true;
+        over(node.variables, [&] {
+            if (!followed) return;
+            if (node.operands.size() > 1) {
+                Followed kept = value(node.operands[1]);
+                followed = kept.has_value();
+                if (!followed || kept->value == 0) return;
+            }
+            Followed term = value(node.operands[0]);
+            if (term && result) term = combine(node.reducer, *result, *term);
+            followed = term.has_value();
+            result = term;
+        });
+        return followed ? result : std::nullopt;
+    }
+
+    static Followed combine(Reducer reducer, const Size& a, const Size& b) {
+        switch (reducer) {
+        case Reducer::sum: return sum_of_sizes(a, b);
+        case Reducer::product: return product_of_sizes(a, b);
+        case Reducer::minimum: return minimum(a, b);
+        case Reducer::maximum: return maximum(a, b);
+        case Reducer::any: return Size(a.value != 0 || b.value != 0);
+        case Reducer::all: return Size(a.value != 0 && b.value != 0);
+        default: return std::nullopt;
+        }
+    }
+
+    Followed scalar(const Node& node) {
+        Followed a = value(node.operands[0]);
+        if (!a) return a;
+        if (node.operands.size() == 1) return unary(node.op, *a);
+        Followed b = value(node.operands[1]);
+        return b ? binary(node.op, *a, *b) : b;
+    }
+
+    static Followed unary(ScalarOp op, const Size& a) {
+        switch (op) {
+        case ScalarOp::negate: return difference_of_sizes(0, a);
+        case ScalarOp::absolute: return a.value >= 0 ? Followed(a) : difference_of_sizes(0, a);
+        case ScalarOp::logical_not: return Size(a.value == 0);
+        case ScalarOp::sign: return Size((a.value > 0) - (a.value < 0));
+        default: return std::nullopt;
+        }
+    }
+
+    static Followed binary(ScalarOp op, const Size& a, const Size& b) {
+        switch (op) {
+        case ScalarOp::add: return sum_of_sizes(a, b);
+        case ScalarOp::subtract: return difference_of_sizes(a, b);
+        case ScalarOp::multiply: return product_of_sizes(a, b);
+        case ScalarOp::floor_divide: return b.value == 0 ? Followed(Size(0)) : quotient_of_sizes(a, b);
+        case ScalarOp::truncate_divide:
+            if (b.value == 0) return Size(0);
+            return (a.value >= 0) == (b.value > 0) ? quotient_of_sizes(a, b) : std::nullopt;
+        case ScalarOp::modulo: return b.value == 0 ? Followed(Size(0)) : remainder_of_sizes(a, b);
+        case ScalarOp::minimum: return minimum(a, b);
+        case ScalarOp::maximum: return maximum(a, b);
+        case ScalarOp::equal: return Size(a.value == b.value);
+        case ScalarOp::not_equal: return Size(a.value != b.value);
+        case ScalarOp::less: return Size(a.value < b.value);
+        case ScalarOp::less_equal: return Size(a.value <= b.value);
+        case ScalarOp::greater: return Size(a.value > b.value);
+        case ScalarOp::greater_equal: return Size(a.value >= b.value);
+        case ScalarOp::logical_and: return Size(a.value != 0 && b.value != 0);
+        case ScalarOp::logical_or: return Size(a.value != 0 || b.value != 0);
+        default: return std::nullopt;
+        }
+    }
+
+    const Body& body_;
+    const SizeEvaluation& evaluation_;
+    std::vector<int64_t> values_;
+    int64_t steps_ = most_steps;
+};
+
+bool has_origin(const Body& body, const SizeEvaluation& evaluation) {
+    return std::any_of(evaluation.inputs.begin(), evaluation.inputs.end(), [](const auto& input) { return input.sizes; }) ||
+           std::any_of(body.nodes.begin(), body.nodes.end(), [](const Node& node) { return node.origin != nullptr; });
+}
+
+}  // namespace
+
+void evaluate_sizes(const Body& body, SizeEvaluation& evaluation) {
+    if (!has_origin(body, evaluation)) return;
+    Interpreter interpreter(body, evaluation);
+    for (const BodyEquation& equation : body.equations) interpreter.run(equation);
+}
+
+}  // namespace heddle
