@@ -1,0 +1,439 @@
+#include "language/library.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "language/checks.h"
+#include "language/library_index.h"
+#include "language/yaml_document.h"
+
+namespace heddle {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using TemplatePointer = std::shared_ptr<const Template>;
+
+// A file of a folder: its words are known, its templates when asked for.
+struct FolderFile {
+    std::shared_ptr<const SourceText> source;
+    Namespace space = Namespace::core;
+    std::set<std::string> words;
+    bool opened = false;
+    LoadedFile loaded;
+    Diagnostics errors;
+};
+
+Diagnostic complaint(std::string code, std::string summary, Place place, std::string remedy) {
+    Diagnostic diagnostic;
+    diagnostic.code = std::move(code);
+    diagnostic.summary = std::move(summary);
+    diagnostic.place = std::move(place);
+    diagnostic.remedy = std::move(remedy);
+    return diagnostic;
+}
+
+Result<std::shared_ptr<const SourceText>> read_text(const fs::path& path, const Place& place) {
+    std::error_code status;
+    auto size = fs::is_regular_file(path, status) ? fs::file_size(path, status) : 0;
+    std::ifstream stream(path, std::ios::binary);
+    if (status || !stream || !fs::is_regular_file(path, status)) {
+        return fail(complaint("language.file", fmt::format("`{}` cannot be read", path.string()), place,
+                              "check the path and the permissions"));
+    }
+    if (size > yaml_text_limit) {
+        return fail(complaint("language.too_large", fmt::format("`{}` has more than {} bytes", path.string(), yaml_text_limit),
+                              place, "split the file"));
+    }
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return std::make_shared<const SourceText>(path.string(), text.str());
+}
+
+// Files beside the importing one or below it.
+Result<std::shared_ptr<const SourceText>> read_beside(const std::string& name, const Place& place) {
+    fs::path path(name);
+    bool inside = path.is_relative() && std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+    if (!inside) {
+        return fail(complaint("language.import", fmt::format("`{}` lies outside the folder of the file", name), place,
+                              "import files beside this one, or below it"));
+    }
+    return read_text(fs::path(place.source->name()).parent_path() / path, place);
+}
+
+void collect_templates(const LoadedFile& file, std::vector<const Template*>& into) {
+    for (const TemplatePointer& made : file.templates) into.push_back(made.get());
+    for (const auto& imported : file.imports) collect_templates(*imported, into);
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- look-up
+
+struct Library::State {
+    mutable std::mutex mutex;
+    std::vector<std::unique_ptr<FolderFile>> folder_files;  // in the order of look-up
+    std::vector<std::unique_ptr<LoadedFile>> user_files;    // in the order added
+    std::map<const Template*, Diagnostics> checked;         // compositions, with what is wrong with them
+
+    static const LoadedFile* open(FolderFile& file) {
+        if (!file.opened) {
+            file.opened = true;
+            auto loaded = load_template_file(file.source, file.space, read_beside);
+            if (loaded) {
+                file.loaded = std::move(*loaded);
+            } else {
+                file.errors = std::move(loaded.error());
+            }
+        }
+        return file.errors.empty() ? &file.loaded : nullptr;
+    }
+
+    const Template* find_in_users(const std::string& name) const {
+        for (auto file = user_files.rbegin(); file != user_files.rend(); ++file) {
+            std::vector<const Template*> templates;
+            collect_templates(**file, templates);
+            for (const Template* made : templates) {
+                if (made->name == name) return made;
+            }
+        }
+        return nullptr;
+    }
+
+    // Null if unknown. The errors of files that could have defined the name are added to `errors`.
+    const Template* find_in_folders(Namespace space, const std::string& name, Diagnostics& errors) {
+        for (auto& file : folder_files) {
+            if (file->space != space || !file->words.contains(name)) continue;
+            const LoadedFile* loaded = open(*file);
+            if (!loaded) {
+                errors.insert(errors.end(), file->errors.begin(), file->errors.end());
+                continue;
+            }
+            for (const TemplatePointer& made : loaded->templates) {
+                if (made->name == name) return made.get();
+            }
+        }
+        return nullptr;
+    }
+
+    const Template* find_core(const std::string& name, Diagnostics& errors) {
+        if (const Template* made = find_in_users(name)) return made;
+        return find_in_folders(Namespace::core, name, errors);
+    }
+
+    // Without the check of what is found.
+    const Template* find_for(const Template& composition, const std::string& name, Diagnostics& errors) {
+        if (const Template* made = find_core(name, errors)) return made;
+        return composition.space == Namespace::onnx ? find_in_folders(Namespace::onnx, name, errors) : nullptr;
+    }
+
+    std::vector<const Template*> all_templates(Namespace space, bool with_users) {
+        std::vector<const Template*> templates;
+        if (with_users) {
+            for (const auto& file : user_files) collect_templates(*file, templates);
+        }
+        for (auto& file : folder_files) {
+            if (file->space != space) continue;
+            if (const LoadedFile* loaded = open(*file)) {
+                for (const TemplatePointer& made : loaded->templates) templates.push_back(made.get());
+            }
+        }
+        return templates;
+    }
+
+    std::vector<std::string> core_names() {
+        std::set<std::string> names;
+        for (const Template* made : all_templates(Namespace::core, true)) names.insert(made->name);
+        return {names.begin(), names.end()};
+    }
+
+    Diagnostic unknown_operator(const std::string& name, const Place& place) {
+        std::string nearest = nearest_name(name, core_names());
+        Diagnostic diagnostic = complaint("language.unknown_operator", fmt::format("no operator is named `{}`", name), place,
+                                          nearest.empty() ? "" : fmt::format("did you mean {}?", nearest));
+        diagnostic.params = {{"operator", name}};
+        if (!nearest.empty()) diagnostic.params.emplace_back("nearest", nearest);
+        return diagnostic;
+    }
+
+    // ---- compositions
+
+    // A call's arguments against the operator's signature.
+    static void check_arguments(const Syntax& call, const Template& target, Diagnostics& errors) {
+        for (const NamedArgument& argument : call.named) {
+            if (target.parameter(argument.name)) continue;
+            std::vector<std::string> names;
+            for (const Parameter& parameter : target.params) names.push_back(parameter.name);
+            std::string nearest = nearest_name(argument.name, names);
+            errors.push_back(complaint("language.unknown_parameter",
+                                       fmt::format("`{}` has no parameter `{}`", target.name, argument.name), argument.place,
+                                       nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)));
+        }
+        bool variadic = !target.inputs.empty() && target.inputs.back().variadic;
+        if (variadic || call.children.size() <= target.inputs.size()) return;
+        errors.push_back(complaint("language.operator_arguments",
+                                   fmt::format("`{}` takes {} tensors", target.name, target.inputs.size()), call.place,
+                                   "parameters are written after their names: axis: 1"));
+        errors.back().found = std::to_string(call.children.size());
+    }
+
+    // All operators that a composition is made of exist, take what it gives, and do not lead back to it.
+    const Diagnostics& check_composition(const Template& composition) {
+        auto [known, fresh] = checked.try_emplace(&composition);
+        if (!fresh) return known->second;
+        Diagnostics errors;
+        for (const Syntax* call : operator_calls(composition)) {
+            Diagnostics file_errors;
+            if (const Template* target = find_for(composition, call->text, file_errors)) {
+                check_arguments(*call, *target, errors);
+            } else if (!file_errors.empty()) {
+                errors.insert(errors.end(), file_errors.begin(), file_errors.end());
+            } else {
+                errors.push_back(unknown_operator(call->text, call->mark));
+            }
+        }
+        check_cycle(composition, errors);
+        known->second = std::move(errors);
+        return known->second;
+    }
+
+    static std::string key_of(const Template& made) { return (made.space == Namespace::onnx ? "onnx " : "") + made.name; }
+
+    void check_cycle(const Template& start, Diagnostics& errors) {
+        std::map<std::string, std::vector<std::string>> uses;
+        std::vector<const Template*> open = {&start};
+        while (!open.empty()) {
+            const Template* made = open.back();
+            open.pop_back();
+            auto [list, fresh] = uses.try_emplace(key_of(*made));
+            if (!fresh) continue;
+            for (const Syntax* call : operator_calls(*made)) {
+                Diagnostics ignored;
+                const Template* target = find_for(*made, call->text, ignored);
+                if (!target || !target->is_composition()) continue;
+                list->second.push_back(key_of(*target));
+                open.push_back(target);
+            }
+        }
+        find_cycles({key_of(start)}, uses, [&](const std::vector<std::string>& cycle) {
+            errors.push_back(complaint("language.composition_cycle",
+                                       fmt::format("the composition `{}` is made of itself", start.name), start.place,
+                                       "give one of them a body"));
+            errors.back().reason = fmt::format("{}", fmt::join(cycle, " uses "));
+        });
+    }
+
+    Result<const Template*> checked_answer(const Template* made) {
+        if (!made->is_composition()) return made;
+        const Diagnostics& errors = check_composition(*made);
+        if (!errors.empty()) return fail(errors);
+        return made;
+    }
+
+    // ---- ONNX
+
+    void add_onnx(const LoadedFile& file, const std::string& domain, const std::string& name,
+                  std::vector<const Template*>& found) const {
+        std::vector<const Template*> templates;
+        collect_templates(file, templates);
+        for (const Template* made : templates) {
+            if (made->onnx && made->onnx->domain == domain && made->onnx->name == name) found.push_back(made);
+        }
+    }
+
+    // Candidates of any version; the user's own, if there are any, hide the library's.
+    std::vector<const Template*> onnx_candidates(const std::string& domain, const std::string& name, Diagnostics& errors) {
+        std::vector<const Template*> found;
+        for (auto file = user_files.rbegin(); file != user_files.rend() && found.empty(); ++file) {
+            add_onnx(**file, domain, name, found);
+        }
+        if (!found.empty()) return found;
+        for (auto& file : folder_files) {
+            if (file->space != Namespace::onnx || !file->words.contains(name)) continue;
+            if (const LoadedFile* loaded = open(*file)) {
+                add_onnx(*loaded, domain, name, found);
+            } else {
+                errors.insert(errors.end(), file->errors.begin(), file->errors.end());
+            }
+        }
+        return found;
+    }
+
+    std::vector<const Template*> all_onnx() {
+        std::vector<const Template*> templates = all_templates(Namespace::onnx, true);
+        std::erase_if(templates, [](const Template* made) { return !made->onnx; });
+        return templates;
+    }
+};
+
+// ---------------------------------------------------------------- interface
+
+Library::Library() : state_(std::make_unique<State>()) {}
+Library::~Library() = default;
+Library::Library(Library&&) noexcept = default;
+Library& Library::operator=(Library&&) noexcept = default;
+
+Result<void> Library::add_folder(const fs::path& folder, Namespace space) {
+    std::lock_guard lock(state_->mutex);
+    std::error_code status;
+    std::vector<fs::path> paths;
+    for (fs::directory_iterator entry(folder, status), end; !status && entry != end; entry.increment(status)) {
+        if (entry->path().extension() == ".yaml" && entry->is_regular_file()) paths.push_back(entry->path());
+    }
+    if (status) {
+        return fail(complaint("language.file", fmt::format("the folder `{}` cannot be read", folder.string()), {},
+                              "check the path and the permissions"));
+    }
+    std::sort(paths.begin(), paths.end());
+    for (const fs::path& path : paths) {
+        auto source = read_text(path, {});
+        if (!source) return fail(std::move(source.error()));
+        auto file = std::make_unique<FolderFile>();
+        file->source = std::move(*source);
+        file->space = space;
+        file->words = index_words(file->source->text());
+        state_->folder_files.push_back(std::move(file));
+    }
+    state_->checked.clear();
+    return {};
+}
+
+Result<void> Library::add_file(const fs::path& path) {
+    auto source = read_text(path, {});
+    if (!source) return fail(std::move(source.error()));
+    auto loaded = load_template_file(*source, Namespace::core, read_beside);
+    if (!loaded) return fail(std::move(loaded.error()));
+    std::lock_guard lock(state_->mutex);
+    state_->user_files.push_back(std::make_unique<LoadedFile>(std::move(*loaded)));
+    state_->checked.clear();
+    return {};
+}
+
+Result<void> Library::add_source(std::shared_ptr<const SourceText> source) {
+    auto loaded = load_template_file(std::move(source));
+    if (!loaded) return fail(std::move(loaded.error()));
+    std::lock_guard lock(state_->mutex);
+    state_->user_files.push_back(std::make_unique<LoadedFile>(std::move(*loaded)));
+    state_->checked.clear();
+    return {};
+}
+
+Result<const Template*> Library::find(const std::string& name) const {
+    std::lock_guard lock(state_->mutex);
+    Diagnostics errors;
+    if (const Template* made = state_->find_core(name, errors)) return state_->checked_answer(made);
+    if (!errors.empty()) return fail(std::move(errors));
+    return fail(state_->unknown_operator(name, {}));
+}
+
+Result<const Template*> Library::find_from(const Template& composition, const std::string& name) const {
+    std::lock_guard lock(state_->mutex);
+    Diagnostics errors;
+    if (const Template* made = state_->find_for(composition, name, errors)) return state_->checked_answer(made);
+    if (!errors.empty()) return fail(std::move(errors));
+    return fail(state_->unknown_operator(name, composition.place));
+}
+
+Result<const Template*> Library::find_onnx(const std::string& domain, const std::string& name, int64_t opset) const {
+    std::lock_guard lock(state_->mutex);
+    std::string plain_domain = domain == "ai.onnx" ? "" : domain;
+    Diagnostics errors;
+    std::vector<const Template*> found = state_->onnx_candidates(plain_domain, name, errors);
+    const Template* best = nullptr;
+    for (const Template* made : found) {
+        if (made->onnx->since <= opset && (!best || made->onnx->since > best->onnx->since)) best = made;
+    }
+    if (best) return state_->checked_answer(best);
+    if (!errors.empty()) return fail(std::move(errors));
+    if (!found.empty()) {
+        return fail(complaint("language.onnx_version", fmt::format("no template stands for {} of opset {}", name, opset),
+                              found.front()->place, "convert the model to a newer opset, or write a template with a lower `since`"));
+    }
+    std::vector<std::string> names;
+    for (const Template* made : state_->all_onnx()) {
+        if (made->onnx->domain == plain_domain) names.push_back(made->onnx->name);
+    }
+    std::sort(names.begin(), names.end());
+    std::string nearest = nearest_name(name, names);
+    std::string full = plain_domain.empty() ? name : plain_domain + "::" + name;
+    Diagnostic diagnostic =
+        complaint("language.unknown_onnx_operator", fmt::format("no template stands for the ONNX operator {}", full), {},
+                  fmt::format("write a template with onnx: {{domain: \"{}\", name: {}, since: {}}}", plain_domain, name, opset));
+    if (!nearest.empty()) diagnostic.remedy = fmt::format("did you mean {}? Or ", nearest) + diagnostic.remedy;
+    diagnostic.params = {{"domain", plain_domain}, {"operator", name}, {"opset", std::to_string(opset)}};
+    return fail(std::move(diagnostic));
+}
+
+std::vector<std::string> Library::names() const {
+    std::lock_guard lock(state_->mutex);
+    return state_->core_names();
+}
+
+std::vector<std::string> Library::onnx_names() const {
+    std::lock_guard lock(state_->mutex);
+    std::set<std::string> names;
+    for (const Template* made : state_->all_onnx()) {
+        const OnnxKey& key = *made->onnx;
+        names.insert(key.domain.empty() ? key.name : key.domain + "::" + key.name);
+    }
+    return {names.begin(), names.end()};
+}
+
+std::vector<const RewriteRule*> Library::rewrites() const {
+    std::lock_guard lock(state_->mutex);
+    std::vector<const RewriteRule*> rules;
+    for (const auto& file : state_->user_files) {
+        for (const RewriteRule& rule : file->rewrites) rules.push_back(&rule);
+    }
+    return rules;
+}
+
+Result<void> Library::check_all() const {
+    std::lock_guard lock(state_->mutex);
+    Diagnostics errors;
+    std::map<std::pair<Namespace, std::string>, const Template*> seen;
+    for (auto& file : state_->folder_files) {
+        const LoadedFile* loaded = State::open(*file);
+        if (!loaded) {
+            errors.insert(errors.end(), file->errors.begin(), file->errors.end());
+            continue;
+        }
+        for (const TemplatePointer& made : loaded->templates) {
+            auto [other, fresh] = seen.try_emplace({file->space, made->name}, made.get());
+            if (!fresh) {
+                errors.push_back(complaint("language.duplicate_operator", fmt::format("two operators are named `{}`", made->name),
+                                           made->place, "rename one of the two"));
+                errors.back().contexts.push_back({"the other is here", other->second->place});
+            }
+        }
+    }
+    std::vector<const Template*> templates = state_->all_templates(Namespace::core, true);
+    for (const Template* made : state_->all_templates(Namespace::onnx, false)) templates.push_back(made);
+    for (const Template* made : templates) {
+        if (!made->is_composition()) continue;
+        const Diagnostics& wrong = state_->check_composition(*made);
+        errors.insert(errors.end(), wrong.begin(), wrong.end());
+    }
+    if (!errors.empty()) return fail(std::move(errors));
+    return {};
+}
+
+Result<Library> open_library(const fs::path& operators_folder) {
+    Library library;
+    if (auto added = library.add_folder(operators_folder); !added) return fail(std::move(added.error()));
+    std::error_code status;
+    fs::path onnx = operators_folder / "onnx";
+    if (fs::is_directory(onnx, status)) {
+        if (auto added = library.add_folder(onnx, Namespace::onnx); !added) return fail(std::move(added.error()));
+    }
+    return library;
+}
+
+}  // namespace heddle
