@@ -1,0 +1,170 @@
+#include "schedules/builder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "schedules/packing.h"
+
+namespace heddle::schedules {
+namespace {
+
+int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
+
+// Distinct text for distinct expressions: what interning looks up.
+std::string signature(const Affine& affine) {
+    auto number = [](const Number& n) { return (n.launch ? "n" : "") + std::to_string(n.value); };
+    std::string text = number(affine.constant);
+    for (const Term& t : affine.terms) {
+        text += "+" + std::to_string(t.variable) + "*" + std::to_string(t.scale) + "*" + number(t.number);
+    }
+    for (const auto& [value, factor] : affine.values) text += "+v" + std::to_string(value) + "*" + number(factor);
+    return text;
+}
+
+std::string signature(const Expression& e) {
+    std::string text = std::to_string(static_cast<int>(e.kind)) + " " + std::to_string(static_cast<int>(e.dtype)) + " " +
+                       std::to_string(static_cast<int>(e.op)) + " " + std::to_string(e.integer) + " " +
+                       std::to_string(std::bit_cast<uint64_t>(e.real)) + " " + (e.number.launch ? "n" : "") +
+                       std::to_string(e.number.value) + " " + std::to_string(e.target) + " " +
+                       std::to_string(e.address.memory) + " " + std::to_string(static_cast<int>(e.address.access));
+    for (ExpressionId operand : e.operands) text += " " + std::to_string(operand);
+    return text + " | " + signature(e.affine) + " | " + signature(e.address.element);
+}
+
+}  // namespace
+
+Number NumberTable::add(int64_t bits, DType dtype, const std::string& what) {
+    // The same name with another value is a number of its own.
+    for (int repeat = 1;; repeat++) {
+        std::string name = repeat == 1 ? what : what + " #" + std::to_string(repeat);
+        auto [at, added] = known_.emplace(name, static_cast<int64_t>(launch_.numbers.size()));
+        if (added) {
+            launch_.numbers.push_back(bits);
+            tree_.numbers.push_back({name, dtype});
+        } else if (launch_.numbers[static_cast<size_t>(at->second)] != bits) {
+            continue;
+        }
+        return {true, at->second};
+    }
+}
+
+Number NumberTable::integer(int64_t value, const std::string& what) { return add(value, DType::int64, what); }
+Number NumberTable::real(double value, const std::string& what) {
+    return add(std::bit_cast<int64_t>(value), DType::float64, what);
+}
+
+Assembly::Assembly(const Kernel& k, const Target& t, std::vector<PhaseGroup> g, std::vector<LocalStorage> s)
+    : kernel(k), target(t), groups(std::move(g)), storage(std::move(s)), tasks(cut_tasks(k, t, groups, storage)),
+      numbers(result.tree, result.launch) {
+    add_tasks();
+    add_memories();
+}
+
+VariableId Assembly::variable(const std::string& name, Variable::Kind kind) {
+    int repeat = ++variable_names_[name];
+    std::string unique = repeat == 1 ? name : name + "_" + std::to_string(repeat);
+    result.tree.variables.push_back({unique, kind});
+    return static_cast<VariableId>(result.tree.variables.size() - 1);
+}
+
+ExpressionId Assembly::intern(Expression expression) {
+    auto [at, added] = interned_.emplace(signature(expression), static_cast<ExpressionId>(result.tree.expressions.size()));
+    if (added) result.tree.expressions.push_back(std::move(expression));
+    return at->second;
+}
+
+Number Assembly::extent(AxisIndex axis) {
+    return numbers.integer(std::max<int64_t>(0, kernel.axis(axis).extent), "extent of " + axis_name(axis));
+}
+
+void Assembly::add_tasks() {
+    for (const TaskCut& cut : tasks.axes) {
+        std::string name = axis_name(cut.axis);
+        for (size_t i = cut.fused.size(); i-- > 1;) name = axis_name(cut.fused[i - 1]) + "_" + name;
+        TaskAxis axis;
+        axis.name = name;
+        axis.begin = variable(name + "_begin", Variable::Kind::task_begin);
+        axis.end = variable(name + "_end", Variable::Kind::task_end);
+        axis.extent = cut.fused.empty() ? extent(cut.axis) : numbers.integer(cut.extent, "extent of " + name);
+        axis.step = numbers.integer(cut.step, "step of " + name);
+        axis.count = numbers.integer(cut.count, "count of " + name);
+        axis.divisor = numbers.integer(cut.divisor, "divisor of " + name);
+        task_variables[cut.axis] = {axis.begin, axis.end};
+        result.tree.tasks.push_back(axis);
+    }
+    result.launch.tasks = tasks.tasks;
+}
+
+void Assembly::add_memories() {
+    Tree& tree = result.tree;
+    memories.assign(kernel.tensors.size(), -1);
+    array_strides.resize(kernel.tensors.size());
+    std::vector<bool> in_place(kernel.tensors.size());
+    for (const PhaseGroup& group : groups) {
+        for (EquationIndex index : group.equations()) {
+            const KernelEquation& e = kernel.equations[static_cast<size_t>(index)];
+            in_place[static_cast<size_t>(e.tensor)] = true;
+            for (const ReadAccess& read : reads_of(kernel, e.right)) {
+                bool packed = std::any_of(group.packed.begin(), group.packed.end(),
+                                          [&](const PackedOperand& p) { return p.read == read.value; });
+                if (!packed) in_place[static_cast<size_t>(read.tensor)] = true;
+            }
+        }
+    }
+    for (size_t t = 0; t < kernel.tensors.size(); t++) {
+        const KernelTensor& tensor = kernel.tensors[t];
+        if (tensor.role == KernelTensor::Role::local || !in_place[t]) continue;
+        auto kind = tensor.role == KernelTensor::Role::input    ? Memory::Kind::input
+                    : tensor.role == KernelTensor::Role::output ? Memory::Kind::output
+                                                                : Memory::Kind::in_out;
+        memories[t] = static_cast<MemoryId>(tree.memories.size());
+        tree.memories.push_back({tensor.name, kind, tensor.dtype, tensor.aligned, tensor.slack, tensor.may_alias, {}, {}});
+        result.buffers.push_back({static_cast<TensorIndex>(t), -1});
+    }
+    for (PhaseGroup& group : groups) {
+        for (PackedOperand& operand : group.packed) {
+            operand.index = static_cast<int>(result.packings.size());
+            result.packings.push_back(make_packing(kernel, operand));
+            const KernelTensor& tensor = kernel.tensor(operand.tensor);
+            std::string name = tensor.name + "_packed" + (operand.index ? std::to_string(operand.index) : "");
+            tree.memories.push_back({name, Memory::Kind::input, tensor.dtype, true, true, false, {}, {}});
+            result.buffers.push_back({operand.tensor, operand.index});
+        }
+    }
+    result.launch.scratch_bytes = 64;  // a failing check's point
+    for (size_t t = 0; t < kernel.tensors.size(); t++) {
+        if (storage[t].kind == LocalStorage::Kind::array) add_array(static_cast<TensorIndex>(t));
+    }
+    for (size_t t = 0; t < kernel.tensors.size(); t++) {
+        if (storage[t].kind != LocalStorage::Kind::alias) continue;
+        memories[t] = memories[static_cast<size_t>(storage[t].target)];
+        array_strides[t] = array_strides[static_cast<size_t>(storage[t].target)];
+    }
+}
+
+// Dimensions in the chosen order, rows padded to 64 bytes.
+void Assembly::add_array(TensorIndex tensor) {
+    const KernelTensor& local = kernel.tensor(tensor);
+    const LocalStorage& where = storage[static_cast<size_t>(tensor)];
+    Memory memory{local.name, Memory::Kind::array, local.dtype, true, true, false, {}, {}};
+    auto& strides = array_strides[static_cast<size_t>(tensor)];
+    strides.resize(local.dimensions.size());
+    int64_t stride = 1, padding = 64 / bytes(local.dtype);
+    for (size_t i = where.order.size(); i-- > 0;) {
+        auto d = static_cast<size_t>(where.order[i]);
+        const TaskCut* cut = where.of_task[d] < 0 ? nullptr : tasks.find(where.of_task[d]);
+        bool of_task = cut && cut->fused.empty();
+        int64_t size = of_task ? cut->step : std::max<int64_t>(0, local.dimensions[d].extent);
+        bool last = i + 1 == where.order.size();
+        strides[d] = last ? Number{false, 1} : numbers.integer(stride, "stride " + std::to_string(d) + " of " + local.name);
+        if (of_task) memory.origin.push_back({task_variables[cut->axis].first, 1, strides[d]});
+        stride *= last ? round_up(std::max<int64_t>(1, size), padding) : std::max<int64_t>(1, size);
+    }
+    memory.offset = numbers.integer(result.launch.scratch_bytes, "place of " + local.name);
+    result.launch.scratch_bytes = round_up(result.launch.scratch_bytes + stride * bytes(local.dtype) + 64, 64);
+    memories[static_cast<size_t>(tensor)] = static_cast<MemoryId>(result.tree.memories.size());
+    result.tree.memories.push_back(memory);
+}
+
+}  // namespace heddle::schedules

@@ -1,0 +1,422 @@
+#include <algorithm>
+
+#include "schedules/builder.h"
+
+namespace heddle::schedules {
+namespace {
+
+bool is_zero(const Expression& e) {
+    return (e.kind == Expression::Kind::integer && e.integer == 0) || (e.kind == Expression::Kind::real && e.real == 0);
+}
+
+// The same literal as a margin's filling.
+std::optional<double> literal(const Value& value) {
+    if (value.kind == Value::Kind::integer) return static_cast<double>(value.integer);
+    if (value.kind == Value::Kind::real) return value.real;
+    return std::nullopt;
+}
+
+}  // namespace
+
+void ExpressionBuilder::bind(AxisIndex axis, VariableId variable) {
+    bound_[axis] = variable;
+    built_.clear();
+}
+
+void ExpressionBuilder::unbind(AxisIndex axis) {
+    bound_.erase(axis);
+    built_.clear();
+}
+
+void ExpressionBuilder::define(TensorIndex tensor, ExpressionId value) {
+    defined_[tensor] = value;
+    built_.clear();
+}
+
+void ExpressionBuilder::add_term(Affine& affine, AxisIndex axis, int64_t scale, Number number) {
+    auto found = bound_.find(axis);
+    if (found == bound_.end() || scale == 0) return;
+    affine.terms.push_back({found->second, scale, number});
+}
+
+int64_t ExpressionBuilder::stride_value(TensorIndex tensor, size_t dimension) const {
+    if (assembly_.kernel.tensor(tensor).role != KernelTensor::Role::local) {
+        return assembly_.kernel.tensor(tensor).dimensions[dimension].stride;
+    }
+    Number number = assembly_.array_strides[static_cast<size_t>(tensor)][dimension];
+    return number.launch ? assembly_.result.launch.numbers[static_cast<size_t>(number.value)] : number.value;
+}
+
+Number ExpressionBuilder::stride(TensorIndex tensor, size_t dimension) {
+    const KernelTensor& t = assembly_.kernel.tensor(tensor);
+    if (t.role == KernelTensor::Role::local) return assembly_.array_strides[static_cast<size_t>(tensor)][dimension];
+    Movements movements(assembly_.kernel, assembly_.storage);
+    if (movements.unit_dimension(tensor) == static_cast<int>(dimension)) return {false, 1};
+    return assembly_.numbers.integer(t.dimensions[dimension].stride, "stride " + std::to_string(dimension) + " of " + t.name);
+}
+
+// One term an axis: its coefficient in the address is one launch number, or one in the text. Where windows are facts a term
+// stands for each dimension, the coordinate's own coefficient in the text.
+void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates) {
+    std::vector<AxisIndex> axes;
+    for (const Coordinate& c : coordinates) {
+        for (const auto& [axis, factor] : c.axes) {
+            if (factor != 0 && !contains(axes, axis)) axes.push_back(axis);
+        }
+    }
+    for (AxisIndex axis : axes) {
+        std::vector<size_t> moving;
+        int64_t total = 0;
+        for (size_t d = 0; d < coordinates.size(); d++) {
+            int64_t factor = coefficient(coordinates[d], axis);
+            if (factor == 0) continue;
+            moving.push_back(d);
+            total += factor * stride_value(tensor, d);
+        }
+        if (moving.size() == 1) {
+            Number number = stride(tensor, moving[0]);
+            int64_t factor = coefficient(coordinates[moving[0]], axis);
+            bool local = assembly_.kernel.tensor(tensor).role == KernelTensor::Role::local;
+            if (group_.windowed || (factor == 1 && (local || !number.launch))) {
+                add_term(affine, axis, factor, number);
+                continue;
+            }
+        }
+        const std::string& name = assembly_.kernel.tensor(tensor).name;
+        add_term(affine, axis, 1, assembly_.numbers.integer(total, "stride of " + name + " along " + assembly_.axis_name(axis)));
+    }
+}
+
+// Integer values in coordinates; those that memory decides are checked against the dimension.
+void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
+                                   const std::string& what, ExpressionId guard) {
+    const KernelTensor& t = assembly_.kernel.tensor(tensor);
+    for (size_t d = 0; d < coordinates.size(); d++) {
+        const Coordinate& c = coordinates[d];
+        std::string place = what + " dimension " + std::to_string(d);
+        bool checked = std::any_of(c.values.begin(), c.values.end(),
+                                   [&](const auto& part) { return contains_read(assembly_.kernel, part.first); });
+        if (c.values.empty()) continue;
+        if (!checked) {
+            for (const auto& [part, factor] : c.values) {
+                Number number = assembly_.numbers.integer(factor * stride_value(tensor, d), "stride of " + place);
+                affine.values.push_back({cast(value(part, guard), DType::int64), number});
+            }
+            continue;
+        }
+        Expression check;
+        check.kind = Expression::Kind::check;
+        check.dtype = DType::int64;
+        check.integer = tensor;
+        check.number = assembly_.numbers.integer(t.dimensions[d].extent, "extent of " + place);
+        check.operands = {index(c, DType::int64, place)};
+        if (guard >= 0) check.operands.push_back(guard);
+        affine.values.push_back({assembly_.intern(check), stride(tensor, d)});
+    }
+}
+
+Affine ExpressionBuilder::coordinate(const Coordinate& c, const std::string& what) {
+    Affine affine;
+    if (c.constant != 0) affine.constant = assembly_.numbers.integer(c.constant, "constant of " + what);
+    for (const auto& [axis, factor] : c.axes) {
+        if (factor == 1 || factor == -1 || group_.windowed) {
+            add_term(affine, axis, factor, {false, 1});
+        } else {
+            Number number = assembly_.numbers.integer(factor, "coefficient of " + assembly_.axis_name(axis) + " in " + what);
+            add_term(affine, axis, 1, number);
+        }
+    }
+    for (const auto& [part, factor] : c.values) {
+        Number number = factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, "coefficient of a value in " + what);
+        affine.values.push_back({cast(value(part), DType::int64), number});
+    }
+    return affine;
+}
+
+ExpressionId ExpressionBuilder::index(const Coordinate& c, DType dtype, const std::string& what) {
+    Expression e;
+    e.kind = Expression::Kind::index;
+    e.dtype = dtype;
+    e.affine = coordinate(c, what);
+    return assembly_.intern(e);
+}
+
+Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) const {
+    for (const auto& [part, factor] : element.values) {
+        if (depends(part, Variable::Kind::lane)) return Access::indexed;
+    }
+    int lanes = 0, rows = 0;
+    bool unit = false, row_unit = false;
+    for (const Term& term : element.terms) {
+        Variable::Kind kind = assembly_.result.tree.variable(term.variable).kind;
+        bool one = term.scale == 1 && term.number.is(1);
+        if (kind == Variable::Kind::lane) lanes++, unit = one;
+        if (kind == Variable::Kind::row) rows++, row_unit = one;
+    }
+    if (lanes == 0) return Access::uniform;
+    if (lanes == 1 && unit) return Access::contiguous;
+    bool values_move = std::any_of(element.values.begin(), element.values.end(),
+                                   [&](const auto& part) { return depends(part.first, Variable::Kind::row); });
+    bool guard_moves = guard >= 0 && depends(guard, Variable::Kind::row);
+    if (group_.transposed && rows == 1 && row_unit && !values_move && !guard_moves) return Access::transposed;
+    return Access::strided;
+}
+
+Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const std::string& what,
+                                   ExpressionId guard) {
+    const LocalStorage& storage = assembly_.storage[static_cast<size_t>(tensor)];
+    if (storage.kind == LocalStorage::Kind::output) {
+        const auto& equation = assembly_.kernel.equations[static_cast<size_t>(storage.target_equation)];
+        return address(storage.target, equation.left, what, guard);
+    }
+    Address result;
+    result.memory = assembly_.memories[static_cast<size_t>(tensor)];
+    int64_t offset = 0;
+    bool constant = false;
+    for (size_t d = 0; d < coordinates.size(); d++) {
+        bool checked = std::any_of(coordinates[d].values.begin(), coordinates[d].values.end(),
+                                   [&](const auto& part) { return contains_read(assembly_.kernel, part.first); });
+        if (checked || coordinates[d].constant == 0) continue;
+        constant = true;
+        offset += coordinates[d].constant * stride_value(tensor, d);
+    }
+    if (constant) result.element.constant = assembly_.numbers.integer(offset, "offset of " + what);
+    std::vector<Coordinate> affine = coordinates;  // a checked coordinate stands in the address as one value
+    for (Coordinate& c : affine) {
+        bool checked = std::any_of(c.values.begin(), c.values.end(),
+                                   [&](const auto& part) { return contains_read(assembly_.kernel, part.first); });
+        if (checked) c = {};
+    }
+    add_axis_strides(result.element, tensor, affine);
+    add_values(result.element, tensor, coordinates, what, guard);
+    result.access = access(result.element, guard);
+    return result;
+}
+
+Address ExpressionBuilder::store_address(const KernelEquation& equation) {
+    return address(equation.tensor, equation.left, "a store to " + assembly_.kernel.tensor(equation.tensor).name, -1);
+}
+
+Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
+    const Kernel& kernel = assembly_.kernel;
+    const auto& coordinates = kernel.value(operand.read).coordinates;
+    auto axis_of = [&](int d) { return plain_axis(coordinates[static_cast<size_t>(d)]); };
+    auto extent_of = [&](AxisIndex axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
+    std::string name = kernel.tensor(operand.tensor).name + " packed";
+    Address result;
+    result.access = Access::packed;
+    for (size_t i = 0; i < assembly_.result.buffers.size(); i++) {
+        if (assembly_.result.buffers[i].packing == operand.index) result.memory = static_cast<MemoryId>(i);
+    }
+    int64_t stride = operand.panel;
+    for (size_t i = operand.inner.size(); i-- > 0;) {
+        AxisIndex axis = axis_of(operand.inner[i]);
+        bool last = i + 1 == operand.inner.size();
+        Number number = last ? Number{false, stride} : assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis));
+        add_term(result.element, axis, 1, number);
+        stride *= extent_of(axis);
+    }
+    AxisIndex lanes = axis_of(operand.lane_dimension);
+    add_term(result.element, lanes, 1, assembly_.numbers.integer(stride / operand.panel, "depth of " + name));
+    stride *= (extent_of(lanes) + operand.panel - 1) / operand.panel;
+    for (size_t i = operand.outer.size(); i-- > 0;) {
+        AxisIndex axis = axis_of(operand.outer[i]);
+        add_term(result.element, axis, 1, assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis)));
+        stride *= extent_of(axis);
+    }
+    return result;
+}
+
+bool ExpressionBuilder::depends(ExpressionId id, Variable::Kind kind) const {
+    const Tree& tree = assembly_.result.tree;
+    std::vector<bool> seen(tree.expressions.size());
+    std::vector<ExpressionId> open{id};
+    auto is_kind = [&](VariableId variable) {
+        Variable::Kind k = tree.variable(variable).kind;
+        return k == kind || (kind == Variable::Kind::row && k == Variable::Kind::fused_row);
+    };
+    while (!open.empty()) {
+        ExpressionId at = open.back();
+        open.pop_back();
+        if (seen[static_cast<size_t>(at)]) continue;
+        seen[static_cast<size_t>(at)] = true;
+        const Expression& e = tree.expression(at);
+        for (const Affine* affine : {&e.affine, &e.address.element}) {
+            for (const Term& term : affine->terms) {
+                if (is_kind(term.variable)) return true;
+            }
+            for (const auto& [part, factor] : affine->values) open.push_back(part);
+        }
+        open.insert(open.end(), e.operands.begin(), e.operands.end());
+        if (e.kind == Expression::Kind::let) open.push_back(tree.let(e.target).value);
+        if (e.kind == Expression::Kind::accumulator) {
+            const Accumulator& accumulator = tree.accumulator(e.target);
+            if (kind == Variable::Kind::row ? group_.rows >= 0 : !accumulator.reduced_lanes && accumulator.width > 1) return true;
+        }
+    }
+    return false;
+}
+
+ExpressionId ExpressionBuilder::cast(ExpressionId value, DType dtype) {
+    const Expression& from = assembly_.result.tree.expression(value);
+    if (from.dtype == dtype) return value;
+    Expression e;
+    e.kind = Expression::Kind::cast;
+    e.dtype = dtype;
+    e.operands = {value};
+    return assembly_.intern(e);
+}
+
+ExpressionId ExpressionBuilder::conjunction(ExpressionId a, ExpressionId b) {
+    if (a < 0 || a == b) return b;
+    if (b < 0) return a;
+    Expression e;
+    e.kind = Expression::Kind::scalar;
+    e.op = ScalarOp::logical_and;
+    e.dtype = DType::boolean;
+    e.operands = {a, b};
+    return assembly_.intern(e);
+}
+
+ExpressionId ExpressionBuilder::negation(ExpressionId a) {
+    Expression e;
+    e.kind = Expression::Kind::scalar;
+    e.op = ScalarOp::logical_not;
+    e.dtype = DType::boolean;
+    e.operands = {a};
+    return assembly_.intern(e);
+}
+
+ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
+    if (auto found = built_.find({index, guard}); found != built_.end()) return found->second;
+    const Value& v = assembly_.kernel.value(index);
+    std::string what = "value " + std::to_string(index);
+    Expression e;
+    e.dtype = v.dtype;
+    ExpressionId result = -1;
+    switch (v.kind) {
+        case Value::Kind::integer:
+            e.kind = v.from_template ? Expression::Kind::integer : Expression::Kind::number;
+            if (v.from_template) e.integer = v.integer;
+            else e.number = assembly_.numbers.integer(v.integer, what);
+            result = assembly_.intern(e);
+            break;
+        case Value::Kind::real:
+            if (is_half(v.dtype)) e.dtype = DType::float32;
+            e.kind = v.from_template ? Expression::Kind::real : Expression::Kind::number;
+            if (v.from_template) e.real = v.real;
+            else e.number = assembly_.numbers.real(v.real, what);
+            result = cast(assembly_.intern(e), v.dtype);
+            break;
+        case Value::Kind::coordinate: result = this->index(v.coordinates[0], v.dtype, what); break;
+        case Value::Kind::scalar: result = scalar(v, guard); break;
+        case Value::Kind::cast: result = cast(value(v.operands[0], guard), v.dtype); break;
+        case Value::Kind::select: result = select(v, guard); break;
+        case Value::Kind::inside:
+            e.kind = Expression::Kind::inside;
+            e.dtype = DType::boolean;
+            e.operands = {this->index(v.coordinates[0], DType::int64, what)};
+            e.number = assembly_.numbers.integer(v.integer, "bound of " + what);
+            result = assembly_.intern(e);
+            break;
+        case Value::Kind::read: result = read(v, index, guard); break;
+        case Value::Kind::guarded_read: result = guarded_read(v, index, guard); break;
+    }
+    built_[{index, guard}] = result;
+    return result;
+}
+
+// Arithmetic on half types is done in single precision and rounded.
+ExpressionId ExpressionBuilder::scalar(const Value& v, ExpressionId guard) {
+    Expression e;
+    e.kind = Expression::Kind::scalar;
+    e.op = v.op;
+    e.dtype = is_half(v.dtype) ? DType::float32 : v.dtype;
+    for (ValueIndex operand : v.operands) {
+        ExpressionId built = value(operand, guard);
+        if (is_half(assembly_.result.tree.expression(built).dtype)) built = cast(built, DType::float32);
+        e.operands.push_back(built);
+    }
+    return cast(assembly_.intern(e), v.dtype);
+}
+
+// Each branch is computed; what it reads beyond bounds it reads under its condition.
+ExpressionId ExpressionBuilder::select(const Value& v, ExpressionId guard) {
+    ExpressionId condition = value(v.operands[0], guard);
+    Expression e;
+    e.kind = Expression::Kind::select;
+    e.dtype = v.dtype;
+    bool reads_then = contains_read(assembly_.kernel, v.operands[1]), reads_else = contains_read(assembly_.kernel, v.operands[2]);
+    ExpressionId then = value(v.operands[1], reads_then ? conjunction(guard, condition) : guard);
+    ExpressionId otherwise = value(v.operands[2], reads_else ? conjunction(guard, negation(condition)) : guard);
+    e.operands = {condition, then, otherwise};
+    return assembly_.intern(e);
+}
+
+// Every coordinate lies inside the tensor (with its margins, if they count) for all points of the axes.
+bool ExpressionBuilder::is_inside(const Value& read, bool margins) const {
+    const KernelTensor& t = assembly_.kernel.tensor(read.tensor);
+    for (size_t d = 0; d < read.coordinates.size(); d++) {
+        auto range = interval(assembly_.kernel, read.coordinates[d]);
+        const BufferDimension& dimension = t.dimensions[d];
+        int64_t before = margins ? dimension.margin_before : 0, after = margins ? dimension.margin_after : 0;
+        if (!range || range->first < -before || range->second >= dimension.extent + after) return false;
+    }
+    return true;
+}
+
+ExpressionId ExpressionBuilder::load(const Value& v, const std::string& what, ExpressionId guard) {
+    Expression e;
+    e.kind = Expression::Kind::load;
+    e.dtype = assembly_.kernel.tensor(v.tensor).dtype;
+    e.address = address(v.tensor, v.coordinates, what, guard);
+    if (guard >= 0) e.operands = {guard};
+    return assembly_.intern(e);
+}
+
+ExpressionId ExpressionBuilder::read(const Value& v, ValueIndex index, ExpressionId guard) {
+    if (auto found = defined_.find(v.tensor); found != defined_.end()) return found->second;
+    for (const PackedOperand& operand : group_.packed) {
+        if (operand.read != index) continue;
+        Expression e;
+        e.kind = Expression::Kind::load;
+        e.dtype = v.dtype;
+        e.address = packed_address(operand);
+        return assembly_.intern(e);
+    }
+    if (guard >= 0 && is_inside(v, true)) guard = -1;
+    return load(v, "value " + std::to_string(index), guard);
+}
+
+// Margins that hold the reader's literal need no guard; else each dimension that may be left has its condition.
+ExpressionId ExpressionBuilder::guarded_read(const Value& v, ValueIndex index, ExpressionId guard) {
+    const KernelTensor& t = assembly_.kernel.tensor(v.tensor);
+    const Value& literal_value = assembly_.kernel.value(v.operands[0]);
+    std::string what = "value " + std::to_string(index);
+    bool fills = t.role != KernelTensor::Role::local && literal_value.from_template && literal(literal_value) == t.filling;
+    ExpressionId inside = -1;
+    for (size_t d = 0; d < v.coordinates.size(); d++) {
+        auto range = interval(assembly_.kernel, v.coordinates[d]);
+        const BufferDimension& dimension = t.dimensions[d];
+        int64_t before = fills ? dimension.margin_before : 0, after = fills ? dimension.margin_after : 0;
+        if (range && range->first >= -before && range->second < dimension.extent + after) continue;
+        Expression e;
+        e.kind = Expression::Kind::inside;
+        e.dtype = DType::boolean;
+        std::string place = what + " dimension " + std::to_string(d);
+        e.operands = {this->index(v.coordinates[d], DType::int64, place)};
+        e.number = assembly_.numbers.integer(dimension.extent, "extent of " + place);
+        inside = conjunction(inside, assembly_.intern(e));
+    }
+    if (inside < 0) return load(v, what, -1);
+    ExpressionId loaded = load(v, what, conjunction(guard, inside));
+    ExpressionId otherwise = value(v.operands[0], guard);
+    if (is_zero(assembly_.result.tree.expression(otherwise))) return loaded;
+    Expression e;
+    e.kind = Expression::Kind::select;
+    e.dtype = v.dtype;
+    e.operands = {inside, loaded, otherwise};
+    return assembly_.intern(e);
+}
+
+}  // namespace heddle::schedules

@@ -1,0 +1,452 @@
+#include <bit>
+#include <map>
+
+#include "schedules/kernel.h"
+#include "schedules/text_reader.h"
+
+namespace heddle::schedules {
+namespace {
+
+class Printer {
+public:
+    Printer(const Kernel& kernel, const std::string& name) : kernel_(kernel), text_("kernel " + name + "\n") {}
+
+    std::string print() {
+        for (const KernelAxis& axis : kernel_.axes) print_axis(axis);
+        for (const KernelTensor& tensor : kernel_.tensors) print_tensor(tensor);
+        text_ += "  common";
+        for (AxisIndex axis : kernel_.common) text_ += " " + kernel_.axis(axis).name;
+        text_ += "\n";
+        print_shared();
+        for (const KernelEquation& equation : kernel_.equations) print_equation(equation);
+        return text_;
+    }
+
+private:
+    // Nodes with several users get a line of their own: written out everywhere they could be too many.
+    void print_shared() {
+        std::vector<int> uses(kernel_.values.size());
+        for (const Value& v : kernel_.values) {
+            for (ValueIndex operand : v.operands) uses[static_cast<size_t>(operand)]++;
+            for (const Coordinate& c : v.coordinates) {
+                for (const auto& [part, factor] : c.values) uses[static_cast<size_t>(part)]++;
+            }
+        }
+        for (const KernelEquation& e : kernel_.equations) uses[static_cast<size_t>(e.right)]++;
+        names_.resize(uses.size());
+        int count = 0;
+        for (size_t i = 0; i < uses.size(); i++) {
+            const Value& v = kernel_.values[i];
+            bool leaf = v.operands.empty() && (v.coordinates.empty() || v.coordinates[0].values.empty());
+            if (uses[i] < 2 || leaf) continue;
+            std::string text = value(static_cast<ValueIndex>(i));
+            names_[i] = "v" + std::to_string(count++);
+            text_ += "  value " + names_[i] + " = " + text + "\n";
+        }
+    }
+
+    void print_axis(const KernelAxis& axis) {
+        text_ += "  axis " + axis.name + " = " + std::to_string(axis.extent) + " hint " + std::to_string(axis.hint) +
+                 (axis.named ? " named" : "") + "\n";
+    }
+
+    void print_tensor(const KernelTensor& t) {
+        static constexpr const char* roles[] = {"input", "output", "in_out", "local"};
+        text_ += std::string("  ") + roles[static_cast<size_t>(t.role)] + " " + t.name + ": " + std::string(heddle::name(t.dtype)) + " [";
+        for (size_t d = 0; d < t.dimensions.size(); d++) {
+            const BufferDimension& dimension = t.dimensions[d];
+            text_ += (d ? ", " : "") + std::to_string(dimension.extent) + " stride " + std::to_string(dimension.stride);
+            if (dimension.margin_before || dimension.margin_after) {
+                text_ += " margin " + std::to_string(dimension.margin_before) + " " + std::to_string(dimension.margin_after);
+            }
+        }
+        text_ += "]";
+        if (t.filling != 0) text_ += " filling " + real_text(t.filling);
+        if (t.constant) text_ += " constant";
+        if (!t.aligned) text_ += " unaligned";
+        if (!t.slack) text_ += " tight";
+        if (t.may_alias) text_ += " aliased";
+        text_ += "\n";
+    }
+
+    void print_equation(const KernelEquation& e) {
+        text_ += std::string("  ") + (e.light ? "light " : "") + kernel_.tensor(e.tensor).name + coordinates(e.left);
+        text_ += " over [" + axes(e.axes) + "] = ";
+        if (e.reducer) text_ += std::string(heddle::name(*e.reducer)) + " over [" + axes(e.reduced) + "] ";
+        text_ += value(e.right) + "\n";
+    }
+
+    std::string axes(const std::vector<AxisIndex>& list) const {
+        std::string text;
+        for (AxisIndex axis : list) text += (text.empty() ? "" : ", ") + kernel_.axis(axis).name;
+        return text;
+    }
+
+    std::string coordinate(const Coordinate& c) const {
+        std::string text;
+        for (const auto& [axis, factor] : c.axes) {
+            text += (text.empty() ? "" : " + ") + kernel_.axis(axis).name + (factor == 1 ? "" : "*" + std::to_string(factor));
+        }
+        for (const auto& [part, factor] : c.values) {
+            text += (text.empty() ? "" : " + ") + ("{" + value(part) + "}") + (factor == 1 ? "" : "*" + std::to_string(factor));
+        }
+        if (c.constant != 0 || text.empty()) text += (text.empty() ? "" : " + ") + std::to_string(c.constant);
+        return text;
+    }
+
+    std::string coordinates(const std::vector<Coordinate>& list) const {
+        std::string text = "[";
+        for (size_t d = 0; d < list.size(); d++) text += (d ? ", " : "") + coordinate(list[d]);
+        return text + "]";
+    }
+
+    std::string literal(const Value& v) const {
+        std::string digits = v.kind == Value::Kind::integer ? std::to_string(v.integer) : real_text(v.real);
+        return digits + ":" + std::string(heddle::name(v.dtype)) + (v.from_template ? "" : "!");
+    }
+
+    std::string value(ValueIndex index) const {
+        const Value& v = kernel_.value(index);
+        if (!names_[static_cast<size_t>(index)].empty()) return names_[static_cast<size_t>(index)];
+        std::string operands;
+        for (ValueIndex operand : v.operands) operands += (operands.empty() ? "" : ", ") + value(operand);
+        switch (v.kind) {
+            case Value::Kind::integer:
+            case Value::Kind::real: return literal(v);
+            case Value::Kind::coordinate:
+                return "index(" + coordinate(v.coordinates[0]) + "):" + std::string(heddle::name(v.dtype));
+            case Value::Kind::scalar: return std::string(info(v.op).name) + "(" + operands + ")";
+            case Value::Kind::cast: return std::string(heddle::name(v.dtype)) + "(" + operands + ")";
+            case Value::Kind::select: return "select(" + operands + ")";
+            case Value::Kind::inside:
+                return "inside(" + coordinate(v.coordinates[0]) + ", " + std::to_string(v.integer) + ")";
+            case Value::Kind::read: return kernel_.tensor(v.tensor).name + coordinates(v.coordinates);
+            case Value::Kind::guarded_read:
+                return kernel_.tensor(v.tensor).name + coordinates(v.coordinates) + " ?? " + operands;
+        }
+        return {};
+    }
+
+    const Kernel& kernel_;
+    std::string text_;
+    std::vector<std::string> names_;  // of shared values
+};
+
+class Parser {
+public:
+    explicit Parser(std::shared_ptr<const SourceText> source) : reader_(std::move(source)) {}
+
+    Result<Kernel> parse() {
+        next_line();
+        reader_.expect("kernel");
+        reader_.word("a name");
+        while (next_line()) parse_line();
+        if (reader_.failed()) return reader_.failure();
+        return std::move(kernel_);
+    }
+
+private:
+    bool next_line() {
+        if (reader_.at_end()) return false;
+        if (!reader_.at_line()) reader_.error("the end of the line");
+        reader_.next();
+        return !reader_.failed();
+    }
+
+    void parse_line() {
+        static const std::map<std::string, KernelTensor::Role> roles = {{"input", KernelTensor::Role::input},
+                                                                        {"output", KernelTensor::Role::output},
+                                                                        {"in_out", KernelTensor::Role::in_out},
+                                                                        {"local", KernelTensor::Role::local}};
+        bool declares = reader_.peek(1).kind == Token::Kind::word;
+        if (declares && reader_.take("axis")) return parse_axis();
+        if (auto role = roles.find(reader_.peek().text); declares && role != roles.end()) {
+            reader_.next();
+            return parse_tensor(role->second);
+        }
+        if ((declares || reader_.peek(1).kind != Token::Kind::mark) && reader_.take("common")) {
+            while (!reader_.at_line() && !reader_.at_end()) kernel_.common.push_back(axis());
+            return;
+        }
+        if (declares && reader_.take("value")) {
+            std::string name = reader_.word("a name");
+            reader_.expect("=");
+            named_[name] = value();
+            return;
+        }
+        parse_equation();
+    }
+
+    void parse_axis() {
+        KernelAxis axis;
+        axis.name = reader_.word("the name of an axis");
+        reader_.expect("=");
+        axis.extent = axis.hint = reader_.integer("an extent");
+        if (reader_.take("hint")) axis.hint = reader_.integer("a hint");
+        axis.named = reader_.take("named");
+        if (!axes_.emplace(axis.name, static_cast<AxisIndex>(kernel_.axes.size())).second) reader_.error("another name for the axis");
+        kernel_.axes.push_back(axis);
+    }
+
+    DType dtype() {
+        auto found = dtype_named(reader_.peek().text);
+        if (!found) reader_.error("a dtype");
+        reader_.next();
+        return found.value_or(DType::float32);
+    }
+
+    // Dimensions without a stride are dense, the last one first.
+    void parse_tensor(KernelTensor::Role role) {
+        KernelTensor t;
+        t.role = role;
+        t.name = reader_.word("the name of a tensor");
+        reader_.expect(":");
+        t.dtype = dtype();
+        reader_.expect("[");
+        std::vector<bool> strided;
+        while (!reader_.failed() && !reader_.is("]")) {
+            BufferDimension dimension;
+            dimension.extent = reader_.integer("an extent");
+            strided.push_back(reader_.take("stride"));
+            if (strided.back()) dimension.stride = reader_.integer("a stride");
+            if (reader_.take("margin")) {
+                dimension.margin_before = reader_.integer("a margin");
+                dimension.margin_after = reader_.integer("a margin");
+            }
+            t.dimensions.push_back(dimension);
+            if (!reader_.take(",")) break;
+        }
+        reader_.expect("]");
+        int64_t dense = 1;
+        for (size_t d = t.dimensions.size(); d-- > 0;) {
+            BufferDimension& dimension = t.dimensions[d];
+            if (!strided[d]) dimension.stride = dense;
+            if (__builtin_mul_overflow(dimension.stride, dimension.extent + dimension.margin_before + dimension.margin_after, &dense)) {
+                reader_.error("a smaller buffer");
+            }
+        }
+        if (reader_.take("filling")) t.filling = reader_.real("a number");
+        t.constant = reader_.take("constant");
+        t.aligned = !reader_.take("unaligned");
+        t.slack = !reader_.take("tight");
+        t.may_alias = reader_.take("aliased");
+        if (!tensors_.emplace(t.name, static_cast<TensorIndex>(kernel_.tensors.size())).second) reader_.error("another name for the tensor");
+        kernel_.tensors.push_back(std::move(t));
+    }
+
+    AxisIndex axis() {
+        auto found = axes_.find(reader_.peek().text);
+        if (found == axes_.end()) {
+            reader_.error("an axis");
+            return 0;
+        }
+        reader_.next();
+        return found->second;
+    }
+
+    TensorIndex tensor() {
+        auto found = tensors_.find(reader_.peek().text);
+        if (found == tensors_.end()) {
+            reader_.error("a tensor");
+            return 0;
+        }
+        reader_.next();
+        return found->second;
+    }
+
+    std::vector<AxisIndex> axis_list() {
+        std::vector<AxisIndex> list;
+        reader_.expect("[");
+        while (!reader_.failed() && !reader_.is("]")) {
+            list.push_back(axis());
+            if (!reader_.take(",")) break;
+        }
+        reader_.expect("]");
+        return list;
+    }
+
+    int64_t factor() { return reader_.take("*") ? reader_.integer("a factor") : 1; }
+
+    Coordinate coordinate() {
+        Coordinate c;
+        int64_t sign = reader_.take("-") ? -1 : 1;
+        do {
+            if (reader_.peek().kind == Token::Kind::integer || reader_.is("-")) {
+                c.constant += sign * reader_.integer("a constant");
+            } else if (reader_.take("{")) {
+                ValueIndex part = value();
+                reader_.expect("}");
+                c.values.emplace_back(part, sign * factor());
+            } else {
+                AxisIndex a = axis();
+                c.axes.emplace_back(a, sign * factor());
+            }
+            if (reader_.take("+")) sign = 1;
+            else if (reader_.take("-")) sign = -1;
+            else break;
+        } while (!reader_.failed());
+        return c;
+    }
+
+    std::vector<Coordinate> coordinates() {
+        std::vector<Coordinate> list;
+        reader_.expect("[");
+        while (!reader_.failed() && !reader_.is("]")) {
+            list.push_back(coordinate());
+            if (!reader_.take(",")) break;
+        }
+        reader_.expect("]");
+        return list;
+    }
+
+    ValueIndex add(Value value) {
+        if (kernel_.values.size() > 20000) reader_.error("fewer values");
+        kernel_.values.push_back(std::move(value));
+        return static_cast<ValueIndex>(kernel_.values.size() - 1);
+    }
+
+    void operands(Value& v) {
+        reader_.expect("(");
+        while (!reader_.failed() && !reader_.is(")")) {
+            v.operands.push_back(value());
+            if (!reader_.take(",")) break;
+        }
+        reader_.expect(")");
+    }
+
+    ValueIndex value() {
+        if (++depth_ > 400) reader_.error("a value nested less deeply");
+        ValueIndex result = reader_.failed() ? 0 : parse_value();
+        depth_--;
+        return result;
+    }
+
+    ValueIndex literal() {
+        Value v;
+        size_t at = reader_.is("-") ? 1 : 0;
+        v.integer = reader_.peek(at).integer * (at ? -1 : 1);
+        double real = reader_.real("a literal");
+        reader_.expect(":");
+        v.dtype = dtype();
+        v.kind = is_float(v.dtype) ? Value::Kind::real : Value::Kind::integer;
+        v.real = is_float(v.dtype) ? real : 0;
+        if (is_float(v.dtype)) v.integer = 0;
+        v.from_template = !reader_.take("!");
+        return shared(std::move(v));
+    }
+
+    // Equal nodes are one.
+    ValueIndex shared(Value v) {
+        for (size_t i = 0; i < kernel_.values.size(); i++) {
+            const Value& o = kernel_.values[i];
+            bool same = o.kind == v.kind && o.dtype == v.dtype && o.op == v.op && o.tensor == v.tensor && o.integer == v.integer &&
+                        std::bit_cast<uint64_t>(o.real) == std::bit_cast<uint64_t>(v.real) && o.from_template == v.from_template && o.operands == v.operands &&
+                        o.coordinates.size() == v.coordinates.size();
+            for (size_t d = 0; same && d < v.coordinates.size(); d++) {
+                const Coordinate &a = o.coordinates[d], &b = v.coordinates[d];
+                same = a.constant == b.constant && a.axes == b.axes && a.values == b.values;
+            }
+            if (same) return static_cast<ValueIndex>(i);
+        }
+        return add(std::move(v));
+    }
+
+    ValueIndex parse_value() {
+        const Token& token = reader_.peek();
+        bool special = token.text == "inf" || token.text == "nan";
+        if (token.kind != Token::Kind::word || (special && reader_.peek(1).text == ":")) return literal();
+        Value v;
+        bool call = reader_.peek(1).text == "(";
+        if (auto named = named_.find(token.text); !call && reader_.peek(1).text != "[" && named != named_.end()) {
+            reader_.next();
+            return named->second;
+        }
+        if (!call) return parse_read();
+        if (reader_.take("index")) {
+            v.kind = Value::Kind::coordinate;
+            reader_.expect("(");
+            v.coordinates.push_back(coordinate());
+            reader_.expect(")");
+            v.dtype = DType::int64;
+            if (reader_.take(":")) v.dtype = dtype();
+        } else if (reader_.take("inside")) {
+            v.kind = Value::Kind::inside;
+            v.dtype = DType::boolean;
+            reader_.expect("(");
+            v.coordinates.push_back(coordinate());
+            reader_.expect(",");
+            v.integer = reader_.integer("an extent");
+            reader_.expect(")");
+        } else if (reader_.take("select")) {
+            v.kind = Value::Kind::select;
+            operands(v);
+            if (v.operands.size() == 3 && !reader_.failed()) v.dtype = kernel_.value(v.operands[1]).dtype;
+        } else if (auto to = dtype_named(token.text)) {
+            v.kind = Value::Kind::cast;
+            v.dtype = *to;
+            reader_.next();
+            operands(v);
+        } else if (auto op = scalar_op_named(token.text)) {
+            v.kind = Value::Kind::scalar;
+            v.op = *op;
+            reader_.next();
+            operands(v);
+            ScalarClass kind = info(*op).kind;
+            bool truth = kind == ScalarClass::comparison || kind == ScalarClass::predicate;
+            v.dtype = truth || v.operands.empty() || reader_.failed() ? DType::boolean : kernel_.value(v.operands[0]).dtype;
+        } else {
+            reader_.error("a scalar function, a dtype, index, inside or select");
+            return 0;
+        }
+        return reader_.failed() ? 0 : shared(std::move(v));
+    }
+
+    ValueIndex parse_read() {
+        Value v;
+        v.kind = Value::Kind::read;
+        v.tensor = tensor();
+        if (reader_.failed()) return 0;
+        v.dtype = kernel_.tensor(v.tensor).dtype;
+        v.coordinates = coordinates();
+        if (reader_.take("??")) {
+            v.kind = Value::Kind::guarded_read;
+            v.operands.push_back(value());
+        }
+        return reader_.failed() ? 0 : shared(std::move(v));
+    }
+
+    void parse_equation() {
+        KernelEquation e;
+        e.light = reader_.peek(1).kind == Token::Kind::word && reader_.take("light");
+        e.tensor = tensor();
+        e.left = coordinates();
+        reader_.expect("over");
+        e.axes = axis_list();
+        reader_.expect("=");
+        if (reader_.peek(1).text == "over") {
+            auto reducer = reducer_named(reader_.peek().text);
+            if (!reducer) reader_.error("a reducer");
+            reader_.next();
+            reader_.next();
+            e.reducer = reducer;
+            e.reduced = axis_list();
+        }
+        e.right = value();
+        kernel_.equations.push_back(std::move(e));
+    }
+
+    TextReader reader_;
+    Kernel kernel_;
+    std::map<std::string, AxisIndex> axes_;
+    std::map<std::string, TensorIndex> tensors_;
+    std::map<std::string, ValueIndex> named_;
+    int depth_ = 0;
+};
+
+}  // namespace
+
+std::string print(const Kernel& kernel, const std::string& name) { return Printer(kernel, name).print(); }
+
+Result<Kernel> parse_kernel(std::shared_ptr<const SourceText> text) { return Parser(std::move(text)).parse(); }
+
+}  // namespace heddle::schedules

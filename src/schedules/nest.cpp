@@ -1,0 +1,324 @@
+#include "schedules/nest.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace heddle::schedules {
+namespace {
+
+constexpr int64_t longest_unrolled = 8;     // iterations of a window that are written out
+constexpr int64_t unrolled_updates = 64;    // of a contraction's tile
+
+class Nest {
+public:
+    Nest(Assembly& assembly, const PhaseGroup& group)
+        : assembly_(assembly), tree_(assembly.result.tree), group_(group), expressions_(assembly, group) {}
+
+    Phase build();
+
+private:
+    using Inner = std::function<Block()>;
+    const KernelEquation& equation(EquationIndex i) const { return assembly_.kernel.equations[static_cast<size_t>(i)]; }
+    Range range(AxisIndex axis);
+    Block serial(std::vector<AxisIndex> axes, const Inner& inner);
+    Block lanes(const Inner& inner);
+    Block rows(const Inner& inner);
+    Block fused_rows(const Inner& inner);
+    Block reduced_loops(size_t depth, const Inner& inner);
+    std::optional<int64_t> window(AxisIndex axis) const;
+    Block core();
+    void add_accumulators(Block& block);
+    Block body();
+    void add_prefetches(Block& block);
+    void add_prefetch_start(Block& block);
+    void define(Block& block, EquationIndex index, ExpressionId value);
+    Update update(EquationIndex index);
+    Lanes::Mask mask() const;
+
+    Assembly& assembly_;
+    Tree& tree_;
+    const PhaseGroup& group_;
+    ExpressionBuilder expressions_;
+    std::vector<AccumulatorId> accumulators_;  // of group_.reductions
+    VariableId row_variable_ = -1;             // of fused rows
+};
+
+Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
+Bound bound(VariableId variable) { return {{{}, {{variable, 1, {false, 1}}}, {}}, {false, 1}}; }
+
+// The extent that is a fact: of a window that has no origin.
+std::optional<int64_t> Nest::window(AxisIndex axis) const {
+    const KernelAxis& a = assembly_.kernel.axis(axis);
+    if (a.named || a.extent < 0) return std::nullopt;
+    for (EquationIndex index : group_.reductions) {
+        if (is_window(assembly_.kernel, equation(index), axis)) return a.extent;
+    }
+    return std::nullopt;
+}
+
+Range Nest::range(AxisIndex axis) {
+    auto task = assembly_.task_variables.find(axis);
+    bool of_task = task != assembly_.task_variables.end() && contains(group_.axes, axis);
+    const TaskCut* cut = assembly_.tasks.find(axis);
+    if (of_task && (cut->fused.empty() || !group_.fused.empty())) return {{bound(task->second.first)}, {bound(task->second.second)}};
+    if (auto extent = window(axis)) {
+        std::string fact = "extent of " + assembly_.axis_name(axis) + " = " + std::to_string(*extent);
+        if (std::find(tree_.facts.begin(), tree_.facts.end(), fact) == tree_.facts.end()) tree_.facts.push_back(fact);
+        return {{bound(Number{})}, {bound(Number{false, *extent})}};
+    }
+    return {{bound(Number{})}, {bound(assembly_.extent(axis))}};
+}
+
+Block Nest::serial(std::vector<AxisIndex> axes, const Inner& inner) {
+    if (axes.empty()) return inner();
+    AxisIndex axis = axes.front();
+    axes.erase(axes.begin());
+    For loop;
+    loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
+    loop.range = range(axis);
+    expressions_.bind(axis, loop.variable);
+    loop.body = serial(std::move(axes), inner);
+    expressions_.unbind(axis);
+    return {Statement{std::move(loop)}};
+}
+
+// One masked copy of the code serves where all that lanes read is packed, or where there is hardly more than one block.
+Lanes::Mask Nest::mask() const {
+    if (group_.lanes_reduced) return Lanes::Mask::edge;
+    int64_t block = int64_t{group_.vectors} * group_.width;
+    if (assembly_.kernel.axis(group_.lanes).hint < block) return Lanes::Mask::always;
+    if (group_.packed.empty()) return Lanes::Mask::edge;
+    Movements movements(assembly_.kernel, assembly_.storage);
+    for (EquationIndex index : group_.reductions) {
+        for (const ReadAccess& read : reads_of(assembly_.kernel, equation(index).right)) {
+            bool packed = std::any_of(group_.packed.begin(), group_.packed.end(),
+                                      [&](const PackedOperand& p) { return p.read == read.value; });
+            if (!packed && movements.of(read.value, group_.lanes) != Movement::still) return Lanes::Mask::edge;
+        }
+    }
+    return Lanes::Mask::always;
+}
+
+Block Nest::lanes(const Inner& inner) {
+    if (group_.lanes < 0) return inner();
+    Lanes lanes;
+    lanes.variable = assembly_.variable(assembly_.axis_name(group_.lanes), Variable::Kind::lane);
+    lanes.range = range(group_.lanes);
+    lanes.vectors = group_.vectors;
+    lanes.width = group_.width;
+    lanes.mask = mask();
+    lanes.reduced = group_.lanes_reduced;
+    expressions_.bind(group_.lanes, lanes.variable);
+    lanes.body = inner();
+    expressions_.unbind(group_.lanes);
+    return {Statement{std::move(lanes)}};
+}
+
+Block Nest::rows(const Inner& inner) {
+    if (group_.rows < 0) return inner();
+    if (!group_.fused.empty()) return fused_rows(inner);
+    Rows rows;
+    rows.variable = assembly_.variable(assembly_.axis_name(group_.rows), Variable::Kind::row);
+    rows.range = range(group_.rows);
+    rows.mode = group_.transposed ? Rows::Mode::transpose : Rows::Mode::balanced;
+    rows.sizes = group_.row_sizes;
+    expressions_.bind(group_.rows, rows.variable);
+    rows.body = inner();
+    expressions_.unbind(group_.rows);
+    return {Statement{std::move(rows)}};
+}
+
+Block Nest::fused_rows(const Inner& inner) {
+    Rows rows;
+    rows.range = range(group_.rows);
+    rows.variable = assembly_.variable("row", Variable::Kind::row);
+    row_variable_ = rows.variable;
+    rows.sizes = group_.row_sizes;
+    for (AxisIndex axis : group_.fused) {
+        VariableId digit = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::fused_row);
+        rows.fused.push_back({digit, assembly_.extent(axis)});
+        expressions_.bind(axis, digit);
+    }
+    rows.body = inner();
+    for (AxisIndex axis : group_.fused) expressions_.unbind(axis);
+    return {Statement{std::move(rows)}};
+}
+
+Block Nest::reduced_loops(size_t depth, const Inner& inner) {
+    if (depth == group_.loops.size()) return inner();
+    AxisIndex axis = group_.loops[depth];
+    For loop;
+    loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
+    loop.range = range(axis);
+    auto extent = window(axis);
+    int64_t tile = int64_t{group_.vectors} * group_.maximum_rows;
+    bool small = group_.windowed || !group_.contraction || tile * extent.value_or(0) <= unrolled_updates;
+    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced) loop.unrolled = *extent;
+    expressions_.bind(axis, loop.variable);
+    loop.body = reduced_loops(depth + 1, inner);
+    expressions_.unbind(axis);
+    return {Statement{std::move(loop)}};
+}
+
+void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
+    const KernelEquation& e = equation(index);
+    const KernelTensor& tensor = assembly_.kernel.tensor(e.tensor);
+    tree_.lets.push_back({tensor.name, expressions_.cast(value, tensor.dtype)});
+    auto let = static_cast<LetId>(tree_.lets.size() - 1);
+    block.push_back({Define{let}});
+    Expression use;
+    use.kind = Expression::Kind::let;
+    use.dtype = tensor.dtype;
+    use.target = let;
+    ExpressionId id = assembly_.intern(use);
+    auto kind = assembly_.storage[static_cast<size_t>(e.tensor)].kind;
+    if (kind != LocalStorage::Kind::in_register && kind != LocalStorage::Kind::unused) {
+        Store store;
+        store.address = expressions_.store_address(e);
+        store.value = id;
+        store.non_temporal = group_.non_temporal && store.address.access == Access::contiguous;
+        block.push_back({store});
+    }
+    expressions_.define(e.tensor, id);
+}
+
+void Nest::add_accumulators(Block& block) {
+    accumulators_.clear();
+    for (EquationIndex index : group_.reductions) {
+        const KernelEquation& e = equation(index);
+        const Value& right = assembly_.kernel.value(e.right);
+        Accumulator accumulator;
+        accumulator.name = assembly_.kernel.tensor(e.tensor).name;
+        accumulator.reducer = *e.reducer;
+        bool adds = *e.reducer == Reducer::sum || *e.reducer == Reducer::product;
+        accumulator.dtype = adds ? info(right.dtype).accumulator : info(right.dtype).arithmetic;
+        accumulator.index_dtype = group_.width * 8 > assembly_.target.vector_bytes ? DType::int32 : DType::int64;
+        accumulator.vectors = group_.vectors;
+        accumulator.width = group_.lanes < 0 ? 1 : group_.width;
+        accumulator.reduced_lanes = group_.lanes_reduced;
+        tree_.accumulators.push_back(accumulator);
+        accumulators_.push_back(static_cast<AccumulatorId>(tree_.accumulators.size() - 1));
+        block.push_back({Start{accumulators_.back()}});
+    }
+}
+
+Update Nest::update(EquationIndex index) {
+    const KernelEquation& e = equation(index);
+    auto position = std::find(group_.reductions.begin(), group_.reductions.end(), index) - group_.reductions.begin();
+    Update update;
+    update.accumulator = accumulators_[static_cast<size_t>(position)];
+    const Accumulator& accumulator = tree_.accumulator(update.accumulator);
+    update.value = expressions_.cast(expressions_.value(e.right), accumulator.dtype);
+    const Expression& term = tree_.expression(update.value);
+    update.fused = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype) &&
+                   term.kind == Expression::Kind::scalar && term.op == ScalarOp::multiply;
+    if (!is_argument(accumulator.reducer)) return update;
+    Coordinate place;  // row-major over the reduced axes
+    int64_t inner = 1;
+    for (size_t i = e.reduced.size(); i-- > 0;) {
+        place.axes.insert(place.axes.begin(), {e.reduced[i], inner});
+        inner *= std::max<int64_t>(1, assembly_.kernel.axis(e.reduced[i]).extent);
+    }
+    update.index = expressions_.index(place, accumulator.index_dtype, "index of " + accumulator.name);
+    return update;
+}
+
+// A running pointer over the next panel of the packed operand, in step with the rows of this one.
+void Nest::add_prefetch_start(Block& block) {
+    const PackedOperand& operand = group_.packed.front();
+    const Kernel& kernel = assembly_.kernel;
+    int64_t panel = operand.panel;
+    for (int d : operand.inner) {
+        panel *= std::max<int64_t>(0, kernel.axis(plain_axis(kernel.value(operand.read).coordinates[static_cast<size_t>(d)])).extent);
+    }
+    PrefetchStart start;
+    Address address = expressions_.packed_address(operand);
+    start.memory = address.memory;
+    start.element = address.element;
+    start.element.constant = assembly_.numbers.integer(panel, "panel of " + kernel.tensor(operand.tensor).name);
+    const PanelVisit& visit = assembly_.tasks.visit;
+    int64_t rate = panel / std::max<int64_t>(1, visit.length);
+    auto add = [&](VariableId variable, int64_t value, const std::string& what) {
+        start.element.terms.push_back({variable, 1, assembly_.numbers.integer(value, what)});
+    };
+    for (size_t i = visit.rows.size(); i-- > 0;) {
+        const TaskCut* cut = assembly_.tasks.find(visit.rows[i]);
+        std::string name = assembly_.axis_name(visit.rows[i]);
+        VariableId here = cut->fused.empty() ? expressions_.variable_of(visit.rows[i]) : row_variable_;
+        add(here, rate, "prefetch along " + name);
+        add(assembly_.task_variables[cut->axis].first, visit.of_task ? -rate : 0, "prefetch of a task along " + name);
+        rate *= std::max<int64_t>(1, visit.of_task ? std::min(cut->step, cut->extent) : cut->extent);
+    }
+    block.push_back({start});
+}
+
+void Nest::add_prefetches(Block& block) {
+    if (group_.packed.empty()) return;
+    const PackedOperand& operand = group_.packed.front();
+    if (group_.prefetch_panel) {
+        int64_t bytes_a_step = 64LL * group_.vectors * group_.maximum_rows, visit = std::max<int64_t>(1, assembly_.tasks.visit.length);
+        Prefetch next;
+        next.running = true;
+        next.step = assembly_.numbers.integer((bytes_a_step + visit - 1) / visit, "prefetch step");
+        block.push_back({next});
+    }
+    if (group_.prefetch_ahead > 0) {
+        Prefetch ahead;
+        ahead.address = expressions_.packed_address(operand);
+        ahead.ahead = group_.prefetch_ahead;
+        block.push_back({ahead});
+    }
+}
+
+Block Nest::body() {
+    Block block;
+    add_prefetches(block);
+    for (EquationIndex index : group_.before) define(block, index, expressions_.value(equation(index).right));
+    for (EquationIndex index : group_.reductions) block.push_back({update(index)});
+    return block;
+}
+
+Block Nest::core() {
+    Block block;
+    add_accumulators(block);
+    if (group_.prefetch_panel) add_prefetch_start(block);
+    if (!group_.reductions.empty()) {
+        Block loops = reduced_loops(0, [&] { return group_.lanes_reduced ? lanes([&] { return body(); }) : body(); });
+        block.insert(block.end(), std::make_move_iterator(loops.begin()), std::make_move_iterator(loops.end()));
+    }
+    for (AccumulatorId accumulator : accumulators_) block.push_back({Finish{accumulator}});
+    for (size_t i = 0; i < group_.reductions.size(); i++) {
+        const Accumulator& accumulator = tree_.accumulator(accumulators_[i]);
+        Expression result;
+        result.kind = Expression::Kind::accumulator;
+        result.dtype = is_argument(accumulator.reducer) ? accumulator.index_dtype : accumulator.dtype;
+        result.target = accumulators_[i];
+        define(block, group_.reductions[i], assembly_.intern(result));
+    }
+    for (EquationIndex index : group_.after) define(block, index, expressions_.value(equation(index).right));
+    return block;
+}
+
+Phase Nest::build() {
+    Phase phase;
+    for (EquationIndex index : group_.equations()) {
+        phase.name += (phase.name.empty() ? "" : "+") + assembly_.kernel.tensor(equation(index).tensor).name;
+    }
+    std::vector<AxisIndex> outside;
+    for (AxisIndex axis : group_.axes) {
+        bool inside = axis == group_.rows || (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
+        if (!inside) outside.push_back(axis);
+    }
+    phase.body = serial(outside, [&] {
+        if (group_.lanes_reduced) return rows([&] { return core(); });
+        if (group_.lanes_outside) return lanes([&] { return rows([&] { return core(); }); });
+        return rows([&] { return lanes([&] { return core(); }); });
+    });
+    return phase;
+}
+
+}  // namespace
+
+Phase build_phase(Assembly& assembly, const PhaseGroup& group) { return Nest(assembly, group).build(); }
+
+}  // namespace heddle::schedules

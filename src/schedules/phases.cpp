@@ -1,0 +1,228 @@
+#include "schedules/phases.h"
+
+#include <algorithm>
+#include <set>
+
+namespace heddle::schedules {
+namespace {
+
+const KernelEquation& equation(const Kernel& kernel, EquationIndex index) {
+    return kernel.equations[static_cast<size_t>(index)];
+}
+
+bool reads_any(const Kernel& kernel, const KernelEquation& reader, const std::vector<EquationIndex>& producers) {
+    return std::any_of(producers.begin(), producers.end(), [&](EquationIndex producer) {
+        return reads_tensor(kernel, reader.right, equation(kernel, producer).tensor);
+    });
+}
+
+bool reads_all_own_points(const Kernel& kernel, const KernelEquation& reader, const std::vector<EquationIndex>& producers) {
+    return std::all_of(producers.begin(), producers.end(), [&](EquationIndex producer) {
+        return reads_own_points(kernel, reader, equation(kernel, producer));
+    });
+}
+
+int writers(const Kernel& kernel, TensorIndex tensor) {
+    return static_cast<int>(std::count_if(kernel.equations.begin(), kernel.equations.end(),
+                                          [&](const KernelEquation& e) { return e.tensor == tensor; }));
+}
+
+bool writes_piece(const Kernel& kernel, const PhaseGroup& group) {
+    for (EquationIndex index : group.equations()) {
+        if (writers(kernel, equation(kernel, index).tensor) > 1) return true;
+    }
+    return false;
+}
+
+// A tensor of the group and one of the reader could be the same memory at other points.
+bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& reader) {
+    for (EquationIndex index : group.equations()) {
+        if (!kernel.tensor(equation(kernel, index).tensor).may_alias) continue;
+        for (const ReadAccess& read : reads_of(kernel, reader.right)) {
+            if (kernel.tensor(read.tensor).may_alias) return true;
+        }
+    }
+    return false;
+}
+
+std::vector<AxisIndex> joined(std::vector<AxisIndex> axes, const std::vector<AxisIndex>& more) {
+    axes.insert(axes.end(), more.begin(), more.end());
+    return axes;
+}
+
+// Adds equation `index` to the group if one of the three rules allows; false if not.
+bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
+    const KernelEquation& e = equation(kernel, index);
+    auto members = group.equations();
+    if (writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
+    if (!e.reducer) {
+        if (!same_axes(e.axes, group.axes) || !reads_any(kernel, e, members)) return false;
+        if (!reads_all_own_points(kernel, e, members)) return false;
+        group.after.push_back(index);
+        return true;
+    }
+    if (group.reductions.empty()) {
+        if (!same_axes(joined(e.axes, e.reduced), group.axes) || !reads_any(kernel, e, members)) return false;
+        if (!reads_all_own_points(kernel, e, members)) return false;
+        group.before = std::move(group.after);
+        group.after.clear();
+        group.reductions = {index};
+        group.axes = e.axes;
+        group.reduced = e.reduced;
+        return true;
+    }
+    auto results = group.reductions;
+    results.insert(results.end(), group.after.begin(), group.after.end());
+    if (!same_axes(e.axes, group.axes) || !same_axes(e.reduced, group.reduced)) return false;
+    if (reads_any(kernel, e, results) || !reads_all_own_points(kernel, e, group.before)) return false;
+    group.reductions.push_back(index);
+    return true;
+}
+
+bool read_outside(const Kernel& kernel, const std::vector<PhaseGroup>& groups, const PhaseGroup& home, TensorIndex tensor) {
+    for (const PhaseGroup& group : groups) {
+        if (&group == &home) continue;
+        for (EquationIndex index : group.equations()) {
+            if (reads_tensor(kernel, equation(kernel, index).right, tensor)) return true;
+        }
+    }
+    return false;
+}
+
+std::vector<EquationIndex> readers(const Kernel& kernel, TensorIndex tensor) {
+    std::vector<EquationIndex> found;
+    for (size_t i = 0; i < kernel.equations.size(); i++) {
+        if (reads_tensor(kernel, kernel.equations[i].right, tensor)) found.push_back(static_cast<EquationIndex>(i));
+    }
+    return found;
+}
+
+// The dimensions that hold just the task's part: a common axis on the left and in every read.
+std::vector<AxisIndex> task_dimensions(const Kernel& kernel, TensorIndex tensor) {
+    std::vector<AxisIndex> result(kernel.tensor(tensor).dimensions.size(), -1);
+    for (size_t d = 0; d < result.size(); d++) {
+        AxisIndex axis = -1;
+        bool first = true, agreed = true;
+        auto see = [&](const Coordinate& coordinate, const KernelEquation& where) {
+            AxisIndex found = plain_axis(coordinate);
+            if (found < 0 || !contains(kernel.common, found) || !contains(where.axes, found)) agreed = false;
+            if (!first && found != axis) agreed = false;
+            axis = found;
+            first = false;
+        };
+        for (const KernelEquation& e : kernel.equations) {
+            if (e.tensor == tensor) see(e.left[d], e);
+            for (const ReadAccess& read : reads_of(kernel, e.right)) {
+                if (read.tensor == tensor) see(kernel.value(read.value).coordinates[d], e);
+            }
+        }
+        if (agreed) result[d] = axis;
+    }
+    return result;
+}
+
+// The output in whose memory a stream local may live: its one reader outside of the phase, at its own point.
+bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex made, LocalStorage& storage) {
+    const KernelEquation& e = equation(kernel, made);
+    EquationIndex found = -1;
+    auto inside = home.equations();
+    for (EquationIndex reader : readers(kernel, e.tensor)) {
+        if (std::find(inside.begin(), inside.end(), reader) != inside.end()) continue;
+        if (found >= 0) return false;
+        found = reader;
+    }
+    if (found < 0 || found < made) return false;
+    const KernelEquation& last = equation(kernel, found);
+    const KernelTensor& output = kernel.tensor(last.tensor);
+    if (output.role != KernelTensor::Role::output || output.may_alias || last.reducer) return false;
+    if (output.dtype != kernel.tensor(e.tensor).dtype || writers(kernel, last.tensor) != 1) return false;
+    if (!readers(kernel, last.tensor).empty()) return false;
+    if (!same_axes(last.axes, e.axes) || !reads_own_points(kernel, last, e)) return false;
+    storage.kind = LocalStorage::Kind::output;
+    storage.target = last.tensor;
+    storage.target_equation = found;
+    return true;
+}
+
+// The array that a stream local may overwrite: read at its own point here, and by nobody later.
+TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& storage, EquationIndex made) {
+    const KernelEquation& e = equation(kernel, made);
+    if (e.reducer) return -1;
+    for (const ReadAccess& read : reads_of(kernel, e.right)) {
+        if (kernel.tensor(read.tensor).role != KernelTensor::Role::local || writers(kernel, read.tensor) != 1) continue;
+        const LocalStorage& other = storage[static_cast<size_t>(read.tensor)];
+        if (other.kind != LocalStorage::Kind::array && other.kind != LocalStorage::Kind::alias) continue;
+        auto producer = std::find_if(kernel.equations.begin(), kernel.equations.end(),
+                                     [&](const KernelEquation& p) { return p.tensor == read.tensor; });
+        if (!same_coordinates(producer->left, e.left) || !reads_own_points(kernel, e, *producer)) continue;
+        if (readers(kernel, read.tensor).back() > made) continue;
+        if (kernel.tensor(read.tensor).dtype != kernel.tensor(e.tensor).dtype) continue;
+        if (other.of_task != storage[static_cast<size_t>(e.tensor)].of_task) continue;
+        return other.kind == LocalStorage::Kind::alias ? other.target : read.tensor;
+    }
+    return -1;
+}
+
+}  // namespace
+
+std::vector<EquationIndex> PhaseGroup::equations() const {
+    std::vector<EquationIndex> all = before;
+    all.insert(all.end(), reductions.begin(), reductions.end());
+    all.insert(all.end(), after.begin(), after.end());
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+bool reads_own_points(const Kernel& kernel, const KernelEquation& reader, const KernelEquation& producer) {
+    for (const ReadAccess& read : reads_of(kernel, reader.right)) {
+        if (read.tensor != producer.tensor) continue;
+        const Value& value = kernel.value(read.value);
+        if (value.kind == Value::Kind::guarded_read || !same_coordinates(value.coordinates, producer.left)) return false;
+    }
+    return true;
+}
+
+std::vector<PhaseGroup> group_phases(const Kernel& kernel, const Record& record) {
+    std::vector<PhaseGroup> groups;
+    for (size_t i = 0; i < kernel.equations.size(); i++) {
+        const KernelEquation& e = kernel.equations[i];
+        auto index = static_cast<EquationIndex>(i);
+        bool piece = writers(kernel, e.tensor) > 1;
+        if (!groups.empty() && !piece && record.join_phases.value_or(true) && join(kernel, groups.back(), index)) continue;
+        PhaseGroup group;
+        group.axes = e.axes;
+        group.reduced = e.reduced;
+        (e.reducer ? group.reductions : group.after).push_back(index);
+        groups.push_back(std::move(group));
+    }
+    return groups;
+}
+
+std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<PhaseGroup>& groups) {
+    std::vector<LocalStorage> storage(kernel.tensors.size());
+    for (size_t t = 0; t < storage.size(); t++) {
+        if (kernel.tensors[t].role != KernelTensor::Role::local) continue;
+        auto tensor = static_cast<TensorIndex>(t);
+        storage[t].of_task = task_dimensions(kernel, tensor);
+        storage[t].kind = readers(kernel, tensor).empty() ? LocalStorage::Kind::unused : LocalStorage::Kind::array;
+    }
+    std::set<TensorIndex> taken;
+    for (const PhaseGroup& group : groups) {
+        for (EquationIndex index : group.equations()) {
+            const KernelEquation& e = equation(kernel, index);
+            LocalStorage& local = storage[static_cast<size_t>(e.tensor)];
+            if (local.kind != LocalStorage::Kind::array || writers(kernel, e.tensor) != 1) continue;
+            if (!read_outside(kernel, groups, group, e.tensor)) {
+                local.kind = LocalStorage::Kind::in_register;
+            } else if (TensorIndex dead = dead_array(kernel, storage, index); dead >= 0) {
+                local.kind = LocalStorage::Kind::alias;
+                local.target = dead;
+            } else if (LocalStorage trial = local; live_in_output(kernel, group, index, trial) && taken.insert(trial.target).second) {
+                local = trial;
+            }
+        }
+    }
+    return storage;
+}
+
+}  // namespace heddle::schedules

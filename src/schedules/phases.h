@@ -1,0 +1,77 @@
+// Which equations share a nest, and where locals live.
+#pragma once
+
+#include <vector>
+
+#include "schedules/accesses.h"
+#include "schedules/kernel.h"
+#include "schedules/schedule.h"
+
+namespace heddle::schedules {
+
+using EquationIndex = int32_t;
+
+// An operand that is read from a packed map: [outer ...][lane / panel][inner ...][panel].
+struct PackedOperand {
+    EquationIndex equation = -1;
+    ValueIndex read = -1;
+    TensorIndex tensor = -1;
+    int lane_dimension = -1;
+    int64_t panel = 0;               // NR, elements
+    std::vector<int> outer, inner;   // dimensions of the tensor, outermost first
+    int index = -1;                  // of Scheduled::packings
+};
+
+// The equations of one nest: `before` are streams that `reductions` consume as they are made, `after` the epilogue (or,
+// without reductions, the stream itself).
+struct PhaseGroup {
+    std::vector<EquationIndex> before, reductions, after;
+    std::vector<AxisIndex> axes;     // of the results, outermost first
+    std::vector<AxisIndex> reduced;
+
+    // Choices (choices.h).
+    AxisIndex lanes = -1;            // -1: no axis at all
+    bool lanes_reduced = false;
+    AxisIndex rows = -1;
+    std::vector<AxisIndex> fused;    // row axes that one row index runs over, outermost first; the last is `rows`
+    bool transposed = false;
+    bool contraction = false;        // moving along the rows leaves an operand unmoved
+    bool windowed = false;           // strides of windows are facts
+    bool lanes_outside = true;
+    int vectors = 1, maximum_rows = 1, width = 1;
+    std::vector<int> row_sizes;
+    std::vector<AxisIndex> loops;    // reduced axes but for lanes, outermost first
+    std::vector<PackedOperand> packed;
+    bool prefetch_panel = false;
+    int64_t prefetch_ahead = 0;      // elements; 0: none
+    bool non_temporal = false;
+
+    std::vector<EquationIndex> equations() const;  // in order
+};
+
+// Joins each equation to the phase before it where the rules of docs/schedules.md (1) allow.
+std::vector<PhaseGroup> group_phases(const Kernel& kernel, const Record& record);
+
+struct LocalStorage {
+    enum class Kind : uint8_t {
+        not_local,
+        unused,
+        in_register,
+        array,   // of the task
+        alias,   // in the memory of array `target`, at the same coordinates
+        output,  // in the memory of output `target`, at its equation's coordinates
+    };
+    Kind kind = Kind::not_local;
+    TensorIndex target = -1;
+    EquationIndex target_equation = -1;
+    std::vector<int> order;          // of dimensions in memory, outermost first; empty: not decided
+    std::vector<AxisIndex> of_task;  // per dimension: the common axis of which it holds the task's part, or -1
+};
+
+// Per tensor of the kernel; orders are left open.
+std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<PhaseGroup>& groups);
+
+// The equation reads the result of `producer` only where it was computed for the same point.
+bool reads_own_points(const Kernel& kernel, const KernelEquation& reader, const KernelEquation& producer);
+
+}  // namespace heddle::schedules

@@ -1,0 +1,275 @@
+#include "schedules/tasks.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "schedules/choices.h"
+
+namespace heddle::schedules {
+namespace {
+
+int64_t divide_up(int64_t a, int64_t b) { return b <= 0 ? 0 : (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+int64_t product(int64_t a, int64_t b) {
+    int64_t result = 0;
+    return __builtin_mul_overflow(a, b, &result) ? INT64_MAX / 4 : std::min(result, INT64_MAX / 4);
+}
+
+constexpr int64_t task_elements = 16384;  // what a task of a stream or a row kernel should have at least
+constexpr int64_t enough_tasks = 32;
+constexpr int64_t longest_stream = 4096;
+constexpr int64_t block_rows = 48;        // of a task of several phases
+
+class Cutter {
+public:
+    Cutter(const Kernel& kernel, const Target& target, const std::vector<PhaseGroup>& groups,
+           const std::vector<LocalStorage>& storage)
+        : kernel_(kernel), target_(target), groups_(groups), storage_(storage) {}
+
+    TaskPlan cut();
+
+private:
+    int64_t extent(AxisIndex axis) const { return std::max<int64_t>(0, kernel_.axis(axis).extent); }
+    TaskCut* find(AxisIndex axis);
+    void list_axes();
+    void cut_lanes();
+    void cut_contraction(const PhaseGroup& group);
+    void cut_rows(const PhaseGroup& group, const std::vector<AxisIndex>& rows, int64_t block);
+    void cut_phases();
+    void grow_tasks();
+    int64_t elements() const;
+    int64_t array_bytes() const;
+    void number_tasks();
+
+    const Kernel& kernel_;
+    const Target& target_;
+    const std::vector<PhaseGroup>& groups_;
+    const std::vector<LocalStorage>& storage_;
+    TaskPlan plan_;
+    std::vector<AxisIndex> order_;  // outermost first
+};
+
+TaskCut* Cutter::find(AxisIndex axis) {
+    for (TaskCut& cut : plan_.axes) {
+        if (cut.axis == axis || contains(cut.fused, axis)) return &cut;
+    }
+    return nullptr;
+}
+
+void Cutter::list_axes() {
+    const auto& fused = groups_.empty() ? std::vector<AxisIndex>{} : groups_[0].fused;
+    for (AxisIndex axis : kernel_.common) {
+        if (contains(fused, axis) && axis != fused.back()) continue;
+        TaskCut cut{axis, {}, extent(axis)};
+        if (contains(fused, axis)) {
+            cut.fused = fused;
+            for (AxisIndex other : fused) {
+                if (other != axis) cut.extent = product(cut.extent, extent(other));
+            }
+        }
+        plan_.axes.push_back(cut);
+        order_.push_back(axis);
+    }
+}
+
+void Cutter::cut_lanes() {
+    for (TaskCut& cut : plan_.axes) {
+        int64_t aligned = 1;  // packed operands are addressed by whole panels
+        for (const PhaseGroup& group : groups_) {
+            if (group.lanes != cut.axis) continue;
+            int64_t panel = int64_t{group.width} * group.vectors;
+            bool stream = group.reductions.empty();
+            cut.step = std::max(cut.step, stream ? round_up(std::min(cut.extent, longest_stream), panel) : panel);
+            if (!group.packed.empty()) aligned = std::lcm(aligned, panel);
+        }
+        cut.step = round_up(cut.step, aligned);
+    }
+}
+
+// The row axis in blocks; whole image rows of several where it is short.
+void Cutter::cut_rows(const PhaseGroup& group, const std::vector<AxisIndex>& rows, int64_t block) {
+    TaskCut* cut = find(group.rows);
+    TaskCut* outer = nullptr;
+    for (AxisIndex axis : rows) {
+        TaskCut* other = find(axis);
+        if (other != cut && other->extent > 1) outer = other;
+    }
+    int64_t n = std::max<int64_t>(1, cut->extent), mr = group.maximum_rows;
+    bool few = n < (mr - 1) * (mr - 2) && std::find(group.row_sizes.begin(), group.row_sizes.end(), mr - 1) == group.row_sizes.end();
+    if (few || (outer && n <= 512 && n >= block)) {
+        cut->step = n;
+    } else if (n >= block || !outer) {
+        cut->step = divide_up(n, divide_up(n, block));
+    } else {
+        cut->step = n;
+        outer->step = std::max<int64_t>(1, block / n);
+    }
+}
+
+void Cutter::cut_contraction(const PhaseGroup& group) {
+    Movements movements(kernel_, storage_);
+    std::vector<ValueIndex> vectors;
+    for (EquationIndex index : group.reductions) {
+        for (const ReadAccess& read : reads_of(kernel_, kernel_.equations[static_cast<size_t>(index)].right)) {
+            if (movements.of(read.value, group.lanes) != Movement::still) vectors.push_back(read.value);
+        }
+    }
+    std::vector<AxisIndex> batch, rows, lanes;
+    int64_t m = 1, batches = 1, k = 1, window = 1;
+    for (const TaskCut& cut : plan_.axes) {
+        bool moves = std::any_of(vectors.begin(), vectors.end(), [&](ValueIndex read) {
+            return movements.of(read, cut.axis) != Movement::still;
+        });
+        if (cut.axis == group.lanes) {
+            lanes.push_back(cut.axis);
+        } else if (moves && cut.axis != group.rows) {
+            batch.push_back(cut.axis);
+            batches = product(batches, cut.extent);
+        } else {
+            rows.push_back(cut.axis);
+            m = product(m, std::max<int64_t>(1, cut.extent));
+        }
+    }
+    for (AxisIndex axis : group.reduced) {
+        k = product(k, std::max<int64_t>(1, extent(axis)));
+        for (EquationIndex index : group.reductions) {
+            if (!is_window(kernel_, kernel_.equations[static_cast<size_t>(index)], axis)) continue;
+            window = product(window, std::max<int64_t>(1, extent(axis)));
+            break;
+        }
+    }
+    int64_t element = std::max(1, target_.vector_bytes / group.width), panel = int64_t{group.width} * group.vectors;
+    int64_t panels = divide_up(extent(group.lanes), panel), tiles = divide_up(m, group.maximum_rows);
+    int64_t packed = product(product(element, k), extent(group.lanes)), row = std::max<int64_t>(1, product(element, k) / window);
+    int64_t small = group.maximum_rows * std::clamp<int64_t>(product(product(tiles, panels), batches) / enough_tasks, 1, 8);
+    bool stays = packed <= target_.l2_bytes / 2, panels_first = !stays && product(row, m) <= target_.l2_bytes / 2;
+    int64_t block = stays || panels_first ? small : std::max<int64_t>(2 * group.maximum_rows, target_.l2_bytes / 2 / row);
+    order_ = batch;
+    const auto& first = panels_first ? lanes : rows;
+    const auto& second = panels_first ? rows : lanes;
+    order_.insert(order_.end(), first.begin(), first.end());
+    order_.insert(order_.end(), second.begin(), second.end());
+    cut_rows(group, rows, block);
+    plan_.visit.rows = rows;
+    plan_.visit.length = m;
+    plan_.visit.of_task = !stays && !panels_first;
+    if (!plan_.visit.of_task) return;
+    plan_.visit.length = 1;
+    for (AxisIndex axis : rows) {
+        const TaskCut* cut = find(axis);
+        plan_.visit.length = product(plan_.visit.length, std::max<int64_t>(1, std::min(cut->step, cut->extent)));
+    }
+}
+
+int64_t Cutter::array_bytes() const {
+    int64_t total = 0;
+    for (size_t t = 0; t < storage_.size(); t++) {
+        if (storage_[t].kind != LocalStorage::Kind::array) continue;
+        int64_t size = bytes(kernel_.tensors[t].dtype);
+        for (size_t d = 0; d < storage_[t].of_task.size(); d++) {
+            const TaskCut* cut = storage_[t].of_task[d] < 0 ? nullptr : plan_.find(storage_[t].of_task[d]);
+            int64_t whole = kernel_.tensors[t].dimensions[d].extent;
+            size = product(size, cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent)) : whole);
+        }
+        total = std::min(INT64_MAX / 4, total + size);
+    }
+    return total;
+}
+
+// A task of several phases has one block of rows; its arrays take at most half of L2.
+void Cutter::cut_phases() {
+    for (const PhaseGroup& group : groups_) {
+        if (group.rows < 0 || !contains(kernel_.common, group.rows)) continue;
+        TaskCut* cut = find(group.rows);
+        int64_t mr = group.maximum_rows, most = group.contraction ? std::max(mr, block_rows / mr * mr) : mr;
+        int64_t n = std::max<int64_t>(1, cut->extent);
+        int64_t step = divide_up(n, divide_up(n, most));
+        int64_t before = cut->step;
+        for (cut->step = std::max(before, step); cut->step > std::max(before, mr); cut->step = std::max(before, mr)) {
+            if (array_bytes() <= target_.l2_bytes / 2) break;
+        }
+    }
+}
+
+// The largest number of points that a phase of one task runs over.
+int64_t Cutter::elements() const {
+    int64_t most = 1;
+    for (const PhaseGroup& group : groups_) {
+        int64_t points = 1;
+        auto count = [&](AxisIndex axis, bool free) {
+            const TaskCut* cut = free ? plan_.find(axis) : nullptr;
+            int64_t n = cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent)) : extent(axis);
+            points = product(points, std::max<int64_t>(1, n));
+        };
+        for (AxisIndex axis : group.axes) count(axis, true);
+        for (AxisIndex axis : group.reduced) count(axis, false);
+        most = std::max(most, points);
+    }
+    return most;
+}
+
+// Small tasks take more of the innermost axes, as long as there are tasks enough for everybody.
+void Cutter::grow_tasks() {
+    for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
+        TaskCut* cut = find(*at);
+        int64_t other = 1;
+        for (const TaskCut& axis : plan_.axes) {
+            if (axis.axis != cut->axis) other = product(other, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
+        }
+        int64_t wanted = task_elements / std::max<int64_t>(1, elements());
+        int64_t counts = divide_up(cut->extent, cut->step);
+        int64_t allowed = divide_up(product(counts, other), enough_tasks);
+        int64_t factor = std::clamp<int64_t>(std::min(wanted, allowed), 1, std::max<int64_t>(1, counts));
+        int64_t before = cut->step;
+        cut->step = product(before, factor);
+        if (factor > 1 && array_bytes() > target_.l2_bytes / 2) cut->step = before;
+    }
+}
+
+void Cutter::number_tasks() {
+    plan_.tasks = 1;
+    for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
+        TaskCut* cut = find(*at);
+        cut->step = std::max<int64_t>(1, cut->step);
+        cut->count = divide_up(cut->extent, cut->step);
+        cut->divisor = std::max<int64_t>(1, plan_.tasks);
+        plan_.tasks = product(plan_.tasks, cut->count);
+    }
+    for (TaskCut& cut : plan_.axes) cut.count = std::max<int64_t>(1, cut.count);
+}
+
+TaskPlan Cutter::cut() {
+    list_axes();
+    cut_lanes();
+    bool single = groups_.size() == 1;
+    bool contraction = single && groups_[0].contraction && !groups_[0].lanes_reduced && contains(kernel_.common, groups_[0].rows);
+    if (contraction) {
+        cut_contraction(groups_[0]);
+    } else if (single && groups_[0].transposed && contains(kernel_.common, groups_[0].rows)) {
+        find(groups_[0].rows)->step = round_up(64, groups_[0].width);
+    } else if (single && groups_[0].rows >= 0 && contains(kernel_.common, groups_[0].rows)) {
+        TaskCut* cut = find(groups_[0].rows);
+        cut->step = std::min<int64_t>(std::max<int64_t>(1, cut->extent), 8 * groups_[0].maximum_rows);
+    } else if (!single) {
+        cut_phases();
+    }
+    if (!contraction || groups_[0].windowed) grow_tasks();
+    number_tasks();
+    return plan_;
+}
+
+}  // namespace
+
+const TaskCut* TaskPlan::find(AxisIndex axis) const {
+    for (const TaskCut& cut : axes) {
+        if (cut.axis == axis || contains(cut.fused, axis)) return &cut;
+    }
+    return nullptr;
+}
+
+TaskPlan cut_tasks(const Kernel& kernel, const Target& target, const std::vector<PhaseGroup>& groups,
+                   const std::vector<LocalStorage>& storage) {
+    return Cutter(kernel, target, groups, storage).cut();
+}
+
+}  // namespace heddle::schedules

@@ -1,0 +1,55 @@
+// Tokens of the room's two text forms: lines with an indentation, words, numbers, punctuation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/diagnostic.h"
+
+namespace heddle::schedules {
+
+struct Token {
+    enum class Kind : uint8_t { word, integer, real, mark, string, line, end };
+    Kind kind = Kind::end;
+    std::string text;    // a line's: empty
+    int64_t integer = 0;
+    double real = 0;
+    int indentation = 0;  // of a line: spaces before its first token
+    size_t offset = 0, length = 0;
+};
+
+// A line token stands before each line that is not empty. Comments run from `//` to the end of a line. The first error
+// stays; after it every token is the end.
+class TextReader {
+public:
+    explicit TextReader(std::shared_ptr<const SourceText> source);
+
+    const Token& peek(size_t ahead = 0) const;
+    Token next();
+    bool is(const std::string& text) const { return peek().text == text && peek().kind != Token::Kind::string; }
+    bool take(const std::string& text);            // if it is next
+    void expect(const std::string& text);
+    std::string word(const char* expected);
+    int64_t integer(const char* expected);         // with a sign before
+    double real(const char* expected);             // an integer, a real, inf, -inf or nan
+    bool at_line() const { return peek().kind == Token::Kind::line; }
+    bool at_end() const { return peek().kind == Token::Kind::end; }
+    void error(const std::string& expected);
+    bool failed() const { return error_.has_value(); }
+    std::unexpected<Diagnostics> failure() const { return fail(*error_); }
+
+private:
+    void tokenize();
+    std::shared_ptr<const SourceText> source_;
+    std::vector<Token> tokens_;
+    size_t at_ = 0;
+    std::optional<Diagnostic> error_;
+};
+
+// Shortest text that reads back as the same double; "inf", "-inf", "nan" for those.
+std::string real_text(double value);
+
+}  // namespace heddle::schedules

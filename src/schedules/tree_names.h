@@ -1,0 +1,21 @@
+// Words of the tree's text form.
+#pragma once
+
+#include "schedules/tree.h"
+
+namespace heddle::schedules::tree_names {
+
+inline const char* memory_kind(Memory::Kind kind) {
+    static constexpr const char* names[] = {"input", "output", "in_out", "array"};
+    return names[static_cast<size_t>(kind)];
+}
+inline const char* access(Access access) {
+    static constexpr const char* names[] = {"uniform", "contiguous", "packed", "strided", "indexed", "transposed"};
+    return names[static_cast<size_t>(access)];
+}
+inline const char* mask(Lanes::Mask mask) {
+    static constexpr const char* names[] = {"never", "edge", "always"};
+    return names[static_cast<size_t>(mask)];
+}
+
+}  // namespace heddle::schedules::tree_names

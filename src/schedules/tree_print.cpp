@@ -1,0 +1,222 @@
+#include <map>
+
+#include "schedules/text_reader.h"
+#include "schedules/tree.h"
+#include "schedules/tree_names.h"
+
+namespace heddle::schedules {
+namespace {
+
+class Printer {
+public:
+    explicit Printer(const Tree& tree) : tree_(tree) {}
+
+    std::string print() {
+        line(0, "scheduled " + tree_.name);
+        for (const std::string& fact : tree_.facts) line(1, "fact \"" + fact + "\"");
+        for (size_t i = 0; i < tree_.numbers.size(); i++) {
+            line(1, "number n" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " \"" + tree_.numbers[i].what + "\"");
+        }
+        for (const TaskAxis& axis : tree_.tasks) {
+            line(1, "tasks " + axis.name + " " + variable(axis.begin) + " .. " + variable(axis.end) + " in " + text(axis.extent) +
+                        " step " + text(axis.step) + " count " + text(axis.count) + " divisor " + text(axis.divisor));
+        }
+        for (const Memory& memory : tree_.memories) print_memory(memory);
+        for (const Accumulator& accumulator : tree_.accumulators) print_accumulator(accumulator);
+        block(tree_.body, 1);
+        std::string body;
+        body.swap(text_);
+        return body;
+    }
+
+private:
+    void line(int depth, const std::string& content) { text_ += std::string(static_cast<size_t>(depth) * 2, ' ') + content + "\n"; }
+    const std::string& variable(VariableId id) const { return tree_.variable(id).name; }
+    static std::string text(const Number& n) { return (n.launch ? "n" : "") + std::to_string(n.value); }
+
+    void print_memory(const Memory& m) {
+        std::string content = std::string(tree_names::memory_kind(m.kind)) + " " + m.name + ": " + std::string(name(m.dtype));
+        if (m.kind == Memory::Kind::array) {
+            content += " at " + text(m.offset);
+            for (const Term& term : m.origin) content += " - " + this->term(term);
+        } else {
+            content += std::string(m.aligned ? " aligned" : "") + (m.slack ? " slack" : "") + (m.may_alias ? " aliased" : "");
+        }
+        line(1, content);
+    }
+
+    void print_accumulator(const Accumulator& a) {
+        line(1, "accumulator " + a.name + ": " + std::string(name(a.reducer)) + " " + std::string(name(a.dtype)) + " index " +
+                    std::string(name(a.index_dtype)) + " vectors " + std::to_string(a.vectors) + " x " + std::to_string(a.width) +
+                    (a.reduced_lanes ? " reduced" : ""));
+    }
+
+    std::string term(const Term& t) const {
+        std::string content = variable(t.variable);
+        if (t.scale != 1) content += "*" + std::to_string(t.scale);
+        if (!t.number.is(1)) content += (t.number.launch ? "*" : "@") + text(t.number);
+        return content;
+    }
+
+    std::string affine(const Affine& a) {
+        std::string content;
+        for (const Term& t : a.terms) content += (content.empty() ? "" : " + ") + term(t);
+        for (const auto& [value, factor] : a.values) {
+            content += (content.empty() ? "" : " + ") + ("{" + expression(value) + "}") + (factor.is(1) ? "" : "@" + text(factor));
+        }
+        if (!a.constant.is(0) || content.empty()) content += (content.empty() ? "" : " + ") + text(a.constant);
+        return content;
+    }
+
+    std::string bound(const Bound& b) { return affine(b.affine) + (b.divisor.is(1) ? "" : " / " + text(b.divisor)); }
+
+    std::string range(const Range& r) {
+        std::string content;
+        for (size_t i = 0; i < r.lower.size(); i++) content += (i ? ", " : "") + bound(r.lower[i]);
+        content += " .. ";
+        for (size_t i = 0; i < r.upper.size(); i++) content += (i ? ", " : "") + bound(r.upper[i]);
+        return content;
+    }
+
+    std::string address(const Address& a) {
+        return tree_.memory(a.memory).name + "[" + affine(a.element) + "] " + tree_names::access(a.access);
+    }
+
+    // Lines for the shared nodes under `id` that have none yet, at this place.
+    void prepare(ExpressionId id, int depth) {
+        if (seen_.empty()) count_uses();
+        if (seen_[static_cast<size_t>(id)]) return;
+        seen_[static_cast<size_t>(id)] = true;
+        const Expression& e = tree_.expression(id);
+        for (ExpressionId operand : e.operands) prepare(operand, depth);
+        for (const Affine* a : {&e.affine, &e.address.element}) prepare(*a, depth);
+        bool leaf = e.operands.empty() && e.affine.values.empty() && e.address.element.values.empty();
+        if (uses_[static_cast<size_t>(id)] < 2 || leaf) return;
+        std::string content = expression(id);
+        names_[id] = "e" + std::to_string(names_.size());
+        line(depth, "value " + names_[id] + " = " + content);
+    }
+
+    void prepare(const Affine& a, int depth) {
+        for (const auto& [value, factor] : a.values) prepare(value, depth);
+    }
+
+    void prepare(const Range& r, int depth) {
+        for (const auto* list : {&r.lower, &r.upper}) {
+            for (const Bound& b : *list) prepare(b.affine, depth);
+        }
+    }
+
+    void count_uses() {
+        uses_.resize(tree_.expressions.size());
+        seen_.resize(tree_.expressions.size());
+        for (const Expression& e : tree_.expressions) {
+            for (ExpressionId operand : e.operands) uses_[static_cast<size_t>(operand)]++;
+            for (const Affine* a : {&e.affine, &e.address.element}) {
+                for (const auto& [value, factor] : a->values) uses_[static_cast<size_t>(value)]++;
+            }
+        }
+    }
+
+    std::string expression(ExpressionId id) {
+        if (auto found = names_.find(id); found != names_.end()) return found->second;
+        const Expression& e = tree_.expression(id);
+        std::string operands;
+        for (ExpressionId operand : e.operands) operands += (operands.empty() ? "" : ", ") + expression(operand);
+        std::string dtype = ":" + std::string(name(e.dtype));
+        switch (e.kind) {
+            case Expression::Kind::integer: return std::to_string(e.integer) + dtype;
+            case Expression::Kind::real: return real_text(e.real) + dtype;
+            case Expression::Kind::number: return text(e.number) + dtype;
+            case Expression::Kind::index: return "index(" + affine(e.affine) + ")" + dtype;
+            case Expression::Kind::scalar: return std::string(info(e.op).name) + "(" + operands + ")" + dtype;
+            case Expression::Kind::cast: return "cast(" + operands + ")" + dtype;
+            case Expression::Kind::select: return "select(" + operands + ")" + dtype;
+            case Expression::Kind::inside: return "inside(" + operands + ", " + text(e.number) + ")";
+            case Expression::Kind::check:
+                return "check " + std::to_string(e.integer) + " " + text(e.number) + " (" + operands + ")" + dtype;
+            case Expression::Kind::load: return address(e.address) + (operands.empty() ? "" : " if (" + operands + ")");
+            case Expression::Kind::accumulator: return "acc(" + std::to_string(e.target) + ")" + dtype;
+            case Expression::Kind::let: return "let(" + std::to_string(e.target) + ")" + dtype;
+        }
+        return {};
+    }
+
+    void block(const Block& statements, int depth) {
+        for (const Statement& statement : statements) {
+            std::visit([&](const auto& node) { print_statement(node, depth); }, statement.node);
+        }
+    }
+
+    void print_statement(const Phase& p, int depth) {
+        line(depth, "phase " + p.name);
+        block(p.body, depth + 1);
+    }
+
+    void print_statement(const For& loop, int depth) {
+        prepare(loop.range, depth);
+        line(depth, "for " + variable(loop.variable) + " in " + range(loop.range) + " step " + std::to_string(loop.step) +
+                        (loop.unrolled ? " unrolled " + std::to_string(loop.unrolled) : ""));
+        block(loop.body, depth + 1);
+    }
+
+    void print_statement(const Rows& rows, int depth) {
+        prepare(rows.range, depth);
+        std::string content = "rows " + variable(rows.variable) + " in " + range(rows.range) + " " +
+                              (rows.mode == Rows::Mode::balanced ? "balanced" : "transpose");
+        for (int size : rows.sizes) content += " " + std::to_string(size);
+        for (const Rows::Digit& digit : rows.fused) content += " digit " + variable(digit.variable) + " < " + text(digit.extent);
+        line(depth, content);
+        block(rows.body, depth + 1);
+    }
+
+    void print_statement(const Lanes& lanes, int depth) {
+        prepare(lanes.range, depth);
+        line(depth, "lanes " + variable(lanes.variable) + " in " + range(lanes.range) + " by " + std::to_string(lanes.vectors) + " x " +
+                        std::to_string(lanes.width) + " mask " + tree_names::mask(lanes.mask) + (lanes.reduced ? " reduced" : ""));
+        block(lanes.body, depth + 1);
+    }
+
+    void print_statement(const Start& s, int depth) { line(depth, "start " + std::to_string(s.accumulator)); }
+    void print_statement(const Finish& f, int depth) { line(depth, "finish " + std::to_string(f.accumulator)); }
+
+    void print_statement(const Update& u, int depth) {
+        prepare(u.value, depth);
+        if (u.index >= 0) prepare(u.index, depth);
+        line(depth, "update " + std::to_string(u.accumulator) + (u.fused ? " fused" : "") + " with " + expression(u.value) +
+                        (u.index >= 0 ? " at " + expression(u.index) : ""));
+    }
+
+    void print_statement(const Define& d, int depth) {
+        const Let& let = tree_.let(d.let);
+        prepare(let.value, depth);
+        line(depth, "define " + std::to_string(d.let) + " " + let.name + " = " + expression(let.value));
+    }
+
+    void print_statement(const Store& s, int depth) {
+        prepare(s.address.element, depth);
+        prepare(s.value, depth);
+        line(depth, "store " + address(s.address) + " = " + expression(s.value) + (s.non_temporal ? " nontemporal" : ""));
+    }
+
+    void print_statement(const PrefetchStart& p, int depth) {
+        line(depth, "prefetch_start " + tree_.memory(p.memory).name + "[" + affine(p.element) + "]");
+    }
+
+    void print_statement(const Prefetch& p, int depth) {
+        if (p.running) line(depth, "prefetch_next step " + text(p.step));
+        else line(depth, "prefetch_ahead " + std::to_string(p.ahead) + " " + address(p.address));
+    }
+
+    const Tree& tree_;
+    std::string text_;
+    std::vector<int> uses_;
+    std::vector<bool> seen_;
+    std::map<ExpressionId, std::string> names_;
+};
+
+}  // namespace
+
+std::string print(const Tree& tree) { return Printer(tree).print(); }
+
+}  // namespace heddle::schedules
