@@ -25,8 +25,9 @@ class RegionCompiler;
 
 class BodyCompiler {
 public:
-    BodyCompiler(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, bool exact)
-        : body(body), inputs(inputs), outputs(outputs), exact(exact), free(body), forms(affine_forms(body)) {
+    BodyCompiler(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs,
+                 CompileOptions options)
+        : body(body), inputs(inputs), outputs(outputs), exact(options.exact), loops_only(options.loops_only), free(body), forms(affine_forms(body)) {
         find_poison();
     }
 
@@ -44,6 +45,7 @@ public:
     const std::vector<TensorData>& inputs;
     const std::vector<TensorData>& outputs;
     const bool exact;
+    const bool loops_only;
     FreeVariables free;
     std::vector<std::optional<AffineForm>> forms;
     std::vector<bool> poisoned;  // by node: may a lane of it come from a read outside?
@@ -355,7 +357,7 @@ void RegionCompiler::emit_reduce(NodeId id, Value value) {
     int64_t terms = 1;
     for (int64_t extent : reduction.extents) terms *= extent;
     int64_t points = program().spaces[static_cast<size_t>(space_)].points;
-    reduction.over_lanes = points < few_points && terms > points;
+    reduction.over_lanes = !compiler_.loops_only && points < few_points && terms > points;
 
     int32_t space = reduction.over_lanes ? compiler_.add_space(node.variables) : space_;
     std::vector<VariableId> loops = reduction.over_lanes ? std::vector<VariableId>{} : node.variables;
@@ -529,8 +531,8 @@ Result<Program> BodyCompiler::run() {
 
 }  // namespace
 
-Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, bool exact) {
-    return BodyCompiler(body, inputs, outputs, exact).run();
+Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, CompileOptions options) {
+    return BodyCompiler(body, inputs, outputs, options).run();
 }
 
 }  // namespace heddle::evaluation

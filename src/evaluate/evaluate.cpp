@@ -48,13 +48,16 @@ std::vector<TensorType> output_types(const Body& body, const std::vector<TensorD
 
 }  // namespace
 
-Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, Precision precision) {
-    bool exact = precision == Precision::exact;
+namespace {
+
+Result<void> run_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, CompileOptions options,
+                      TensorBounds* bounds) {
     for (const TensorData& output : outputs) {
         if (!output.owned()) return fail(mismatch("an output is borrowed memory, which the evaluator cannot write"));
     }
-    if (auto checked = verify(body, input_types(body, inputs, exact), output_types(body, outputs, exact)); !checked) return checked;
-    auto program = compile(body, inputs, outputs, exact);
+    auto checked = verify(body, input_types(body, inputs, options.exact), output_types(body, outputs, options.exact));
+    if (!checked) return checked;
+    auto program = compile(body, inputs, outputs, options);
     if (!program) return fail(std::move(program.error()));
     if (program->slots > maximum_slots) {
         Diagnostic diagnostic;
@@ -64,7 +67,34 @@ Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inpu
         diagnostic.found = std::to_string(program->slots);
         return fail(std::move(diagnostic));
     }
-    return Executor(body, *program, inputs, outputs).run();
+    return Executor(body, *program, inputs, outputs, bounds).run();
+}
+
+}  // namespace
+
+Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, Precision precision) {
+    return run_body(body, inputs, outputs, {precision == Precision::exact, false}, nullptr);
+}
+
+Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTensor>& inputs, std::vector<BoundedTensor>& outputs) {
+    std::vector<TensorData> values, results;
+    TensorBounds bounds;
+    for (const BoundedTensor& input : inputs) {
+        values.push_back(input.value);
+        bounds.inputs.push_back(input.bound);
+    }
+    for (const BoundedTensor& output : outputs) {
+        results.push_back(output.value);
+        bounds.outputs.push_back(output.bound);
+    }
+    auto fits = [](const TensorData& bound, const TensorData& value) { return bound.dtype() == DType::float64 && bound.shape() == value.shape(); };
+    for (size_t i = 0; i < values.size(); i++) {
+        if (bounds.inputs[i].data() && !fits(bounds.inputs[i], values[i])) return fail(mismatch("a bound has another shape than its value, or is not float64"));
+    }
+    for (size_t i = 0; i < results.size(); i++) {
+        if (!bounds.outputs[i].owned() || !fits(bounds.outputs[i], results[i])) return fail(mismatch("a bound has another shape than its value, or is not float64"));
+    }
+    return run_body(body, values, results, {true, true}, &bounds);  // `results` shares the outputs' memory
 }
 
 namespace {
@@ -74,54 +104,75 @@ TensorData storage_for(const TensorType& type, bool exact) {
     return TensorData(widen ? DType::float64 : type.dtype, type.extents());
 }
 
-Result<void> evaluate_operation(const Operation& operation, const Graph& graph, std::vector<TensorData>& values, Precision precision) {
-    if (!operation.body) {
-        Diagnostic diagnostic;
-        diagnostic.code = "evaluate.opaque";
-        diagnostic.summary = fmt::format("operation '{}' has no body to evaluate", operation.name);
-        diagnostic.params.emplace_back("operation", operation.name);
-        return fail(std::move(diagnostic));
+Result<void> check_feeds(const Graph& graph, const std::vector<TensorData>& feeds, bool exact) {
+    if (auto checked = verify(graph); !checked) return checked;
+    if (feeds.size() != graph.inputs.size()) {
+        return fail(mismatch("another number of feeds than the graph has inputs", std::to_string(graph.inputs.size()), std::to_string(feeds.size())));
     }
-    std::vector<TensorData> inputs, outputs;
-    for (TensorId id : operation.inputs) inputs.push_back(values[static_cast<size_t>(id)]);
-    for (TensorId id : operation.outputs) {
-        TensorData& value = values[static_cast<size_t>(id)];
-        if (!value.owned()) value = storage_for(graph.tensor(id).type, precision == Precision::exact);
-        outputs.push_back(value);
+    for (size_t i = 0; i < feeds.size(); i++) {
+        const Tensor& tensor = graph.tensor(graph.inputs[i]);
+        TensorType found{feeds[i].dtype(), {feeds[i].shape().begin(), feeds[i].shape().end()}};
+        bool widened = exact && found.dtype == DType::float64 && is_float(tensor.type.dtype);
+        if (feeds[i].shape() == tensor.type.extents() && (found.dtype == tensor.type.dtype || widened)) continue;
+        return fail(mismatch(fmt::format("the feed of '{}' has another type or shape", tensor.name), tensor.type.text(), found.text()));
     }
-    auto done = evaluate_body(*operation.body, inputs, outputs, precision);
-    if (done) return done;
-    for (Diagnostic& diagnostic : done.error()) {
+    return {};
+}
+
+Diagnostics of_operation(Diagnostics diagnostics, const Operation& operation) {
+    for (Diagnostic& diagnostic : diagnostics) {
         diagnostic.summary = fmt::format("operation '{}': {}", operation.name, diagnostic.summary);
         diagnostic.params.emplace_back("operation", operation.name);
     }
-    return done;
+    return diagnostics;
+}
+
+// Runs the operations of a graph over values of either kind. `given` makes a value of a constant or a feed, `fresh` storage
+// for a result, `run` evaluates one body.
+template <typename Value, typename Given, typename Fresh, typename Run>
+Result<std::vector<Value>> evaluate_operations(const Graph& graph, const std::vector<TensorData>& feeds, Given given, Fresh fresh, Run run) {
+    std::vector<Value> values(graph.tensors.size());
+    std::vector<bool> made(graph.tensors.size(), false);
+    for (size_t i = 0; i < graph.tensors.size(); i++) {
+        if (graph.tensors[i].constant) values[i] = given(*graph.tensors[i].constant);
+    }
+    for (size_t i = 0; i < feeds.size(); i++) values[static_cast<size_t>(graph.inputs[i])] = given(feeds[i]);
+    for (const Operation& operation : graph.operations) {
+        if (!operation.body) {
+            Diagnostic diagnostic;
+            diagnostic.code = "evaluate.opaque";
+            diagnostic.summary = "there is no body to evaluate";
+            return fail(of_operation({diagnostic}, operation));
+        }
+        std::vector<Value> inputs, outputs;
+        for (TensorId id : operation.inputs) inputs.push_back(values[static_cast<size_t>(id)]);
+        for (TensorId id : operation.outputs) {
+            auto index = static_cast<size_t>(id);
+            if (!made[index]) values[index] = fresh(graph.tensor(id).type);
+            made[index] = true;
+            outputs.push_back(values[index]);
+        }
+        if (auto done = run(*operation.body, inputs, outputs); !done) return fail(of_operation(std::move(done.error()), operation));
+    }
+    return values;
 }
 
 }  // namespace
 
 Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds, Precision precision) {
-    if (auto checked = verify(graph); !checked) return fail(std::move(checked.error()));
-    if (feeds.size() != graph.inputs.size()) {
-        return fail(mismatch("another number of feeds than the graph has inputs", std::to_string(graph.inputs.size()), std::to_string(feeds.size())));
-    }
-    std::vector<TensorData> values(graph.tensors.size());
-    for (size_t i = 0; i < graph.tensors.size(); i++) {
-        if (graph.tensors[i].constant) values[i] = *graph.tensors[i].constant;
-    }
-    for (size_t i = 0; i < feeds.size(); i++) {
-        const Tensor& tensor = graph.tensor(graph.inputs[i]);
-        TensorType found{feeds[i].dtype(), {feeds[i].shape().begin(), feeds[i].shape().end()}};
-        bool widened = precision == Precision::exact && found.dtype == DType::float64 && is_float(tensor.type.dtype);
-        if (found.shape.size() != tensor.type.shape.size() || feeds[i].shape() != tensor.type.extents() || (found.dtype != tensor.type.dtype && !widened)) {
-            return fail(mismatch(fmt::format("the feed of '{}' has another type or shape", tensor.name), tensor.type.text(), found.text()));
-        }
-        values[static_cast<size_t>(graph.inputs[i])] = feeds[i];
-    }
-    for (const Operation& operation : graph.operations) {
-        if (auto done = evaluate_operation(operation, graph, values, precision); !done) return fail(std::move(done.error()));
-    }
-    return values;
+    bool exact = precision == Precision::exact;
+    if (auto checked = check_feeds(graph, feeds, exact); !checked) return fail(std::move(checked.error()));
+    return evaluate_operations<TensorData>(
+        graph, feeds, [](const TensorData& data) { return data; }, [&](const TensorType& type) { return storage_for(type, exact); },
+        [&](const Body& body, const auto& inputs, auto& outputs) { return evaluate_body(body, inputs, outputs, precision); });
+}
+
+Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds) {
+    if (auto checked = check_feeds(graph, feeds, true); !checked) return fail(std::move(checked.error()));
+    return evaluate_operations<BoundedTensor>(
+        graph, feeds, [](const TensorData& data) { return BoundedTensor{data, {}}; },
+        [](const TensorType& type) { return BoundedTensor{storage_for(type, true), TensorData(DType::float64, type.extents())}; },
+        [](const Body& body, const auto& inputs, auto& outputs) { return evaluate_body_bounded(body, inputs, outputs); });
 }
 
 }  // namespace heddle

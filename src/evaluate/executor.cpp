@@ -7,14 +7,18 @@
 
 namespace heddle::evaluation {
 
-Executor::Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs)
-    : body_(body), program_(program), inputs_(inputs), outputs_(outputs) {
+Executor::Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+                   TensorBounds* bounded)
+    : body_(body), program_(program), inputs_(inputs), outputs_(outputs), bounded_(bounded) {
     memory_ = allocate_buffer(static_cast<size_t>(program.slots) * slot_bytes);
     for (Slot slot = 0; slot < program.slots; slot++) views_.push_back(storage(slot));
     poisons_.resize(static_cast<size_t>(program.poison_slots) * lane_count);
     scalars_.resize(body.variables.size());
     for (const LaneSpace& space : program.spaces) facts_.emplace_back(space.bases.size());
     tables_.resize(program.tables.size());
+    if (!bounded_) return;
+    bounds_.resize(static_cast<size_t>(program.slots) * lane_count);
+    reduction_bounds_.resize(program.reductions.size());
 }
 
 Result<void> Executor::run() {
@@ -89,6 +93,7 @@ Result<void> Executor::run_root(const Root& root) {
     if (table) {
         table->values = allocate_buffer(static_cast<size_t>(space.points) * lane_bytes);
         if (root.poison >= 0) table->poison.resize(static_cast<size_t>(space.points));
+        if (bounded_) table->bounds.resize(static_cast<size_t>(space.points));
     } else {
         store = scatter_kernel(outputs_[static_cast<size_t>(body_.equations[static_cast<size_t>(root.equation)].output)].dtype(), root.lanes);
     }
@@ -99,6 +104,7 @@ Result<void> Executor::run_root(const Root& root) {
         if (table) {
             std::memcpy(table->values.get() + static_cast<size_t>(first) * lane_bytes, view(root.value), static_cast<size_t>(count) * lane_bytes);
             if (root.poison >= 0) std::copy_n(poison(root.poison), count, table->poison.begin() + first);
+            if (bounded_) std::copy_n(bound(root.value), count, table->bounds.begin() + first);
             continue;
         }
         if (root.poison >= 0) {
@@ -109,8 +115,11 @@ Result<void> Executor::run_root(const Root& root) {
         int64_t shift = scalar_part(root.address);
         auto* base = root.address.base >= 0 ? static_cast<const int64_t*>(storage(space.bases[static_cast<size_t>(root.address.base)].slot)) : nullptr;
         for (int64_t i = 0; i < count; i++) addresses_[i] = (base ? base[i] : 0) + shift;
-        TensorData& output = outputs_[static_cast<size_t>(body_.equations[static_cast<size_t>(root.equation)].output)];
-        store(output.mutable_data(), addresses_, view(root.value), count);
+        auto output = static_cast<size_t>(body_.equations[static_cast<size_t>(root.equation)].output);
+        store(outputs_[output].mutable_data(), addresses_, view(root.value), count);
+        if (!bounded_) continue;
+        auto* bounds = bounded_->outputs[output].mutable_as<double>();
+        for (int64_t i = 0; i < count; i++) bounds[addresses_[i]] = bound(root.value)[i];
     }
     return {};
 }
@@ -121,6 +130,7 @@ void Executor::run_level(const std::vector<Step>& level, int64_t count) {
 
 void Executor::run_step(const Step& step, int64_t count) {
     void* result = step.result >= 0 ? storage(step.result) : nullptr;
+    if (bounded_ && (step.kind == Step::Kind::literal || step.kind == Step::Kind::scalar_variable)) bound_step(step, count);
     switch (step.kind) {
     case Step::Kind::literal: return fill_lanes(result, step.lanes, &step.literal, count);
     case Step::Kind::scalar_variable: return fill_lanes(result, LaneType::integer, &scalars_[static_cast<size_t>(step.index)], count);
@@ -136,6 +146,7 @@ void Executor::run_step(const Step& step, int64_t count) {
         const void* own = result;
         step.wrap(result, &own, count);
     }
+    if (bounded_) bound_step(step, count);
     if (step.poison < 0) return;
     step.kind == Step::Kind::select ? poison_select(step, count) : poison_kernel(step, count);
 }
@@ -239,6 +250,7 @@ void Executor::run_read(const Step& step, int64_t count) {
         access.kernels.gather(result, data, at.base, at.shift, count);
     }
     if (step.poison >= 0) poison_read(step, access, at, count);
+    if (bounded_) bound_read(step, access, at, count);
 }
 
 void Executor::poison_read(const Step& step, const Access& access, const Addressing& at, int64_t count) {

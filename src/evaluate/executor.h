@@ -15,15 +15,24 @@ struct BaseFacts {
     int64_t low = 0, high = 0;
 };
 
+// Bounds of the tensors of a bounded run, float64. An input without data has the bound zero.
+struct TensorBounds {
+    std::vector<TensorData> inputs;
+    std::vector<TensorData> outputs;
+};
+
 class Executor {
 public:
-    Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);
+    // With `bounded`, the program must be exact and its reductions over loops; bounds go to bounded->outputs.
+    Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+             TensorBounds* bounded = nullptr);
     Result<void> run();
 
 private:
     struct TableData {
         std::shared_ptr<std::byte> values;  // as lanes
         std::vector<int32_t> poison;        // if the table may be poisoned
+        std::vector<double> bounds;         // of a bounded run
     };
     // Lanes of the block that reads work in.
     struct Addressing {
@@ -55,6 +64,15 @@ private:
     void combine_lanes(const Step& step, const Reduction& reduction, int64_t lane, int64_t count);
     void accumulate_poison(const Reduction& reduction, int64_t count);
 
+    void bound_step(const Step& step, int64_t count);
+    void bound_read(const Step& step, const Access& access, const Addressing& at, int64_t count);
+    static double cast_bound(DType from, DType to, double a, double ea);
+    void start_bounds(const Reduction& reduction, int64_t count);
+    void accumulate_bounds(const Reduction& reduction, int64_t count);
+    void accumulate_bound(const Reduction& reduction, double* state, double term, double e, bool taken, bool undecided, int64_t lane);
+    void finish_bounds(const Step& step, const Reduction& reduction, int64_t count);
+    double* bound(Slot slot) { return bounds_.data() + static_cast<size_t>(slot) * lane_count; }
+
     void* storage(Slot slot) { return memory_.get() + static_cast<size_t>(slot) * slot_bytes; }
     const void* view(Slot slot) const { return views_[static_cast<size_t>(slot)]; }
     int32_t* poison(Slot slot) { return poisons_.data() + static_cast<size_t>(slot) * lane_count; }
@@ -70,6 +88,9 @@ private:
     std::vector<int64_t> scalars_;  // by variable
     std::vector<std::vector<BaseFacts>> facts_;  // by space and base
     std::vector<TableData> tables_;
+    TensorBounds* bounded_;
+    std::vector<double> bounds_;  // by slot, of a bounded run
+    std::vector<std::vector<double>> reduction_bounds_;
     uint8_t mask_[lane_count];
     int64_t addresses_[lane_count];
 };

@@ -140,7 +140,12 @@ struct Program {
     Slot poison_slots = 0;
 };
 
+struct CompileOptions {
+    bool exact = false;       // floats in double
+    bool loops_only = false;  // no reduction over lanes
+};
+
 // `inputs` gives the shapes and the element types as stored. The body is verified.
-Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, bool exact);
+Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, CompileOptions options);
 
 }  // namespace heddle::evaluation

@@ -31,6 +31,7 @@ void Executor::accumulate(const Step& step, const Reduction& reduction, int64_t 
     auto* filter = reduction.filter >= 0 ? static_cast<const int64_t*>(view(reduction.filter)) : nullptr;
     const void* term = view(reduction.term);
     if (step.poison >= 0) accumulate_poison(reduction, count);
+    if (bounded_) accumulate_bounds(reduction, count);
     if (is_argument(reduction.reducer)) {
         auto kernel = argument_kernel(reduction.reducer, reduction.term_type, reduction.term_lanes);
         return kernel(storage(reduction.partial), static_cast<int64_t*>(storage(reduction.accumulator)), term, filter, position, step_size, count);
@@ -85,6 +86,7 @@ void Executor::reduce_over_loops(const Step& step, const Reduction& reduction, i
     std::vector<int64_t> saved;
     for (VariableId id : reduction.loops) saved.push_back(std::exchange(scalars_[static_cast<size_t>(id)], 0));
     start_accumulators(reduction, count);
+    if (bounded_) start_bounds(reduction, count);
     if (step.poison >= 0) std::fill_n(poison(reduction.accumulator_poison), count, 0);
     bool empty = std::ranges::any_of(reduction.extents, [](int64_t extent) { return extent == 0; });
     size_t moved = 0;  // the outermost loop that moved
@@ -105,6 +107,7 @@ void Executor::reduce_over_loops(const Step& step, const Reduction& reduction, i
     for (size_t i = 0; i < depth; i++) scalars_[static_cast<size_t>(reduction.loops[i])] = saved[i];
     std::memcpy(storage(step.result), storage(reduction.accumulator), static_cast<size_t>(count) * (step.lanes == LaneType::single ? 4 : 8));
     if (step.poison >= 0) std::copy_n(poison(reduction.accumulator_poison), count, poison(step.poison));
+    if (bounded_) finish_bounds(step, reduction, count);
 }
 
 void Executor::reduce_over_lanes(const Step& step, const Reduction& reduction, int64_t count) {

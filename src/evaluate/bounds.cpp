@@ -1,0 +1,228 @@
+#include "evaluate/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace heddle::evaluation {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double anything_if(bool undecided) { return undecided ? infinity : 0; }
+
+double carry_none(double, double ea, double, double eb, double) { return anything_if(ea > 0 || eb > 0); }
+double carry_sum(double, double ea, double, double eb, double) { return ea + eb; }
+double carry_product(double a, double ea, double b, double eb, double) {
+    double carried = ea * eb;
+    if (ea > 0) carried += std::fabs(b) * ea;
+    if (eb > 0) carried += std::fabs(a) * eb;
+    return carried;
+}
+double carry_quotient(double, double ea, double b, double eb, double r) {
+    if (ea == 0 && eb == 0) return 0;
+    double least = std::fabs(b) - eb;
+    return least > 0 ? (ea + std::fabs(r) * eb) / least : infinity;
+}
+double carry_extreme(double, double ea, double, double eb, double) { return std::max(ea, eb); }
+double carry_one(double, double ea, double, double, double) { return ea; }
+
+// Comparisons: decided unless the operands lie within their bounds of each other.
+double carry_comparison(double a, double ea, double b, double eb, double) {
+    return anything_if(ea + eb > 0 && !(std::fabs(a - b) > ea + eb));
+}
+double carry_and(double a, double ea, double b, double eb, double) {
+    return anything_if((ea > 0 && (eb > 0 || b != 0)) || (eb > 0 && a != 0));
+}
+double carry_or(double a, double ea, double b, double eb, double) {
+    return anything_if((ea > 0 && (eb > 0 || b == 0)) || (eb > 0 && a == 0));
+}
+
+// A monotone function: the ends of the operand's interval are the ends of the result's.
+template <double (*function)(double)>
+double carry_monotone(double a, double ea, double, double, double r) {
+    if (ea == 0) return 0;
+    return std::max(std::fabs(function(a + ea) - r), std::fabs(function(a - ea) - r));
+}
+double carry_cosh(double a, double ea, double, double, double r) { return ea == 0 ? 0 : std::cosh(std::fabs(a) + ea) - r; }
+double carry_sine(double a, double ea, double, double, double) { return std::min(2.0, std::fabs(std::cos(a)) * ea + ea * ea / 2); }
+double carry_cosine(double a, double ea, double, double, double) { return std::min(2.0, std::fabs(std::sin(a)) * ea + ea * ea / 2); }
+double carry_tangent(double a, double ea, double, double, double r) {
+    if (ea == 0) return 0;
+    auto branch = [](double x) { return std::floor(x / M_PI + 0.5); };
+    if (branch(a - ea) != branch(a + ea)) return infinity;
+    return std::max(std::fabs(std::tan(a + ea) - r), std::fabs(std::tan(a - ea) - r));
+}
+double carry_reciprocal(double a, double ea, double, double, double r) {
+    if (ea == 0) return 0;
+    return std::fabs(a) > ea ? std::fabs(r) * ea / (std::fabs(a) - ea) : infinity;
+}
+
+double carry_power(double a, double ea, double b, double eb, double r) {
+    if (ea == 0 && eb == 0) return 0;
+    if (a - ea <= 0 && (eb > 0 || b != std::floor(b) || b < 0)) return infinity;
+    double carried = 0;
+    for (double x : {a - ea, a + ea}) {
+        for (double y : {b - eb, b + eb}) carried = std::max(carried, std::fabs(std::pow(x, y) - r));
+    }
+    // An even power turns at zero; what lies between the ends is nearer to r than 0 is, or than an end.
+    if (a - ea < 0 && a + ea > 0) carried = std::max(carried, std::fabs(r));
+    return carried;
+}
+double carry_angle(double y, double ey, double x, double ex, double) {
+    if (ey == 0 && ex == 0) return 0;
+    double square = x * x + y * y, spread = std::hypot(ex, ey);
+    bool on_cut = x - ex < 0 && std::fabs(y) <= ey;
+    if (on_cut || square <= 4 * spread * spread) return infinity;
+    return 2 * (std::fabs(x) * ey + std::fabs(y) * ex) / square;
+}
+
+// floor(a / b): the quotient, computed and rounded in some way, within its bound.
+double carry_floor_quotient(double a, double ea, double b, double eb, double r) {
+    if (ea == 0 && eb == 0 && std::fmod(a, b) == 0) return 0;
+    double quotient = a / b, bound = carry_quotient(a, ea, b, eb, quotient) + std::fabs(quotient) * 0x1p-22;
+    return std::max(std::fabs(std::floor(quotient + bound) - r), std::fabs(std::floor(quotient - bound) - r));
+}
+// a - b floor(a / b), or with truncation: jumps where the quotient is near an integer.
+double carry_remainder(double a, double ea, double b, double eb, double r) {
+    bool exact = ea == 0 && eb == 0;
+    if (exact && std::fmod(a, b) == 0) return 0;
+    double turns = std::fabs((a - r) / b);
+    double bound = ea + turns * eb + std::fabs(a) * 0x1p-22;
+    bool near_switch = std::fabs(r) <= bound || std::fabs(b) - std::fabs(r) <= bound;
+    return near_switch ? infinity : bound;
+}
+
+double sign_of(double a) { return (a > 0) - (a < 0); }
+double rsqrt(double a) { return 1 / std::sqrt(a); }
+double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }
+
+}  // namespace
+
+Carry carry_of(ScalarOp op, bool floating) {
+    switch (op) {
+    case ScalarOp::add:
+    case ScalarOp::subtract: return &carry_sum;
+    case ScalarOp::multiply: return &carry_product;
+    case ScalarOp::minimum:
+    case ScalarOp::maximum: return &carry_extreme;
+    case ScalarOp::negate:
+    case ScalarOp::absolute: return &carry_one;
+    case ScalarOp::equal:
+    case ScalarOp::not_equal:
+    case ScalarOp::less:
+    case ScalarOp::less_equal:
+    case ScalarOp::greater:
+    case ScalarOp::greater_equal: return &carry_comparison;
+    case ScalarOp::logical_and: return &carry_and;
+    case ScalarOp::logical_or: return &carry_or;
+    case ScalarOp::sign: return &carry_monotone<sign_of>;
+    default: break;
+    }
+    if (!floating) return &carry_none;
+    switch (op) {
+    case ScalarOp::divide: return &carry_quotient;
+    case ScalarOp::floor_divide: return &carry_floor_quotient;
+    case ScalarOp::modulo:
+    case ScalarOp::truncate_remainder: return &carry_remainder;
+    case ScalarOp::power: return &carry_power;
+    case ScalarOp::atan2: return &carry_angle;
+    case ScalarOp::floor: return &carry_monotone<std::floor>;
+    case ScalarOp::ceil: return &carry_monotone<std::ceil>;
+    case ScalarOp::round: return &carry_monotone<std::nearbyint>;
+    case ScalarOp::truncate: return &carry_monotone<std::trunc>;
+    case ScalarOp::sqrt: return &carry_monotone<std::sqrt>;
+    case ScalarOp::rsqrt: return &carry_monotone<rsqrt>;
+    case ScalarOp::reciprocal: return &carry_reciprocal;
+    case ScalarOp::exp: return &carry_monotone<std::exp>;
+    case ScalarOp::exp2: return &carry_monotone<std::exp2>;
+    case ScalarOp::expm1: return &carry_monotone<std::expm1>;
+    case ScalarOp::log: return &carry_monotone<std::log>;
+    case ScalarOp::log2: return &carry_monotone<std::log2>;
+    case ScalarOp::log1p: return &carry_monotone<std::log1p>;
+    case ScalarOp::sin: return &carry_sine;
+    case ScalarOp::cos: return &carry_cosine;
+    case ScalarOp::tan: return &carry_tangent;
+    case ScalarOp::asin: return &carry_monotone<std::asin>;
+    case ScalarOp::acos: return &carry_monotone<std::acos>;
+    case ScalarOp::atan: return &carry_monotone<std::atan>;
+    case ScalarOp::sinh: return &carry_monotone<std::sinh>;
+    case ScalarOp::cosh: return &carry_cosh;
+    case ScalarOp::tanh: return &carry_monotone<std::tanh>;
+    case ScalarOp::asinh: return &carry_monotone<std::asinh>;
+    case ScalarOp::acosh: return &carry_monotone<std::acosh>;
+    case ScalarOp::atanh: return &carry_monotone<std::atanh>;
+    case ScalarOp::erf: return &carry_monotone<std::erf>;
+    case ScalarOp::sigmoid: return &carry_monotone<sigmoid>;
+    default: return &carry_none;
+    }
+}
+
+double unit_roundoff(DType dtype) {
+    switch (dtype) {
+    case DType::float16: return 0x1p-11;
+    case DType::bfloat16: return 0x1p-8;
+    case DType::float32: return 0x1p-24;
+    case DType::float64: return 0x1p-53;
+    default: return 0;
+    }
+}
+
+double rounding_of(ScalarOp op, DType dtype) {
+    switch (op) {
+    case ScalarOp::minimum:
+    case ScalarOp::maximum:
+    case ScalarOp::negate:
+    case ScalarOp::absolute:
+    case ScalarOp::sign:
+    case ScalarOp::floor:
+    case ScalarOp::ceil:
+    case ScalarOp::round:
+    case ScalarOp::truncate:
+    case ScalarOp::floor_divide: return 0;
+    default: return is_float(dtype) ? info(op).ulps * 2 * unit_roundoff(dtype) : 0;
+    }
+}
+
+double step_bound(double (*function)(double), double a, double ea) {
+    return ea == 0 ? 0 : std::max(std::fabs(function(a + ea) - function(a)), std::fabs(function(a - ea) - function(a)));
+}
+
+namespace {
+
+// The greatest finite value, and the spacing of subnormals.
+struct Range {
+    double greatest = std::numeric_limits<double>::max();
+    double least_normal = std::numeric_limits<double>::min();
+    double spacing = std::numeric_limits<double>::denorm_min();
+};
+Range range_of(DType dtype) {
+    switch (dtype) {
+    case DType::float16: return {65504, 0x1p-14, 0x1p-24};
+    case DType::bfloat16: return {0x1.FEp127, 0x1p-126, 0x1p-133};
+    case DType::float32: return {std::numeric_limits<float>::max(), 0x1p-126, 0x1p-149};
+    default: return {};
+    }
+}
+
+}  // namespace
+
+double with_rounding(double carried, double u, double r, DType dtype, bool exact_operands, bool special_operand) {
+    if (std::isnan(r)) return exact_operands || special_operand ? 0 : infinity;
+    if (!is_float(dtype)) return std::isnan(carried) ? infinity : carried;
+    if (std::isinf(r)) return exact_operands || (special_operand && !(carried == infinity)) ? 0 : infinity;
+    Range range = range_of(dtype);
+    if (std::fabs(r) > range.greatest) return infinity;
+    // A correctly rounded operation on exact operands is exact where its result is representable. In double the exact
+    // arithmetic's own rounding shows here instead.
+    bool correctly_rounded = u <= unit_roundoff(dtype);
+    bool representable = dtype == DType::float32 && static_cast<double>(static_cast<float>(r)) == r;
+    if (u == 0 || (correctly_rounded && exact_operands && representable)) return std::isnan(carried) ? infinity : carried;
+    double bound = carried + u * std::fabs(r);
+    // Below the normal numbers an operation loses half a spacing, and a function may give zero.
+    if (r != 0 && std::fabs(r) < range.least_normal) bound += correctly_rounded ? range.spacing : range.least_normal;
+    if (std::isnan(bound) || std::fabs(r) + bound > range.greatest) return infinity;
+    return bound;
+}
+
+}  // namespace heddle::evaluation

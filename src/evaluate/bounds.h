@@ -1,0 +1,26 @@
+// Error bounds of single operations: how far a result computed in the node's own type may lie from the exact one, given how
+// far the operands may. The rules are those of docs/equality.md: the operands' bounds through the function, plus the
+// operation's own rounding, u |r| with u from its stated accuracy. An infinite bound means "anything passes".
+#pragma once
+
+#include "graph/graph.h"
+
+namespace heddle::evaluation {
+
+// The bound carried through the function, without its own rounding. a, b: operands; ea, eb: their bounds; r: the result.
+using Carry = double (*)(double a, double ea, double b, double eb, double r);
+Carry carry_of(ScalarOp op, bool floating);
+
+// The relative rounding of one operation: u_f. Zero where nothing is rounded.
+double rounding_of(ScalarOp op, DType dtype);
+// The unit roundoff of a float type: half a unit in the last place.
+double unit_roundoff(DType dtype);
+
+// carry + u |r|, with the special cases: exactly representable results of exact operands, NaN, infinities, overflow and
+// subnormal results of `dtype`.
+double with_rounding(double carried, double u, double r, DType dtype, bool exact_operands, bool special_operand);
+
+// From a bound on a float to a bound on what a monotone step function makes of it.
+double step_bound(double (*function)(double), double a, double ea);
+
+}  // namespace heddle::evaluation

@@ -1,0 +1,115 @@
+#include "support/file.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace heddle {
+namespace {
+
+Diagnostic problem(const char* code, std::string summary, const std::string& path, int error = 0) {
+    Diagnostic diagnostic;
+    diagnostic.code = code;
+    diagnostic.summary = std::move(summary);
+    if (error != 0) diagnostic.reason = std::strerror(error);
+    diagnostic.params.emplace_back("path", path);
+    return diagnostic;
+}
+
+// An open file, closed at the end of its scope.
+class Descriptor {
+public:
+    explicit Descriptor(int number) : number_(number) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    int number() const { return number_; }
+    // Errors of earlier writes may show only here.
+    bool close() { return ::close(std::exchange(number_, -1)) == 0; }
+
+private:
+    int number_;
+};
+
+struct OpenFile {
+    Descriptor descriptor;
+    int64_t size;
+};
+
+Result<OpenFile> open_regular(const std::string& path) {
+    Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (descriptor.number() < 0) return fail(problem("support.file_open", fmt::format("cannot open '{}'", path), path, errno));
+    struct stat status;
+    if (::fstat(descriptor.number(), &status) != 0) return fail(problem("support.file_open", fmt::format("cannot examine '{}'", path), path, errno));
+    if (!S_ISREG(status.st_mode)) return fail(problem("support.file_open", fmt::format("'{}' is not a regular file", path), path));
+    return OpenFile{std::move(descriptor), static_cast<int64_t>(status.st_size)};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, int64_t maximum_bytes) {
+    auto file = open_regular(path);
+    if (!file) return fail(std::move(file.error()));
+    if (file->size > maximum_bytes) {
+        Diagnostic diagnostic = problem("support.file_too_large", fmt::format("'{}' is too large", path), path);
+        diagnostic.expected = fmt::format("at most {} bytes", maximum_bytes);
+        diagnostic.found = fmt::format("{} bytes", file->size);
+        return fail(std::move(diagnostic));
+    }
+    std::string text(static_cast<size_t>(file->size), '\0');
+    size_t done = 0;
+    while (done < text.size()) {
+        ssize_t count = ::read(file->descriptor.number(), text.data() + done, text.size() - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return fail(problem("support.file_open", fmt::format("cannot read '{}'", path), path, errno));
+        if (count == 0) break;  // it became shorter meanwhile
+        done += static_cast<size_t>(count);
+    }
+    text.resize(done);
+    return text;
+}
+
+Result<MappedFile> map_file(const std::string& path) {
+    auto file = open_regular(path);
+    if (!file) return fail(std::move(file.error()));
+    auto size = static_cast<size_t>(file->size);
+    if (size == 0) return MappedFile{};  // nothing can be mapped, and nothing need be kept
+    void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->descriptor.number(), 0);
+    if (memory == MAP_FAILED) return fail(problem("support.file_open", fmt::format("cannot map '{}'", path), path, errno));
+    std::shared_ptr<const void> owner(memory, [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
+    return MappedFile{std::move(owner), {static_cast<const std::byte*>(memory), size}};
+}
+
+Result<void> write_file(const std::string& path, std::string_view bytes) {
+    // Two writers of one path, in this process or in others, never share a temporary file.
+    static std::atomic<unsigned> counter{0};
+    std::string temporary = fmt::format("{}.{}.{}.part", path, ::getpid(), counter++);
+    Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (descriptor.number() < 0) return fail(problem("support.file_write", fmt::format("cannot create '{}'", temporary), path, errno));
+    auto give_up = [&](const char* what) {
+        Diagnostic diagnostic = problem("support.file_write", fmt::format("cannot {} '{}'", what, path), path, errno);
+        ::unlink(temporary.c_str());
+        return fail(std::move(diagnostic));
+    };
+    for (size_t done = 0; done < bytes.size();) {
+        ssize_t count = ::write(descriptor.number(), bytes.data() + done, bytes.size() - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return give_up("write");
+        done += static_cast<size_t>(count);
+    }
+    if (!descriptor.close()) return give_up("write");
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("replace");
+    return {};
+}
+
+}  // namespace heddle
