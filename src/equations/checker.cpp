@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <random>
 
 #include "equations/fusion.h"
 #include "equations/run_equation.h"
+#include "evaluate/evaluate.h"
 
 namespace heddle::equations {
 namespace {
@@ -51,7 +54,7 @@ std::vector<Task> random_tasks(const Kernel& kernel, std::mt19937_64& random) {
     return tasks;
 }
 
-// The equation over the points of one task.
+// The equation over the points of one task. Its left side may leave gaps in a mixed radix then: the caller places values.
 Equation restricted(const System& system, const Kernel& kernel, int32_t index, const Task& task) {
     Arena& arena = *system.arena;
     Equation equation = system.equation(index);
@@ -72,6 +75,46 @@ Equation restricted(const System& system, const Kernel& kernel, int32_t index, c
     return equation;
 }
 
+// Its values, a dimension an axis.
+Result<TensorData> values_of(const System& system, const Equation& equation, const std::vector<TensorData>& tensors) {
+    Equation dense = equation;
+    dense.left.clear();
+    std::vector<int64_t> shape;
+    for (AxisId axis : equation.axes) {
+        dense.left.push_back(system.arena->axis_value(axis));
+        shape.push_back(system.arena->extent(axis));
+    }
+    const EquationBody made = body_of(system, dense);
+    std::vector<TensorData> inputs;
+    for (TensorIndex tensor : made.inputs) inputs.push_back(tensors[static_cast<size_t>(tensor)]);
+    std::vector<TensorData> outputs = {TensorData(system.tensor(equation.tensor).dtype, shape)};
+    if (auto done = evaluate_body(made.body, inputs, outputs, Precision::body); !done) return fail(done.error());
+    return outputs[0];
+}
+
+// Writes the values where the left side says.
+void place(const Arena& arena, const Equation& equation, const TensorData& values, TensorData& tensor) {
+    const size_t element = static_cast<size_t>(bytes(tensor.dtype()));
+    for (int64_t i = 0; i < values.size(); i++) {
+        std::map<AxisId, int64_t> at;
+        int64_t rest = i;
+        for (size_t a = equation.axes.size(); a-- > 0;) {
+            const int64_t extent = arena.extent(equation.axes[a]);
+            at[equation.axes[a]] = rest % extent;
+            rest /= extent;
+        }
+        int64_t address = 0;
+        for (size_t d = 0; d < equation.left.size(); d++) {
+            const LinearForm form = linear_form(equation.left[d]);
+            int64_t coordinate = form.constant;
+            for (const auto& [atom, factor] : form.terms) coordinate += factor * at.at(atom->axes[0]);
+            address = address * tensor.shape()[d] + coordinate;
+        }
+        std::memcpy(tensor.mutable_data() + static_cast<size_t>(address) * element,
+                    values.data() + static_cast<size_t>(i) * element, element);
+    }
+}
+
 bool contains(const std::vector<TensorIndex>& list, TensorIndex tensor) {
     return std::find(list.begin(), list.end(), tensor) != list.end();
 }
@@ -85,12 +128,11 @@ Result<void> run_task(const System& system, const Kernel& kernel, const Task& ta
     }
     for (int32_t index : kernel.equations) {
         const Equation equation = restricted(system, kernel, index, task);
-        if (auto done = run_equation(system, equation, own); !done) return done;
-        if (!contains(kernel.outputs, equation.tensor)) continue;
+        const auto values = values_of(system, equation, own);
+        if (!values) return fail(values.error());
         const auto t = static_cast<size_t>(equation.tensor);
-        std::vector<TensorData> stored = own;
-        stored[t] = buffers[t];
-        if (auto done = run_equation(system, equation, stored); !done) return done;
+        place(*system.arena, equation, *values, own[t]);
+        if (contains(kernel.outputs, equation.tensor)) place(*system.arena, equation, *values, buffers[t]);
     }
     return {};
 }
