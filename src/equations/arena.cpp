@@ -115,7 +115,12 @@ Expr Arena::intern(Expression expression) {
     int64_t nodes = 1;
     for (Expr operand : expression.operands) nodes += operand->nodes;
     expression.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
-    const Interval range = interval_of(expression, *this);
+    Interval range = interval_of(expression, *this);
+    if (expression.kind == Kind::read && expression.dtype == DType::int64) {
+        if (auto known = ranges_.find(expression.tensor); known != ranges_.end()) {
+            range = {known->second.first, known->second.second};
+        }
+    }
     expression.low = range.low;
     expression.high = range.high;
     pool_.push_back(std::move(expression));
@@ -209,6 +214,12 @@ Expr Arena::cast(DType dtype, Expr value) {
     if (value->dtype == dtype) return value;
     if (value->kind == Kind::cast && value->operands[0]->dtype == dtype && widens(dtype, value->dtype)) {
         return value->operands[0];
+    }
+    // int64 to a narrower integer and back, where it is known to fit.
+    if (dtype == DType::int64 && value->kind == Kind::cast && value->operands[0]->dtype == DType::int64 &&
+        is_integer(value->dtype) && value->dtype != DType::uint64) {
+        const Interval fits = interval_of_type(value->dtype);
+        if (interval(value->operands[0]).within(fits.low, fits.high)) return value->operands[0];
     }
     if (value->kind == Kind::real && is_float(dtype)) {
         return real(dtype, rounded_to(dtype, value->real), value->from_template);

@@ -1,7 +1,7 @@
 // Canonical linear arithmetic on coordinates. The rules, from docs/equations.md:
 //   floor(c + sum q a, B): terms with B | q come out; a rest in [0, B) is 0, inside one period a constant;
 //     terms g | q with g | B and a remainder in [0, g) give floor(rest / g, B / g); floor(floor(x, A), B) = floor(x, A B)
-//   mod likewise;  q B floor(x, B) + q mod(x, B) = q x;  g H + L < 0 with 0 <= L < g  <=>  H < 0
+//   mod likewise;  q B floor(x, B) + q mod(x, B) = q x;  q x - q mod(x, B) = q B floor(x, B);  g H + L < 0 with 0 <= L < g  <=>  H < 0
 // Arithmetic on constants and coefficients wraps, as the int64 arithmetic that it stands for does; intervals know when.
 #include <algorithm>
 #include <cassert>
@@ -78,21 +78,39 @@ Expr Arena::linear(int64_t constant, Terms terms) {
     return intern(std::move(expression));
 }
 
-// One step of q B floor(z, B) + q mod(z, B) = q z; leaves the terms sorted by atom, atoms possibly twice.
+// One step of q B floor(z, B) + q mod(z, B) = q z or q z - q mod(z, B) = q B floor(z, B); leaves the terms sorted by atom,
+// atoms possibly twice.
 bool Arena::recombine(int64_t& constant, Terms& terms) {
+    auto by_id = [](const auto& a, const auto& b) { return a.first->id < b.first->id; };
     for (size_t i = 0; i < terms.size(); i++) {
         const auto [remainder, factor] = terms[i];
-        if (remainder->kind != Kind::modulo) continue;
+        if (remainder->kind != Kind::modulo || factor == INT64_MIN) continue;
+        const LinearForm dividend = linear_form(remainder->operands[0]);
+        const bool subtracted = std::all_of(dividend.terms.begin(), dividend.terms.end(), [&, q = factor](const auto& term) {
+            const std::pair<Expr, int64_t> wanted = {term.first, wrapping_multiply(-q, term.second)};
+            return std::binary_search(terms.begin(), terms.end(), wanted, by_id) &&
+                   std::lower_bound(terms.begin(), terms.end(), wanted, by_id)->second == wanted.second;
+        });
+        if (subtracted) {
+            const LinearForm quotient = linear_form(floor_divide(remainder->operands[0], remainder->integer));
+            const int64_t back = wrapping_multiply(-factor, remainder->integer);
+            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
+            for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
+            constant = wrapping_add(constant, wrapping_multiply(factor, dividend.constant));
+            constant = wrapping_add(constant, wrapping_multiply(back, quotient.constant));
+            for (const auto& [atom, q] : quotient.terms) terms.emplace_back(atom, wrapping_multiply(back, q));
+            std::sort(terms.begin(), terms.end(), by_id);
+            return true;
+        }
         const int64_t wanted = wrapping_multiply(factor, remainder->integer);
         for (size_t j = 0; j < terms.size(); j++) {
             if (i == j || terms[j].second != wanted) continue;
             if (floor_divide(remainder->operands[0], remainder->integer) != terms[j].first) continue;
-            const LinearForm whole = linear_form(remainder->operands[0]);
             terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
             terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
-            constant = wrapping_add(constant, wrapping_multiply(factor, whole.constant));
-            for (const auto& [atom, q] : whole.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
-            std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
+            constant = wrapping_add(constant, wrapping_multiply(factor, dividend.constant));
+            for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
+            std::sort(terms.begin(), terms.end(), by_id);
             return true;
         }
     }

@@ -29,15 +29,15 @@ Interval interval_of_linear(const Expression& expression) {
     return {known_low ? static_cast<int64_t>(low) : INT64_MIN, known_high ? static_cast<int64_t>(high) : INT64_MAX};
 }
 
-Interval interval_of_cast(const Expression& expression) {
-    const DTypeInfo& from = info(expression.operands[0]->dtype);
-    if (from.kind == DTypeClass::boolean) return {0, 1};
-    if (from.kind == DTypeClass::floating || from.bits >= 64) return {};
-    if (from.kind == DTypeClass::unsigned_integer) return {0, (int64_t(1) << from.bits) - 1};
-    return {-(int64_t(1) << (from.bits - 1)), (int64_t(1) << (from.bits - 1)) - 1};
-}
-
 }  // namespace
+
+Interval interval_of_type(DType dtype) {
+    const DTypeInfo& row = info(dtype);
+    if (row.kind == DTypeClass::boolean) return {0, 1};
+    if (row.kind == DTypeClass::floating || row.bits >= 64) return {};
+    if (row.kind == DTypeClass::unsigned_integer) return {0, (int64_t(1) << row.bits) - 1};
+    return {-(int64_t(1) << (row.bits - 1)), (int64_t(1) << (row.bits - 1)) - 1};
+}
 
 Interval interval_of(const Expression& expression, const Arena& arena) {
     if (expression.dtype != DType::int64) return {};
@@ -65,7 +65,7 @@ Interval interval_of(const Expression& expression, const Arena& arena) {
             return {std::max(operand(0).low, operand(1).low), std::max(operand(0).high, operand(1).high)};
         case Kind::select:
             return {std::min(operand(1).low, operand(2).low), std::max(operand(1).high, operand(2).high)};
-        case Kind::cast: return interval_of_cast(expression);
+        case Kind::cast: return interval_of_type(expression.operands[0]->dtype);
         default: return {};
     }
 }

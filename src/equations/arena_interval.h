@@ -17,6 +17,9 @@ struct Interval {
 
 inline Interval interval(Expr expression) { return {expression->low, expression->high}; }
 
+// The values of an integer type of at most 32 bits, or bool; of others nothing is known.
+Interval interval_of_type(DType dtype);
+
 // Of an expression from its operands' intervals. A sum that may leave int64 is not known at either end: it would wrap.
 Interval interval_of(const Expression& expression, const Arena& arena);
 

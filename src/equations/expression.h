@@ -109,6 +109,10 @@ public:
     Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
                       const std::vector<int64_t>& shape);
 
+    // Says what a constant int64 tensor's elements lie between, before it is read: coordinates read from it are then known
+    // to be inside.
+    void declare_range(TensorIndex tensor, int64_t low, int64_t high) { ranges_[tensor] = {low, high}; }
+
     // The same expression over other operands (through the builders above, so canonical again).
     Expr rebuild(Expr expression, std::vector<Expr> operands);
     // Replaces axes by coordinates; each node once.
@@ -131,6 +135,7 @@ private:
     std::vector<Axis> axes_;
     std::deque<Expression> pool_;
     std::unordered_multimap<size_t, Expr> table_;
+    std::unordered_map<TensorIndex, std::pair<int64_t, int64_t>> ranges_;
     std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
 };
 

@@ -68,8 +68,14 @@ TensorIndex System::add_tensor(SystemTensor tensor) {
         while (name_numbers.contains(tensor.name));
         name_numbers[tensor.name] = 1;
     }
+    const auto index = static_cast<TensorIndex>(tensors.size());
+    if (tensor.constant && tensor.dtype == DType::int64 && tensor.constant->size() > 0) {
+        const auto* values = tensor.constant->as<int64_t>();
+        const auto [low, high] = std::minmax_element(values, values + tensor.constant->size());
+        arena->declare_range(index, *low, *high);
+    }
     tensors.push_back(std::move(tensor));
-    return static_cast<TensorIndex>(tensors.size()) - 1;
+    return index;
 }
 
 int32_t System::add_equation(Equation equation) {

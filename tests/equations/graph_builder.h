@@ -121,7 +121,8 @@ public:
     }
     void output(TensorId id) { graph.outputs.push_back(id); }
 
-    const std::vector<Size>& shape(TensorId id) const { return graph.tensor(id).type.shape; }
+    // By value: the graph's tensors move as it grows.
+    std::vector<Size> shape(TensorId id) const { return graph.tensor(id).type.shape; }
     DType dtype(TensorId id) const { return graph.tensor(id).type.dtype; }
 
     void operation(const std::string& name, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
@@ -245,9 +246,11 @@ public:
     }
     // x[.., ids[..], ..] along `axis`; negative indices count from the end.
     TensorId gather(TensorId x, TensorId ids, size_t axis) {
-        std::vector<Size> out(shape(x).begin(), shape(x).begin() + static_cast<std::ptrdiff_t>(axis));
-        out.insert(out.end(), shape(ids).begin(), shape(ids).end());
-        out.insert(out.end(), shape(x).begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape(x).end());
+        const std::vector<Size> own_shape = shape(x), id_shape = shape(ids);
+        const auto at_axis = own_shape.begin() + static_cast<std::ptrdiff_t>(axis);
+        std::vector<Size> out(own_shape.begin(), at_axis);
+        out.insert(out.end(), id_shape.begin(), id_shape.end());
+        out.insert(out.end(), at_axis + 1, own_shape.end());
         return map("gather", {x, ids}, dtype(x), out, [&](BodyBuilder& b, const auto& at) {
             const size_t rank = shape(ids).size();
             const auto first = at.begin() + static_cast<std::ptrdiff_t>(axis), last = first + static_cast<std::ptrdiff_t>(rank);
@@ -301,7 +304,7 @@ public:
     }
     // x [n, c, h, w], w [o, c / groups, kh, kw]; equal strides and pads on all sides.
     TensorId conv(TensorId x, TensorId w, int64_t stride, int64_t padding, int64_t groups = 1) {
-        const auto &in = shape(x), &window = shape(w);
+        const std::vector<Size> in = shape(x), window = shape(w);
         auto out_extent = [&](size_t d) { return (in[d].value + 2 * padding - window[d].value) / stride + 1; };
         const std::vector<Size> out = {in[0], window[0], out_extent(2), out_extent(3)};
         return map("conv", {x, w}, dtype(x), out, [&](BodyBuilder& b, const auto& at) {

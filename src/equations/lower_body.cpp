@@ -1,0 +1,491 @@
+#include "equations/lower_body.h"
+
+#include <algorithm>
+#include <functional>
+#include <cmath>
+#include <limits>
+
+#include "equations/arena_interval.h"
+
+namespace heddle::equations {
+namespace {
+
+// The same expression with every node replaced by what `change` makes of it and its new operands.
+Expr rewrite(Expr root, const std::function<Expr(Expr, std::vector<Expr>)>& change) {
+    std::vector<Expr> nodes = walk(root);
+    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands first
+    std::map<Expr, Expr> made;
+    for (Expr e : nodes) {
+        std::vector<Expr> operands;
+        for (Expr operand : e->operands) operands.push_back(made.at(operand));
+        made[e] = change(e, std::move(operands));
+    }
+    return made.at(root);
+}
+
+bool is_integer_literal(Expr e) { return e->kind == Kind::integer && e->dtype == DType::int64; }
+
+}  // namespace
+
+BodyLowering::BodyLowering(LoweringState& state, const Operation& operation, OperationId id)
+    : state_(state), arena_(*state.system.arena), operation_(operation), body_(*operation.body), id_(id) {
+    for (TensorId input : operation.inputs) {
+        const auto& constant = state.graph.tensor(input).constant;
+        // A scalar constant is a literal wherever it is read.
+        inputs_.push_back(constant && constant->size() == 1 ? -1 : state.tensor(input));
+    }
+    classify();
+}
+
+void BodyLowering::classify() {
+    has_data_.resize(body_.nodes.size());
+    has_reduction_.resize(body_.nodes.size());
+    uses_.resize(body_.nodes.size());
+    for (const Local& local : body_.locals) uses_[static_cast<size_t>(local.value)]++;
+    for (const BodyEquation& equation : body_.equations) uses_[static_cast<size_t>(equation.value)]++;
+    for (size_t i = 0; i < body_.nodes.size(); i++) {
+        const Node& node = body_.nodes[i];
+        bool data = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read || node.kind == Node::Kind::local ||
+                    node.kind == Node::Kind::reduce;
+        bool reduction = node.kind == Node::Kind::reduce;
+        for (NodeId operand : node.operands) {
+            uses_[static_cast<size_t>(operand)]++;
+            data = data || has_data_[static_cast<size_t>(operand)];
+            reduction = reduction || has_reduction_[static_cast<size_t>(operand)];
+        }
+        has_data_[i] = data;
+        has_reduction_[i] = reduction;
+    }
+}
+
+bool BodyLowering::has_axis(VariableId variable) const {
+    const Size& extent = body_.variable(variable).extent;
+    return extent.value != 1 || extent.named();
+}
+
+AxisId BodyLowering::axis_of(VariableId id) {
+    auto [it, added] = axes_.try_emplace(id, -1);
+    if (added) {
+        const Variable& variable = body_.variable(id);
+        const bool named = variable.extent.named();
+        it->second = arena_.add_axis({.name = variable.name, .extent = variable.extent.value, .named = named,
+                                      .factor = named ? variable.extent.origin->constant_factor() : 0});
+    }
+    return it->second;
+}
+
+BodyLowering::Key BodyLowering::key_of(NodeId id, Expr condition, bool coordinate) const {
+    const Node& node = body_.node(id);
+    const bool matters = has_data_[static_cast<size_t>(id)] && (node.dtype == DType::int64 || is_bool(node.dtype));
+    return {id, has_reduction_[static_cast<size_t>(id)] ? condition : nullptr, matters && coordinate};
+}
+
+Expr BodyLowering::need(NodeId node, Expr condition, bool coordinate) {
+    const Key key = key_of(node, condition, coordinate);
+    if (auto found = done_.find(key); found != done_.end()) return found->second;
+    missing_.push_back(key);
+    return nullptr;
+}
+
+Expr BodyLowering::convert(NodeId node, Expr condition, bool coordinate) {
+    const Key wanted = key_of(node, condition, coordinate);
+    std::vector<Key> stack = {wanted};
+    while (!stack.empty()) {
+        const Key key = stack.back();
+        if (done_.contains(key)) {
+            stack.pop_back();
+            continue;
+        }
+        missing_.clear();
+        if (Expr made = try_convert(key)) {
+            done_[key] = made;
+            stack.pop_back();
+        } else {
+            stack.insert(stack.end(), missing_.begin(), missing_.end());
+        }
+    }
+    return done_.at(wanted);
+}
+
+Expr BodyLowering::try_convert(const Key& key) {
+    const auto [id, condition, coordinate] = key;
+    const Node& node = body_.node(id);
+    switch (node.kind) {
+        case Node::Kind::integer: return arena_.literal(node.dtype, node.integer, node.from_template);
+        case Node::Kind::real: return arena_.real(node.dtype, node.real, node.from_template);
+        case Node::Kind::variable: return arena_.axis_value(axis_of(node.index));
+        case Node::Kind::scalar: return convert_scalar(node, condition, coordinate);
+        case Node::Kind::cast: {
+            Expr value = need(node.operands[0], condition, false);
+            return value ? arena_.cast(node.dtype, value) : nullptr;
+        }
+        case Node::Kind::select: return convert_select(node, condition, coordinate);
+        case Node::Kind::read:
+        case Node::Kind::guarded_read: return convert_read(node, condition, coordinate);
+        case Node::Kind::local: return convert_local(node, condition);
+        case Node::Kind::reduce: return convert_reduce(node, condition);
+    }
+    return nullptr;
+}
+
+Expr BodyLowering::convert_scalar(const Node& node, Expr condition, bool coordinate) {
+    std::vector<Expr> operands;
+    bool data = false;
+    for (NodeId operand : node.operands) {
+        operands.push_back(need(operand, condition, coordinate));
+        data = data || has_data_[static_cast<size_t>(operand)];
+    }
+    if (std::find(operands.begin(), operands.end(), nullptr) != operands.end()) return nullptr;
+    const bool exact = !data || coordinate;
+    if (operands[0]->dtype == DType::int64 && exact) {
+        Expr made = node.dtype == DType::int64 ? convert_coordinate(node, operands)
+                                               : (data ? nullptr : convert_comparison(node, operands[0], operands[1]));
+        // Of data only comparisons with zero: a difference could wrap.
+        const bool with_zero = node.dtype != DType::int64 && is_integer_literal(operands[1]) && operands[1]->integer == 0;
+        if (data && with_zero) made = convert_comparison(node, operands[0], operands[1]);
+        if (made) return made;
+    }
+    if (node.op == ScalarOp::logical_and && !data) return arena_.conjunction(operands[0], operands[1]);
+    return arena_.scalar(node.op, node.dtype, std::move(operands));
+}
+
+// Null where it is no comparison of coordinates.
+Expr BodyLowering::convert_comparison(const Node& node, Expr a, Expr b) {
+    auto negated = [&](Expr e) { return arena_.scalar(ScalarOp::logical_not, DType::boolean, {e}); };
+    auto equal = [&] { return arena_.conjunction(negated(arena_.less(a, b)), negated(arena_.less(b, a))); };
+    switch (node.op) {
+        case ScalarOp::less: return arena_.less(a, b);
+        case ScalarOp::less_equal: return negated(arena_.less(b, a));
+        case ScalarOp::greater: return arena_.less(b, a);
+        case ScalarOp::greater_equal: return negated(arena_.less(a, b));
+        case ScalarOp::equal: return equal();
+        case ScalarOp::not_equal: return negated(equal());
+        default: return nullptr;
+    }
+}
+
+// Null where it is not quasi-affine.
+Expr BodyLowering::convert_coordinate(const Node& node, const std::vector<Expr>& operands) {
+    Expr a = operands[0], b = operands.size() > 1 ? operands[1] : nullptr;
+    const bool positive = b && is_integer_literal(b) && b->integer > 0;
+    switch (node.op) {
+        case ScalarOp::add: return arena_.add(a, b);
+        case ScalarOp::subtract: return arena_.add(a, b, -1);
+        case ScalarOp::negate: return arena_.scale(a, -1);
+        case ScalarOp::multiply:
+            if (is_integer_literal(b)) return arena_.scale(a, b->integer);
+            return is_integer_literal(a) ? arena_.scale(b, a->integer) : nullptr;
+        case ScalarOp::floor_divide: return positive ? arena_.floor_divide(a, b->integer) : nullptr;
+        case ScalarOp::modulo: return positive ? arena_.modulo(a, b->integer) : nullptr;
+        case ScalarOp::truncate_divide:
+            return positive && interval(a).known_low() && a->low >= 0 ? arena_.floor_divide(a, b->integer) : nullptr;
+        case ScalarOp::truncate_remainder:
+            return positive && interval(a).known_low() && a->low >= 0 ? arena_.modulo(a, b->integer) : nullptr;
+        case ScalarOp::minimum: return arena_.minimum(a, b);
+        case ScalarOp::maximum: return arena_.maximum(a, b);
+        case ScalarOp::absolute: return arena_.maximum(a, arena_.scale(a, -1));
+        default: return nullptr;
+    }
+}
+
+Expr BodyLowering::convert_select(const Node& node, Expr condition, bool coordinate) {
+    Expr choice = need(node.operands[0], condition, coordinate);
+    if (!choice) return nullptr;
+    if (choice->kind == Kind::integer) return need(node.operands[choice->integer != 0 ? 1 : 2], condition, coordinate);
+    auto under = [&](size_t branch, bool holds) {
+        const NodeId operand = node.operands[branch];
+        if (!has_reduction_[static_cast<size_t>(operand)]) return need(operand, nullptr, coordinate);
+        Expr own = holds ? choice : arena_.scalar(ScalarOp::logical_not, DType::boolean, {choice});
+        return need(operand, condition ? arena_.conjunction(condition, own) : own, coordinate);
+    };
+    Expr then = under(1, true), otherwise = under(2, false);
+    return then && otherwise ? arena_.select(choice, then, otherwise) : nullptr;
+}
+
+Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
+    const bool guarded = node.kind == Node::Kind::guarded_read;
+    const TensorId source = operation_.inputs[static_cast<size_t>(node.index)];
+    const size_t rank = node.operands.size() - (guarded ? 1 : 0);
+    TensorIndex& tensor = inputs_[static_cast<size_t>(node.index)];
+    if (tensor < 0 && !guarded) {
+        const TensorData& value = *state_.graph.tensor(source).constant;
+        return is_float(node.dtype) ? arena_.real(node.dtype, value.real_at(0), false)
+                                    : arena_.literal(node.dtype, value.integer_at(0), false);
+    }
+    std::vector<Expr> coordinates;
+    for (size_t d = 0; d < rank; d++) coordinates.push_back(need(node.operands[d], condition, true));
+    Expr otherwise = guarded ? need(node.operands.back(), condition, false) : nullptr;
+    if (!missing_.empty()) return nullptr;
+    if (tensor < 0) tensor = state_.tensor(source);
+    const std::vector<int64_t>& shape = state_.system.tensor(tensor).shape;
+    // The only element of an unnamed dimension of extent one.
+    for (size_t d = 0; d < rank && !guarded; d++) {
+        if (shape[d] == 1 && !state_.system.tensor(tensor).sizes[d].named()) coordinates[d] = arena_.integer(0);
+    }
+    Expr read = guarded ? arena_.guarded_read(tensor, node.dtype, coordinates, otherwise, shape)
+                        : arena_.read(tensor, node.dtype, coordinates);
+    if (read->kind != Kind::read) return read;
+    for (size_t d = 0; d < rank; d++) {
+        if (!interval(coordinates[d]).within(0, shape[d] - 1)) return read;
+    }
+    if (const auto& affine = state_.progression(tensor)) {
+        Expr sum = arena_.integer(affine->first);
+        for (size_t d = 0; d < rank; d++) sum = arena_.add(sum, coordinates[d], affine->second[d]);
+        return arena_.cast(node.dtype, sum);
+    }
+    return read;
+}
+
+Expr BodyLowering::convert_local(const Node& node, Expr condition) {
+    const Local& local = body_.locals[static_cast<size_t>(node.index)];
+    std::vector<Expr> coordinates;
+    for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
+    Expr value = need(local.value, nullptr, false);
+    if (!missing_.empty()) return nullptr;
+    if (value->is_literal()) return value;
+    auto found = locals_.find(node.index);
+    if (found == locals_.end()) {
+        std::set<AxisId> own;
+        Draft draft;
+        for (VariableId variable : local.variables) own.insert(axis_of(variable));
+        draft.right = finish_right(value, value->axes);
+        for (auto [variable, axis] : axes_) {
+            const bool used = std::binary_search(draft.right->axes.begin(), draft.right->axes.end(), axis);
+            if (used && !own.contains(axis)) draft.axes.push_back(axis);
+        }
+        std::vector<AxisId> outer = draft.axes;
+        for (VariableId variable : local.variables) {
+            if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
+        }
+        Expr read = name_draft(std::move(draft), local.name);
+        found = locals_.emplace(node.index, std::pair(read->tensor, std::move(outer))).first;
+    }
+    std::vector<Expr> at;
+    for (AxisId axis : found->second.second) at.push_back(arena_.axis_value(axis));
+    for (size_t i = 0; i < coordinates.size(); i++) {
+        if (has_axis(local.variables[i])) at.push_back(coordinates[i]);
+    }
+    return arena_.read(found->second.first, local.dtype, std::move(at));
+}
+
+Expr BodyLowering::neutral(Reducer reducer, DType dtype) {
+    const bool wide = is_float(dtype);
+    auto number = [&](int64_t value) {
+        return wide ? arena_.real(dtype, static_cast<double>(value)) : arena_.literal(dtype, value);
+    };
+    auto extreme = [&](bool greatest) {
+        if (wide) return arena_.real(dtype, greatest ? INFINITY : -INFINITY);
+        if (dtype == DType::uint64) return arena_.literal(dtype, greatest ? -1 : 0);
+        const Interval range = interval_of_type(dtype);  // of int64: its own ends
+        return arena_.literal(dtype, greatest ? range.high : range.low);
+    };
+    switch (reducer) {
+        case Reducer::sum: return number(0);
+        case Reducer::product: return number(1);
+        case Reducer::any: return arena_.truth(false);
+        case Reducer::all: return arena_.truth(true);
+        case Reducer::minimum:
+        case Reducer::argument_minimum: return extreme(true);
+        case Reducer::maximum:
+        case Reducer::argument_maximum: return extreme(false);
+    }
+    return nullptr;
+}
+
+bool BodyLowering::reads_inside(Expr value) const {
+    for (Expr e : walk(value)) {
+        if (e->kind != Kind::read) continue;
+        const std::vector<int64_t>& shape = state_.system.tensor(e->tensor).shape;
+        for (size_t d = 0; d < shape.size(); d++) {
+            if (!interval(e->operands[d]).within(0, shape[d] - 1)) return false;
+        }
+    }
+    return true;
+}
+
+// The filter's conditions: coordinates that must be zero, and the rest. False where operands are missing.
+bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest) {
+    rest = arena_.truth(true);
+    if (node.operands.size() < 2) return true;
+    std::vector<NodeId> stack = {node.operands[1]};
+    while (!stack.empty()) {
+        const NodeId id = stack.back();
+        stack.pop_back();
+        const Node& part = body_.node(id);
+        if (part.kind == Node::Kind::scalar && part.op == ScalarOp::logical_and) {
+            stack.insert(stack.end(), part.operands.rbegin(), part.operands.rend());
+            continue;
+        }
+        const bool equality = part.kind == Node::Kind::scalar && part.op == ScalarOp::equal && !has_data_[static_cast<size_t>(id)] &&
+                              body_.node(part.operands[0]).dtype == DType::int64;
+        if (equality) {
+            Expr a = need(part.operands[0], condition, true), b = need(part.operands[1], condition, true);
+            if (a && b) equalities.push_back(arena_.add(a, b, -1));
+        } else if (Expr holds = need(id, condition, false)) {
+            rest = arena_.conjunction(rest, holds);
+        }
+    }
+    return missing_.empty();
+}
+
+std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& node, Expr condition) {
+    std::vector<Expr> equalities;
+    Expr rest = nullptr;
+    if (!split_filter(node, condition, equalities, rest)) return std::nullopt;
+    Expr inner = rest;
+    for (Expr zero : equalities) {
+        inner = arena_.conjunction(inner, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
+    }
+    if (condition) inner = arena_.conjunction(condition, inner);
+    Expr term = need(node.operands[0], inner->kind == Kind::integer && inner->integer != 0 ? nullptr : inner, false);
+    if (!term) return std::nullopt;
+    std::vector<AxisId> reduced;
+    for (VariableId variable : node.variables) {
+        if (has_axis(variable)) reduced.push_back(axis_of(variable));
+    }
+    // The number that an argmax gives is of the variables as they are: nothing is solved there.
+    if (is_argument(node.reducer)) {
+        for (Expr zero : equalities) {
+            rest = arena_.conjunction(rest, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
+        }
+        equalities.clear();
+    }
+    SolvedFilter solved = solve_filter(arena_, equalities, rest, std::move(reduced));
+    term = arena_.substitute(term, solved.solution);
+    Expr holds = solved.condition;
+    if (condition && !reads_inside(term)) holds = arena_.conjunction(condition, holds);
+    Draft draft;
+    draft.reducer = node.reducer;
+    draft.reduced = std::move(solved.reduced);
+    draft.right = arena_.select(holds, term, neutral(node.reducer, term->dtype));
+    if (draft.reduced.empty()) {
+        if (is_argument(node.reducer)) draft.right = arena_.integer(0);
+        draft.reducer = std::nullopt;
+    }
+    return draft;
+}
+
+Expr BodyLowering::convert_reduce(const Node& node, Expr condition) {
+    std::optional<Draft> draft = draft_reduction(node, condition);
+    if (!draft) return nullptr;
+    if (!draft->reducer) return draft->right;
+    std::vector<AxisId> outer;
+    for (AxisId axis : draft->right->axes) {
+        if (std::find(draft->reduced.begin(), draft->reduced.end(), axis) == draft->reduced.end()) outer.push_back(axis);
+    }
+    draft->right = finish_right(draft->right, outer);
+    for (auto [variable, axis] : axes_) {
+        const bool used = std::binary_search(draft->right->axes.begin(), draft->right->axes.end(), axis);
+        const bool bound = std::find(draft->reduced.begin(), draft->reduced.end(), axis) != draft->reduced.end();
+        if (used && !bound) draft->axes.push_back(axis);
+    }
+    return name_draft(std::move(*draft), std::string(name(node.reducer)));
+}
+
+// Axes that stand for any axis of the same extent at the same position: equal drafts become one.
+AxisId BodyLowering::placeholder(size_t position, AxisId like) {
+    const Axis axis = arena_.axis(like);
+    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor}, -1);
+    if (added) it->second = arena_.add_axis(axis);
+    return it->second;
+}
+
+BodyLowering::Draft BodyLowering::renamed(const Draft& draft, bool fresh) {
+    Draft result = draft;
+    Arena::Substitution substitution;
+    size_t position = 0;
+    for (std::vector<AxisId>* list : {&result.axes, &result.reduced}) {
+        for (AxisId& axis : *list) {
+            const AxisId own = fresh ? arena_.add_axis(Axis(arena_.axis(axis))) : placeholder(position, axis);
+            position++;
+            substitution[axis] = arena_.axis_value(own);
+            axis = own;
+        }
+    }
+    result.right = arena_.substitute(draft.right, substitution);
+    return result;
+}
+
+// A tensor of its own for a finished draft, or the one of an equal draft; a read of it over the draft's axes.
+Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
+    const DType dtype = draft.reducer && is_argument(*draft.reducer) ? DType::int64 : draft.right->dtype;
+    const Draft general = renamed(draft, false);
+    auto [it, added] = named_.try_emplace({draft.reducer ? static_cast<int>(*draft.reducer) : -1, general.right, general.axes, general.reduced}, -1);
+    if (added) {
+        SystemTensor tensor;
+        tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + suffix;
+        tensor.dtype = dtype;
+        tensor.identity = {id_, 0, ++parts_};
+        for (AxisId axis : draft.axes) {
+            const auto variable = std::find_if(axes_.begin(), axes_.end(), [&](const auto& pair) { return pair.second == axis; });
+            tensor.sizes.push_back(body_.variable(variable->first).extent);
+            tensor.shape.push_back(tensor.sizes.back().value);
+        }
+        it->second = state_.system.add_tensor(std::move(tensor));
+        Draft own = renamed(draft, true);
+        Equation equation{.tensor = it->second, .axes = own.axes, .left = {}, .reducer = own.reducer, .reduced = own.reduced, .right = own.right};
+        for (AxisId axis : own.axes) equation.left.push_back(arena_.axis_value(axis));
+        state_.system.add_equation(std::move(equation));
+    }
+    std::vector<Expr> at;
+    for (AxisId axis : draft.axes) at.push_back(arena_.axis_value(axis));
+    return arena_.read(it->second, dtype, std::move(at));
+}
+
+// Tables, and reciprocals for divisions by reductions of fewer axes.
+Expr BodyLowering::finish_right(Expr right, const std::vector<AxisId>& axes) {
+    right = state_.tables.tabulate(right, axes);
+    return rewrite(right, [&](Expr e, std::vector<Expr> operands) {
+        const bool division = e->kind == Kind::scalar && e->op == ScalarOp::divide;
+        if (division && operands[1]->kind == Kind::read && state_.is_reduction(operands[1]->tensor)) {
+            const auto &of = operands[0]->axes, &by = operands[1]->axes;
+            if (by.size() < of.size() && std::includes(of.begin(), of.end(), by.begin(), by.end())) {
+                Expr inverse = arena_.scalar(ScalarOp::reciprocal, e->dtype, {operands[1]});
+                return arena_.scalar(ScalarOp::multiply, e->dtype, {operands[0], inverse});
+            }
+        }
+        return arena_.rebuild(e, std::move(operands));
+    });
+}
+
+void BodyLowering::add_output(const BodyEquation& body_equation) {
+    const TensorIndex target = state_.tensor(operation_.outputs[static_cast<size_t>(body_equation.output)]);
+    const Node& value = body_.node(body_equation.value);
+    Draft draft;
+    if (value.kind == Node::Kind::reduce && uses_[static_cast<size_t>(body_equation.value)] == 1) {
+        std::optional<Draft> made;
+        for (missing_.clear(); !(made = draft_reduction(value, nullptr)); missing_.clear()) {
+            for (const auto& [node, condition, coordinate] : std::vector<Key>(missing_)) convert(node, condition, coordinate);
+        }
+        draft = std::move(*made);
+    } else {
+        draft.right = convert(body_equation.value, nullptr, false);
+    }
+    for (VariableId variable : body_equation.variables) {
+        if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
+    }
+    draft.right = finish_right(draft.right, draft.axes);
+    Arena::Substitution own;
+    Equation equation;
+    equation.tensor = target;
+    equation.reducer = draft.reducer;
+    equation.piece = static_cast<int32_t>(state_.system.tensor(target).equations.size());
+    for (AxisId axis : draft.axes) {
+        equation.axes.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
+        own[axis] = arena_.axis_value(equation.axes.back());
+    }
+    for (AxisId axis : draft.reduced) {
+        equation.reduced.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
+        own[axis] = arena_.axis_value(equation.reduced.back());
+    }
+    for (NodeId left : body_equation.left) equation.left.push_back(arena_.substitute(convert(left, nullptr, true), own));
+    equation.right = arena_.substitute(draft.right, own);
+    state_.system.add_equation(std::move(equation));
+}
+
+Result<void> BodyLowering::run() {
+    for (const BodyEquation& equation : body_.equations) add_output(equation);
+    return {};
+}
+
+}  // namespace heddle::equations

@@ -1,0 +1,104 @@
+// Lowering of one operation's typed body. Inside, every variable of the body has one axis, so that a node is converted once;
+// finished equations get axes of their own.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "equations/lower_tables.h"
+#include "equations/system.h"
+
+namespace heddle::equations {
+
+// What a graph's constants and tables have become; shared by all operations of a graph.
+struct LoweringState {
+    const Graph& graph;
+    System system;
+    std::vector<TensorIndex> tensor_of;  // by TensorId; -1: not made yet
+    TableMaker tables{system};
+
+    // The tensor of a graph tensor; constants are made when they are first read.
+    TensorIndex tensor(TensorId id);
+    // Constant integers that are affine in their coordinates: constant term and a factor a dimension. By TensorIndex.
+    const std::optional<std::pair<int64_t, std::vector<int64_t>>>& progression(TensorIndex tensor);
+    // The reduction that computes `tensor`, if it is one or copies one.
+    bool is_reduction(TensorIndex tensor) const;
+
+    std::map<TensorIndex, std::optional<std::pair<int64_t, std::vector<int64_t>>>> progressions;
+};
+
+// A filter's condition, after equalities of its reduced axes have been solved: what they are replaced by, and what is left
+// to hold. New axes are those that the solutions run over.
+struct SolvedFilter {
+    Arena::Substitution solution;
+    std::vector<AxisId> reduced;
+    Expr condition = nullptr;
+};
+// `equalities`: coordinates that must be zero; `condition`: the rest. For `(o + p - k) % s == 0` it gives
+// k = (o + p) % s + s u, and for `o - k == 0` it gives k = o. Only axes of `reduced` are solved for.
+SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition, std::vector<AxisId> reduced);
+
+class BodyLowering {
+public:
+    BodyLowering(LoweringState& state, const Operation& operation, OperationId id);
+    // Adds the equations of all outputs. Error: equations.unsupported.
+    Result<void> run();
+
+private:
+    // A node under a condition (null: always), as a coordinate or as a value.
+    using Key = std::tuple<NodeId, Expr, bool>;
+
+    // A right side before it has axes of its own.
+    struct Draft {
+        std::vector<AxisId> axes;
+        std::optional<Reducer> reducer;
+        std::vector<AxisId> reduced;
+        Expr right = nullptr;
+    };
+
+    void classify();
+    Key key_of(NodeId node, Expr condition, bool coordinate) const;
+    Expr convert(NodeId node, Expr condition, bool coordinate);
+    // Null and a longer `missing` where operands are still to be converted.
+    Expr try_convert(const Key& key);
+    Expr need(NodeId node, Expr condition, bool coordinate);
+    Expr convert_scalar(const Node& node, Expr condition, bool coordinate);
+    Expr convert_comparison(const Node& node, Expr a, Expr b);
+    Expr convert_coordinate(const Node& node, const std::vector<Expr>& operands);
+    Expr convert_select(const Node& node, Expr condition, bool coordinate);
+    Expr convert_read(const Node& node, Expr condition, bool coordinate);
+    Expr convert_local(const Node& node, Expr condition);
+    Expr convert_reduce(const Node& node, Expr condition);
+    std::optional<Draft> draft_reduction(const Node& node, Expr condition);
+    bool split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest);
+    Expr neutral(Reducer reducer, DType dtype);
+    bool reads_inside(Expr value) const;
+
+    AxisId axis_of(VariableId variable);
+    bool has_axis(VariableId variable) const;
+    Expr name_draft(Draft draft, const std::string& suffix);
+    Draft renamed(const Draft& draft, bool fresh);
+    AxisId placeholder(size_t position, AxisId like);
+    Expr finish_right(Expr right, const std::vector<AxisId>& axes);
+    void add_output(const BodyEquation& equation);
+
+    LoweringState& state_;
+    Arena& arena_;
+    const Operation& operation_;
+    const Body& body_;
+    OperationId id_;
+    int32_t parts_ = 0;
+    std::vector<TensorIndex> inputs_;
+    std::vector<bool> has_data_, has_reduction_;  // by NodeId: reads a tensor or a local; holds a reduction
+    std::vector<int> uses_;  // by NodeId: of nodes, locals and equations
+    std::map<VariableId, AxisId> axes_;
+    std::map<Key, Expr> done_;
+    std::vector<Key> missing_;
+    std::map<int32_t, std::pair<TensorIndex, std::vector<AxisId>>> locals_;  // tensor and its outer axes
+    std::map<std::tuple<size_t, int64_t, bool, int64_t>, AxisId> placeholders_;
+    std::map<std::tuple<int, Expr, std::vector<AxisId>, std::vector<AxisId>>, TensorIndex> named_;
+};
+
+}  // namespace heddle::equations

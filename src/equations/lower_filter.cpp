@@ -1,0 +1,109 @@
+// Equality filters of reductions are solved for a reduced axis, so that a transposed convolution sums K / s terms.
+#include <algorithm>
+#include <numeric>
+
+#include "equations/arena_interval.h"
+#include "equations/lower_body.h"
+#include "zspace/checked.h"
+
+namespace heddle::equations {
+namespace {
+
+// x with a x = 1 (mod m), for a and m without a common divisor; m > 1 of at most 31 bits.
+int64_t inverse_modulo(int64_t a, int64_t m) {
+    int64_t r = floor_modulo(a, m), next = m, x = 1, y = 0;
+    while (next != 0) {
+        const int64_t quotient = r / next;
+        std::tie(r, next) = std::pair(next, r - quotient * next);
+        std::tie(x, y) = std::pair(y, x - quotient * y);
+    }
+    return floor_modulo(x, m);
+}
+
+struct Solver {
+    Arena& arena;
+    SolvedFilter& result;
+
+    // The reduced axis that may be solved for in `form`: it occurs once, as a term of its own.
+    std::optional<std::pair<AxisId, int64_t>> candidate(const LinearForm& form, int64_t period) const {
+        for (const auto& [atom, factor] : form.terms) {
+            if (atom->kind != Kind::axis || factor == INT64_MIN) continue;
+            const auto axis = static_cast<AxisId>(atom->integer);
+            if (std::find(result.reduced.begin(), result.reduced.end(), axis) == result.reduced.end()) continue;
+            const bool solvable = period == 0 ? std::abs(factor) == 1 : std::gcd(factor, period) == 1;
+            const bool once = std::count_if(form.terms.begin(), form.terms.end(), [&, own = axis](const auto& term) {
+                return std::binary_search(term.first->axes.begin(), term.first->axes.end(), own);
+            }) == 1;
+            if (solvable && once) return std::pair(axis, factor);
+        }
+        return std::nullopt;
+    }
+
+    // What `factor * axis` must be equal to: minus the other terms.
+    Expr others(const LinearForm& form, AxisId axis) const {
+        Expr rest = arena.integer(-form.constant);
+        for (const auto& [atom, factor] : form.terms) {
+            if (atom->kind != Kind::axis || atom->integer != axis) rest = arena.add(rest, atom, -factor);
+        }
+        return rest;
+    }
+
+    void replace(AxisId axis, Expr value) {
+        for (auto& [other, expression] : result.solution) expression = arena.substitute(expression, {{axis, value}});
+        result.condition = arena.substitute(result.condition, {{axis, value}});
+        result.solution[axis] = value;
+        std::erase(result.reduced, axis);
+    }
+
+    bool solve(Expr zero) {
+        zero = arena.substitute(zero, result.solution);
+        LinearForm form = linear_form(zero);
+        if (auto found = candidate(form, 0)) {
+            auto [axis, factor] = *found;
+            Expr value = arena.scale(others(form, axis), factor);  // the factor is its own inverse
+            const int64_t extent = arena.extent(axis);
+            replace(axis, value);
+            result.condition = arena.conjunction(result.condition, arena.inside(value, extent));
+            return true;
+        }
+        // x % s == r, as a linear form with one remainder.
+        if (form.terms.size() != 1 || form.terms[0].first->kind != Kind::modulo || std::abs(form.terms[0].second) != 1) return false;
+        Expr remainder = form.terms[0].first;
+        const int64_t period = remainder->integer, wanted = -form.constant * form.terms[0].second;
+        if (wanted < 0 || wanted >= period || period > INT32_MAX) return false;
+        const LinearForm inner = linear_form(arena.add(remainder->operands[0], arena.integer(-wanted)));
+        auto found = candidate(inner, period);
+        if (!found) return false;
+        auto [axis, factor] = *found;
+        const int64_t inverse = inverse_modulo(factor, period), extent = arena.extent(axis);
+        Expr first = arena.modulo(arena.scale(others(inner, axis), inverse), period);
+        const Axis& whole = arena.axis(axis);
+        const AxisId step = arena.add_axis({.name = whole.name, .extent = ceil_divide(extent, period), .named = whole.named,
+                                            .factor = whole.named ? 1 : 0});
+        Expr value = arena.add(first, arena.axis_value(step), period);
+        const auto place = std::find(result.reduced.begin(), result.reduced.end(), axis);
+        result.reduced.insert(place, step);
+        replace(axis, value);
+        result.condition = arena.conjunction(result.condition, arena.less(value, arena.integer(extent)));
+        return true;
+    }
+};
+
+}  // namespace
+
+SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition, std::vector<AxisId> reduced) {
+    SolvedFilter result;
+    result.reduced = std::move(reduced);
+    result.condition = condition;
+    Solver solver{arena, result};
+    for (Expr zero : equalities) {
+        if (solver.solve(zero)) continue;
+        zero = arena.substitute(zero, result.solution);
+        Expr holds = arena.conjunction(arena.less(zero, arena.integer(1)), arena.less(arena.integer(-1), zero));
+        result.condition = arena.conjunction(result.condition, holds);
+    }
+    std::erase_if(result.reduced, [&](AxisId axis) { return arena.extent(axis) == 1 && !arena.axis(axis).named; });
+    return result;
+}
+
+}  // namespace heddle::equations

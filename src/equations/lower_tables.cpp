@@ -1,0 +1,109 @@
+#include "equations/lower_tables.h"
+
+#include <algorithm>
+
+#include "equations/run_equation.h"
+#include "evaluate/evaluate.h"
+#include "zspace/checked.h"
+
+namespace heddle::equations {
+namespace {
+
+constexpr int64_t table_limit = 65536;  // elements
+
+// Literals, quasi-affine coordinates, and conditions and selections of those.
+bool is_plain_kind(Kind kind) {
+    switch (kind) {
+        case Kind::scalar:
+        case Kind::cast:
+        case Kind::read:
+        case Kind::guarded_read: return false;
+        default: return true;
+    }
+}
+
+}  // namespace
+
+bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
+    if (e->axes.empty() || data_.at(e) || plain_.at(e)) return false;
+    if (e->kind == Kind::cast && plain_.at(e->operands[0])) return false;
+    int64_t points = 1;
+    int outer = 0;
+    for (AxisId axis : e->axes) {
+        points = checked_multiply(points, system_.arena->extent(axis)).value_or(INT64_MAX);
+        if (std::find(axes.begin(), axes.end(), axis) != axes.end()) outer++;
+    }
+    return outer <= 1 && points > 0 && points <= table_limit;
+}
+
+Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
+    std::vector<Expr> nodes = walk(right);
+    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands first
+    std::map<Expr, Expr> result;
+    for (Expr e : nodes) {
+        bool data = e->kind == Kind::read || e->kind == Kind::guarded_read, plain = is_plain_kind(e->kind);
+        for (Expr operand : e->operands) {
+            data = data || data_.at(operand);
+            plain = plain && plain_.at(operand);
+        }
+        data_[e] = data;
+        plain_[e] = plain;
+    }
+    // From the top: what is tabulated needs nothing below it.
+    std::vector<Expr> stack = {right};
+    while (!stack.empty()) {
+        Expr e = stack.back();
+        if (result.contains(e)) {
+            stack.pop_back();
+            continue;
+        }
+        if (plain_.at(e)) {
+            result[e] = e;
+            continue;
+        }
+        if (wanted(e, axes)) {
+            if (Expr read = table_read(e)) {
+                result[e] = read;
+                continue;
+            }
+        }
+        const size_t before = stack.size();
+        std::vector<Expr> operands;
+        for (Expr operand : e->operands) {
+            auto found = result.find(operand);
+            if (found == result.end()) stack.push_back(operand);
+            else operands.push_back(found->second);
+        }
+        if (stack.size() == before) result[e] = system_.arena->rebuild(e, std::move(operands));
+    }
+    return result.at(right);
+}
+
+Expr TableMaker::table_read(Expr e) {
+    if (auto found = made_.find(e); found != made_.end()) return found->second;
+    Equation equation;
+    equation.axes = e->axes;
+    equation.right = e;
+    std::vector<int64_t> shape;
+    for (AxisId axis : e->axes) {
+        equation.left.push_back(system_.arena->axis_value(axis));
+        shape.push_back(system_.arena->extent(axis));
+    }
+    std::vector<TensorData> outputs = {TensorData(e->dtype, shape)};
+    if (!evaluate_body(body_of(system_, equation).body, {}, outputs, Precision::body)) return nullptr;
+    std::string key = std::to_string(static_cast<int>(e->dtype));
+    for (int64_t extent : shape) key += "," + std::to_string(extent);
+    key += ":" + std::string(reinterpret_cast<const char*>(outputs[0].data()), static_cast<size_t>(outputs[0].byte_size()));
+    auto found = tables_.find(key);
+    if (found == tables_.end()) {
+        SystemTensor tensor{.name = "table", .kind = SystemTensor::Kind::constant, .dtype = e->dtype, .shape = shape};
+        for (int64_t extent : shape) tensor.sizes.emplace_back(extent);
+        tensor.constant = outputs[0];
+        found = tables_.emplace(key, system_.add_tensor(std::move(tensor))).first;
+    }
+    Expr read = system_.arena->read(found->second, e->dtype, equation.left);
+    made_[e] = read;
+    return read;
+}
+
+}  // namespace heddle::equations
