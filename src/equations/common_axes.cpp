@@ -116,9 +116,10 @@ CommonAxes common_axes(const FusionGraph& graph, CommonAxesFinder& finder, const
         if (finder.is_output(member)) model = member;
     }
     const FusionNode& last = graph.node(model);
+    std::set<int32_t> told;
     for (int32_t k = 0; k < last.slot_count; k++) {
         const int32_t slot = last.first_slot + k;
-        if (!finder.is_common(slot)) continue;
+        if (!finder.is_common(slot) || !told.insert(finder.class_of(slot)).second) continue;
         Kernel::CommonAxis common;
         common.extent = graph.slots[static_cast<size_t>(slot)].extent;
         for (int32_t member : members) {
