@@ -69,7 +69,7 @@ size_t live_equations(const System& system) { return system.order().size(); }
 
 // The equations of an output, a line each, without its own name.
 std::string text_of(const System& system, size_t output) {
-    const std::string text = print(system), tensor = quoted(system.tensor(system.outputs[output]).name);
+    const std::string text = print(system), tensor = equations::quoted(system.tensor(system.outputs[output]).name);
     std::string result;
     for (size_t at = 0; at < text.size();) {
         const size_t end = text.find('\n', at);
