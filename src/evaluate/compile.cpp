@@ -176,23 +176,38 @@ int32_t RegionCompiler::finish() {
     return static_cast<int32_t>(program().regions.size() - 1);
 }
 
+// The factor f if the terms are f times the number of the space's point in row-major order; else zero.
+int64_t flat_factor(const LaneSpace& space, const std::vector<std::pair<VariableId, int64_t>>& terms) {
+    if (terms.size() != space.variables.size()) return 0;
+    int64_t inner = 1, factor = 0;
+    for (size_t position = space.variables.size(); position-- > 0;) {
+        auto term = std::ranges::find(terms, space.variables[position], &std::pair<VariableId, int64_t>::first);
+        if (term == terms.end()) return 0;
+        if (inner == 1) factor = term->second;
+        if (checked_multiply(factor, inner) != term->second) return 0;
+        inner *= space.extents[position];
+    }
+    return checked_multiply(factor, space.points) ? factor : 0;
+}
+
 Address RegionCompiler::address(const AffineForm& form) {
     Address result;
     result.constant = form.constant;
-    std::vector<std::pair<Slot, int64_t>> terms;
-    for (auto [variable, coefficient] : form.terms) {
-        if (is_lane(variable)) {
-            terms.emplace_back(lane_values(variable), coefficient);
-        } else {
-            result.scalar_terms.emplace_back(variable, coefficient);
-        }
-    }
+    std::vector<std::pair<VariableId, int64_t>> terms;
+    for (auto term : form.terms) (is_lane(term.first) ? terms : result.scalar_terms).push_back(term);
     if (terms.empty()) return result;
-    LaneSpace& space = program().spaces[static_cast<size_t>(space_)];
     result.space = space_;
-    auto [known, fresh] = space.known_bases.emplace(terms, static_cast<int32_t>(space.bases.size()));
-    if (fresh) space.bases.push_back({terms, new_slot()});
+    auto index = static_cast<size_t>(space_);
+    auto [known, fresh] = program().spaces[index].known_bases.emplace(terms, static_cast<int32_t>(program().spaces[index].bases.size()));
     result.base = known->second;
+    if (!fresh) return result;
+    LaneSpace::Base base;
+    base.flat = flat_factor(program().spaces[index], terms);
+    for (auto [variable, coefficient] : terms) {
+        if (base.flat == 0) base.terms.emplace_back(lane_values(variable), coefficient);
+    }
+    base.slot = new_slot();
+    program().spaces[index].bases.push_back(std::move(base));
     return result;
 }
 

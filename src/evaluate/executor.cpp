@@ -65,6 +65,12 @@ void Executor::start_block(int32_t index, int64_t first, int64_t count) {
     }
     for (size_t i = 0; i < space.bases.size(); i++) {
         auto* base = static_cast<uint64_t*>(storage(space.bases[i].slot));
+        if (int64_t flat = space.bases[i].flat; flat != 0) {
+            for (int64_t lane = 0; lane < count; lane++) base[lane] = static_cast<uint64_t>(flat * (first + lane));
+            int64_t begin = flat * first, end = flat * (first + count - 1);
+            facts_[static_cast<size_t>(index)][i] = {count == 1, flat == 1, std::min(begin, end), std::max(begin, end)};
+            continue;
+        }
         std::fill_n(base, count, 0);
         for (auto [slot, coefficient] : space.bases[i].terms) {
             auto* values = static_cast<const uint64_t*>(storage(slot));
@@ -89,13 +95,10 @@ Result<void> Executor::run_root(const Root& root) {
     DType lane_dtype = root.lanes == LaneType::integer ? DType::int64 : root.lanes == LaneType::single ? DType::float32 : DType::float64;
     size_t lane_bytes = static_cast<size_t>(bytes(lane_dtype));
     TableData* table = root.table >= 0 ? &tables_[static_cast<size_t>(root.table)] : nullptr;
-    Scatter store = nullptr;
     if (table) {
         table->values = allocate_buffer(static_cast<size_t>(space.points) * lane_bytes);
         if (root.poison >= 0) table->poison.resize(static_cast<size_t>(space.points));
         if (bounded_) table->bounds.resize(static_cast<size_t>(space.points));
-    } else {
-        store = scatter_kernel(outputs_[static_cast<size_t>(body_.equations[static_cast<size_t>(root.equation)].output)].dtype(), root.lanes);
     }
     for (int64_t first = 0; first < space.points; first += lane_count) {
         int64_t count = std::min(lane_count, space.points - first);
@@ -112,16 +115,33 @@ Result<void> Executor::run_root(const Root& root) {
             auto* bad = std::find_if(poison(root.poison), end, [](int32_t id) { return id != 0; });
             if (bad != end) return fail(failure(root, first + (bad - poison(root.poison)), *bad));
         }
-        int64_t shift = scalar_part(root.address);
-        auto* base = root.address.base >= 0 ? static_cast<const int64_t*>(storage(space.bases[static_cast<size_t>(root.address.base)].slot)) : nullptr;
-        for (int64_t i = 0; i < count; i++) addresses_[i] = (base ? base[i] : 0) + shift;
-        auto output = static_cast<size_t>(body_.equations[static_cast<size_t>(root.equation)].output);
-        store(outputs_[output].mutable_data(), addresses_, view(root.value), count);
-        if (!bounded_) continue;
-        auto* bounds = bounded_->outputs[output].mutable_as<double>();
-        for (int64_t i = 0; i < count; i++) bounds[addresses_[i]] = bound(root.value)[i];
+        store_output(root, count);
     }
     return {};
+}
+
+void Executor::store_output(const Root& root, int64_t count) {
+    auto output = static_cast<size_t>(body_.equations[static_cast<size_t>(root.equation)].output);
+    StoreKernels store = store_kernels(outputs_[output].dtype(), root.lanes);
+    std::byte* data = outputs_[output].mutable_data();
+    int64_t shift = scalar_part(root.address);
+    const int64_t* base = nullptr;
+    BaseFacts facts{false, count == 1, 0, 0};
+    if (root.address.base >= 0) {
+        auto space = static_cast<size_t>(root.address.space), index = static_cast<size_t>(root.address.base);
+        base = static_cast<const int64_t*>(storage(program_.spaces[space].bases[index].slot));
+        facts = facts_[space][index];
+    }
+    // Without a base there is one point: a left side uses every variable of more than one value.
+    int64_t first = shift + (base ? base[0] : 0);
+    if (facts.contiguous) {
+        store.contiguous(data, first, view(root.value), count);
+    } else {
+        store.scatter(data, base, shift, view(root.value), count);
+    }
+    if (!bounded_) return;
+    auto* bounds = bounded_->outputs[output].mutable_as<double>();
+    for (int64_t i = 0; i < count; i++) bounds[(base ? base[i] : 0) + shift] = bound(root.value)[i];
 }
 
 void Executor::run_level(const std::vector<Step>& level, int64_t count) {

@@ -43,6 +43,7 @@ private:
     };
 
     Result<void> run_root(const Root& root);
+    void store_output(const Root& root, int64_t count);
     void run_level(const std::vector<Step>& level, int64_t count);
     void run_step(const Step& step, int64_t count);
     void start_block(int32_t space, int64_t first, int64_t count);

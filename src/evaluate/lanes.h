@@ -60,8 +60,11 @@ struct LoadKernels {
 };
 LoadKernels load_kernels(DType stored, LaneType lanes);
 // Lanes to elements, rounding or wrapping as a cast to the stored type does.
-using Scatter = void (*)(std::byte* data, const int64_t* addresses, const void* lanes, int64_t count);
-Scatter scatter_kernel(DType stored, LaneType lanes);
+struct StoreKernels {
+    void (*scatter)(std::byte* data, const int64_t* addresses, int64_t shift, const void* lanes, int64_t count);
+    void (*contiguous)(std::byte* data, int64_t first, const void* lanes, int64_t count);
+};
+StoreKernels store_kernels(DType stored, LaneType lanes);
 
 // Rounds to the nearest half, once.
 float round_to_half(double value, DType half);

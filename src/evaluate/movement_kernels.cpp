@@ -168,11 +168,19 @@ void load_masked(void* result, const std::byte* data, const int64_t* addresses, 
     }
 }
 template <typename E, typename Lane>
-void scatter(std::byte* data, const int64_t* addresses, const void* lanes, int64_t count) {
+void scatter(std::byte* data, const int64_t* addresses, int64_t shift, const void* lanes, int64_t count) {
     auto* a = static_cast<const Lane*>(lanes);
     for (int64_t i = 0; i < count; i++) {
         auto value = E::template store<Lane>(a[i]);
-        std::memcpy(data + addresses[i] * static_cast<int64_t>(sizeof(value)), &value, sizeof(value));
+        std::memcpy(data + (addresses[i] + shift) * static_cast<int64_t>(sizeof(value)), &value, sizeof(value));
+    }
+}
+template <typename E, typename Lane>
+void store_contiguous(std::byte* data, int64_t first, const void* lanes, int64_t count) {
+    auto* a = static_cast<const Lane*>(lanes);
+    for (int64_t i = 0; i < count; i++) {
+        auto value = E::template store<Lane>(a[i]);
+        std::memcpy(data + (first + i) * static_cast<int64_t>(sizeof(value)), &value, sizeof(value));
     }
 }
 
@@ -211,8 +219,12 @@ LoadKernels load_kernels(DType stored, LaneType lanes) {
     });
 }
 
-Scatter scatter_kernel(DType stored, LaneType lanes) {
-    return with_types(stored, lanes, [](auto element, auto lane) -> Scatter { return &scatter<decltype(element), decltype(lane)>; });
+StoreKernels store_kernels(DType stored, LaneType lanes) {
+    return with_types(stored, lanes, [](auto element, auto lane) {
+        using E = decltype(element);
+        using L = decltype(lane);
+        return StoreKernels{&scatter<E, L>, &store_contiguous<E, L>};
+    });
 }
 
 void fill_lanes(void* result, LaneType lanes, const void* value, int64_t count) {

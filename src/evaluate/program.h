@@ -70,6 +70,7 @@ struct LaneSpace {
     // sum over variables of coefficient * value: int64 lanes made once a block
     struct Base {
         std::vector<std::pair<Slot, int64_t>> terms;
+        int64_t flat = 0;  // if not zero, the base is flat * (number of the point), and there are no terms
         Slot slot = -1;
     };
     std::vector<VariableId> variables;  // outermost first; those of extent one are left out: they are scalars that stay zero
@@ -77,7 +78,7 @@ struct LaneSpace {
     int64_t points = 1;
     std::map<VariableId, Slot> values;  // lanes of the variables that are used
     std::vector<Base> bases;
-    std::map<std::vector<std::pair<Slot, int64_t>>, int32_t> known_bases;
+    std::map<std::vector<std::pair<VariableId, int64_t>>, int32_t> known_bases;
 };
 
 struct Region {
