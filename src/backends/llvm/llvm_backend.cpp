@@ -1,0 +1,239 @@
+#include "backends/llvm/llvm_backend.h"
+
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "backends/llvm/llvm_code.h"
+
+namespace heddle::backends {
+namespace {
+
+using schedules::CompiledKernels;
+using schedules::KernelFunction;
+using schedules::Tree;
+
+constexpr const char* kernel_name = "kernel";
+
+std::unexpected<Diagnostics> failure(const char* code, std::string summary, std::string found) {
+    Diagnostic diagnostic;
+    diagnostic.code = code;
+    diagnostic.summary = std::move(summary);
+    diagnostic.found = std::move(found);
+    return fail(std::move(diagnostic));
+}
+
+// The scheduler before register allocation lifts all of a tile's broadcasts above its multiply-adds, and spills.
+void initialise_llvm() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        llvm::InitializeNativeTarget();
+        llvm::InitializeNativeTargetAsmPrinter();
+        llvm::InitializeNativeTargetAsmParser();
+        auto& options = llvm::cl::getRegisteredOptions();
+        if (const auto found = options.find("enable-misched"); found != options.end()) {
+            found->second->addOccurrence(0, "enable-misched", "false");
+        }
+    });
+}
+
+// A CPU that has at least the target's vectors, where it names none.
+std::string cpu_name(const Target& target) {
+    if (!target.cpu.empty()) return target.cpu;
+    if (!target.features.empty()) return "x86-64";
+    return target.vector_bytes >= 64 ? "x86-64-v4" : "x86-64-v3";
+}
+
+Result<void> check_target(const llvm::Target& found, const std::string& triple, const Target& target) {
+    const std::unique_ptr<llvm::MCSubtargetInfo> subtarget(found.createMCSubtargetInfo(triple, "", ""));
+    if (!subtarget->isCPUStringValid(cpu_name(target))) {
+        return failure("backends.unknown_cpu", "LLVM does not know the target's CPU", target.cpu);
+    }
+    llvm::SmallVector<llvm::StringRef> features;
+    llvm::StringRef(target.features).split(features, ',', -1, false);
+    for (llvm::StringRef feature : features) {
+        const bool has_sign = feature.starts_with("+") || feature.starts_with("-");
+        bool known = false;
+        for (const auto& row : subtarget->getAllProcessorFeatures()) known = known || feature.drop_front(1) == row.Key;
+        if (!has_sign || !known) {
+            return failure("backends.unknown_feature", "LLVM does not know a feature of the target", feature.str());
+        }
+    }
+    return {};
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> target_machine(const Target& target) {
+    initialise_llvm();
+    const std::string triple = llvm::sys::getProcessTriple();
+    std::string error;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
+    if (!found) return failure("backends.internal", "LLVM has no code generator for this machine", error);
+    if (auto checked = check_target(*found, triple, target); !checked) return fail(checked.error());
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+    std::unique_ptr<llvm::TargetMachine> machine(
+        found->createTargetMachine(triple, cpu_name(target), target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                   llvm::CodeGenOptLevel::Default, true));
+    if (!machine) return failure("backends.internal", "LLVM has no code generator for this CPU", cpu_name(target));
+    return machine;
+}
+
+// The short pipeline: no vectoriser, no unrolling, nothing that undoes the schedule.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&machine);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+
+    const auto combine = [] { return llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false)); };
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(combine());
+    passes.addPass(llvm::SimplifyCFGPass());
+    llvm::LoopPassManager loop_passes;
+    loop_passes.addPass(llvm::LoopRotatePass());
+    loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(combine());
+    passes.addPass(llvm::SimplifyCFGPass());
+    for (llvm::Function& function : module) {
+        if (!function.isDeclaration()) passes.run(function, functions);
+    }
+}
+
+Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree, llvm::TargetMachine& machine,
+                                                  bool optimised) {
+    std::unique_ptr<llvm::Module> module = build_module(context, tree, kernel_name);
+    module->setTargetTriple(machine.getTargetTriple().str());
+    module->setDataLayout(machine.createDataLayout());
+    std::string error;
+    llvm::raw_string_ostream stream(error);
+    if (llvm::verifyModule(*module, &stream)) return failure("backends.internal", "LLVM refuses the kernel's code", error);
+    if (optimised) optimise(*module, machine);
+    return module;
+}
+
+Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llvm::CodeGenFileType kind) {
+    llvm::LLVMContext context;
+    auto module = make_module(context, tree, machine, true);
+    if (!module) return fail(module.error());
+    llvm::SmallString<0> code;
+    llvm::raw_svector_ostream stream(code);
+    llvm::legacy::PassManager passes;
+    if (machine.addPassesToEmitFile(passes, stream, nullptr, kind)) {
+        return failure("backends.internal", "LLVM cannot write this kind of file", tree.name);
+    }
+    passes.run(**module);
+    return std::string(code.str());
+}
+
+class LinkedKernels : public CompiledKernels {
+public:
+    LinkedKernels(std::unique_ptr<llvm::orc::LLJIT> jit, std::vector<KernelFunction> functions)
+        : jit_(std::move(jit)), functions_(std::move(functions)) {}
+    KernelFunction function(size_t index) const override { return functions_[index]; }
+
+private:
+    std::unique_ptr<llvm::orc::LLJIT> jit_;
+    std::vector<KernelFunction> functions_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tree*>& trees, const Target& target, int threads) {
+    std::vector<Result<std::string>> made(trees.size());
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+        auto machine = target_machine(target);
+        for (size_t i = next++; i < trees.size(); i = next++) {
+            if (!machine) made[i] = fail(machine.error());
+            else made[i] = generate(*trees[i], **machine, llvm::CodeGenFileType::ObjectFile);
+        }
+    };
+    std::vector<std::thread> workers;
+    for (int t = 1; t < threads && static_cast<size_t>(t) < trees.size(); t++) workers.emplace_back(work);
+    work();
+    for (std::thread& worker : workers) worker.join();
+    std::vector<std::string> objects;
+    for (Result<std::string>& object : made) {
+        if (!object) return fail(object.error());
+        objects.push_back(std::move(*object));
+    }
+    return objects;
+}
+
+// Each object has its own library, so that all functions may have one name and equal trees give equal objects.
+Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std::string>& objects) {
+    initialise_llvm();
+    const auto words = [](llvm::Error error) { return llvm::toString(std::move(error)); };
+    auto jit = llvm::orc::LLJITBuilder().create();
+    if (!jit) return failure("backends.internal", "LLVM's linker does not start", words(jit.takeError()));
+    std::vector<KernelFunction> functions;
+    for (size_t i = 0; i < objects.size(); i++) {
+        auto library = (*jit)->createJITDylib("kernel" + std::to_string(i));
+        if (!library) return failure("backends.internal", "LLVM's linker makes no library", words(library.takeError()));
+        auto buffer = llvm::MemoryBuffer::getMemBuffer(objects[i], "kernel" + std::to_string(i), false);
+        if (auto error = (*jit)->addObjectFile(*library, std::move(buffer))) {
+            return failure("backends.link", "object code does not link", words(std::move(error)));
+        }
+        auto address = (*jit)->lookup(*library, kernel_name);
+        if (!address) return failure("backends.link", "object code does not link", words(address.takeError()));
+        functions.push_back(address->toPtr<KernelFunction>());
+    }
+    return std::make_shared<LinkedKernels>(std::move(*jit), std::move(functions));
+}
+
+Result<std::shared_ptr<CompiledKernels>> LlvmBackend::compile(const std::vector<const Tree*>& trees, const Target& target,
+                                                              int threads) {
+    auto made = objects(trees, target, threads);
+    if (!made) return fail(made.error());
+    return link(*made);
+}
+
+Result<std::string> LlvmBackend::source(const Tree& tree, const Target& target) {
+    auto machine = target_machine(target);
+    if (!machine) return fail(machine.error());
+    return generate(tree, **machine, llvm::CodeGenFileType::AssemblyFile);
+}
+
+Result<std::string> LlvmBackend::intermediate(const Tree& tree, const Target& target, bool optimised) {
+    auto machine = target_machine(target);
+    if (!machine) return fail(machine.error());
+    llvm::LLVMContext context;
+    auto module = make_module(context, tree, **machine, optimised);
+    if (!module) return fail(module.error());
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    (*module)->print(stream, nullptr);
+    return text;
+}
+
+}  // namespace heddle::backends

@@ -1,0 +1,33 @@
+// Machine code for CPUs through LLVM: IR from scheduled trees, a short pipeline, code generation, and linking in this
+// process. Compiling is thread-safe; each worker has a context and a target machine of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedules/backend.h"
+#include "schedules/tree.h"
+
+namespace heddle::backends {
+
+// Diagnostics: "backends.unknown_cpu" (Target::cpu is none of LLVM's), "backends.unknown_feature", "backends.internal" (LLVM
+// refused the code: our fault, with LLVM's words), "backends.link" (object code that does not link).
+class LlvmBackend : public schedules::Backend {
+public:
+    std::string name() const override { return "llvm"; }
+    Result<std::shared_ptr<schedules::CompiledKernels>> compile(const std::vector<const schedules::Tree*>& trees,
+                                                                const Target& target, int threads) override;
+    // The assembly text.
+    Result<std::string> source(const schedules::Tree& tree, const Target& target) override;
+
+    // In two steps, for a cache of object code: one relocatable object a tree, each with the one function `kernel`.
+    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
+                                             int threads);
+    Result<std::shared_ptr<schedules::CompiledKernels>> link(const std::vector<std::string>& objects);
+
+    // LLVM IR after the pipeline, or as it came from the tree.
+    Result<std::string> intermediate(const schedules::Tree& tree, const Target& target, bool optimised);
+};
+
+}  // namespace heddle::backends

@@ -1,0 +1,146 @@
+// Runs kernels, with their packing launches, on code from any backend. Tests only.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../../schedules/kernel_reference.h"
+#include "schedules/backend.h"
+#include "schedules/schedule.h"
+
+namespace heddle::backends {
+
+using schedules::Kernel;
+using schedules::KernelFunction;
+using schedules::KernelTensor;
+using schedules::Scheduled;
+using schedules::Tree;
+using schedules::reference::Buffer;
+
+// A kernel and the kernels that pack its operands, scheduled.
+struct Prepared {
+    Kernel kernel;
+    std::unique_ptr<Scheduled> scheduled;
+    std::vector<Prepared> packings;
+};
+
+inline Result<Prepared> prepare(const Kernel& kernel, const Target& target) {
+    Prepared prepared{kernel, nullptr, {}};
+    auto scheduled = schedules::schedule(kernel, target);
+    if (!scheduled) return fail(scheduled.error());
+    prepared.scheduled = std::make_unique<Scheduled>(std::move(*scheduled));
+    for (const auto& packing : prepared.scheduled->packings) {
+        auto inner = prepare(packing.copy, target);
+        if (!inner) return fail(inner.error());
+        prepared.packings.push_back(std::move(*inner));
+    }
+    return prepared;
+}
+
+// Distinct trees by key.
+class TreeSet {
+public:
+    explicit TreeSet(const Target& target) : target_(target) {}
+    void add(const Prepared& prepared) {
+        const Tree& tree = prepared.scheduled->tree;
+        if (numbers_.emplace(schedules::key(tree, target_), trees_.size()).second) trees_.push_back(&tree);
+        for (const Prepared& packing : prepared.packings) add(packing);
+    }
+    size_t index(const Tree& tree) const { return numbers_.at(schedules::key(tree, target_)); }
+    const std::vector<const Tree*>& trees() const { return trees_; }
+
+private:
+    Target target_;
+    std::map<std::string, size_t> numbers_;
+    std::vector<const Tree*> trees_;
+};
+
+using Functions = std::function<KernelFunction(const Tree&)>;
+
+// Scratch starts as NaNs; tasks run in two halves, the later first. Returns the first status that is not 0; its report is in
+// `report`.
+inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const Functions& functions,
+                   std::vector<int64_t>* report = nullptr) {
+    std::vector<Buffer> packed;
+    for (const auto& packing : prepared.scheduled->packings) {
+        KernelTensor dense;
+        dense.dtype = packing.dtype;
+        dense.dimensions.push_back({packing.elements, 1, 0, 0});
+        packed.push_back(schedules::reference::make_buffer(dense));
+    }
+    for (size_t p = 0; p < packed.size(); p++) {
+        Buffer* source = buffers[static_cast<size_t>(prepared.scheduled->packings[p].tensor)];
+        run(prepared.packings[p], {source, &packed[p]}, functions);
+    }
+    std::vector<void*> pointers;
+    for (const auto& source : prepared.scheduled->buffers) {
+        if (source.packing >= 0) {
+            pointers.push_back(packed[static_cast<size_t>(source.packing)].data());
+            continue;
+        }
+        Buffer* buffer = buffers[static_cast<size_t>(source.tensor)];
+        pointers.push_back(buffer->data() + buffer->base * bytes(prepared.kernel.tensor(source.tensor).dtype));
+    }
+    const auto& launch = prepared.scheduled->launch;
+    std::vector<char> memory(static_cast<size_t>(launch.scratch_bytes) + 128, static_cast<char>(0xff));
+    char* scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+    pointers.push_back(scratch);
+    const KernelFunction function = functions(prepared.scheduled->tree);
+    const int64_t half = launch.tasks / 2;
+    for (const auto& [begin, end] : {std::pair(half, launch.tasks), std::pair(int64_t{0}, half)}) {
+        if (begin >= end) continue;
+        if (const int32_t status = function(pointers.data(), launch.numbers.data(), begin, end)) {
+            if (report) report->assign(reinterpret_cast<int64_t*>(scratch), reinterpret_cast<int64_t*>(scratch) + 4);
+            return status;
+        }
+    }
+    return 0;
+}
+
+// Seeded by the tensor's number: small numbers, exact in halves; integers from 0 to 3.
+inline std::vector<Buffer> random_buffers(const Kernel& kernel) {
+    std::vector<Buffer> buffers;
+    for (size_t t = 0; t < kernel.tensors.size(); t++) {
+        const KernelTensor& tensor = kernel.tensors[t];
+        std::mt19937 random(static_cast<uint32_t>(t) + 1);
+        buffers.push_back(schedules::reference::make_buffer(tensor));
+        if (tensor.role != KernelTensor::Role::input && tensor.role != KernelTensor::Role::in_out) continue;
+        schedules::reference::for_each_element(tensor, [&](int64_t element) {
+            schedules::reference::Scalar s;
+            s.real = (static_cast<int>(random() % 513) - 256) / 128.0;
+            s.integer = static_cast<int64_t>(random() % 4);
+            schedules::reference::store(buffers.back(), tensor.dtype, element, s);
+        });
+    }
+    return buffers;
+}
+
+inline std::vector<Buffer*> pointers_to(std::vector<Buffer>& buffers) {
+    std::vector<Buffer*> pointers;
+    for (Buffer& buffer : buffers) pointers.push_back(&buffer);
+    return pointers;
+}
+
+// The largest difference of two tensors' elements, relative to the largest magnitude (at least 1); infinite where only one is
+// a NaN. Zero: equal values.
+inline double difference(const KernelTensor& tensor, Buffer& a, Buffer& b) {
+    double worst = 0, size = 1;
+    schedules::reference::for_each_element(tensor, [&](int64_t element) {
+        const auto x = schedules::reference::load(a, tensor.dtype, element);
+        const auto y = schedules::reference::load(b, tensor.dtype, element);
+        if (std::isnan(x.real) && std::isnan(y.real)) return;
+        if (std::isfinite(y.real)) size = std::max(size, std::fabs(y.real));
+        double distance = x.real == y.real ? 0 : std::fabs(x.real - y.real);
+        if (std::isnan(distance)) distance = INFINITY;
+        if (x.integer != y.integer) distance = INFINITY;
+        worst = std::max(worst, distance);
+    });
+    return worst / size;
+}
+
+}  // namespace heddle::backends
