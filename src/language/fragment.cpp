@@ -41,7 +41,7 @@ void DiagnosticSink::add(Complaint complaint) {
 }
 
 void DiagnosticSink::append(Diagnostic diagnostic) {
-    if (list_.size() >= limit) return;
+    if (full()) return;
     for (const Diagnostic& other : list_) {
         if (other.code == diagnostic.code && other.place.offset == diagnostic.place.offset &&
             other.place.source == diagnostic.place.source && other.summary == diagnostic.summary) {

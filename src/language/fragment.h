@@ -49,7 +49,7 @@ public:
     void add(Complaint complaint);
     void append(Diagnostic diagnostic);
     bool empty() const { return list_.empty(); }
-    size_t size() const { return list_.size(); }
+    bool full() const { return list_.size() >= limit; }
     Diagnostics take() { return std::move(list_); }
 
 private:

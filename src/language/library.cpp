@@ -226,7 +226,7 @@ struct Library::State {
             errors.push_back(complaint("language.composition_cycle",
                                        fmt::format("the composition `{}` is made of itself", start.name), start.place,
                                        "give one of them a body"));
-            errors.back().reason = fmt::format("{}", fmt::join(cycle, " uses "));
+            errors.back().reason = fmt::format("{} uses {}", fmt::join(cycle, " uses "), cycle.front());
         });
     }
 

@@ -174,7 +174,7 @@ private:
         find_cycles(order, uses, [&](const std::vector<std::string>& cycle) {
             sink_.add({.code = "language.composition_cycle",
                        .summary = fmt::format("the composition `{}` is made of itself", cycle.front()),
-                       .place = names_.at(cycle.front()), .reason = fmt::format("{}", fmt::join(cycle, " uses ")),
+                       .place = names_.at(cycle.front()), .reason = fmt::format("{} uses {}", fmt::join(cycle, " uses "), cycle.front()),
                        .remedy = "give one of them a body"});
         });
     }

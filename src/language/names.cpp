@@ -143,7 +143,7 @@ void NameChecker::check_argument_count(const Syntax& node, int least, int most) 
     std::string wanted = least == most ? std::to_string(least)
                          : most < 0    ? fmt::format("{} or more", least)
                                        : fmt::format("{} to {}", least, most);
-    report({.code = "language.function_arguments", .summary = fmt::format("`{}` takes {} arguments", node.text, wanted),
+    report({.code = "language.function_arguments", .summary = fmt::format("`{}` takes {} argument{}", node.text, wanted, wanted == "1" ? "" : "s"),
             .place = node.place, .expected = wanted, .found = std::to_string(given)});
 }
 
@@ -176,7 +176,7 @@ void NameChecker::check_children(const Syntax& node) {
 }
 
 void NameChecker::check(const SyntaxPointer& syntax) {
-    if (!syntax) return;
+    if (!syntax || sink_.full()) return;
     const Syntax& node = *syntax;
     switch (node.kind) {
         case Kind::static_name: return check_static_name(node.text, node.place);

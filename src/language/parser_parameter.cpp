@@ -167,11 +167,11 @@ KernelRow Parser::kernel_row() {
     expect("]");
     auto check = [&](size_t flavours, size_t types, std::string_view what) {
         if (row.runtime || flavours == types) return;
-        fail(place_since(open), "language.kernel_row", fmt::format("{} flavours for {} {}", flavours, types, what),
+        fail(place_since(open), "language.kernel_row", fmt::format("{} {}, but {} of their flavours", types, what, flavours),
              "write one flavour per argument and result, or [runtime]");
     };
-    check(row.argument_flavours.size(), row.arguments.size(), "arguments");
-    check(row.result_flavours.size(), row.results.size(), "results");
+    check(row.argument_flavours.size(), row.arguments.size(), "argument types");
+    check(row.result_flavours.size(), row.results.size(), "result types");
     do {
         expect("=>");
         row.stages.push_back(take_name("a kernel's name").text);

@@ -13,6 +13,7 @@ namespace heddle {
 // ---------------------------------------------------------------- YAML helpers
 
 const Fragment* expression_text(const YamlNode& node, const std::string& what, DiagnosticSink& sink) {
+    if (node.refused) return nullptr;
     if (!node.is_scalar()) {
         sink.add({.code = "language.yaml_kind", .summary = fmt::format("{} must be text", what), .place = node.place,
                   .found = std::string(node.kind_name()),
@@ -29,7 +30,7 @@ const Fragment* expression_text(const YamlNode& node, const std::string& what, D
 }
 
 bool expect_mapping(const YamlNode& node, const std::string& what, DiagnosticSink& sink) {
-    if (node.is_mapping()) return true;
+    if (node.is_mapping() || node.refused) return node.is_mapping();
     sink.add({.code = "language.yaml_kind", .summary = fmt::format("{} must be a mapping", what), .place = node.place,
               .found = std::string(node.kind_name()), .remedy = "write `name: value` lines, indented deeper"});
     return false;
@@ -62,7 +63,7 @@ namespace {
 
 // A word or sentence that is no expression.
 std::string plain_text(const YamlNode& node, const std::string& what, DiagnosticSink& sink) {
-    if (node.is_scalar()) return node.scalar.text;
+    if (node.is_scalar() || node.refused) return node.scalar.text;
     sink.add({.code = "language.yaml_kind", .summary = fmt::format("{} must be text", what), .place = node.place,
               .found = std::string(node.kind_name())});
     return {};

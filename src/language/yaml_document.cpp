@@ -71,6 +71,7 @@ public:
         report(mark, "language.yaml_feature", "a YAML alias is not part of a template", quote_remedy);
         YamlNode node;
         node.kind = YamlNode::Kind::scalar;
+        node.refused = true;
         node.place = place(mark);
         add(std::move(node));
     }
@@ -79,8 +80,9 @@ public:
         YamlNode node;
         node.kind = YamlNode::Kind::scalar;
         locate_scalar(source_, offset(mark), value, node);
-        bool explicit_tag = source_->text().substr(std::min(offset(mark), source_->text().size())).starts_with('!');
-        if (explicit_tag || !(tag.empty() || tag == "?" || tag == "!")) refuse_tag(mark);
+        bool tagged = source_->text().substr(offset(mark)).starts_with('!') || !(tag.empty() || tag == "?" || tag == "!");
+        if (tagged) refuse_tag(mark);
+        node.refused = tagged || anchor;
         add(std::move(node));
     }
     void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -153,7 +155,9 @@ private:
                        .place = key.place, .remedy = "write the keys out, or use `family`"});
             return;
         }
+        if (value.kind == YamlNode::Kind::empty) value.place = key.place;
         if (mapping.flow && value.kind == YamlNode::Kind::empty) {
+            if (!mapping.node.entries.empty()) mapping.node.entries.back().value.refused = true;
             sink_.add({.code = "language.unquoted", .summary = fmt::format("`{}` has no value", key.scalar.text),
                        .place = key.place,
                        .reason = "inside { } YAML splits text at every comma, also within an expression",

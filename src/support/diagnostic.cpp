@@ -117,7 +117,9 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
     std::string best;
-    size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
+    // Of a name of one or two letters nearly any other is an edit or two away.
+    size_t most = name.size() <= 2 ? name.size() / 2 : std::max<size_t>(2, name.size() / 3);
+    size_t best_distance = most + 1;
     for (const auto& candidate : candidates) {
         if (candidate.size() > name.size() + best_distance || name.size() > candidate.size() + best_distance) continue;
         size_t distance = edit_distance(name, candidate);

@@ -1,0 +1,222 @@
+// Look-up of operators, versions of ONNX operators, compositions; the operator library and the acceptance templates load.
+#include "language/library.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path root = HEDDLE_SOURCE_DIR;
+
+std::shared_ptr<const SourceText> source(const std::string& text) { return std::make_shared<const SourceText>("user.yaml", text); }
+
+std::string read(const fs::path& path) {
+    std::ifstream stream(path);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+}
+
+// An operator of one input and one output with the section `last`.
+std::string unary(const std::string& name, const std::string& last) {
+    return name + ":\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  " + last + "\n";
+}
+
+template <typename T>
+std::string code_of(const Result<T>& result) {
+    return result ? "ok" : result.error().front().code;
+}
+
+// A folder of files that is removed again.
+class Folder {
+public:
+    Folder() {
+        auto pattern = (fs::temp_directory_path() / "heddle_library_XXXXXX").string();
+        path_ = mkdtemp(pattern.data());
+    }
+    ~Folder() { fs::remove_all(path_); }
+    void write(const std::string& name, const std::string& text) const {
+        fs::create_directories((path_ / name).parent_path());
+        std::ofstream(path_ / name) << text;
+    }
+    const fs::path& path() const { return path_; }
+
+private:
+    fs::path path_;
+};
+
+TEST(OperatorLibrary, AllFilesLoadAndAllCompositionsHold) {
+    auto library = open_library(root / "operators");
+    ASSERT_TRUE(library.has_value()) << render(library.error());
+    auto checked = library->check_all();
+    EXPECT_TRUE(checked.has_value()) << render(checked.error());
+    EXPECT_GT(library->names().size(), 60U);
+}
+
+TEST(OperatorLibrary, AcceptanceTemplatesLoad) {
+    for (auto [name, count] : {std::pair<const char*, size_t>{"templates.yaml", 76}, {"short.yaml", 5}}) {
+        auto path = root / "tests/language/acceptance" / name;
+        auto loaded = load_template_file(std::make_shared<const SourceText>(path.string(), read(path)));
+        ASSERT_TRUE(loaded.has_value()) << render(loaded.error());
+        EXPECT_EQ(loaded->templates.size(), count);
+    }
+}
+
+TEST(OperatorLibrary, FindsMembersOfFamilies) {
+    auto library = open_library(root / "operators");
+    ASSERT_TRUE(library.has_value());
+    auto relu = library->find("relu");
+    ASSERT_TRUE(relu.has_value()) << render(relu.error());
+    EXPECT_EQ(print(*(*relu)->body.front()), "y = max(x, 0)");
+    EXPECT_EQ(*library->find("relu"), *relu);
+}
+
+TEST(OperatorLibrary, UnknownOperatorNamesTheNearest) {
+    auto library = open_library(root / "operators");
+    ASSERT_TRUE(library.has_value());
+    auto found = library->find("sofmax");
+    ASSERT_EQ(code_of(found), "language.unknown_operator");
+    EXPECT_EQ(found.error().front().remedy, "did you mean softmax?");
+}
+
+TEST(OperatorLibrary, UserFilesOverrideLastFirst) {
+    Library library;
+    ASSERT_TRUE(library.add_folder(root / "operators").has_value());
+    ASSERT_TRUE(library.add_source(source(unary("relu", "body: \"y = x + 1\""))).has_value());
+    EXPECT_EQ(print(*(*library.find("relu"))->body.front()), "y = x + 1");
+    ASSERT_TRUE(library.add_source(source(unary("relu", "body: \"y = x + 2\""))).has_value());
+    EXPECT_EQ(print(*(*library.find("relu"))->body.front()), "y = x + 2");
+    EXPECT_TRUE(library.find("exp").has_value());
+}
+
+TEST(OperatorLibrary, ABrokenUserFileIsReported) {
+    Library library;
+    EXPECT_EQ(code_of(library.add_source(source(unary("t", "body: \"y = z\"")))), "language.unknown_name");
+    EXPECT_EQ(code_of(library.add_file("/nowhere/at/all.yaml")), "language.file");
+    EXPECT_EQ(code_of(library.add_folder("/nowhere/at/all")), "language.file");
+}
+
+TEST(OperatorLibrary, FilesAreOpenedWhenNamed) {
+    Folder folder;
+    folder.write("good.yaml", unary("good", "body: \"y = x\""));
+    folder.write("broken.yaml", unary("broken", "body: \"y = (\""));
+    Library library;
+    ASSERT_TRUE(library.add_folder(folder.path()).has_value());
+    EXPECT_TRUE(library.find("good").has_value());
+    EXPECT_EQ(code_of(library.find("broken")), "language.syntax");
+    EXPECT_EQ(library.names(), std::vector<std::string>{"good"});
+    EXPECT_EQ(code_of(library.check_all()), "language.syntax");
+}
+
+TEST(OperatorLibrary, TwoFilesWithOneNameAreReported) {
+    Folder folder;
+    folder.write("a.yaml", unary("t", "body: \"y = x\""));
+    folder.write("b.yaml", unary("t", "body: \"y = x\""));
+    Library library;
+    ASSERT_TRUE(library.add_folder(folder.path()).has_value());
+    EXPECT_EQ(code_of(library.check_all()), "language.duplicate_operator");
+}
+
+TEST(OperatorLibrary, GreatestSinceNotAboveTheOpset) {
+    Folder folder;
+    folder.write("onnx/ops.yaml", unary("Exp_1", "body: \"y = exp(x)\"\n  onnx: {name: Exp}") +
+                                      unary("Exp_13", "body: \"y = exp(x)\"\n  onnx: {name: Exp, since: 13}") +
+                                      unary("New", "body: \"y = x\"\n  onnx: {domain: ai.onnx, name: New, since: 20}") +
+                                      unary("Own", "body: \"y = x\"\n  onnx: {domain: my.domain, name: Exp}"));
+    auto library = open_library(folder.path());
+    ASSERT_TRUE(library.has_value());
+    EXPECT_EQ((*library->find_onnx("", "Exp", 12))->name, "Exp_1");
+    EXPECT_EQ((*library->find_onnx("ai.onnx", "Exp", 13))->name, "Exp_13");
+    EXPECT_EQ((*library->find_onnx("", "Exp", 21))->name, "Exp_13");
+    EXPECT_EQ((*library->find_onnx("my.domain", "Exp", 1))->name, "Own");
+    EXPECT_EQ(code_of(library->find_onnx("", "New", 19)), "language.onnx_version");
+    auto unknown = library->find_onnx("", "Expp", 13);
+    EXPECT_EQ(code_of(unknown), "language.unknown_onnx_operator");
+    EXPECT_NE(unknown.error().front().remedy.find("did you mean Exp?"), std::string::npos);
+    EXPECT_EQ(library->onnx_names(), (std::vector<std::string>{"Exp", "New", "my.domain::Exp"}));
+    // The core namespace does not see them.
+    EXPECT_EQ(code_of(library->find("Exp_1")), "language.unknown_operator");
+}
+
+TEST(OperatorLibrary, OnnxFamiliesNameTheirMembers) {
+    Folder folder;
+    folder.write("onnx/ops.yaml", "unary:\n  family: {Exp: {f: \"exp(x)\"}, Log: {f: \"log(x)\", onnx: {name: Ln, since: 3}}}\n" +
+                                      unary("", "").substr(2) + "  body: \"y = $f\"\n  onnx: {since: 6}\n");
+    auto library = open_library(folder.path());
+    ASSERT_TRUE(library.has_value());
+    auto exp = library->find_onnx("", "Exp", 6);
+    ASSERT_TRUE(exp.has_value()) << render(exp.error());
+    EXPECT_EQ((*exp)->onnx->since, 6);
+    auto log = library->find_onnx("", "Ln", 3);
+    ASSERT_TRUE(log.has_value()) << render(log.error());
+    EXPECT_EQ((*log)->name, "Log");
+}
+
+TEST(OperatorLibrary, CompositionsLookInTheCoreFirstThenInTheirOwnFolder) {
+    Folder folder;
+    folder.write("core.yaml", unary("twice", "body: \"y = x + x\""));
+    folder.write("onnx/ops.yaml", unary("twice", "graph: \"y = twice(x)\"\n  onnx: {name: Twice}") +
+                                      unary("helper", "body: \"y = x\"") +
+                                      unary("Help", "graph: \"y = helper(x)\"\n  onnx: {name: Help}"));
+    auto library = open_library(folder.path());
+    ASSERT_TRUE(library.has_value());
+    auto twice = library->find_onnx("", "Twice", 1);
+    ASSERT_TRUE(twice.has_value()) << render(twice.error());
+    EXPECT_EQ((*library->find_from(**twice, "twice"))->space, Namespace::core);
+    auto help = library->find_onnx("", "Help", 1);
+    ASSERT_TRUE(help.has_value()) << render(help.error());
+    EXPECT_EQ((*library->find_from(**help, "helper"))->space, Namespace::onnx);
+    EXPECT_EQ(code_of(library->find("helper")), "language.unknown_operator");
+    EXPECT_TRUE(library->check_all().has_value());
+}
+
+TEST(OperatorLibrary, CompositionsAreCheckedWhenHandedOut) {
+    Folder folder;
+    folder.write("a.yaml", unary("unknown", "graph: \"y = softmx(x)\"") + unary("softmax", "body: \"y = x\"") +
+                               unary("named", "graph: \"y = softmax(x, axs: 1)\"") +
+                               unary("many", "graph: \"y = softmax(x, x)\"") + unary("left", "graph: \"y = right(x)\""));
+    folder.write("b.yaml", unary("right", "graph: \"y = left(x)\""));
+    Library library;
+    ASSERT_TRUE(library.add_folder(folder.path()).has_value());
+    auto unknown = library.find("unknown");
+    EXPECT_EQ(code_of(unknown), "language.unknown_operator");
+    EXPECT_EQ(unknown.error().front().remedy, "did you mean softmax?");
+    EXPECT_EQ(code_of(library.find("named")), "language.unknown_parameter");
+    EXPECT_EQ(code_of(library.find("many")), "language.operator_arguments");
+    EXPECT_EQ(code_of(library.find("left")), "language.composition_cycle");
+}
+
+TEST(OperatorLibrary, Imports) {
+    Folder folder;
+    folder.write("shared.yaml", "let: \"twice(a) = a + a\"\n" + unary("shared", "body: \"y = x\""));
+    folder.write("main.yaml", "import: [shared.yaml]\n" + unary("t", "body: \"y = twice(x)\""));
+    folder.write("loop.yaml", "import: [loop2.yaml]\n");
+    folder.write("loop2.yaml", "import: [loop.yaml]\n");
+    folder.write("outside.yaml", "import: [../shared.yaml]\n");
+    folder.write("missing.yaml", "import: [nothing.yaml]\n");
+    Library library;
+    auto added = library.add_file(folder.path() / "main.yaml");
+    ASSERT_TRUE(added.has_value()) << render(added.error());
+    EXPECT_TRUE(library.find("t").has_value());
+    EXPECT_TRUE(library.find("shared").has_value());
+    EXPECT_EQ(code_of(library.add_file(folder.path() / "loop.yaml")), "language.import");
+    EXPECT_EQ(code_of(library.add_file(folder.path() / "outside.yaml")), "language.import");
+    EXPECT_EQ(code_of(library.add_file(folder.path() / "missing.yaml")), "language.file");
+}
+
+TEST(OperatorLibrary, RewriteRulesOfUserFiles) {
+    Library library;
+    auto added = library.add_source(source("rewrites:\n  r:\n    match: \"f(X)\"\n    replace: \"g([h(X)[i] for i < $c])\"\n    params: {c: int}\n"));
+    ASSERT_TRUE(added.has_value()) << render(added.error());
+    ASSERT_EQ(library.rewrites().size(), 1U);
+    EXPECT_EQ(print(*library.rewrites()[0]->replace), "g([h(X)[i] for i < $c])");
+}
+
+}  // namespace
+}  // namespace heddle
