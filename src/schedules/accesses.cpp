@@ -107,7 +107,8 @@ std::optional<std::pair<int64_t, int64_t>> interval(const Kernel& kernel, const 
     int64_t low = coordinate.constant, high = coordinate.constant;
     for (const auto& [axis, factor] : coordinate.axes) {
         int64_t last = kernel.axis(axis).extent - 1, reach = 0;
-        if (last < 0 || __builtin_mul_overflow(last, factor, &reach)) return std::nullopt;
+        if (last < 0) return std::pair<int64_t, int64_t>(0, -1);
+        if (__builtin_mul_overflow(last, factor, &reach)) return std::nullopt;
         if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) return std::nullopt;
     }
     return std::pair(low, high);

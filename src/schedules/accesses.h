@@ -33,7 +33,8 @@ bool is_plain(const Coordinate& coordinate, AxisIndex axis);
 AxisIndex plain_axis(const Coordinate& coordinate);
 bool same_coordinates(const std::vector<Coordinate>& a, const std::vector<Coordinate>& b);
 
-// The values that a coordinate takes over its axes' extents, if it is affine; nothing where it has values or an empty axis.
+// The least and the largest value of an affine coordinate over its axes' extents; (0, -1) where an axis is empty. Nothing
+// where it has values, or leaves the 64-bit integers.
 std::optional<std::pair<int64_t, int64_t>> interval(const Kernel& kernel, const Coordinate& coordinate);
 
 // A reduced axis that shares a coordinate with a free one in a read of the equation.

@@ -74,11 +74,12 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor, con
             total += factor * stride_value(tensor, d);
         }
         if (moving.size() == 1) {
-            Number number = stride(tensor, moving[0]);
             int64_t factor = coefficient(coordinates[moving[0]], axis);
             bool local = assembly_.kernel.tensor(tensor).role == KernelTensor::Role::local;
-            if (group_.windowed || (factor == 1 && (local || !number.launch))) {
-                add_term(affine, axis, factor, number);
+            Movements movements(assembly_.kernel, assembly_.storage);
+            bool unit = movements.unit_dimension(tensor) == static_cast<int>(moving[0]);
+            if (group_.windowed || (factor == 1 && (local || unit))) {
+                add_term(affine, axis, factor, stride(tensor, moving[0]));
                 continue;
             }
         }
