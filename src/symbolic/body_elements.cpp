@@ -7,6 +7,7 @@
 #include <map>
 
 #include "support/tensor_data.h"
+#include "symbolic/size_arithmetic.h"
 
 namespace heddle {
 namespace {
@@ -59,7 +60,7 @@ void BodyElements::refuse_types(std::string_view what, Element a, Element b, std
 }
 
 Element BodyElements::literal(const StaticValue& value, bool from_template, const Place& place) {
-    if (value.is_integer()) return weak_integer(value.integer(), from_template);
+    if (value.is_integer()) return {nodes_.sized_integer(value.size(), DType::int64, from_template), Weak::integer};
     if (value.is_real()) return {nodes_.real(value.real(), DType::float64, from_template), Weak::real};
     if (value.is_boolean()) return truth(value.boolean());
     Diagnostic diagnostic = error("symbolic.type", place, fmt::format("{} stands where an element is needed", value.describe()));
@@ -80,7 +81,7 @@ Element BodyElements::taken_as(Element a, DType dtype, std::string_view what, co
     if (a.weak == Weak::real && is_integer(dtype))
         refuse_types(what, a, other, "a float would lose its fraction as an integer", "write a cast", place);
     const Node& node = nodes_.node(a.node);
-    if (node.kind == Node::Kind::integer) return {nodes_.integer(node.integer, dtype, node.from_template), Weak::no};
+    if (node.kind == Node::Kind::integer) return {nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template), Weak::no};
     if (node.kind == Node::Kind::real) return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
     return {nodes_.cast(a.node, dtype), Weak::no};
 }
@@ -183,7 +184,7 @@ Element BodyElements::unary_function(ScalarOp op, Element a, const Place& place)
 Element BodyElements::negated(Element a, const Place& place) {
     const Node& node = nodes_.node(a.node);
     if (a.weak == Weak::integer && node.kind == Node::Kind::integer && node.integer != std::numeric_limits<int64_t>::min())
-        return weak_integer(-node.integer, node.from_template);
+        return {nodes_.sized_integer(*difference_of_sizes(0, {node.integer, node.origin}), DType::int64, node.from_template), Weak::integer};
     return unary_function(ScalarOp::negate, a, place);
 }
 
@@ -228,7 +229,7 @@ Element BodyElements::cast(Element a, DType dtype) {
     if (node.kind == Node::Kind::real && is_integer(dtype))
         return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
     if (node.kind == Node::Kind::integer && !is_bool(dtype))
-        return {nodes_.integer(node.integer, dtype, node.from_template), Weak::no};
+        return {nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template), Weak::no};
     return {nodes_.cast(a.node, dtype), Weak::no};
 }
 
@@ -247,7 +248,7 @@ NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, c
     bool weak_fits = a.weak == Weak::integer ? !is_bool(dtype) : a.weak == Weak::real && is_float(dtype);
     if (a.weak != Weak::no && weak_fits) {
         const Node& node = nodes_.node(a.node);
-        if (node.kind == Node::Kind::integer) return nodes_.integer(node.integer, dtype, node.from_template);
+        if (node.kind == Node::Kind::integer) return nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template);
         if (node.kind == Node::Kind::real) return nodes_.real(node.real, dtype, node.from_template);
         return nodes_.cast(a.node, dtype);
     }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "support/tensor_data.h"
+#include "symbolic/size_arithmetic.h"
 #include "zspace/checked.h"
 
 namespace heddle {
@@ -23,11 +24,15 @@ size_t hash_of(const Node& node) {
     return mixed(hash, node.from_template ? 1 : 0);
 }
 
+bool same_origin(const Node& a, const Node& b) {
+    return a.origin == b.origin || (a.origin && b.origin && a.origin->text() == b.origin->text());
+}
+
 // Equal apart from operands and variables.
 bool same_head(const Node& a, const Node& b) {
     return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.reducer == b.reducer && a.index == b.index &&
            a.integer == b.integer && std::bit_cast<uint64_t>(a.real) == std::bit_cast<uint64_t>(b.real) &&
-           a.from_template == b.from_template && a.operands.size() == b.operands.size() &&
+           a.from_template == b.from_template && same_origin(a, b) && a.operands.size() == b.operands.size() &&
            a.variables.size() == b.variables.size();
 }
 
@@ -74,6 +79,18 @@ NodeId BodyNodes::integer(int64_t value, DType dtype, bool from_template) {
     node.integer = element.integer_at(0);
     node.from_template = from_template || is_bool(dtype);
     return intern(std::move(node));
+}
+
+NodeId BodyNodes::sized_integer(const Size& value, DType dtype, bool from_template) {
+    if (!value.named() || !is_integer(dtype)) return integer(value.value, dtype, from_template);
+    TensorData element(dtype, {1});
+    element.set_integer(0, value.value);
+    if (element.integer_at(0) != value.value) return integer(value.value, dtype, from_template);
+    Node literal = made(Node::Kind::integer, dtype);
+    literal.integer = value.value;
+    literal.origin = value.origin;
+    literal.from_template = from_template;
+    return intern(std::move(literal));
 }
 
 NodeId BodyNodes::real(double value, DType dtype, bool from_template) {
@@ -128,6 +145,19 @@ std::optional<int64_t> value_of(ScalarOp op, int64_t a, int64_t b) {
     }
 }
 
+std::optional<Size> size_of(ScalarOp op, const Size& a, const Size& b) {
+    switch (op) {
+    case ScalarOp::add: return sum_of_sizes(a, b);
+    case ScalarOp::subtract: return difference_of_sizes(a, b);
+    case ScalarOp::multiply: return product_of_sizes(a, b);
+    case ScalarOp::floor_divide: return b.value != 0 ? quotient_of_sizes(a, b) : std::nullopt;
+    case ScalarOp::modulo: return b.value != 0 ? remainder_of_sizes(a, b) : std::nullopt;
+    case ScalarOp::minimum: return minimum(a, b);
+    case ScalarOp::maximum: return maximum(a, b);
+    default: return std::nullopt;
+    }
+}
+
 std::optional<bool> comparison_of(ScalarOp op, int64_t a, int64_t b) {
     switch (op) {
     case ScalarOp::equal: return a == b;
@@ -155,12 +185,18 @@ std::optional<NodeId> BodyNodes::folded(ScalarOp op, const std::vector<NodeId>& 
     }
     if (operands.size() != 2 || node(operands[0]).dtype != DType::int64) return std::nullopt;
     std::optional<int64_t> a = literal_integer(operands[0]), b = literal_integer(operands[1]);
+    bool named = node(operands[0]).origin || node(operands[1]).origin;
     if (a && b) {
         bool from_template = node(operands[0]).from_template && node(operands[1]).from_template;
+        if (named) {
+            auto value = size_of(op, {*a, node(operands[0]).origin}, {*b, node(operands[1]).origin});
+            if (value) return sized_integer(*value, DType::int64, from_template);
+        }
         if (auto value = value_of(op, *a, *b)) return integer(*value, DType::int64, from_template);
         if (auto value = comparison_of(op, *a, *b)) return boolean(*value);
         return std::nullopt;
     }
+    if (named) return std::nullopt;  // a named extent that is 0 or 1 now may be another number next time
     if ((op == ScalarOp::add || op == ScalarOp::subtract) && b == 0) return operands[0];
     if (op == ScalarOp::add && a == 0) return operands[1];
     if ((op == ScalarOp::multiply || op == ScalarOp::floor_divide) && b == 1) return operands[0];
@@ -190,7 +226,7 @@ NodeId BodyNodes::cast(NodeId operand, DType dtype) {
     if (from.kind == Node::Kind::integer) {
         if (is_bool(dtype)) return boolean(from.integer != 0);
         bool exact = !is_float(dtype) || std::abs(static_cast<double>(from.integer)) <= 16'777'216.0;
-        if (exact && !is_half(dtype)) return integer(from.integer, dtype, from.from_template);
+        if (exact && !is_half(dtype)) return sized_integer({from.integer, from.origin}, dtype, from.from_template);
     }
     if (from.kind == Node::Kind::real && from.dtype == DType::float64 && dtype == DType::float32 &&
         static_cast<double>(static_cast<float>(from.real)) == from.real)

@@ -26,6 +26,8 @@ public:
 
     // A literal of any dtype, from a number that the dtype can hold after the language's cast rules.
     NodeId integer(int64_t value, DType dtype, bool from_template);
+    // The same, keeping where the number comes from: shape tensors are computed by bodies, and their elements are sizes.
+    NodeId sized_integer(const Size& value, DType dtype, bool from_template);
     NodeId real(double value, DType dtype, bool from_template);
     NodeId boolean(bool value) { return integer(value ? 1 : 0, DType::boolean, true); }
 

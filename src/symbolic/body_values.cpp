@@ -219,7 +219,9 @@ BodyValue BodyValues::table(const BodyValue& base, const BodyValue& index, const
     for (const BodyValue& entry : entries)
         if (entry.is_list() || (entry.is_fixed() && !entry.value.is_number())) refuse_table(base.value.describe());
     auto integers = base.is_fixed() ? base.value.integers() : std::nullopt;
-    if (integers) {
+    // The numbers of a shape may happen to be a progression now, and each keeps its origin.
+    bool named = integers && std::ranges::any_of(base.value.list(), [](const StaticValue& entry) { return entry.size().named(); });
+    if (integers && !named) {
         auto step = integers->size() > 1 ? checked_subtract((*integers)[1], (*integers)[0]) : std::optional<int64_t>(0);
         bool progression = step.has_value();
         for (size_t i = 1; progression && i < integers->size(); ++i)

@@ -1,0 +1,29 @@
+// Small programs for the command line: operators applied to named inputs.
+//
+//     y = swish(x); z = add2(y, x)          softmax(x, axis: 1)          values, indices = top_k(x, k: 3)
+//
+// The results of the last statement are the outputs; a single expression needs no name. Everything that the `graph:` of a
+// template may hold may stand here.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "language/library.h"
+#include "support/diagnostic.h"
+
+namespace heddle {
+
+struct ProgramInput {
+    std::string name;
+    TensorType type;
+};
+
+// Codes: symbolic.program (nothing to do, or an input named twice), those of parsing, and those of Session::apply, all
+// with places in `text`.
+Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Library& library,
+                            const std::vector<ProgramInput>& inputs);
+
+}  // namespace heddle
