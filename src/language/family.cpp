@@ -39,8 +39,9 @@ SyntaxPointer substitute(const SyntaxPointer& syntax, const Values& values) {
 
 namespace {
 
-void substitute_all(Template& made, const Values& values) {
-    auto replace = [&](SyntaxPointer& part) { part = substitute(part, values); };
+// Every tree of a template.
+template <typename Visit>
+void for_each_tree(Template& made, const Visit& replace) {
     for (Parameter& parameter : made.params) {
         replace(parameter.type.length);
         replace(parameter.type.of);
@@ -62,6 +63,15 @@ void substitute_all(Template& made, const Values& values) {
     }
 }
 
+// Nodes that all members of a family may have together: values are shared where they are spliced, but checks walk them.
+constexpr size_t expansion_limit = 2'000'000;
+
+size_t node_count(const SyntaxPointer& syntax) {
+    size_t count = 0;
+    visit_all(syntax, [&](const Syntax&) { count++; });
+    return count;
+}
+
 bool is_own_key(const std::string& key) { return key == "doc" || key == "onnx"; }
 
 class FamilyExpander {
@@ -77,6 +87,7 @@ public:
             }
         }
         for (const YamlEntry& entry : base_.family->entries) {
+            if (spent_ > expansion_limit) break;
             bool named = check_name(entry.key, "an operator", sink_);
             if (!expect_mapping(entry.value, fmt::format("the member `{}`", entry.name()), sink_) || !named) continue;
             members.push_back(member(entry));
@@ -92,8 +103,29 @@ private:
         draft.made.place = entry.key.place;
         if (draft.made.onnx && draft.made.onnx->name == base_.made.name) draft.made.onnx->name = entry.name();
         Values values = read_values(entry, draft);
-        substitute_all(draft.made, values);
+        if (within_limit(draft.made, values, entry)) {
+            for_each_tree(draft.made, [&](SyntaxPointer& part) { part = substitute(part, values); });
+        } else {
+            draft.incomplete = true;
+        }
         return draft;
+    }
+
+    bool within_limit(Template& made, const Values& values, const YamlEntry& entry) {
+        std::map<std::string, size_t> sizes;
+        for (const auto& [name, value] : values) sizes[name] = node_count(value);
+        for_each_tree(made, [&](SyntaxPointer& part) {
+            spent_++;
+            visit_all(part, [&](const Syntax& node) {
+                auto value = node.kind == Syntax::Kind::static_name ? sizes.find(node.text) : sizes.end();
+                spent_ += value == sizes.end() ? 1 : value->second;
+            });
+        });
+        if (spent_ <= expansion_limit) return true;
+        sink_.add({.code = "language.too_large",
+                   .summary = fmt::format("the members of this family have more than {} nodes", expansion_limit),
+                   .place = entry.key.place, .remedy = "split the family"});
+        return false;
     }
 
     Values read_values(const YamlEntry& entry, Draft& draft) {
@@ -138,6 +170,7 @@ private:
     const Draft& base_;
     DiagnosticSink& sink_;
     std::set<std::string> keys_;
+    size_t spent_ = 0;
 };
 
 }  // namespace

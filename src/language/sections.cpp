@@ -218,7 +218,14 @@ private:
 std::vector<TensorSpec> read_tensors(const YamlNode& node, bool is_input, Draft& draft, DiagnosticSink& sink) {
     std::vector<TensorSpec> tensors;
     if (!expect_mapping(node, is_input ? "inputs" : "outputs", sink)) draft.incomplete = true;
+    constexpr size_t tensor_limit = 1024;
     for (const YamlEntry& entry : node.entries) {
+        if (tensors.size() == tensor_limit) {
+            sink.add({.code = "language.too_large", .summary = fmt::format("more than {} tensors", tensor_limit),
+                      .place = entry.key.place, .remedy = "use a variadic one: \"$T[$n]*\""});
+            draft.incomplete = true;
+            break;
+        }
         TensorSpec tensor;
         bool named = check_name(entry.key, "a tensor", sink);
         bool sound = TensorReader(tensor, is_input, sink).read(entry);

@@ -53,6 +53,17 @@ TEST(Yaml, LimitsAreKept) {
     EXPECT_NE(first_error(dashes), "ok");
 }
 
+TEST(Yaml, FamiliesDoNotMultiply) {
+    std::string text = "t:\n  family:\n";
+    for (int i = 0; i < 3'000; i++) text += "    m" + std::to_string(i) + ": {f: \"x\"}\n";
+    text += head.substr(3) + "  body: \"y = sum(i < 3 : f([" ;
+    for (int i = 0; i < 1'000; i++) text += "$f, ";
+    EXPECT_EQ(first_error(text + "]))\"\n").substr(0, 18), "language.too_large");
+    std::string inputs = "t:\n  outputs: {y: \"$T[2]\"}\n  inputs:\n";
+    for (int i = 0; i < 2'000; i++) inputs += "    x" + std::to_string(i) + ": \"$T[$a" + std::to_string(i) + "...]\"\n";
+    EXPECT_EQ(first_error(inputs).substr(0, 18), "language.too_large");
+}
+
 TEST(Yaml, DeepExpressionsAreRefused) {
     for (const char* bracket : {"(", "[", "-", "!", "x[", "f(", "x ? ", "2 ^ ", "x ?? ", "[a = "}) {
         std::string deep;
