@@ -108,7 +108,7 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
             const int32_t slot = slot_of(producer, digits[k].axis);
             if (slot < 0) continue;
             Expr value = arena.floor_divide(coordinate, digits[k].radix);
-            if (k > 0) value = arena.modulo(value, arena.extent(digits[k].axis));
+            if (k > 0) value = arena.modulo(value, std::max<int64_t>(arena.extent(digits[k].axis), 1));
             AxisLink link{maker, slot, -1};
             if ((alone || uncut) && value->kind == Kind::axis) {
                 const AxisId axis = value->axes[0];

@@ -123,7 +123,7 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
     if (first.equation < 0 || second.equation < 0) return refuse(Refusal::Why::opaque);
     if (first.prepared != second.prepared) return refuse(Refusal::Why::phases);
     if (members.size() > static_cast<size_t>(target_.maximum_equations)) return refuse(Refusal::Why::equations);
-    if (!broken_.pieces_may_be_apart && is_torn(members)) return refuse(Refusal::Why::pieces_apart);
+    if (is_torn(members)) return refuse(Refusal::Why::pieces_apart);
     if (reads_margin_of_local(members)) return refuse(Refusal::Why::margins);
     if (buffers(members) > static_cast<size_t>(target_.maximum_buffers)) return refuse(Refusal::Why::buffers);
     return true;

@@ -9,7 +9,6 @@ struct BrokenRules {
     bool factor_digits_swapped = false;      // factoring gives a coordinate's digits the weights of others
     bool broken_axes_are_common = false;     // axes read at other points than their own count as common
     bool cycles_are_allowed = false;         // kernels may need one another
-    bool pieces_may_be_apart = false;        // a kernel may read a name of which it makes only a part
 };
 
 void factor_axes(System& system, const BrokenRules& broken);
