@@ -15,7 +15,7 @@ public:
         line(0, "scheduled " + tree_.name);
         for (const std::string& fact : tree_.facts) line(1, "fact \"" + fact + "\"");
         for (size_t i = 0; i < tree_.numbers.size(); i++) {
-            line(1, "number n" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " \"" + tree_.numbers[i].what + "\"");
+            line(1, "number #" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " \"" + tree_.numbers[i].what + "\"");
         }
         for (const TaskAxis& axis : tree_.tasks) {
             line(1, "tasks " + axis.name + " " + variable(axis.begin) + " .. " + variable(axis.end) + " in " + text(axis.extent) +
@@ -32,7 +32,7 @@ public:
 private:
     void line(int depth, const std::string& content) { text_ += std::string(static_cast<size_t>(depth) * 2, ' ') + content + "\n"; }
     const std::string& variable(VariableId id) const { return tree_.variable(id).name; }
-    static std::string text(const Number& n) { return (n.launch ? "n" : "") + std::to_string(n.value); }
+    static std::string text(const Number& n) { return (n.launch ? "#" : "") + std::to_string(n.value); }
 
     void print_memory(const Memory& m) {
         std::string content = std::string(tree_names::memory_kind(m.kind)) + " " + m.name + ": " + std::string(name(m.dtype));
@@ -54,7 +54,7 @@ private:
     std::string term(const Term& t) const {
         std::string content = variable(t.variable);
         if (t.scale != 1) content += "*" + std::to_string(t.scale);
-        if (!t.number.is(1)) content += (t.number.launch ? "*" : "@") + text(t.number);
+        if (!t.number.is(1)) content += "@" + text(t.number);
         return content;
     }
 

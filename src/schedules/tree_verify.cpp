@@ -5,6 +5,8 @@
 namespace heddle::schedules {
 namespace {
 
+constexpr int most_copies = 64;  // rows, vectors, lanes, iterations: code grows with each
+
 class Verifier {
 public:
     explicit Verifier(const Tree& tree) : tree_(tree) {}
@@ -222,6 +224,7 @@ private:
     void check(const For& loop) {
         check_range(loop.range);
         if (loop.step < 1) error("schedules.tree_range", "a step is not positive", std::to_string(loop.step));
+        if (loop.unrolled < 0 || loop.unrolled > most_copies) error("schedules.tree_range", "a loop is written out too often", std::to_string(loop.unrolled));
         bind(loop.variable, Variable::Kind::loop);
         check_block(loop.body);
         scope_.erase(loop.variable);
@@ -232,7 +235,7 @@ private:
         bool falls = !rows.sizes.empty();
         for (size_t i = 1; i < rows.sizes.size(); i++) falls = falls && rows.sizes[i] < rows.sizes[i - 1];
         bool balanced = rows.mode == Rows::Mode::balanced;
-        if (!falls || rows.sizes.back() < 1 || (balanced && rows.sizes.back() != 1)) {
+        if (!falls || rows.sizes.back() < 1 || rows.sizes.front() > most_copies || (balanced && rows.sizes.back() != 1)) {
             error("schedules.tree_rows", "row sizes do not fall strictly to one", "");
         }
         if (!balanced && (rows.sizes.size() != 1 || !rows.fused.empty())) error("schedules.tree_rows", "a transposed tile has one size", "");
@@ -255,7 +258,7 @@ private:
     void check(const Lanes& lanes) {
         check_range(lanes.range);
         bool power = lanes.width >= 1 && (lanes.width & (lanes.width - 1)) == 0;
-        if (!power || lanes.vectors < 1) error("schedules.tree_lanes", "lanes are no power of two, or there is no vector", tree_.name);
+        if (!power || lanes.vectors < 1 || lanes.vectors > most_copies || lanes.width > most_copies) error("schedules.tree_lanes", "lanes are no power of two, or vectors are none or too many", tree_.name);
         if (in_lanes_) error("schedules.tree_lanes", "lanes stand inside of lanes", "");
         bind(lanes.variable, Variable::Kind::lane);
         in_lanes_ = true;

@@ -1,0 +1,127 @@
+// Both text forms print and parse; every diagnostic code of the room has a text that fails with it.
+#include <gtest/gtest.h>
+
+#include "kernel_cases.h"
+
+namespace heddle::schedules::testing {
+namespace {
+
+std::shared_ptr<const SourceText> source(const std::string& text) { return std::make_shared<SourceText>("test", text); }
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from << "\n" << text;
+    return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+Kernel kernel_named(const std::string& name) {
+    for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+        if (test.name != name) continue;
+        auto kernel = parse_kernel(source(with_sizes(test.text, test.sizes.back())));
+        if (kernel) return *kernel;
+    }
+    ADD_FAILURE() << name;
+    return {};
+}
+
+std::string tree_text(const std::string& name) { return print(schedule(kernel_named(name), Target()).value().tree); }
+
+TEST(KernelText, PrintsAndParses) {
+    for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+        auto kernel = parse_kernel(source(with_sizes(test.text, test.sizes.back())));
+        ASSERT_TRUE(kernel.has_value()) << test.name << render(kernel.error());
+        EXPECT_TRUE(verify(*kernel).has_value()) << test.name;
+        std::string text = print(*kernel, test.name);
+        auto again = parse_kernel(source(text));
+        ASSERT_TRUE(again.has_value()) << text << render(again.error());
+        EXPECT_EQ(print(*again, test.name), text);
+    }
+}
+
+TEST(TreeText, PrintsAndParses) {
+    for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+        Tree tree = schedule(kernel_named(test.name), Target()).value().tree;
+        std::string text = print(tree);
+        auto again = parse_tree(source(text));
+        ASSERT_TRUE(again.has_value()) << text << render(again.error());
+        EXPECT_EQ(print(**again), text);
+        EXPECT_EQ(key(**again, Target()), key(tree, Target())) << test.name;
+    }
+}
+
+TEST(Schedule, IsDeterministic) {
+    for (const char* name : {"attention", "conv", "softmax"}) EXPECT_EQ(tree_text(name), tree_text(name));
+}
+
+TEST(Schedule, KeyDependsOnTheTargetButNotOnNames) {
+    Tree tree = schedule(kernel_named("matmul_gelu"), Target()).value().tree, renamed = tree;
+    renamed.memories[0].name = "other";
+    renamed.name = "another";
+    EXPECT_EQ(key(tree, Target()), key(renamed, Target()));
+    Target other;
+    other.cpu = "znver4";
+    EXPECT_NE(key(tree, Target()), key(tree, other));
+}
+
+void expect_kernel_error(const std::string& text, const std::string& code) {
+    auto kernel = parse_kernel(source(text));
+    Diagnostics errors;
+    if (!kernel) errors = kernel.error();
+    else if (auto scheduled = schedule(*kernel, Target()); !scheduled) errors = scheduled.error();
+    ASSERT_FALSE(errors.empty()) << text;
+    EXPECT_EQ(errors[0].code, code) << render(errors);
+}
+
+TEST(KernelText, EveryErrorIsFound) {
+    std::string good = "kernel k\n  axis a = 5\n  axis b = 3\n  input x: float32 [5, 3]\n  output y: float32 [5]\n  common a\n"
+                       "  y[a] over [a] = sum over [b] x[a, b]\n";
+    ASSERT_TRUE(schedule(parse_kernel(source(good)).value(), Target()).has_value());
+    expect_kernel_error(replaced(good, "over [b]", "over b"), "schedules.syntax");
+    expect_kernel_error(replaced(good, "x[a, b]", "frobnicate(x[a, b])"), "schedules.syntax");
+    expect_kernel_error(replaced(good, "y[a]", "y[]"), "schedules.index");
+    expect_kernel_error(replaced(good, "x[a, b]", "select(x[a, b], x[a, b], x[a, b])"), "schedules.type");
+    expect_kernel_error(replaced(good, "y[a] over", "x[a, 0] over"), "schedules.role");
+    expect_kernel_error(replaced(good, "over [b]", "over []"), "schedules.scope");
+    expect_kernel_error(replaced(good, "x[a, b]", "x[a, b + 1]"), "schedules.bounds");
+    expect_kernel_error(replaced(good, "y[a] over", "y[a + 1] over"), "schedules.bounds");
+    Kernel kernel = parse_kernel(source(good)).value();
+    kernel.equations[0].right = 99;
+    auto result = verify(kernel);
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error()[0].code, "schedules.index");
+}
+
+void expect_tree_error(const std::string& text, const std::string& code) {
+    auto tree = parse_tree(source(text));
+    ASSERT_FALSE(tree.has_value()) << text;
+    EXPECT_EQ(tree.error()[0].code, code) << render(tree.error());
+}
+
+TEST(TreeText, EveryErrorIsFound) {
+    std::string good = tree_text("matmul_gelu");
+    ASSERT_TRUE(parse_tree(source(good)).has_value());
+    expect_tree_error(replaced(good, "phase", "phrase"), "schedules.syntax");
+    expect_tree_error(replaced(good, "extent of m", "extent of m\"\n  number #7: int64 \""), "schedules.syntax");
+    expect_tree_error(replaced(good, "step #", "step #9"), "schedules.tree_index");
+}
+
+TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
+    std::string good = tree_text("matmul_gelu");
+    expect_tree_error(replaced(good, "finish 0\n", "\n"), "schedules.tree_scope");
+    expect_tree_error(replaced(good, " packed)", " contiguous)"), "schedules.tree_access");
+    expect_tree_error(replaced(good, "balanced 6", "balanced 2 6"), "schedules.tree_rows");
+    expect_tree_error(replaced(good, "x 16 mask", "x 15 mask"), "schedules.tree_lanes");
+    expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: sum float64"), "schedules.tree_type");
+    std::string sum = tree_text("softmax");
+    expect_tree_error(replaced(sum, " step 1\n", " step 0\n"), "schedules.tree_range");
+    Tree tree = schedule(kernel_named("softmax"), Target()).value().tree;
+    std::swap(tree.memories.front(), tree.memories.back());
+    auto result = verify(tree);
+    ASSERT_FALSE(result.has_value());
+    bool found = false;
+    for (const Diagnostic& d : result.error()) found = found || d.code == "schedules.tree_order";
+    EXPECT_TRUE(found) << render(result.error());
+}
+
+}  // namespace
+}  // namespace heddle::schedules::testing
