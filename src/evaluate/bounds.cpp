@@ -95,7 +95,7 @@ double carry_remainder(double a, double ea, double b, double eb, double r) {
 
 double sign_of(double a) { return (a > 0) - (a < 0); }
 double rsqrt(double a) { return 1 / std::sqrt(a); }
-double sigmoid(double a) { return 1 / (1 + std::exp(-a)); }
+double sigmoid(double a) { return a < 0 ? std::exp(a) / (1 + std::exp(a)) : 1 / (1 + std::exp(-a)); }
 
 }  // namespace
 

@@ -64,15 +64,8 @@ struct Modulo {
     }
 };
 struct FloorDivide {
-    // As Python's //: what is left after an exact remainder, so that it agrees with Modulo.
-    template <Floating T> static T apply(T a, T b) {
-        if (b == 0 || std::isinf(a) || std::isnan(a) || std::isnan(b)) return std::isinf(a) && b != 0 ? a / b : (b == 0 ? a / b : a + b);
-        T rest = std::fmod(a, b);
-        T quotient = (a - rest) / b;
-        if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
-        if (quotient == 0) return std::copysign(T(0), a / b);
-        return std::round(quotient);
-    }
+    // The rounded quotient's floor: what generated code computes, and not always Python's //.
+    template <Floating T> static T apply(T a, T b) { return std::floor(a / b); }
     template <Integral T> static T apply(T a, T b) {
         T quotient = TruncateDivide::apply(a, b);
         if constexpr (std::signed_integral<T>) {
@@ -200,9 +193,15 @@ HEDDLE_FLOAT_FUNCTION(Asinh, std::asinh(x))
 HEDDLE_FLOAT_FUNCTION(Acosh, std::acosh(x))
 HEDDLE_FLOAT_FUNCTION(Atanh, std::atanh(x))
 HEDDLE_FLOAT_FUNCTION(Erf, std::erf(x))
-HEDDLE_FLOAT_FUNCTION(Sigmoid, 1 / (1 + std::exp(-x)))
 #undef HEDDLE_FLOAT_FUNCTION
 
+// Without overflow on either side.
+struct Sigmoid {
+    template <Floating T> static T apply(T x) {
+        T power = std::exp(-std::fabs(x));
+        return (x < 0 ? power : T(1)) / (1 + power);
+    }
+};
 struct IsNan {
     template <Floating T> static bool apply(T a) { return a != a; }
 };

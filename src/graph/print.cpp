@@ -144,7 +144,7 @@ private:
         case Node::Kind::read: return {fmt::format("{}[{}]", named(inputs_), list(node.operands, 0, count)), atom};
         case Node::Kind::guarded_read:
             return {fmt::format("{}[{}] ?? {}", named(inputs_), list(node.operands, 0, count - 1),
-                                operand(node, count - 1, prefix)), atom - 1};
+                                operand(node, count - 1, prefix)), selection};
         case Node::Kind::local:
             return {fmt::format("{}[{}]", body_.locals[static_cast<size_t>(node.index)].name, list(node.operands, 0, count)), atom};
         case Node::Kind::reduce: {

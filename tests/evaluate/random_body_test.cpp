@@ -155,7 +155,7 @@ int64_t naive_work(const Body& body) {
 TEST(Evaluate, RandomBodiesAgreeWithTheNaiveInterpreter) {
     int compared = 0, failing = 0;
     size_t nodes = 0;
-    for (unsigned seed = 0; seed < 2400; seed++) {
+    for (unsigned seed = 0; seed < 1200; seed++) {
         RandomBody random(seed);
         if (naive_work(random.b.body) > 40000) continue;
         std::vector<TensorData> expected = {random.output.clone()}, found = {random.output.clone()};
@@ -171,7 +171,7 @@ TEST(Evaluate, RandomBodiesAgreeWithTheNaiveInterpreter) {
         compared++;
         failing += !fine;
     }
-    EXPECT_GT(compared, 1000);
+    EXPECT_GT(compared, 500);
     EXPECT_GT(nodes, 20000u);
     EXPECT_GT(failing, 20);
     EXPECT_LT(failing, compared / 2);
