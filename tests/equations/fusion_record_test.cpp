@@ -1,0 +1,120 @@
+// Records, decisions, launch batches, the text of a partition.
+#include <gtest/gtest.h>
+
+#include "equations/fusion.h"
+#include "random_system.h"
+
+namespace heddle::equations::testing {
+namespace {
+
+SystemBuilder block(int64_t rows) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({rows, 64});
+    const TensorIndex y = b.unary(b.matmul(x, b.weights({64, 256})), ScalarOp::tanh);
+    const TensorIndex z = b.matmul(y, b.weights({256, 64}));
+    b.output(b.softmax(b.binary(z, x, ScalarOp::add)));
+    optimise(b.system);
+    return b;
+}
+
+TEST(FusionRecord, KeepsThePartitionForAnotherSize) {
+    SystemBuilder large = block(128), small = block(7);
+    const Partition first = fuse(large.system, Target(), {});
+    const PartitionRecord record = record_of(large.system, first);
+    FusionOptions options;
+    options.record = &record;
+    const Partition kept = fuse(small.system, Target(), options);
+    EXPECT_EQ(record_of(small.system, kept), record);
+}
+
+TEST(FusionRecord, ForcesAPartition) {
+    SystemBuilder b = block(32);
+    PartitionRecord apart;
+    int32_t group = 0;
+    for (int32_t index : b.system.order()) {
+        const Equation& equation = b.system.equation(index);
+        apart[{b.system.tensor(equation.tensor).identity, equation.piece}] = group++;
+    }
+    FusionOptions options;
+    options.record = &apart;
+    const Partition partition = fuse(b.system, Target(), options);
+    EXPECT_EQ(partition.kernels.size(), b.system.order().size());
+    for (const Decision& decision : partition.decisions) EXPECT_EQ(decision.reason, "the record keeps them apart");
+}
+
+TEST(FusionRecord, AnIllegalGroupStaysApart) {
+    // a -> b -> c with a and c recorded together and b alone: they would need themselves.
+    SystemBuilder b;
+    const TensorIndex x = b.input({8, 8});
+    const TensorIndex first = b.unary(x, ScalarOp::tanh);
+    const TensorIndex second = b.matmul(first, b.input({8, 8}));
+    b.output(b.binary(b.matmul(second, b.input({8, 8})), first, ScalarOp::add));
+    optimise(b.system);
+    PartitionRecord record;
+    for (int32_t index : b.system.order()) {
+        const Equation& equation = b.system.equation(index);
+        record[{b.system.tensor(equation.tensor).identity, equation.piece}] = equation.tensor == second ? 1 : 0;
+    }
+    FusionOptions options;
+    options.record = &record;
+    const Partition partition = fuse(b.system, Target(), options);
+    EXPECT_EQ(partition.kernels.size(), b.system.order().size());
+}
+
+TEST(FusionDecisions, TellTheGainOrTheReason) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({1, 64, 56, 56}), ScalarOp::tanh);
+    const TensorIndex y = b.convolution(x, b.weights({64, 64, 3, 3}), 1);
+    b.output(b.unary(y, ScalarOp::tanh));
+    optimise(b.system);
+    const Partition partition = fuse(b.system, Target(), {});
+    ASSERT_EQ(partition.decisions.size(), 2u);
+    EXPECT_FALSE(partition.decisions[0].joined);
+    EXPECT_EQ(partition.decisions[0].reason, "a guarded read of a local: locals have no margins");
+    EXPECT_TRUE(partition.decisions[1].joined);
+    EXPECT_GT(partition.decisions[1].gain, 0);
+}
+
+TEST(FusionBatches, IndependentKernelsShareALaunch) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({512, 512});
+    for (int k = 0; k < 3; k++) b.output(b.matmul(x, b.weights({512, 512})));
+    optimise(b.system);
+    const Partition partition = fuse(b.system, Target(), {});
+    EXPECT_EQ(partition.kernels.size(), 3u);
+    EXPECT_EQ(partition.batches.size(), 1u);
+    EXPECT_NE(print(b.system, partition).find("launch 0: 0 1 2"), std::string::npos);
+}
+
+TEST(FusionBatches, TheCheckerRefusesABatchThatReadsWhatItWrites) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({8, 8}), ScalarOp::tanh);
+    b.output(b.matmul(x, b.input({8, 8})));
+    optimise(b.system);
+    FusionOptions options;
+    options.fuse = false;
+    Partition partition = fuse(b.system, Target(), options);
+    ASSERT_EQ(partition.kernels.size(), 2u);
+    const std::vector<TensorData> feeds(2, TensorData(DType::float32, {8, 8}));
+    ASSERT_TRUE(run_partition(b.system, partition, feeds, 1));
+    partition.batches = {{0, 1}};
+    const auto refused = run_partition(b.system, partition, feeds, 1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error()[0].code, "equations.batch_conflict");
+}
+
+TEST(FusionUnfused, EveryEquationIsAKernel) {
+    SystemBuilder b = block(16);
+    FusionOptions options;
+    options.fuse = false;
+    EXPECT_EQ(fuse(b.system, Target(), options).kernels.size(), b.system.order().size());
+}
+
+TEST(Fusion, IsDeterministic) {
+    SystemBuilder a = block(100), b = block(100);
+    const Partition p = fuse(a.system, Target(), {}), q = fuse(b.system, Target(), {});
+    EXPECT_EQ(print(a.system) + print(a.system, p), print(b.system) + print(b.system, q));
+}
+
+}  // namespace
+}  // namespace heddle::equations::testing

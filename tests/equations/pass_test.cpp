@@ -1,0 +1,201 @@
+// The substitution passes one by one, on small systems.
+#include <gtest/gtest.h>
+
+#include "equations/common_axes.h"
+#include "equations/fusion.h"
+#include "equations/pass_support.h"
+#include "system_builder.h"
+
+namespace heddle::equations::testing {
+namespace {
+
+size_t live(const System& system) { return system.order().size(); }
+
+void expect_sound(const System& system) {
+    const auto sound = verify(system);
+    EXPECT_TRUE(sound) << (sound ? "" : render(sound.error()));
+}
+
+TEST(PassNames, SoftmaxExponentialIsNamedOnce) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({4, 8});
+    const TensorIndex maximum = b.reduce_last(x, Reducer::maximum);
+    const auto power = [&](const Coordinates& at) {
+        return b.apply(ScalarOp::exp, {b.minus(b.read(x, at), b.read_broadcast(maximum, at))});
+    };
+    const TensorIndex sum = b.reduce({4, 1}, Reducer::sum, {8}, [&](const Coordinates& i, const Coordinates& k) {
+        return power({i[0], k[0]});
+    });
+    b.output(b.pointwise({4, 8}, [&](const Coordinates& i) {
+        return b.times(power(i), b.apply(ScalarOp::reciprocal, {b.read_broadcast(sum, i)}));
+    }));
+    name_expensive(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 4u);
+    int exponentials = 0;
+    for (int32_t index : b.system.order()) {
+        for (Expr node : walk(b.system.equation(index).right)) exponentials += node->kind == Kind::scalar && node->op == ScalarOp::exp;
+    }
+    EXPECT_EQ(exponentials, 1);
+}
+
+TEST(PassNames, WhatASelectionKeepsInBoundsIsNotComputedEverywhere) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({4});
+    const auto half = [&](const Coordinates& i) {
+        Expr behind = b.apply(ScalarOp::exp, {b.read(x, {b.arena().add(i[0], b.arena().integer(2))})});
+        return b.arena().select(b.arena().less(i[0], b.arena().integer(2)), behind, b.number(0));
+    };
+    b.output(b.pointwise({4}, half));
+    b.output(b.pointwise({4}, [&](const Coordinates& i) { return b.plus(half(i), b.number(1)); }));
+    name_expensive(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 2u);
+}
+
+TEST(PassViews, CleanReshapesVanishAndUncleanOnesStay) {
+    SystemBuilder clean;
+    clean.output(clean.unary(clean.reshape(clean.input({6, 4}), {4, 6}), ScalarOp::negate));
+    compose_views(clean.system);
+    expect_sound(clean.system);
+    EXPECT_EQ(live(clean.system), 1u);
+    // [4, 6] transposed to [6, 4] and read as [3, 8]: 8 and 4 cut no chain that fits 6 columns.
+    SystemBuilder unclean;
+    const TensorIndex turned = unclean.transpose(unclean.input({4, 9}), {1, 0});
+    unclean.output(unclean.unary(unclean.reshape(turned, {2, 18}), ScalarOp::negate));
+    compose_views(unclean.system);
+    expect_sound(unclean.system);
+    EXPECT_EQ(live(unclean.system), 2u);
+}
+
+TEST(PassViews, AGuardPassesAWholeTranspose) {
+    SystemBuilder b;
+    const TensorIndex turned = b.transpose(b.input({4, 9}), {1, 0});
+    b.output(b.pointwise({11, 4}, [&](const Coordinates& i) {
+        return b.arena().guarded_read(turned, DType::float32, {b.arena().add(i[0], b.arena().integer(-1)), i[1]}, b.number(0), {9, 4});
+    }));
+    compose_views(b.system);
+    expect_sound(b.system);
+    ASSERT_EQ(live(b.system), 1u);
+    EXPECT_EQ(b.system.equation(b.system.order()[0]).right->kind, Kind::guarded_read);
+}
+
+TEST(PassPointwise, AReductionDoesNotRepeatWork) {
+    // exp(x) is read by a product at more points: it keeps its name.
+    SystemBuilder b;
+    const TensorIndex power = b.unary(b.input({16, 32}), ScalarOp::exp);
+    b.output(b.matmul(power, b.input({32, 8})));
+    optimise(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 2u);
+}
+
+TEST(PassPointwise, AComputedProducerUnderAGuardKeepsItsName) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({1, 3, 8, 8}), ScalarOp::negate);
+    b.output(b.convolution(x, b.weights({4, 3, 3, 3}), 1));
+    optimise(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 2u);
+}
+
+TEST(PassDistribute, AnElementwiseReaderOfAConcatIsWrittenInPieces) {
+    SystemBuilder b;
+    const TensorIndex joined = b.concatenate({b.matmul(b.input({4, 8}), b.input({8, 16})), b.input({4, 3})}, 1);
+    const TensorIndex y = b.unary(joined, ScalarOp::sigmoid);
+    b.output(y);
+    optimise(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(b.system.tensor(y).equations.size(), 2u);
+    EXPECT_TRUE(b.system.tensor(joined).dead);
+}
+
+TEST(PassFactor, HeadsBecomeAxes) {
+    SystemBuilder b;
+    const TensorIndex x = b.unary(b.input({10, 32}), ScalarOp::tanh);
+    const TensorIndex heads = b.transpose(b.reshape(x, {10, 4, 8}), {1, 0, 2});
+    b.output(b.matmul(heads, b.transpose(heads, {0, 2, 1})));
+    optimise(b.system);
+    expect_sound(b.system);
+    for (int32_t index : b.system.order()) {
+        for (Expr node : walk(b.system.equation(index).right)) {
+            EXPECT_NE(node->kind, Kind::floor_divide);
+            EXPECT_NE(node->kind, Kind::modulo);
+        }
+        if (b.system.equation(index).tensor == x) EXPECT_EQ(b.system.equation(index).axes.size(), 3u);
+    }
+}
+
+TEST(PassPullOut, TheSoftmaxDivisionLeavesTheProduct) {
+    SystemBuilder b;
+    const TensorIndex scores = b.input({64, 48});
+    b.output(b.matmul(b.softmax(scores), b.input({48, 16})));
+    optimise(b.system);
+    expect_sound(b.system);
+    for (int32_t index : b.system.order()) {
+        const Equation& equation = b.system.equation(index);
+        for (Expr node : walk(equation.right)) {
+            const bool division = node->kind == Kind::scalar && node->op == ScalarOp::reciprocal;
+            if (division) EXPECT_FALSE(equation.reducer.has_value());
+        }
+    }
+    EXPECT_EQ(live(b.system), 5u);  // max, exp, sum, product, product times 1 / sum
+}
+
+TEST(PassPrepare, WhatIsMadeOfConstantsIsPrepared) {
+    SystemBuilder b;
+    const TensorIndex scaled = b.unary(b.weights({8, 8}), ScalarOp::exp);
+    b.output(b.matmul(b.input({4, 8}), scaled));
+    optimise(b.system);
+    EXPECT_TRUE(b.system.tensor(scaled).prepared);
+    const Partition partition = fuse(b.system, Target(), {});
+    ASSERT_EQ(partition.kernels.size(), 2u);
+    EXPECT_TRUE(partition.prepared[0]);
+    EXPECT_FALSE(partition.prepared[1]);
+    EXPECT_EQ(partition.batches.size(), 1u);
+}
+
+std::vector<int64_t> extents(const CommonAxes& common) {
+    std::vector<int64_t> result;
+    for (const auto& axis : common.axes) result.push_back(axis.extent);
+    return result;
+}
+
+TEST(CommonAxes, OfTheCasesOfTheDocumentation) {
+    {
+        SystemBuilder b;
+        b.output(b.softmax(b.input({5, 7})));
+        optimise(b.system);
+        EXPECT_EQ(extents(common_axes(b.system, b.system.order())), (std::vector<int64_t>{5}));
+    }
+    {
+        SystemBuilder b;
+        b.output(b.binary(b.matmul(b.input({5, 7}), b.input({7, 9})), b.input({9}), ScalarOp::add));
+        optimise(b.system);
+        EXPECT_EQ(extents(common_axes(b.system, b.system.order())), (std::vector<int64_t>{5, 9}));
+    }
+    {   // x + transpose(x), x made in the kernel: one class would hold two axes of one equation.
+        SystemBuilder b;
+        const TensorIndex x = b.reduce_last(b.input({6, 6, 9}), Reducer::sum);
+        const TensorIndex square = b.reshape(x, {6, 6});
+        b.output(b.binary(square, b.transpose(square, {1, 0}), ScalarOp::add));
+        optimise(b.system);
+        EXPECT_TRUE(common_axes(b.system, b.system.order()).axes.empty());
+    }
+}
+
+TEST(CommonAxes, ALightStatisticMayLackThem) {
+    // One mean for the whole row of a wide product: each task of the product computes it again.
+    SystemBuilder b;
+    const TensorIndex x = b.input({1, 64});
+    const TensorIndex mean = b.mean_last(x);
+    const TensorIndex y = b.matmul(b.input({256, 64}), b.input({64, 256}));
+    b.output(b.binary(y, b.reshape(mean, {1}), ScalarOp::add));
+    optimise(b.system);
+    const CommonAxes common = common_axes(b.system, b.system.order());
+    EXPECT_EQ(extents(common), (std::vector<int64_t>{256, 256}));
+    EXPECT_FALSE(common.light.empty());
+}
+
+}  // namespace
+}  // namespace heddle::equations::testing
