@@ -79,7 +79,7 @@ Expr guarded(Arena& arena, Expr read, const std::vector<Expr>& coordinates, cons
 
 // A view's guard can be taken over by the tensor that it looks at: each coordinate that may lie outside is a whole
 // dimension there, alone and nowhere else.
-bool guard_passes(const System& system, const Equation& view, Expr read, const Box& reach) {
+bool guard_passes(const System& system, const Equation& view, const Box& reach) {
     const SystemTensor& seen = system.tensor(view.right->tensor);
     const SystemTensor& tensor = system.tensor(view.tensor);
     for (size_t d = 0; d < tensor.shape.size(); d++) {
@@ -96,7 +96,6 @@ bool guard_passes(const System& system, const Equation& view, Expr read, const B
         }
         if (uses != 1 || !whole) return false;
     }
-    (void)read;
     return true;
 }
 
@@ -115,7 +114,7 @@ Expr composed(System& system, const Equation& equation, Expr read) {
     const auto coordinates = coordinates_of(read);
     Expr value = arena.substitute(equation.right, axes_at(arena, equation, coordinates));
     if (read->kind == Kind::read) return value;
-    if (is_view(equation) && guard_passes(system, equation, read, reach_of(read)) && value->kind == Kind::read) {
+    if (is_view(equation) && guard_passes(system, equation, reach_of(read)) && value->kind == Kind::read) {
         const SystemTensor& seen = system.tensor(value->tensor);
         return arena.guarded_read(value->tensor, value->dtype, value->operands, read->operands.back(), seen.shape);
     }
@@ -188,7 +187,6 @@ Expr read_with(Arena& arena, Expr read, std::vector<Expr> coordinates) {
 int32_t maker_of(const System& system, Expr read) {
     const SystemTensor& tensor = system.tensor(read->tensor);
     if (tensor.equations.empty()) return -1;
-    // The only equation makes all there is, unless a box is state.
     const Box reach = box_of_read(tensor, read);
     for (int32_t index : tensor.equations) {
         const Equation& equation = system.equation(index);

@@ -310,8 +310,6 @@ private:
 
 RandomSystem random_system(uint64_t seed, int operations, bool exact) { return Generator(seed, exact).make(operations); }
 
-System copy_of(const System& system) { return system; }
-
 Difference compare_outputs(const System& a, const std::vector<TensorData>& values_a, const System& b,
                            const std::vector<TensorData>& values_b, double tolerance) {
     for (size_t o = 0; o < a.outputs.size(); o++) {

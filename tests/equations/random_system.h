@@ -15,9 +15,6 @@ struct RandomSystem {
 // `operations` operations drawn by `seed`. `exact`: movement and elementwise operations only.
 RandomSystem random_system(uint64_t seed, int operations, bool exact = false);
 
-// The same system with an arena of its own: passes change neither.
-System copy_of(const System& system);
-
 struct Difference {
     bool equal = true;
     std::string what;  // the first element that differs
