@@ -352,7 +352,7 @@ Result<GraphValue> Composer::call(const Syntax& syntax, const StaticScope* scope
     auto found = session_.library->find_from(environment_.metakernel(), syntax.text);
     if (!found) {
         for (Diagnostic& diagnostic : found.error()) {
-            if (!diagnostic.place.source) diagnostic.place = syntax.mark.source ? syntax.mark : syntax.place;
+            if (diagnostic.code == "language.unknown_operator") diagnostic.place = syntax.mark.source ? syntax.mark : syntax.place;
         }
         return std::unexpected(found.error());
     }
