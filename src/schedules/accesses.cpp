@@ -114,6 +114,17 @@ std::optional<std::pair<int64_t, int64_t>> interval(const Kernel& kernel, const 
     return std::pair(low, high);
 }
 
+bool needs_guard(const Kernel& kernel, const Value& read, size_t d) {
+    const KernelTensor& t = kernel.tensor(read.tensor);
+    const Value& literal = kernel.value(read.operands[0]);
+    bool real = literal.kind == Value::Kind::real;
+    bool fills = literal.from_template && (real ? literal.real : static_cast<double>(literal.integer)) == t.filling;
+    auto range = interval(kernel, read.coordinates[d]);
+    const BufferDimension& dimension = t.dimensions[d];
+    int64_t before = fills ? dimension.margin_before : 0, after = fills ? dimension.margin_after : 0;
+    return !range || range->first < -before || range->second >= dimension.extent + after;
+}
+
 bool is_window(const Kernel& kernel, const KernelEquation& equation, AxisIndex reduced) {
     for (const ReadAccess& read : reads_of(kernel, equation.right)) {
         for (const Coordinate& coordinate : kernel.value(read.value).coordinates) {

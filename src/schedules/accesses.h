@@ -37,6 +37,9 @@ bool same_coordinates(const std::vector<Coordinate>& a, const std::vector<Coordi
 // where it has values, or leaves the 64-bit integers.
 std::optional<std::pair<int64_t, int64_t>> interval(const Kernel& kernel, const Coordinate& coordinate);
 
+// Whether the guarded read may leave this dimension, and margins that hold its literal do not make up for it.
+bool needs_guard(const Kernel& kernel, const Value& read, size_t dimension);
+
 // A reduced axis that shares a coordinate with a free one in a read of the equation.
 bool is_window(const Kernel& kernel, const KernelEquation& equation, AxisIndex reduced);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,10 @@ public:
     VariableId variable_of(AxisIndex axis) const { return bound_.at(axis); }
     // The value of a tensor that this phase computed at its own point.
     void define(TensorIndex tensor, ExpressionId value);
+    // Loops run only where this dimension of the guarded read lies inside.
+    void clear_guard(ValueIndex read, size_t dimension) { cleared_.insert({read, dimension}); }
+    // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
+    Affine clipped(const Coordinate& coordinate, AxisIndex without, int64_t constant, int64_t sign, const std::string& what);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
     ExpressionId value(ValueIndex index, ExpressionId guard = -1);
     Address store_address(const KernelEquation& equation);
@@ -95,6 +100,7 @@ private:
     const PhaseGroup& group_;
     std::map<AxisIndex, VariableId> bound_;
     std::map<TensorIndex, ExpressionId> defined_;
+    std::set<std::pair<ValueIndex, size_t>> cleared_;
     std::map<std::pair<ValueIndex, ExpressionId>, ExpressionId> built_;
 };
 

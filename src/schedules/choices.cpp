@@ -454,6 +454,15 @@ void Chooser::choose_fused_rows() {
             bool vector = movements_.of(read.value, group_.lanes) != Movement::still;
             if (vector && movements_.of(read.value, axis) != Movement::still) alike = false;
         }
+        for (const ReadAccess& read : reads_) {  // windows that are clipped want rows of one image row
+            const Value& value = kernel_.value(read.value);
+            if (value.kind != Value::Kind::guarded_read) continue;
+            for (size_t d = 0; d < value.coordinates.size(); d++) {
+                const Coordinate& c = value.coordinates[d];
+                bool moves = coefficient(c, axis) != 0 || coefficient(c, group_.rows) != 0;
+                if (moves && needs_guard(kernel_, value, d)) alike = false;
+            }
+        }
         if (!alike) break;
         more.insert(more.begin(), axis);
     }
@@ -516,7 +525,15 @@ void Chooser::choose() {
     choose_tile_size();
     int64_t panel = int64_t{group_.vectors} * group_.width;
     std::erase_if(group_.packed, [&](const PackedOperand& p) {  // a row of it is one panel, and rows are contiguous
-        bool one = hint(group_.lanes) <= panel && movements_.of(p.read, group_.lanes) == Movement::unit;
+        const KernelTensor& tensor = kernel_.tensor(p.tensor);
+        bool contiguous = p.inner.size() == 1;  // no other dimension lies between: by stride, then by place
+        for (size_t d = 0; contiguous && d < tensor.dimensions.size(); d++) {
+            auto reduced = static_cast<size_t>(p.inner[0]);
+            if (static_cast<int>(d) == p.lane_dimension || d == reduced) continue;
+            int64_t here = tensor.dimensions[d].stride, there = tensor.dimensions[reduced].stride;
+            if (here < there || (here == there && d > reduced)) contiguous = false;
+        }
+        bool one = contiguous && hint(group_.lanes) <= panel && movements_.of(p.read, group_.lanes) == Movement::unit;
         return one && !record_.pack.value_or(false) && !kernel_.tensor(p.tensor).constant;
     });
     for (PackedOperand& packed : group_.packed) packed.panel = panel;

@@ -9,13 +9,6 @@ bool is_zero(const Expression& e) {
     return (e.kind == Expression::Kind::integer && e.integer == 0) || (e.kind == Expression::Kind::real && e.real == 0);
 }
 
-// The same literal as a margin's filling.
-std::optional<double> literal(const Value& value) {
-    if (value.kind == Value::Kind::integer) return static_cast<double>(value.integer);
-    if (value.kind == Value::Kind::real) return value.real;
-    return std::nullopt;
-}
-
 }  // namespace
 
 void ExpressionBuilder::bind(AxisIndex axis, VariableId variable) {
@@ -389,18 +382,25 @@ ExpressionId ExpressionBuilder::read(const Value& v, ValueIndex index, Expressio
     return load(v, "value " + std::to_string(index), guard);
 }
 
-// Margins that hold the reader's literal need no guard; else each dimension that may be left has its condition.
+Affine ExpressionBuilder::clipped(const Coordinate& c, AxisIndex without, int64_t constant, int64_t sign, const std::string& what) {
+    Affine affine;
+    affine.constant = assembly_.numbers.integer(constant + sign * c.constant, what);
+    for (const auto& [axis, factor] : c.axes) {
+        if (axis == without) continue;
+        Number number = factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, what + " along " + assembly_.axis_name(axis));
+        add_term(affine, axis, sign, number);
+    }
+    return affine;
+}
+
+// Each dimension that may be left has its condition.
 ExpressionId ExpressionBuilder::guarded_read(const Value& v, ValueIndex index, ExpressionId guard) {
     const KernelTensor& t = assembly_.kernel.tensor(v.tensor);
-    const Value& literal_value = assembly_.kernel.value(v.operands[0]);
     std::string what = "value " + std::to_string(index);
-    bool fills = t.role != KernelTensor::Role::local && literal_value.from_template && literal(literal_value) == t.filling;
     ExpressionId inside = -1;
     for (size_t d = 0; d < v.coordinates.size(); d++) {
-        auto range = interval(assembly_.kernel, v.coordinates[d]);
+        if (cleared_.contains({index, d}) || !needs_guard(assembly_.kernel, v, d)) continue;
         const BufferDimension& dimension = t.dimensions[d];
-        int64_t before = fills ? dimension.margin_before : 0, after = fills ? dimension.margin_after : 0;
-        if (range && range->first >= -before && range->second < dimension.extent + after) continue;
         Expression e;
         e.kind = Expression::Kind::inside;
         e.dtype = DType::boolean;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "schedules/clipping.h"
+
 namespace heddle::schedules {
 namespace {
 
@@ -12,7 +14,13 @@ constexpr int64_t unrolled_updates = 64;    // of a contraction's tile
 class Nest {
 public:
     Nest(Assembly& assembly, const PhaseGroup& group)
-        : assembly_(assembly), tree_(assembly.result.tree), group_(group), expressions_(assembly, group) {}
+        : assembly_(assembly), tree_(assembly.result.tree), group_(group), expressions_(assembly, group) {
+        for (const ClippedGuard& guard : clipped_guards(assembly.kernel, group)) {
+            if (!needs_guard(assembly.kernel, assembly.kernel.value(guard.value), guard.dimension)) continue;
+            guards_.push_back(guard);
+            expressions_.clear_guard(guard.value, guard.dimension);
+        }
+    }
 
     Phase build();
 
@@ -23,7 +31,10 @@ private:
     Block serial(std::vector<AxisIndex> axes, const Inner& inner);
     Block lanes(const Inner& inner);
     Block rows(const Inner& inner);
+    Rows row_tiles(Range range, std::vector<int> sizes, const Inner& inner);
+    Block cut_rows(const Inner& inner);
     Block fused_rows(const Inner& inner);
+    bool clip(For& loop, AxisIndex axis);
     Block reduced_loops(size_t depth, const Inner& inner);
     std::optional<int64_t> window(AxisIndex axis) const;
     Block core();
@@ -41,6 +52,8 @@ private:
     ExpressionBuilder expressions_;
     std::vector<AccumulatorId> accumulators_;  // of group_.reductions
     VariableId row_variable_ = -1;             // of fused rows
+    std::vector<ClippedGuard> guards_;         // that ranges stand for
+    bool border_ = false;                      // single rows, whose windows are clipped
 };
 
 Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
@@ -117,15 +130,42 @@ Block Nest::lanes(const Inner& inner) {
 Block Nest::rows(const Inner& inner) {
     if (group_.rows < 0) return inner();
     if (!group_.fused.empty()) return fused_rows(inner);
+    if (std::any_of(guards_.begin(), guards_.end(), [](const ClippedGuard& g) { return g.on_rows; })) return cut_rows(inner);
+    return {Statement{row_tiles(range(group_.rows), group_.row_sizes, inner)}};
+}
+
+Rows Nest::row_tiles(Range range, std::vector<int> sizes, const Inner& inner) {
     Rows rows;
     rows.variable = assembly_.variable(assembly_.axis_name(group_.rows), Variable::Kind::row);
-    rows.range = range(group_.rows);
+    rows.range = std::move(range);
     rows.mode = group_.transposed ? Rows::Mode::transpose : Rows::Mode::balanced;
-    rows.sizes = group_.row_sizes;
+    rows.sizes = std::move(sizes);
     expressions_.bind(group_.rows, rows.variable);
     rows.body = inner();
     expressions_.unbind(group_.rows);
-    return {Statement{std::move(rows)}};
+    return rows;
+}
+
+// Border, interior, border: a border's rows come one at a time, with clipped windows.
+Block Nest::cut_rows(const Inner& inner) {
+    Interior interior = interior_rows(assembly_.kernel, group_.rows, guards_);
+    std::string name = assembly_.axis_name(group_.rows);
+    Number first = assembly_.numbers.integer(interior.first, "interior's first " + name);
+    Number last = assembly_.numbers.integer(interior.last, "interior's end of " + name);
+    Range whole = range(group_.rows), before = whole, inside = whole, behind = whole;
+    before.upper.push_back(bound(first));
+    inside.lower.push_back(bound(first));
+    inside.upper.push_back(bound(last));
+    behind.lower.push_back(bound(last));
+    Block block;
+    border_ = true;
+    block.push_back({row_tiles(before, {1}, inner)});
+    border_ = false;
+    block.push_back({row_tiles(inside, group_.row_sizes, inner)});
+    border_ = true;
+    block.push_back({row_tiles(behind, {1}, inner)});
+    border_ = false;
+    return block;
 }
 
 Block Nest::fused_rows(const Inner& inner) {
@@ -144,6 +184,21 @@ Block Nest::fused_rows(const Inner& inner) {
     return {Statement{std::move(rows)}};
 }
 
+// Narrows the loop to where the guards that it stands for hold.
+bool Nest::clip(For& loop, AxisIndex axis) {
+    bool any = false;
+    for (const ClippedGuard& guard : guards_) {
+        if (guard.reduced != axis || (guard.on_rows && !border_)) continue;
+        const Coordinate& c = assembly_.kernel.value(guard.value).coordinates[guard.dimension];
+        std::string what = "clip of value " + std::to_string(guard.value) + " dimension " + std::to_string(guard.dimension);
+        Number divisor = guard.factor == 1 ? Number{false, 1} : assembly_.numbers.integer(guard.factor, what + " divisor");
+        loop.range.lower.push_back({expressions_.clipped(c, axis, 0, -1, what + " below"), divisor});
+        loop.range.upper.push_back({expressions_.clipped(c, axis, guard.extent, -1, what + " above"), divisor});
+        any = true;
+    }
+    return any;
+}
+
 Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     if (depth == group_.loops.size()) return inner();
     AxisIndex axis = group_.loops[depth];
@@ -153,7 +208,8 @@ Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     auto extent = window(axis);
     int64_t tile = int64_t{group_.vectors} * group_.maximum_rows;
     bool small = group_.windowed || !group_.contraction || tile * extent.value_or(0) <= unrolled_updates;
-    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced) loop.unrolled = *extent;
+    bool clipped = clip(loop, axis);
+    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced && !clipped) loop.unrolled = *extent;
     expressions_.bind(axis, loop.variable);
     loop.body = reduced_loops(depth + 1, inner);
     expressions_.unbind(axis);
