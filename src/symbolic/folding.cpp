@@ -98,6 +98,11 @@ Result<std::optional<Outputs>> fold_application(const Session::State& session, c
     }
     for (auto& list : outputs) {
         for (FoldedOutput& output : list) {
+            // Elements that an operation without origins wrote are the numbers that it wrote.
+            for (size_t i = 0; i < output.sizes.size() && is_integer(output.data.dtype()); ++i) {
+                int64_t value = output.data.integer_at(static_cast<int64_t>(i));
+                if (output.sizes[i].value != value) output.sizes[i] = value;
+            }
             bool named = std::any_of(output.sizes.begin(), output.sizes.end(), [](const Size& size) { return size.named(); });
             if (!named) output.sizes.clear();
         }

@@ -157,6 +157,13 @@ Result<Value> list(Environment& environment, const Parameter& parameter, const V
     return Value::of(std::move(given));
 }
 
+// The two values that a comparison found different: "5 and 6".
+std::string sides_text(Environment& environment, const Syntax& condition) {
+    if (condition.kind != Syntax::Kind::binary || condition.text == "&&" || condition.text == "||") return {};
+    auto left = environment.evaluate(*condition.children[0]), right = environment.evaluate(*condition.children[1]);
+    return left && right ? fmt::format("{} and {}", left->print(), right->print()) : std::string();
+}
+
 }  // namespace
 
 Result<StaticValue> parameter_value(Environment& environment, const Parameter& parameter) {
@@ -236,6 +243,7 @@ Result<void> check_constraints(Environment& environment) {
         } else if (!holds->boolean()) {
             Diagnostic diagnostic = environment.diagnostic("symbolic.requirement", requirement.condition->place, requirement.message);
             diagnostic.expected = print(*requirement.condition);
+            diagnostic.found = sides_text(environment, *requirement.condition);
             problems.push_back(std::move(diagnostic));
         }
     }
