@@ -113,15 +113,22 @@ struct Arithmetic {
             [&] { return code.any(unfinished()); },
             [&] {
                 const CodeValue rest = code.get(rest_cell);
-                const CodeValue limit = real(a, wide ? 0x1p1000 : 0x1p120);
-                CodeValue quotient = op(CodeOp::divide, rest, divisor);
-                quotient = select(less(limit, quotient), limit, quotient);
+                // Far away, multiples of the divisor by a power of two: no quotient overflows.
+                const CodeValue far = real(a, wide ? 0x1p900 : 0x1p100);
+                CodeValue step = divisor;
+                for (int k = 0; k < 2; k++) {
+                    step = select(less(far, op(CodeOp::divide, rest, step)), op(CodeOp::multiply, step, far), step);
+                }
+                const CodeValue quotient = op(CodeOp::divide, rest, step);
                 const DType type = bits_type(a);
                 const CodeValue leading = widened(code, code.integer(type, wide ? ~int64_t{7} : int64_t{0xfffffff8}), a.width);
-                const CodeValue chunk = select(less(quotient, real(a, wide ? 0x1p48 : 0x1p20)), op(CodeOp::truncate, quotient),
-                                               with_bits(CodeOp::bit_and, quotient, leading));
-                CodeValue next = code.multiply_add(negate(chunk), divisor, rest);
-                next = select(less(next, zero(a)), op(CodeOp::add, next, divisor), next);
+                // One unit less before the low bits go: a quotient that was rounded up would take off too much.
+                const CodeValue raw = code.reinterpret(quotient, type);
+                const CodeValue below = op(CodeOp::bit_and, op(CodeOp::subtract, raw, integer(raw, 1)), leading);
+                const CodeValue chunk = select(less(quotient, real(a, wide ? 0x1p51 : 0x1p21)), op(CodeOp::truncate, quotient),
+                                               code.reinterpret(below, a.dtype));
+                CodeValue next = code.multiply_add(negate(chunk), step, rest);
+                next = select(less(next, zero(a)), op(CodeOp::add, next, step), next);
                 code.set(rest_cell, select(unfinished(), next, rest));
             });
         const CodeValue result = copy_sign(code.get(rest_cell), a);
@@ -132,16 +139,6 @@ struct Arithmetic {
         const CodeValue moved = select(differs_in_sign(rest, b), op(CodeOp::add, rest, b), rest);
         return select(equal(rest, zero(a)), copy_sign(zero(a), b), moved);
     }
-    CodeValue floor_divide_floats(CodeValue a, CodeValue b) const {
-        const CodeValue rest = exact_remainder(a, b);
-        const CodeValue plain = op(CodeOp::divide, a, b);
-        CodeValue quotient = op(CodeOp::divide, op(CodeOp::subtract, a, rest), b);
-        quotient = select(differs_in_sign(rest, b), op(CodeOp::subtract, quotient, real(a, 1)), quotient);
-        quotient = select(equal(quotient, zero(a)), copy_sign(zero(a), plain), op(CodeOp::round, quotient));
-        const CodeValue special = either(equal(b, zero(a)), either(is_infinite(a), either(is_nan(a), is_nan(b))));
-        return select(special, plain, quotient);
-    }
-
     CodeValue shift(bool to_left, CodeValue a, CodeValue amount) const {
         const int bits = static_cast<int>(bytes(a.dtype) * 8);
         const CodeValue low = op(CodeOp::bit_and, amount, integer(amount, bits - 1));
@@ -332,7 +329,7 @@ CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands) {
         case ScalarOp::subtract: return m.op(CodeOp::subtract, a, b);
         case ScalarOp::multiply: return m.op(CodeOp::multiply, a, b);
         case ScalarOp::divide: return m.op(CodeOp::divide, a, b);
-        case ScalarOp::floor_divide: return real ? m.floor_divide_floats(a, b) : m.floor_divide_integers(a, b);
+        case ScalarOp::floor_divide: return real ? m.op(CodeOp::floor, m.op(CodeOp::divide, a, b)) : m.floor_divide_integers(a, b);
         case ScalarOp::modulo: return real ? m.floor_modulo_floats(a, b) : m.floor_modulo_integers(a, b);
         case ScalarOp::truncate_divide:
             return real ? m.op(CodeOp::truncate, m.op(CodeOp::divide, a, b)) : m.divide_integers(a, b).quotient;

@@ -2,6 +2,7 @@
 // and compared with the naive interpreter.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -32,9 +33,10 @@ public:
     }
 
     void compile() {
-        std::string directory = ::testing::TempDir() + "heddle_values_" + std::to_string(getpid());
+        static int libraries = 0;  // the loader takes an equal path for the library that it has
+        std::string directory = ::testing::TempDir() + "heddle_values_" + std::to_string(getpid()) + "_" + std::to_string(libraries++);
         std::filesystem::create_directories(directory);
-        std::string file = directory + "/trees.c", library = directory + "/trees.so";
+        std::string file = directory + "/trees.c", library = directory + "/trees" + std::to_string(libraries) + ".so";
         std::ofstream(file) << source_;
         std::string command = "gcc -std=gnu11 -O0 -w -march=native -ffp-contract=off -shared -fPIC " + file + " -o " + library + " -lm 2> " + directory + "/errors";
         ASSERT_EQ(std::system(command.c_str()), 0) << directory;
@@ -46,7 +48,6 @@ public:
     KernelFunction find(const Tree& tree) const {
         return reinterpret_cast<KernelFunction>(dlsym(library_, names_.at(key(tree, target_)).c_str()));
     }
-    size_t count() const { return names_.size(); }
 
 private:
     void add(const Tree& tree) {
@@ -123,6 +124,24 @@ TEST(Values, EveryKernelOnOddSizesByOneTree) {
             ASSERT_FALSE(interpreter.failed()) << name;
             ASSERT_EQ(run_scheduled(s.scheduled[i], got, target, [&](const Tree& tree) { return compiled.find(tree); }), 0) << name;
             compare(s.kernels[i], got, wanted, name);
+        }
+    }
+}
+
+TEST(Values, AnIndexOutOfRangeStopsTheKernel) {
+    Target target;
+    for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+        if (test.name != "gather" && test.name != "gather_lanes") continue;
+        Kernel kernel = parse_kernel(std::make_shared<SourceText>(test.name, with_sizes(test.text, test.sizes[0]))).value();
+        Scheduled scheduled = schedule(kernel, target).value();
+        Compiled compiled(target);
+        compiled.add(scheduled);
+        compiled.compile();
+        for (int64_t wrong : {int64_t{50}, int64_t{-1}, int64_t{49}}) {
+            auto buffers = make_buffers(kernel, 1, 50);
+            reference::store(buffers[1], DType::int64, 3, {0, wrong});
+            int32_t status = run_scheduled(scheduled, buffers, target, [&](const Tree& tree) { return compiled.find(tree); });
+            EXPECT_EQ(status, wrong == 49 ? 0 : 1) << test.name << " " << wrong;
         }
     }
 }

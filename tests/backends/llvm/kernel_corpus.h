@@ -1,6 +1,7 @@
 // The kernels of tests/schedules/kernels: texts with $NAME and $(expression) for sizes, and lines of sizes. Tests only.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>

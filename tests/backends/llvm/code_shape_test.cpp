@@ -1,0 +1,112 @@
+// The innermost loops of the patterns that matter.
+#include "backends/llvm/code_shape.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/llvm/llvm_backend.h"
+#include "kernel_corpus.h"
+#include "kernel_harness.h"
+
+namespace heddle::backends {
+namespace {
+
+Target avx512() {
+    Target target;
+    target.cpu = "x86-64-v4";
+    return target;
+}
+
+std::string assembly(const std::string& name) {
+    for (const corpus::Case& c : corpus::read_cases(HEDDLE_SOURCE_DIR "/tests/schedules/kernels")) {
+        if (c.name != name) continue;
+        auto kernel = schedules::parse_kernel(std::make_shared<SourceText>(c.name, c.text));
+        EXPECT_TRUE(kernel);
+        auto scheduled = schedules::schedule(*kernel, avx512());
+        EXPECT_TRUE(scheduled);
+        auto text = LlvmBackend().source(scheduled->tree, avx512());
+        EXPECT_TRUE(text) << (text ? "" : render(text.error()));
+        return text.value_or("");
+    }
+    ADD_FAILURE() << "no kernel " << name;
+    return "";
+}
+
+LoopShape loop_with_most(const std::string& text, int LoopShape::*what) {
+    LoopShape best;
+    for (const LoopShape& loop : innermost_loops(text)) {
+        if (loop.*what > best.*what) best = loop;
+    }
+    return best;
+}
+
+// The loop that is multiply-adds for its greatest part: a loop over row tiles may come out of the reader with its epilogue's
+// polynomials only, where code generation moved the loop inside out of line.
+LoopShape densest_loop(const std::string& text) {
+    LoopShape best;
+    const auto density = [](const LoopShape& l) { return l.instructions ? double(l.fused_multiply_adds) / l.instructions : 0; };
+    for (const LoopShape& loop : innermost_loops(text)) {
+        if (density(loop) > density(best)) best = loop;
+    }
+    return best;
+}
+
+TEST(CodeShape, ContractionHasNothingButItsTile) {
+    for (const char* name : {"matmul_gelu", "conv"}) {
+        const std::string text = assembly(name);
+        const LoopShape loop = densest_loop(text);
+        EXPECT_EQ(loop.fused_multiply_adds, 24) << name;
+        EXPECT_EQ(loop.vector_loads, 4) << name;
+        EXPECT_EQ(loop.broadcasts, 6) << name;
+        EXPECT_EQ(loop.stack_accesses, 0) << name;
+        EXPECT_EQ(loop.branches, 0) << name;
+        EXPECT_EQ(loop.gathers, 0) << name;
+        EXPECT_LE(loop.instructions, 60) << name;
+        EXPECT_EQ(calls(text), 0) << name;
+    }
+}
+
+TEST(CodeShape, ElementwiseChain) {
+    const std::string text = assembly("chain");
+    const LoopShape loop = loop_with_most(text, &LoopShape::vector_stores);
+    EXPECT_EQ(loop.vector_stores, 4);
+    EXPECT_LE(loop.vector_loads, 8);
+    EXPECT_EQ(loop.gathers + loop.divisions + loop.stack_accesses + loop.branches, 0);
+    EXPECT_EQ(calls(text), 0);
+}
+
+TEST(CodeShape, RowReduction) {
+    const std::string text = assembly("sum_last");
+    const LoopShape loop = loop_with_most(text, &LoopShape::vector_loads);
+    EXPECT_EQ(loop.vector_loads, 8);
+    EXPECT_EQ(loop.vector_stores + loop.gathers + loop.stack_accesses + loop.branches, 0);
+}
+
+TEST(CodeShape, TransposeShufflesInRegisters) {
+    const std::string text = assembly("transpose");
+    int gathers = 0;
+    for (const LoopShape& loop : innermost_loops(text)) gathers += loop.gathers;
+    EXPECT_EQ(gathers, 0);
+    EXPECT_GE(loop_with_most(text, &LoopShape::shuffles).shuffles, 32);
+    EXPECT_EQ(calls(text), 0);
+}
+
+TEST(CodeShape, ReaderCounts) {
+    const std::string text =
+        "f:\n\tmovq %rax, %rbx\n.L1:\n\tvmovups (%rax), %zmm1\n\tvaddps 64(%rax), %zmm1, %zmm1\n"
+        "\tvbroadcastss (%rbx), %zmm2\n\tvfmadd231ps %zmm1, %zmm2, %zmm3 # a comment (%rsp)\n\tvmovups %zmm3, 64(%rsp)\n"
+        "\tvdivps %zmm1, %zmm2, %zmm2\n\tcallq expf\n\tje .L2\n.L2:\n\taddq $64, %rax\n\tjne .L1\n\tjmp .L3\n.L3:\n\tretq\n";
+    const auto loops = innermost_loops(text);
+    ASSERT_EQ(loops.size(), 1u);
+    EXPECT_EQ(loops[0].vector_loads, 2);
+    EXPECT_EQ(loops[0].broadcasts, 1);
+    EXPECT_EQ(loops[0].fused_multiply_adds, 1);
+    EXPECT_EQ(loops[0].vector_stores, 1);
+    EXPECT_EQ(loops[0].stack_accesses, 1);
+    EXPECT_EQ(loops[0].divisions, 1);
+    EXPECT_EQ(loops[0].calls, 1);
+    EXPECT_EQ(loops[0].branches, 1);
+    EXPECT_EQ(loops[0].instructions, 10);
+}
+
+}  // namespace
+}  // namespace heddle::backends
