@@ -21,7 +21,8 @@ public:
         check_sizes();
         if (problems_.empty()) check_variables();
         if (problems_.empty()) {
-            for (size_t i = 0; i < body_.nodes.size() && problems_.size() < 16; i++) check_node(static_cast<NodeId>(i));
+            // Later checks rely on earlier nodes, so the first broken node is the last one looked at.
+            for (size_t i = 0; i < body_.nodes.size() && problems_.empty(); i++) check_node(static_cast<NodeId>(i));
         }
         if (problems_.empty()) check_locals();
         if (problems_.empty()) check_scopes();
@@ -57,6 +58,9 @@ private:
     }
 
     void check_variables() {
+        for (const Local& local : body_.locals) {
+            if (local.dtype > DType::float64) problem("graph.reference", fmt::format("local '{}' has an unknown type", local.name));
+        }
         for (size_t i = 0; i < body_.variables.size(); i++) {
             const Variable& variable = body_.variables[i];
             if (variable.kind == Variable::Kind::ordered || variable.kind > Variable::Kind::ordered) {

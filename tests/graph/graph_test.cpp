@@ -110,6 +110,7 @@ TEST(Graph, EveryCodeHasACase) {
         {"graph.limit", [](Graph&, Body& b) { b.variables.resize(maximum_body_variables + 1); }},
         {"graph.reference", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::read)].index = 2; }},
         {"graph.reference", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::variable)].index = 77; }},
+        {"graph.reference", [](Graph&, Body& b) { b.locals[0].dtype = static_cast<DType>(99); }},
         {"graph.reference", [](Graph&, Body& b) { b.nodes[0].kind = static_cast<Node::Kind>(99); }},
     };
     for (size_t i = 0; i < cases.size(); i++) EXPECT_EQ(code_after(cases[i].second), cases[i].first) << "case " << i;
