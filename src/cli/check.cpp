@@ -1,0 +1,59 @@
+// heddle check
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "cli/support.h"
+#include "frontends/onnx/import.h"
+#include "support/file.h"
+
+namespace heddle::cli {
+namespace {
+
+// A model is checked against what can be checked without numbers for its open dimensions, then at a number for each.
+Diagnostics check_model(const std::string& path, const Library& library) {
+    auto model = onnx::read_model(path);
+    if (!model) return model.error();
+    Diagnostics problems = onnx::check_support(*model, library);
+    if (!problems.empty()) return problems;
+    std::map<std::string, int64_t> bindings;
+    bool open = false;
+    for (const auto& dimension : onnx::open_dimensions(*model)) {
+        bindings[dimension.name] = 64;
+        open = true;
+    }
+    auto graph = onnx::import_model(*model, library, bindings);
+    if (graph) return {};
+    for (Diagnostic& problem : graph.error()) {
+        if (open) problem.reason += (problem.reason.empty() ? "" : "; ") + std::string("tried with 64 for every open dimension");
+        problems.push_back(std::move(problem));
+    }
+    return problems;
+}
+
+Diagnostics check_templates(const std::string& path, const CommonOptions& options) {
+    CommonOptions with_file = options;
+    with_file.libraries.push_back(path);
+    auto library = open_libraries(with_file);
+    if (!library) return library.error();
+    auto fine = library->check_all();
+    return fine ? Diagnostics{} : fine.error();
+}
+
+}  // namespace
+
+int check_files(const CheckOptions& options) {
+    auto library = open_libraries(options.common);
+    if (!library) return report(library.error(), options.common);
+    Diagnostics all;
+    for (const std::string& file : options.files) {
+        Diagnostics problems = file.ends_with(".onnx") ? check_model(file, *library) : check_templates(file, options.common);
+        if (!options.common.json) fmt::print("{}: {}\n", file, problems.empty() ? "fine" : fmt::format("{} problems", problems.size()));
+        all.insert(all.end(), problems.begin(), problems.end());
+    }
+    if (!all.empty()) return report(all, options.common);
+    if (options.common.json) fmt::print("{{\"errors\": []}}\n");
+    return 0;
+}
+
+}  // namespace heddle::cli

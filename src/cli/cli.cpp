@@ -1,0 +1,128 @@
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+
+namespace heddle::cli {
+namespace {
+
+void add_common(CLI::App& command, CommonOptions& options) {
+    command.add_option_function<std::string>(
+               "--format", [&](const std::string& format) { options.json = format == "json"; }, "How to print the result")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->type_name("text|json");
+    command.add_option("--library", options.libraries, "A file of your own operators (docs/language.md); may be repeated")
+        ->type_name("FILE");
+}
+
+void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed, std::vector<std::string>& bindings) {
+    command.add_option("--input", inputs, "A value for an input, from a .npy file or an ONNX .pb tensor; may be repeated")
+        ->type_name("NAME=FILE");
+    command.add_option("--random", seed, "Make up the inputs that are not given, from this seed")->type_name("SEED");
+    command.add_option("--bind", bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128");
+}
+
+CLI::App* add_run(CLI::App& app, RunOptions& options) {
+    auto* command = app.add_subcommand("run", "Compile a model, or a program of calls, and run it");
+    command->add_option("model", options.model, "An ONNX model")->type_name("MODEL.onnx");
+    command->add_option("--call", options.call, "Instead of a model: calls of operators; the last value is the output")
+        ->type_name("'y = softmax(x, axis: 1)'");
+    add_common(*command, options.common);
+    add_inputs(*command, options.inputs, options.random_seed, options.bindings);
+    command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")->type_name("DIR");
+    command->add_option("--threads", options.threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
+    command->add_option("--backend", options.backend, "cpu: compiled code; reference: the interpreter of typed bodies")
+        ->check(CLI::IsMember({"cpu", "reference"}))
+        ->capture_default_str();
+    command->add_option("--repeat", options.repeat, "Run so often and report the times")->check(CLI::Range(1, 100000000));
+    command->add_option("--profile", options.profile, "Write the time of each launch there, as JSON")->type_name("FILE");
+    command->add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
+    command->footer("Examples:\n"
+                    "  heddle run model.onnx --random 1 --bind batch=4\n"
+                    "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
+                    "  heddle run --library my.yaml --call 'y = swish(x); add2(y, x)' --input x=x.npy\n");
+    return command;
+}
+
+CLI::App* add_check(CLI::App& app, CheckOptions& options) {
+    auto* command = app.add_subcommand("check", "Check files of templates, and models: everything that is wrong or unsupported, at once");
+    command->add_option("files", options.files, "Template files (.yaml) and models (.onnx)")->required()->type_name("FILE...");
+    add_common(*command, options.common);
+    command->footer("Example:\n  heddle check my.yaml model.onnx\n");
+    return command;
+}
+
+CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
+    auto* command = app.add_subcommand("explain", "Show what an operator is for given inputs: shapes, index, projections, code");
+    command->add_option("operator", options.operator_name, "Its name")->required();
+    command->add_option("arguments", options.arguments, "Inputs as x=float32[2,3], parameters as axis=1")->type_name("NAME=...");
+    add_common(*command, options.common);
+    command->add_flag("--equations", options.equations, "The equations before and after fusion, and why what was fused");
+    command->add_flag("--schedule", options.schedule, "The scheduled kernels");
+    command->add_flag("--source", options.source, "The C code of the kernels");
+    command->footer("Example:\n  heddle explain softmax x=float32[8,1000] axis=1 --equations --schedule\n");
+    return command;
+}
+
+CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
+    auto* command = app.add_subcommand("compare", "Compare what a model's kernels compute with an independent computation");
+    command->add_option("model", options.model, "An ONNX model")->required()->type_name("MODEL.onnx");
+    command->add_option("--with", options.with, "reference: the interpreter, tensor by tensor; unfused: a plan without fusion; "
+                                                "DIR: expected outputs output_0.npy ...")
+        ->required()
+        ->type_name("reference|unfused|DIR");
+    add_common(*command, options.common);
+    add_inputs(*command, options.inputs, options.random_seed, options.bindings);
+    command->add_option("--threads", options.threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
+    command->footer("Examples:\n"
+                    "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
+                    "  heddle compare model.onnx --with test_data_set_0       (input_0.pb ... and output_0.pb ... there)\n"
+                    "Exit status 1 if anything is outside of its bound.\n");
+    return command;
+}
+
+CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
+    auto* command = app.add_subcommand("graph", "Draw a model");
+    command->add_option("model", options.model, "An ONNX model")->required()->type_name("MODEL.onnx");
+    command->add_option("--svg", options.svg, "Where to write the picture")->required()->type_name("FILE");
+    add_common(*command, options.common);
+    command->add_option("--bind", options.bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128");
+    command->add_flag("--fused", options.fused, "The kernels after fusion, with what each computes");
+    command->footer("Examples:\n"
+                    "  heddle graph model.onnx --svg model.svg --bind batch=1\n"
+                    "  heddle graph model.onnx --svg launches.svg --fused\n");
+    return command;
+}
+
+}  // namespace
+
+int run(int count, char** arguments) {
+    CLI::App app("Heddle: a tensor compiler in which an operator is a short text.");
+    app.require_subcommand(1);
+    app.footer("'heddle COMMAND --help' tells more about a command.");
+    RunOptions run_options;
+    CheckOptions check_options;
+    ExplainOptions explain_options;
+    CompareOptions compare_options;
+    GraphOptions graph_options;
+    auto* run = add_run(app, run_options);
+    auto* check = add_check(app, check_options);
+    auto* explain = add_explain(app, explain_options);
+    auto* compare = add_compare(app, compare_options);
+    auto* graph = add_graph(app, graph_options);
+    try {
+        app.parse(count, arguments);
+    } catch (const CLI::ParseError& problem) {
+        // The library's own status numbers say which check failed; a shell only needs to know that one did.
+        return app.exit(problem) == 0 ? 0 : 2;
+    }
+    if (run->parsed()) return run_model(run_options);
+    if (check->parsed()) return check_files(check_options);
+    if (explain->parsed()) return explain_operator(explain_options);
+    if (compare->parsed()) return compare_model(compare_options);
+    if (graph->parsed()) return draw_graph(graph_options);
+    return 2;
+}
+
+}  // namespace heddle::cli

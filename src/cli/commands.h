@@ -1,0 +1,62 @@
+// One struct of options and one function a command. Functions print their result and give an exit status.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle::cli {
+
+struct CommonOptions {
+    bool json = false;
+    std::vector<std::string> libraries;  // files of the user's templates
+};
+
+struct RunOptions {
+    CommonOptions common;
+    std::string model;                 // an ONNX file, or empty with `call`
+    std::string call;                  // a program: "y = swish(x); z = add2(y, x)"
+    std::vector<std::string> inputs;   // NAME=FILE
+    int64_t random_seed = -1;          // below zero: inputs that are not given are an error
+    std::string output_dir;
+    int threads = 0;                   // 0: all cores
+    std::string backend = "cpu";
+    int64_t repeat = 1;
+    std::string profile;
+    std::vector<std::string> bindings;  // "batch=4,seq=128"
+    bool unfused = false;
+};
+int run_model(const RunOptions& options);
+
+struct CheckOptions {
+    CommonOptions common;
+    std::vector<std::string> files;
+};
+int check_files(const CheckOptions& options);
+
+struct ExplainOptions {
+    CommonOptions common;
+    std::string operator_name;
+    std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
+    bool equations = false, schedule = false, source = false;
+};
+int explain_operator(const ExplainOptions& options);
+
+struct CompareOptions {
+    CommonOptions common;
+    std::string model, with;
+    std::vector<std::string> inputs, bindings;
+    int64_t random_seed = -1;
+    int threads = 0;
+};
+int compare_model(const CompareOptions& options);
+
+struct GraphOptions {
+    CommonOptions common;
+    std::string model, svg;
+    std::vector<std::string> bindings;
+    bool fused = false;
+};
+int draw_graph(const GraphOptions& options);
+
+}  // namespace heddle::cli

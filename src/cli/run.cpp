@@ -1,0 +1,197 @@
+// heddle run
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/support.h"
+#include "evaluate/evaluate.h"
+#include "support/file.h"
+#include "support/npy.h"
+#include "symbolic/program.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+struct Measured {
+    std::vector<TensorData> outputs;
+    double load_ms = 0, compile_ms = 0;
+    std::vector<double> run_ms;
+    int64_t launches = 0, layout_launches = 0, kernels_compiled = 0, peak_bytes = 0;
+    std::vector<runtime::LaunchTime> profile;
+};
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    size_t half = values.size() / 2;
+    return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+Result<void> run_reference(const Source& source, const std::vector<TensorData>& feeds, Measured& measured) {
+    auto begin = Clock::now();
+    auto values = evaluate_graph(source.graph, feeds, Precision::body);
+    if (!values) return fail(std::move(values.error()));
+    measured.run_ms.push_back(milliseconds_since(begin));
+    for (TensorId t : source.graph.outputs) measured.outputs.push_back((*values)[static_cast<size_t>(t)]);
+    return {};
+}
+
+Result<void> run_compiled(const Source& source, const std::vector<TensorData>& feeds, const RunOptions& options,
+                          Measured& measured) {
+    auto begin = Clock::now();
+    auto program = compile(source.graph, options.threads, {.fuse = !options.unfused});
+    if (!program) return fail(std::move(program.error()));
+    runtime::Session session(program->executable, program->pool);
+    measured.compile_ms = milliseconds_since(begin);
+    measured.outputs = session.make_outputs();
+    for (int64_t i = 0; i < options.repeat; i++) {
+        begin = Clock::now();
+        if (auto done = session.run(feeds, measured.outputs); !done) return done;
+        measured.run_ms.push_back(milliseconds_since(begin));
+    }
+    if (!options.profile.empty()) {
+        session.set_profile(&measured.profile);
+        if (auto done = session.run(feeds, measured.outputs); !done) return done;
+    }
+    const plan::Plan& plan = program->executable->plan();
+    measured.launches = plan.launches();
+    measured.layout_launches = plan.layout_launches();
+    measured.kernels_compiled = program->executable->kernels_compiled();
+    measured.peak_bytes = session.bytes() + program->executable->resident_bytes();
+    return {};
+}
+
+std::string some_values(const TensorData& data) {
+    std::vector<std::string> texts;
+    for (int64_t i = 0; i < std::min<int64_t>(data.size(), 6); i++) {
+        texts.push_back(is_float(data.dtype()) ? fmt::format("{:.6g}", data.real_at(i)) : std::to_string(data.integer_at(i)));
+    }
+    return fmt::format("{}{}", fmt::join(texts, " "), data.size() > 6 ? " ..." : "");
+}
+
+std::string type_text(const TensorData& data) { return fmt::format("{}[{}]", name(data.dtype()), fmt::join(data.shape(), ", ")); }
+
+// All files or none: they are written beside their places first.
+Result<std::vector<std::string>> write_outputs(const std::vector<TensorData>& outputs, const std::string& folder) {
+    std::vector<std::string> files;
+    if (folder.empty()) return files;
+    std::error_code problem;
+    std::filesystem::create_directories(folder, problem);
+    if (problem) {
+        return fail({.code = "cli.output_dir", .summary = fmt::format("cannot make the folder '{}'", folder), .reason = problem.message()});
+    }
+    for (size_t i = 0; i < outputs.size(); i++) {
+        files.push_back(fmt::format("{}/output_{}.npy", folder, i));
+        auto written = write_npy(files.back(), outputs[i]);
+        if (written) continue;
+        for (const std::string& file : files) std::filesystem::remove(file, problem);
+        return fail(std::move(written.error()));
+    }
+    return files;
+}
+
+Result<void> write_profile(const std::string& path, const std::vector<runtime::LaunchTime>& profile) {
+    if (path.empty()) return {};
+    Json list = Json::array();
+    for (const auto& entry : profile) {
+        list.push_back({{"name", entry.name}, {"layout", entry.layout}, {"kernel", entry.tree}, {"microseconds", entry.microseconds}});
+    }
+    return write_file(path, list.dump(2) + "\n");
+}
+
+void print_json(const Source& source, const Measured& m, const std::vector<std::string>& files) {
+    Json json;
+    json["outputs"] = Json::array();
+    for (size_t i = 0; i < m.outputs.size(); i++) {
+        Json output = {{"name", source.output_names[i]}, {"dtype", name(m.outputs[i].dtype())}, {"shape", m.outputs[i].shape()}};
+        output["file"] = i < files.size() ? Json(files[i]) : Json(nullptr);
+        json["outputs"].push_back(std::move(output));
+    }
+    json["load_ms"] = m.load_ms;
+    json["compile_ms"] = m.compile_ms;
+    json["run_ms"] = {{"min", *std::min_element(m.run_ms.begin(), m.run_ms.end())}, {"median", median(m.run_ms)}, {"all", m.run_ms}};
+    json["launches"] = m.launches;
+    json["layout_launches"] = m.layout_launches;
+    json["kernels_compiled"] = m.kernels_compiled;
+    json["peak_bytes"] = m.peak_bytes;
+    fmt::print("{}\n", json.dump(2));
+}
+
+void print_text(const Source& source, const Measured& m, const std::vector<std::string>& files, const RunOptions& options) {
+    for (size_t i = 0; i < m.outputs.size(); i++) {
+        fmt::print("{}: {} = {}{}\n", source.output_names[i], type_text(m.outputs[i]), some_values(m.outputs[i]),
+                   i < files.size() ? " -> " + files[i] : "");
+    }
+    fmt::print("load {:.1f} ms, compile {:.1f} ms", m.load_ms, m.compile_ms);
+    if (m.run_ms.size() > 1) {
+        fmt::print(", run {:.3f} ms (median of {}, least {:.3f})", median(m.run_ms), m.run_ms.size(),
+                   *std::min_element(m.run_ms.begin(), m.run_ms.end()));
+    } else {
+        fmt::print(", run {:.3f} ms", m.run_ms.front());
+    }
+    if (options.backend == "cpu") {
+        fmt::print("; {} launches{}, {} kernels compiled, {:.1f} MB", m.launches,
+                   m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "", m.kernels_compiled,
+                   static_cast<double>(m.peak_bytes) / 1e6);
+    }
+    fmt::print("\n");
+}
+
+Result<Source> load_program(const RunOptions& options, const Library& library, const std::map<std::string, TensorData>& given) {
+    std::vector<ProgramInput> inputs;
+    for (const auto& [name, tensor] : given) {
+        inputs.push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
+    }
+    auto graph = build_program(std::make_shared<SourceText>("--call", options.call), library, inputs);
+    if (!graph) return fail(std::move(graph.error()));
+    Source source{.graph = std::move(*graph), .input_names = {}, .output_names = {}};
+    for (TensorId t : source.graph.inputs) source.input_names.push_back(source.graph.tensor(t).name);
+    for (TensorId t : source.graph.outputs) source.output_names.push_back(source.graph.tensor(t).name);
+    return source;
+}
+
+Result<void> run_source(const RunOptions& options) {
+    if (options.model.empty() == options.call.empty()) {
+        return fail({.code = "cli.what_to_run", .summary = "give a model, or --call with a program, and not both",
+                     .remedy = "heddle run --help shows examples"});
+    }
+    auto begin = Clock::now();
+    auto library = open_libraries(options.common);
+    if (!library) return fail(std::move(library.error()));
+    auto given = read_inputs(options.inputs);
+    if (!given) return fail(std::move(given.error()));
+    auto source = options.call.empty() ? load_model(options.model, *library, *given, options.bindings)
+                                       : load_program(options, *library, *given);
+    if (!source) return fail(std::move(source.error()));
+    auto feeds = feeds_for(*source, *given, options.random_seed);
+    if (!feeds) return fail(std::move(feeds.error()));
+    Measured measured;
+    measured.load_ms = milliseconds_since(begin);
+    auto done = options.backend == "reference" ? run_reference(*source, *feeds, measured)
+                                               : run_compiled(*source, *feeds, options, measured);
+    if (!done) return done;
+    auto files = write_outputs(measured.outputs, options.output_dir);
+    if (!files) return fail(std::move(files.error()));
+    if (auto written = write_profile(options.profile, measured.profile); !written) return written;
+    if (options.common.json) {
+        print_json(*source, measured, *files);
+    } else {
+        print_text(*source, measured, *files, options);
+    }
+    return {};
+}
+
+}  // namespace
+
+int run_model(const RunOptions& options) {
+    auto done = run_source(options);
+    return done ? 0 : report(done.error(), options.common);
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,211 @@
+#include "cli/support.h"
+
+#include <charconv>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/llvm/llvm_backend.h"
+#include "frontends/onnx/import.h"
+#include "support/file.h"
+#include "support/npy.h"
+#include "target/target.h"
+
+namespace heddle::cli {
+
+int report(const Diagnostics& problems, const CommonOptions& options) {
+    if (options.json) {
+        fmt::print("{{\"errors\": {}}}\n", render_json(problems));
+    } else {
+        fmt::print(stderr, "{}", render(problems));
+    }
+    return 1;
+}
+
+namespace {
+
+// build/heddle finds ../operators; an installed bin/heddle finds ../share/heddle/operators.
+std::filesystem::path operators_folder() {
+    std::error_code problem;
+    auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
+    auto root = program.parent_path().parent_path();
+    auto installed = root / "share/heddle/operators";
+    return std::filesystem::is_directory(installed, problem) ? installed : root / "operators";
+}
+
+}  // namespace
+
+Result<Library> open_libraries(const CommonOptions& options) {
+    auto library = open_library(operators_folder());
+    if (!library) return library;
+    Diagnostics problems;
+    for (const std::string& file : options.libraries) {
+        auto added = library->add_file(file);
+        if (!added) problems.insert(problems.end(), added.error().begin(), added.error().end());
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return library;
+}
+
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts) {
+    std::map<std::string, int64_t> bindings;
+    for (const std::string& text : texts) {
+        for (size_t begin = 0; begin <= text.size();) {
+            size_t end = std::min(text.find(',', begin), text.size());
+            std::string part = text.substr(begin, end - begin);
+            size_t equals = part.rfind('=');
+            int64_t value = 0;
+            bool number = equals != std::string::npos && equals > 0;
+            if (number) {
+                const char* last = part.data() + part.size();
+                auto [stop, problem] = std::from_chars(part.data() + equals + 1, last, value);
+                number = problem == std::errc() && stop == last && value >= 0;
+            }
+            if (!number) {
+                return fail({.code = "cli.binding", .summary = fmt::format("--bind does not understand '{}'", part),
+                             .expected = "NAME=NUMBER, separated by commas"});
+            }
+            bindings[part.substr(0, equals)] = value;
+            begin = end + 1;
+        }
+    }
+    return bindings;
+}
+
+namespace {
+
+Result<TensorData> read_tensor_file(const std::string& path) {
+    if (!path.ends_with(".pb")) return read_npy(path);
+    auto file = map_file(path);
+    if (!file) return fail(std::move(file.error()));
+    auto tensor = onnx::parse_tensor(path, file->bytes, file->owner);
+    if (!tensor) return fail(std::move(tensor.error()));
+    if (!tensor->data) {
+        return fail({.code = "cli.input", .summary = fmt::format("'{}' holds elements of type {}, which is not supported", path, tensor->type_text)});
+    }
+    return std::move(*tensor->data);
+}
+
+}  // namespace
+
+Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::string>& texts) {
+    std::map<std::string, TensorData> inputs;
+    Diagnostics problems;
+    for (const std::string& text : texts) {
+        size_t equals = text.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            problems.push_back({.code = "cli.input", .summary = fmt::format("--input does not understand '{}'", text), .expected = "NAME=FILE"});
+            continue;
+        }
+        auto tensor = read_tensor_file(text.substr(equals + 1));
+        if (tensor) {
+            inputs.insert_or_assign(text.substr(0, equals), std::move(*tensor));
+        } else {
+            problems.insert(problems.end(), tensor.error().begin(), tensor.error().end());
+        }
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return inputs;
+}
+
+namespace {
+
+Result<void> check_names(const std::map<std::string, TensorData>& given, const std::vector<std::string>& names) {
+    Diagnostics problems;
+    for (const auto& [name, tensor] : given) {
+        if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+        std::string near = nearest_name(name, names);
+        problems.push_back({.code = "cli.unknown_input", .summary = fmt::format("there is no input '{}'", name),
+                            .expected = fmt::format("{}", fmt::join(names, ", ")),
+                            .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
+}
+
+}  // namespace
+
+Result<Source> load_model(const std::string& path, const Library& library, const std::map<std::string, TensorData>& given,
+                          const std::vector<std::string>& binding_texts) {
+    auto bindings = parse_bindings(binding_texts);
+    if (!bindings) return fail(std::move(bindings.error()));
+    auto model = onnx::read_model(path);
+    if (!model) return fail(std::move(model.error()));
+    Source source;
+    std::vector<const std::vector<int64_t>*> shapes;
+    for (const onnx::OnnxValue* input : onnx::caller_inputs(*model)) {
+        source.input_names.push_back(input->name);
+        auto found = given.find(input->name);
+        shapes.push_back(found == given.end() ? nullptr : &found->second.shape());
+    }
+    if (auto fine = check_names(given, source.input_names); !fine) return fail(std::move(fine.error()));
+    auto bound = onnx::bind_shapes(*model, shapes, std::move(*bindings));
+    if (!bound) return fail(std::move(bound.error()));
+    auto graph = onnx::import_model(*model, library, *bound);
+    if (!graph) return fail(std::move(graph.error()));
+    source.graph = std::move(*graph);
+    for (const onnx::OnnxValue& output : model->graph.outputs) source.output_names.push_back(output.name);
+    return source;
+}
+
+namespace {
+
+TensorData made_up(const TensorType& type, std::mt19937_64& random) {
+    TensorData data(type.dtype, type.extents());
+    std::normal_distribution<double> normal;
+    for (int64_t i = 0; i < data.size(); i++) {
+        if (is_float(type.dtype)) {
+            data.set_real(i, normal(random));
+        } else {
+            // Small, since integers are mostly indices.
+            data.set_integer(i, static_cast<int64_t>(random() % (is_bool(type.dtype) ? 2 : 10)));
+        }
+    }
+    return data;
+}
+
+}  // namespace
+
+Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given, int64_t seed) {
+    std::vector<TensorData> feeds;
+    Diagnostics problems;
+    std::mt19937_64 random(static_cast<uint64_t>(seed));
+    for (size_t i = 0; i < source.input_names.size(); i++) {
+        const TensorType& type = source.graph.tensor(source.graph.inputs[i]).type;
+        auto found = given.find(source.input_names[i]);
+        if (found != given.end()) {
+            feeds.push_back(found->second);
+        } else if (seed >= 0) {
+            feeds.push_back(made_up(type, random));
+        } else {
+            problems.push_back({.code = "cli.missing_input", .summary = fmt::format("input '{}' is not given", source.input_names[i]),
+                                .expected = type.text(),
+                                .remedy = fmt::format("--input {}=FILE.npy, or --random SEED for made-up values", source.input_names[i])});
+        }
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return feeds;
+}
+
+Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options) {
+    auto plan = plan::make_plan(graph, detect_host(), options);
+    if (!plan) return fail(std::move(plan.error()));
+    if (auto fine = plan::verify(*plan); !fine) return fail(std::move(fine.error()));
+    Program program{.pool = std::make_shared<ThreadPool>(thread_count(threads)), .executable = nullptr};
+    runtime::KernelCache cache(std::make_shared<backends::LlvmBackend>());
+    auto executable = runtime::Executable::make(std::move(*plan), cache, *program.pool);
+    if (!executable) return fail(std::move(executable.error()));
+    program.executable = std::move(*executable);
+    return program;
+}
+
+int thread_count(int asked) { return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+double milliseconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,55 @@
+// What the commands share: libraries, models, inputs, compiling, errors.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "frontends/onnx/model.h"
+#include "graph/graph.h"
+#include "language/library.h"
+#include "plan/plan.h"
+#include "runtime/executable.h"
+
+namespace heddle::cli {
+
+// Prints errors to standard error (as JSON to standard output where asked for) and gives exit status 1.
+int report(const Diagnostics& problems, const CommonOptions& options);
+
+// The operator library that lies beside the program, with the user's files.
+Result<Library> open_libraries(const CommonOptions& options);
+
+// "batch=4,seq=128", several times. Code cli.binding.
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts);
+
+// NAME=FILE. Codes cli.input, and those of reading files.
+Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::string>& texts);
+
+// A graph with its interface, from a model or a program.
+struct Source {
+    Graph graph;
+    std::vector<std::string> input_names, output_names;
+};
+
+// A model with its open dimensions bound by --bind and the given inputs' shapes. Code cli.unknown_input.
+Result<Source> load_model(const std::string& path, const Library& library, const std::map<std::string, TensorData>& given,
+                          const std::vector<std::string>& bindings);
+
+// One tensor an input: given, or made up from a seed. Codes cli.missing_input.
+Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given, int64_t seed);
+
+// A compiled graph and what it needs to run.
+struct Program {
+    std::shared_ptr<ThreadPool> pool;
+    std::shared_ptr<const runtime::Executable> executable;
+};
+Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options);
+
+int thread_count(int asked);
+double milliseconds_since(std::chrono::steady_clock::time_point begin);
+
+}  // namespace heddle::cli

@@ -1,0 +1,132 @@
+// What a user can get wrong: each prints a clear error with its code, gives status 1 (2 for the command line itself) and
+// leaves no file behind.
+#include <nlohmann/json.hpp>
+
+#include "command_test.h"
+
+namespace heddle {
+namespace {
+
+class BadInput : public CommandTest {
+protected:
+    BadInput() : model_(write("model.onnx", perceptron())) {}
+
+    // `words` fail with `code`, in text and in JSON, and say all of `parts`.
+    void expect_error(const std::vector<std::string>& words, const std::string& code, const std::vector<std::string>& parts = {}) {
+        size_t before = files();
+        auto outcome = heddle(words);
+        EXPECT_EQ(outcome.status, 1) << code;
+        EXPECT_CONTAINS(outcome.errors, "error[" + code + "]");
+        for (const std::string& part : parts) EXPECT_CONTAINS(outcome.errors, part);
+        EXPECT_EQ(files(), before) << code;
+        std::vector<std::string> with_format = words;
+        with_format.insert(with_format.end(), {"--format", "json"});
+        auto json = nlohmann::json::parse(heddle(with_format).output, nullptr, false);
+        ASSERT_TRUE(json.contains("errors")) << code;
+        bool found = false;
+        for (const auto& error : json["errors"]) found = found || error["type"] == code;
+        EXPECT_TRUE(found) << code << " is not in " << json.dump();
+    }
+    void expect_run_error(std::vector<std::string> words, const std::string& code, const std::vector<std::string>& parts = {}) {
+        words.insert(words.begin(), {"run", model_, "--output-dir", path("out")});
+        expect_error(words, code, parts);
+    }
+    std::string array(const std::string& name, DType dtype, std::vector<int64_t> shape) const {
+        EXPECT_TRUE(write_npy(path(name), TensorData(dtype, std::move(shape))));
+        return path(name);
+    }
+    std::string model_;
+};
+
+TEST_F(BadInput, files_that_are_not_there) {
+    for (const char* command : {"run", "check"}) expect_error({command, path("no.onnx")}, "support.file_open", {"no.onnx"});
+    expect_error({"compare", path("no.onnx"), "--with", "reference"}, "support.file_open");
+    expect_error({"graph", path("no.onnx"), "--svg", path("no.svg")}, "support.file_open");
+    expect_error({"explain", "softmax", "--library", path("no.yaml")}, "support.file_open", {"no.yaml"});
+    expect_run_error({"--input", "x=" + path("no.npy")}, "support.file_open", {"no.npy"});
+}
+
+TEST_F(BadInput, models_cut_short_anywhere) {
+    std::string bytes = perceptron();
+    for (size_t length = 0; length < bytes.size(); length += 1 + length / 4) {
+        std::string file = write("cut.onnx", bytes.substr(0, length));
+        auto outcome = heddle({"run", file, "--random", "1", "--bind", "batch=2", "--output-dir", path("out")});
+        EXPECT_EQ(outcome.status, 1) << length;
+        EXPECT_CONTAINS(outcome.errors, "error[onnx.");
+        EXPECT_FALSE(std::filesystem::exists(path("out"))) << length;
+    }
+}
+
+TEST_F(BadInput, unknown_operators) {
+    ModelWriter model;
+    model.inputs = {{"x", {"2"}}};
+    model.outputs = {{"y", {"2"}}};
+    model.node("Relux", {"x"}, {"y"});
+    write("unknown.onnx", model.bytes());
+    expect_error({"run", path("unknown.onnx"), "--random", "1"}, "onnx.unsupported_operator", {"Relux"});
+    expect_error({"check", path("unknown.onnx")}, "onnx.unsupported_operator", {"Relux"});
+    expect_error({"run", "--call", "sofmax(x)", "--input", "x=" + array("x.npy", DType::float32, {2})}, "language.unknown_operator", {"softmax"});
+    expect_error({"explain", "sofmax"}, "language.unknown_operator", {"softmax"});
+}
+
+TEST_F(BadInput, inputs_that_do_not_fit) {
+    expect_run_error({"--input", "z=" + array("x.npy", DType::float32, {2, 4})}, "cli.unknown_input", {"'z'"});
+    expect_run_error({"--input", "x=" + array("rank.npy", DType::float32, {4})}, "onnx.input_rank");
+    expect_run_error({"--input", "x=" + array("shape.npy", DType::float32, {2, 5})}, "onnx.input_shape");
+    expect_run_error({"--input", "x=" + array("dtype.npy", DType::int32, {2, 4})}, "runtime.input_dtype", {"float32", "int32"});
+    expect_run_error({"--input", "x=" + write("text.npy", "no array")}, "support.npy_format");
+    expect_run_error({"--input", "nothing"}, "cli.input", {"NAME=FILE"});
+    expect_run_error({"--bind", "batch=2"}, "cli.missing_input", {"--random"});
+}
+
+TEST_F(BadInput, bindings_that_do_not_fit) {
+    for (const char* text : {"batch", "batch=", "=3", "batch=x", "batch=-1", "batch=2x", "batch=2,,", "batch=99999999999999999999"}) {
+        expect_run_error({"--random", "1", "--bind", text}, "cli.binding", {"NAME=NUMBER"});
+    }
+    expect_run_error({"--random", "1"}, "onnx.unbound_dimension", {"--bind batch=NUMBER"});
+    expect_run_error({"--input", "x=" + array("x.npy", DType::float32, {2, 4}), "--bind", "batch=3"}, "onnx.input_shape", {"batch"});
+}
+
+TEST_F(BadInput, templates_that_are_wrong) {
+    write("syntax.yaml", "t:\n  inputs: {x: \"$T[$n]\"}\n  outputs: {y: \"$T[$n]\"}\n  body: \"y = x[@n +\"\n");
+    auto outcome = heddle({"check", path("syntax.yaml")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "syntax.yaml:4:");
+    EXPECT_CONTAINS(outcome.errors, "^");
+    // A projection that claims less than what the body reads.
+    write("narrow.yaml", "t:\n  inputs: {x: {shape: \"[$m, $n]\", dtype: \"$T\", ipf: \"[@m, 0 :> 1]\"}}\n  index: \"[$m]\"\n"
+                         "  outputs: {y: \"$T[$m]\"}\n  body: \"y = sum(k < $n : x[@m, k])\"\n");
+    outcome = heddle({"explain", "t", "x=float32[3,5]", "--library", path("narrow.yaml")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "narrow.yaml:2:");
+    EXPECT_CONTAINS(outcome.errors, "error[symbolic.");
+    // One name, two sizes.
+    outcome = heddle({"explain", "matmul", "X=float32[2,3]", "W=float32[4,5]"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "inner");
+}
+
+TEST_F(BadInput, command_lines_that_are_wrong) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {}, {"weave"}, {"graph", "model.onnx"}, {"compare", "model.onnx"}, {"explain"}, {"check"}, {"run", "m.onnx", "--threads", "0"},
+             {"run", "m.onnx", "--backend", "abacus"}, {"run", "m.onnx", "--format", "xml"}, {"run", "m.onnx", "--nonsense"}}) {
+        auto outcome = heddle(words);
+        EXPECT_EQ(outcome.status, 2) << (words.empty() ? "nothing" : words.front());
+        EXPECT_NE(outcome.errors, "");
+    }
+    expect_error({"run"}, "cli.what_to_run");
+}
+
+TEST_F(BadInput, help_teaches) {
+    auto outcome = heddle({"--help"});
+    EXPECT_EQ(outcome.status, 0);
+    for (const char* command : {"run", "check", "explain", "compare", "graph"}) {
+        EXPECT_CONTAINS(outcome.output, command);
+        auto help = heddle({command, "--help"});
+        EXPECT_EQ(help.status, 0);
+        EXPECT_CONTAINS(help.output, "Example");
+    }
+}
+
+}  // namespace
+}  // namespace heddle

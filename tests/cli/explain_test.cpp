@@ -1,0 +1,154 @@
+// heddle explain: what it shows of an operator, checked as numbers in its JSON and as words in its text.
+#include <nlohmann/json.hpp>
+
+#include "command_test.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+class Explain : public CommandTest {
+protected:
+    static Json json(std::vector<std::string> words) {
+        words.insert(words.begin(), "explain");
+        words.insert(words.end(), {"--format", "json"});
+        auto outcome = heddle(words);
+        EXPECT_EQ(outcome.status, 0) << outcome.output << outcome.errors;
+        return Json::parse(outcome.output, nullptr, false);
+    }
+};
+
+TEST_F(Explain, the_matrix_product_has_the_published_index_and_projections) {
+    Json found = json({"matmul", "X=float32[2,3,4,5]", "W=float32[2,3,5,7]"});
+    ASSERT_EQ(found["operations"].size(), 1u);
+    const Json& operation = found["operations"][0];
+    std::vector<std::string> index, reduced;
+    for (const Json& axis : operation["index"]) (axis["reducer"].is_null() ? index : reduced).push_back(axis["extent"]);
+    EXPECT_EQ(index, (std::vector<std::string>{"2", "3", "4", "7"}));
+    EXPECT_EQ(reduced, (std::vector<std::string>{"5"}));
+    EXPECT_EQ(operation["class"], "contraction");
+    EXPECT_EQ(found["outputs"][0]["type"], "float32[2, 3, 4, 7]");
+    const Json& x = operation["inputs"][0];
+    EXPECT_EQ(x["projection"], Json::parse("[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,0]]"));
+    EXPECT_EQ(x["offset"], Json::parse("[0,0,0,0]"));
+    EXPECT_EQ(x["shape"], Json::parse("[1,1,1,5]"));
+    EXPECT_EQ(x["diagonal"], "D[1, 1, 1, 0] :> [1, 1, 1, 5]");
+    EXPECT_EQ(x["augmented"], "( 1 0 0 0 | 0 | 1 )\n( 0 1 0 0 | 0 | 1 )\n( 0 0 1 0 | 0 | 1 )\n( 0 0 0 0 | 0 | 5 )\n");
+    EXPECT_EQ(operation["inputs"][1]["projection"], Json::parse("[[1,0,0,0],[0,1,0,0],[0,0,0,0],[0,0,0,1]]"));
+    EXPECT_EQ(operation["outputs"][0]["shape"], Json::parse("[1,1,1,1]"));
+}
+
+TEST_F(Explain, the_matrix_product_refuses_float16_by_its_enum) {
+    auto outcome = heddle({"explain", "matmul", "X=float16[2,3]", "W=float16[3,4]"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "float16");
+    EXPECT_CONTAINS(outcome.errors, "float32");
+}
+
+TEST_F(Explain, a_sum_over_axis_two_in_three_notations) {
+    Json found = json({"reduce_sum", "x=float32[2,3,4,5]", "axes=[2]"});
+    const Json& x = found["operations"][0]["inputs"][0];
+    EXPECT_EQ(x["projection"], Json::parse("[[1,0,0],[0,1,0],[0,0,0],[0,0,1]]"));
+    EXPECT_EQ(x["offset"], Json::parse("[0,0,0,0]"));
+    EXPECT_EQ(x["shape"], Json::parse("[1,1,4,1]"));
+    EXPECT_EQ(x["diagonal"], "D[1, 1, *, 1]");
+    std::string rows = x["rows"];
+    EXPECT_CONTAINS(rows, ", *, ");
+    EXPECT_EQ(x["structured"], "{affineMap: {projection: [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], offset: [0, 0, 0, 0]}, shape: [1, 1, 4, 1]}");
+    EXPECT_EQ(found["operations"][0]["class"], "reduction");
+}
+
+TEST_F(Explain, a_strided_window_shows_start_and_extent) {
+    Json found = json({"conv", "x=float32[1,2,9,9]", "w=float32[3,2,3,3]", "strides=2"});
+    std::string rows = found["operations"][0]["inputs"][0]["rows"];
+    EXPECT_CONTAINS(rows, " * 2 :> 3");
+}
+
+TEST_F(Explain, classes_come_from_the_body) {
+    EXPECT_EQ(json({"transpose", "x=float32[2,3]", "perm=[1,0]"})["operations"][0]["class"], "movement");
+    EXPECT_EQ(json({"exp", "x=float32[2,3]"})["operations"][0]["class"], "elementwise");
+    EXPECT_EQ(json({"gather", "x=float32[5,3]", "indices=int64[4]"})["operations"][0]["class"], "indirect");
+}
+
+TEST_F(Explain, dimensions_may_be_named) {
+    Json found = json({"softmax", "x=float32[batch=4, 10]"});
+    EXPECT_EQ(found["outputs"][0]["type"], "float32[batch, 10]");
+}
+
+TEST_F(Explain, a_list_input_is_given_several_times) {
+    Json found = json({"concat", "tensors=float32[2,3]", "tensors=float32[2,5]", "axis=1"});
+    EXPECT_EQ(found["outputs"][0]["type"], "float32[2, 8]");
+}
+
+TEST_F(Explain, an_input_may_be_a_value) {
+    EXPECT_EQ(json({"reshape", "x=float32[2,6]", "shape=[3,4]"})["outputs"][0]["type"], "float32[3, 4]");
+}
+
+TEST_F(Explain, onnx_operators_are_named_with_their_prefix) {
+    Json found = json({"onnx:Gemm", "A=float32[2,6]", "B=float32[6,3]"});
+    EXPECT_EQ(found["outputs"][0]["type"], "float32[2, 3]");
+}
+
+TEST_F(Explain, a_users_operator_is_explained_like_any_other) {
+    std::string file = write("own.yaml", "swish:\n  doc: x times its sigmoid.\n  inputs: {x: \"$T[$n]\"}\n  outputs: {y: \"$T[$n]\"}\n  body: \"y = x[@n] * sigmoid(x[@n])\"\n");
+    auto outcome = heddle({"explain", "swish", "x=float32[7]", "--library", file});
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "index [n = 7]");
+    EXPECT_CONTAINS(outcome.output, "sigmoid(x[@n])");
+}
+
+TEST_F(Explain, the_compiled_parts_are_all_there) {
+    Json found = json({"softmax", "x=float32[8,100]", "--equations", "--schedule", "--source"});
+    EXPECT_CONTAINS(found["equations"]["lowered"].get<std::string>(), "max");
+    EXPECT_CONTAINS(found["equations"]["kernels"].get<std::string>(), "kernel 0");
+    EXPECT_FALSE(found["equations"]["decisions"].empty());
+    ASSERT_EQ(found["schedule"]["kernels"].size(), 1u);
+    ASSERT_EQ(found["source"].size(), 1u);
+    EXPECT_CONTAINS(found["source"][0]["c"].get<std::string>(), found["source"][0]["function"].get<std::string>());
+    auto text = heddle({"explain", "softmax", "x=float32[8,100]", "--equations", "--schedule", "--source"});
+    for (const char* part : {"rows", "structured", "equations as lowered", "decisions", "plan: 1 launches", "body"}) EXPECT_CONTAINS(text.output, part);
+}
+
+TEST_F(Explain, without_arguments_it_shows_the_template) {
+    auto outcome = heddle({"explain", "softmax"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_CONTAINS(outcome.output, "axis");
+}
+
+struct WrongArguments {
+    std::vector<std::string> words;
+    std::string code, part;
+};
+
+TEST_F(Explain, wrong_arguments_are_pointed_at) {
+    for (const WrongArguments& wrong : std::vector<WrongArguments>{
+             {{"sofmax", "x=float32[2]"}, "language.unknown_operator", "softmax"},
+             {{"onnx:Sofmax", "x=float32[2]"}, "language.unknown_onnx_operator", "Softmax"},
+             {{"softmax", "y=float32[2]"}, "cli.unknown_argument", "inputs x; parameters axis"},
+             {{"softmax", "x=float32[2]", "axes=0"}, "cli.unknown_argument", "did you mean axis?"},
+             {{"softmax", "float32[2]"}, "cli.argument", "NAME=TYPE"},
+             {{"softmax", "x=float32[2]", "x=float32[2]"}, "cli.argument", "given twice"},
+             {{"softmax", "x=float3[2]"}, "cli.type", "^^^^^^"},
+             {{"softmax", "x=float32[2"}, "cli.type", "the end"},
+             {{"softmax", "x=float32[n, 2]"}, "cli.type", "n=NUMBER"},
+             {{"softmax", "x=float32[2;3]"}, "cli.type", "commas"},
+             {{"softmax", "x=float32[2] 3"}, "cli.type", "follows"},
+             {{"add2", "a=float32[n=2]", "b=float32[n=3]"}, "cli.dimension_conflict", "has two numbers"},
+             {{"reshape", "x=float32[2,6]", "shape=[[3],4]"}, "cli.value", "no tensor"},
+             {{"softmax", "x=float32[2]", "axis=1 +"}, "language.", "argument:1:"},
+             {{"softmax", "x=float32[2]", "axis=7"}, "symbolic.", "axis"},
+             {{"softmax", "axis=0"}, "symbolic.missing_input", "x"},
+         }) {
+        std::vector<std::string> words{"explain"};
+        words.insert(words.end(), wrong.words.begin(), wrong.words.end());
+        auto outcome = heddle(words);
+        EXPECT_EQ(outcome.status, 1) << wrong.code;
+        EXPECT_CONTAINS(outcome.errors, "error[" + wrong.code);
+        EXPECT_CONTAINS(outcome.errors, wrong.part);
+        EXPECT_EQ(outcome.output, "");
+    }
+}
+
+}  // namespace
+}  // namespace heddle
