@@ -42,7 +42,7 @@ TEST_F(BadInput, files_that_are_not_there) {
     for (const char* command : {"run", "check"}) expect_error({command, path("no.onnx")}, "support.file_open", {"no.onnx"});
     expect_error({"compare", path("no.onnx"), "--with", "reference"}, "support.file_open");
     expect_error({"graph", path("no.onnx"), "--svg", path("no.svg")}, "support.file_open");
-    expect_error({"explain", "softmax", "--library", path("no.yaml")}, "support.file_open", {"no.yaml"});
+    expect_error({"explain", "softmax", "--library", path("no.yaml")}, "language.file", {"no.yaml"});
     expect_run_error({"--input", "x=" + path("no.npy")}, "support.file_open", {"no.npy"});
 }
 

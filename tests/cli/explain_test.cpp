@@ -60,7 +60,7 @@ TEST_F(Explain, a_sum_over_axis_two_in_three_notations) {
 }
 
 TEST_F(Explain, a_strided_window_shows_start_and_extent) {
-    Json found = json({"conv", "x=float32[1,2,9,9]", "w=float32[3,2,3,3]", "strides=2"});
+    Json found = json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]", "strides=2"});
     std::string rows = found["operations"][0]["inputs"][0]["rows"];
     EXPECT_CONTAINS(rows, " * 2 :> 3");
 }
@@ -68,7 +68,7 @@ TEST_F(Explain, a_strided_window_shows_start_and_extent) {
 TEST_F(Explain, classes_come_from_the_body) {
     EXPECT_EQ(json({"transpose", "x=float32[2,3]", "perm=[1,0]"})["operations"][0]["class"], "movement");
     EXPECT_EQ(json({"exp", "x=float32[2,3]"})["operations"][0]["class"], "elementwise");
-    EXPECT_EQ(json({"gather", "x=float32[5,3]", "indices=int64[4]"})["operations"][0]["class"], "indirect");
+    EXPECT_EQ(json({"gather", "table=float32[5,3]", "ids=int64[4]"})["operations"][0]["class"], "indirect");
 }
 
 TEST_F(Explain, dimensions_may_be_named) {
@@ -127,6 +127,7 @@ TEST_F(Explain, wrong_arguments_are_pointed_at) {
              {{"onnx:Sofmax", "x=float32[2]"}, "language.unknown_onnx_operator", "Softmax"},
              {{"softmax", "y=float32[2]"}, "cli.unknown_argument", "inputs x; parameters axis"},
              {{"softmax", "x=float32[2]", "axes=0"}, "cli.unknown_argument", "did you mean axis?"},
+             {{"softmax", "X=float32[2]"}, "cli.unknown_argument", "did you mean x?"},
              {{"softmax", "float32[2]"}, "cli.argument", "NAME=TYPE"},
              {{"softmax", "x=float32[2]", "x=float32[2]"}, "cli.argument", "given twice"},
              {{"softmax", "x=float3[2]"}, "cli.type", "^^^^^^"},

@@ -1,0 +1,298 @@
+// heddle compare: what kernels compute against something that does not share their code.
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/support.h"
+#include "evaluate/compare.h"
+#include "frontends/onnx/import.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+// How many tensors outside of their bound are listed.
+constexpr size_t listed_failures = 10;
+
+// ---- the reference, with progress
+
+// Every tensor of the graph with its bound, by TensorId. Says on standard error how far it is when it takes long.
+Result<std::vector<BoundedTensor>> evaluate_bounded(const Graph& graph, const std::vector<TensorData>& feeds) {
+    std::vector<BoundedTensor> values(graph.tensors.size());
+    for (size_t i = 0; i < graph.tensors.size(); i++) {
+        const Tensor& tensor = graph.tensors[i];
+        if (tensor.constant) {
+            values[i].value = *tensor.constant;
+        } else if (tensor.producer >= 0) {
+            values[i].value = TensorData(is_float(tensor.type.dtype) ? DType::float64 : tensor.type.dtype, tensor.type.extents());
+            values[i].bound = TensorData(DType::float64, tensor.type.extents());
+        }
+    }
+    for (size_t i = 0; i < feeds.size(); i++) values[static_cast<size_t>(graph.inputs[i])].value = feeds[i];
+    auto told = Clock::now();
+    for (size_t i = 0; i < graph.operations.size(); i++) {
+        const Operation& operation = graph.operations[i];
+        if (milliseconds_since(told) > 2000) {
+            fmt::print(stderr, "reference: {} of {} operations, at {}\n", i, graph.operations.size(), operation.name);
+            told = Clock::now();
+        }
+        if (!operation.body) {
+            return fail({.code = "cli.no_reference", .summary = fmt::format("operation '{}' has no body to compare with", operation.name),
+                         .reason = "it is a kernel from outside of the language"});
+        }
+        std::vector<BoundedTensor> inputs, outputs;
+        for (TensorId t : operation.inputs) inputs.push_back(values[static_cast<size_t>(t)]);
+        for (TensorId t : operation.outputs) outputs.push_back(values[static_cast<size_t>(t)]);
+        auto done = evaluate_body_bounded(*operation.body, inputs, outputs);
+        if (!done) return fail(std::move(done.error()));
+        for (size_t o = 0; o < outputs.size(); o++) values[static_cast<size_t>(operation.outputs[o])] = std::move(outputs[o]);
+    }
+    return values;
+}
+
+// ---- what kernels computed
+
+struct Computed {
+    std::string name;
+    TensorId tensor = -1;
+    TensorData data;
+};
+
+// The whole tensors of the graph that launches write, in the order in which they are written.
+std::vector<Computed> computed_tensors(const plan::Plan& plan, const runtime::Session& session, const std::vector<TensorData>& outputs) {
+    std::vector<Computed> list;
+    std::set<int32_t> seen;
+    auto add = [&](const plan::Launch& launch) {
+        const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
+        for (size_t i = 0; i < launch.buffers.size(); i++) {
+            int32_t b = launch.buffers[i];
+            const plan::Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
+            TensorId tensor = plan.graph_tensor[static_cast<size_t>(b)];
+            bool written = tree.memories[i].kind != schedules::Memory::Kind::input;
+            if (!written || tensor < 0 || !buffer.packed.empty() || !seen.insert(b).second) continue;
+            bool output = buffer.kind == plan::Buffer::Kind::output;
+            list.push_back({buffer.name, tensor, output ? outputs[static_cast<size_t>(buffer.index)] : session.contents(b)});
+        }
+    };
+    for (const auto* phase : {&plan.prepare, &plan.run}) {
+        for (const auto& batch : *phase) {
+            for (const auto& launch : batch) add(launch);
+        }
+    }
+    return list;
+}
+
+Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads, bool fuse) {
+    auto program = compile(graph, threads, {.fuse = fuse, .keep_all = true});
+    if (!program) return fail(std::move(program.error()));
+    runtime::Session session(program->executable, program->pool);
+    auto outputs = session.run(feeds);
+    if (!outputs) return fail(std::move(outputs.error()));
+    return computed_tensors(program->executable->plan(), session, *outputs);
+}
+
+// ---- tensor by tensor
+
+struct Verdict {
+    std::string name, type, operation;
+    BoundedComparison comparison;
+    std::vector<int64_t> place;  // coordinates of the worst element
+    std::string found, expected;
+    double bound = 0;
+};
+
+std::vector<int64_t> coordinates_of(int64_t element, const std::vector<int64_t>& shape) {
+    std::vector<int64_t> point(shape.size(), 0);
+    for (size_t d = shape.size(); d-- > 0; element /= std::max<int64_t>(shape[d], 1)) point[d] = element % std::max<int64_t>(shape[d], 1);
+    return point;
+}
+
+std::string element_text(const TensorData& data, int64_t element) {
+    if (element < 0 || element >= data.size()) return "nothing";
+    return is_float(data.dtype()) ? fmt::format("{:.9g}", data.real_at(element)) : std::to_string(data.integer_at(element));
+}
+
+Verdict judge(const Graph& graph, const Computed& computed, const BoundedTensor& expected) {
+    const Tensor& tensor = graph.tensor(computed.tensor);
+    Verdict verdict{.name = computed.name, .type = tensor.type.text(), .operation = {}, .comparison = compare_bounded(computed.data, expected)};
+    if (tensor.producer >= 0) verdict.operation = graph.operations[static_cast<size_t>(tensor.producer)].name;
+    int64_t worst = verdict.comparison.worst;
+    verdict.place = coordinates_of(std::max<int64_t>(worst, 0), expected.value.shape());
+    verdict.found = element_text(computed.data, worst);
+    verdict.expected = element_text(expected.value, worst);
+    if (worst >= 0 && expected.bound.data()) verdict.bound = expected.bound.real_at(worst);
+    return verdict;
+}
+
+TensorData as_double(const TensorData& data) {
+    if (!is_float(data.dtype())) return data;
+    TensorData result(DType::float64, data.shape());
+    for (int64_t i = 0; i < data.size(); i++) result.set_real(i, data.real_at(i));
+    return result;
+}
+
+Result<std::vector<Verdict>> compare_tensors(const Graph& graph, const std::vector<TensorData>& feeds, const CompareOptions& options) {
+    auto fused = compute(graph, feeds, options.threads, true);
+    if (!fused) return fail(std::move(fused.error()));
+    auto reference = evaluate_bounded(graph, feeds);
+    if (!reference) return fail(std::move(reference.error()));
+    if (options.with == "unfused") {
+        // The other plan's values, within the bounds of what both compute.
+        auto unfused = compute(graph, feeds, options.threads, false);
+        if (!unfused) return fail(std::move(unfused.error()));
+        for (const Computed& computed : *unfused) (*reference)[static_cast<size_t>(computed.tensor)].value = as_double(computed.data);
+    }
+    std::vector<Verdict> verdicts;
+    for (const Computed& computed : *fused) verdicts.push_back(judge(graph, computed, (*reference)[static_cast<size_t>(computed.tensor)]));
+    return verdicts;
+}
+
+Json verdict_json(const Verdict& v) {
+    return {{"tensor", v.name}, {"type", v.type}, {"operation", v.operation}, {"element", v.place}, {"found", v.found},
+            {"expected", v.expected}, {"bound", v.bound}, {"worst_ratio", v.comparison.worst_ratio},
+            {"failures", v.comparison.failures}, {"undecided", v.comparison.undecided}};
+}
+
+int print_verdicts(const std::vector<Verdict>& verdicts, const CompareOptions& options) {
+    std::vector<const Verdict*> failures;
+    const Verdict* worst = nullptr;
+    int64_t undecided = 0;
+    for (const Verdict& v : verdicts) {
+        if (!v.comparison.equal) failures.push_back(&v);
+        if (!worst || v.comparison.worst_ratio > worst->comparison.worst_ratio) worst = &v;
+        undecided += v.comparison.undecided;
+    }
+    double ratio = worst ? worst->comparison.worst_ratio : 0;
+    if (options.common.json) {
+        Json json = {{"with", options.with}, {"compared", verdicts.size()}, {"worst_ratio", ratio}, {"allowed_ratio", 4},
+                     {"worst_tensor", worst ? Json(worst->name) : Json(nullptr)}, {"undecided_elements", undecided}};
+        json["failures"] = Json::array();
+        for (const Verdict* v : failures) json["failures"].push_back(verdict_json(*v));
+        fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+        return failures.empty() ? 0 : 1;
+    }
+    fmt::print("compared {} tensors with {}: {}\n", verdicts.size(), options.with,
+               failures.empty() ? "all within their bounds" : fmt::format("{} outside of their bounds", failures.size()));
+    if (worst) fmt::print("worst |a - b| is {:.3g} times the bound e on rounding, of {} (4 is allowed)\n", ratio, worst->name);
+    if (undecided > 0) fmt::print("{} elements are undecided: a comparison or rounding lies within its bound of a switch\n", undecided);
+    for (size_t i = 0; i < std::min(failures.size(), listed_failures); i++) {
+        const Verdict& v = *failures[i];
+        fmt::print("{}{}: {}{}\n  element [{}]: found {}, expected {}, bound {:.3g}; {} elements differ\n", i == 0 ? "first: " : "", v.name,
+                   v.type, v.operation.empty() ? "" : fmt::format(", of operation '{}'", v.operation), fmt::join(v.place, ", "), v.found,
+                   v.expected, v.bound, v.comparison.failures);
+    }
+    return failures.empty() ? 0 : 1;
+}
+
+// ---- expected outputs in files
+
+// FOLDER/STEM_0.npy or .pb, as test suites write them; empty if neither is there.
+std::string numbered_file(const std::string& folder, const char* stem, size_t number) {
+    std::error_code problem;
+    for (const char* suffix : {".npy", ".pb"}) {
+        std::string path = fmt::format("{}/{}_{}{}", folder, stem, number, suffix);
+        if (std::filesystem::is_regular_file(path, problem)) return path;
+    }
+    return {};
+}
+
+// Inputs that are not given are taken from the folder, if it has them.
+Result<void> add_folder_inputs(const CompareOptions& options, std::map<std::string, TensorData>& given) {
+    auto model = onnx::read_model(options.model);
+    if (!model) return fail(std::move(model.error()));
+    auto inputs = onnx::caller_inputs(*model);
+    for (size_t i = 0; i < inputs.size(); i++) {
+        std::string file = numbered_file(options.with, "input", i);
+        if (file.empty() || given.contains(inputs[i]->name)) continue;
+        auto read = read_inputs({"file=" + file});
+        if (!read) return fail(std::move(read.error()));
+        given[inputs[i]->name] = std::move(read->begin()->second);
+    }
+    return {};
+}
+
+Result<std::vector<TensorData>> expected_outputs(const std::string& folder, const Source& source) {
+    std::vector<TensorData> expected;
+    Diagnostics problems;
+    for (size_t i = 0; i < source.output_names.size(); i++) {
+        std::string file = numbered_file(folder, "output", i);
+        if (file.empty()) {
+            problems.push_back({.code = "cli.expected_output",
+                                .summary = fmt::format("'{}' has no file for output '{}'", folder, source.output_names[i]),
+                                .expected = fmt::format("output_{0}.npy or output_{0}.pb", i),
+                                .remedy = "--with takes reference, unfused, or a folder of expected outputs"});
+            continue;
+        }
+        auto read = read_inputs({"file=" + file});
+        if (read) expected.push_back(std::move(read->begin()->second));
+        else problems.insert(problems.end(), read.error().begin(), read.error().end());
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return expected;
+}
+
+Result<int> compare_outputs(const Source& source, const std::vector<TensorData>& feeds, const CompareOptions& options) {
+    auto expected = expected_outputs(options.with, source);
+    if (!expected) return fail(std::move(expected.error()));
+    auto program = compile(source.graph, options.threads, {});
+    if (!program) return fail(std::move(program.error()));
+    auto found = runtime::Session(program->executable, program->pool).run(feeds);
+    if (!found) return fail(std::move(found.error()));
+    bool equal = true;
+    Json list = Json::array();
+    for (size_t i = 0; i < found->size(); i++) {
+        const TensorData &a = (*found)[i], &b = (*expected)[i];
+        auto comparison = heddle::compare_model(a, b, is_half(a.dtype()) ? half_tolerance : float_tolerance);
+        bool fits = a.shape() == b.shape() && a.dtype() == b.dtype();
+        equal = equal && comparison.equal && fits;
+        std::string why = fits ? comparison.text()
+                               : fmt::format("different: found {}[{}], expected {}[{}]", name(a.dtype()), fmt::join(a.shape(), ", "),
+                                             name(b.dtype()), fmt::join(b.shape(), ", "));
+        list.push_back({{"output", source.output_names[i]}, {"equal", comparison.equal && fits}, {"greatest", comparison.greatest},
+                        {"maximum_difference", comparison.maximum_difference}, {"relative_maximum", comparison.relative_maximum},
+                        {"relative_norm", comparison.relative_norm}, {"rows", comparison.rows},
+                        {"argmax_differences", comparison.argmax_differences}, {"text", why}});
+        if (!options.common.json) fmt::print("{}: {}\n", source.output_names[i], why);
+    }
+    if (options.common.json) fmt::print("{}\n", Json{{"with", options.with}, {"equal", equal}, {"outputs", list}}.dump(2));
+    return equal ? 0 : 1;
+}
+
+Result<int> compare(const CompareOptions& options) {
+    bool tensors = options.with == "reference" || options.with == "unfused";
+    std::error_code problem;
+    if (!tensors && !std::filesystem::is_directory(options.with, problem)) {
+        return fail({.code = "cli.compare_with", .summary = fmt::format("cannot compare with '{}'", options.with),
+                     .expected = "reference, unfused, or a folder of expected outputs", .reason = "there is no such folder"});
+    }
+    auto library = open_libraries(options.common);
+    if (!library) return fail(std::move(library.error()));
+    auto given = read_inputs(options.inputs);
+    if (!given) return fail(std::move(given.error()));
+    if (!tensors) {
+        if (auto added = add_folder_inputs(options, *given); !added) return fail(std::move(added.error()));
+    }
+    auto source = load_model(options.model, *library, *given, options.bindings);
+    if (!source) return fail(std::move(source.error()));
+    auto feeds = feeds_for(*source, *given, options.random_seed);
+    if (!feeds) return fail(std::move(feeds.error()));
+    if (!tensors) return compare_outputs(*source, *feeds, options);
+    auto verdicts = compare_tensors(source->graph, *feeds, options);
+    if (!verdicts) return fail(std::move(verdicts.error()));
+    return print_verdicts(*verdicts, options);
+}
+
+}  // namespace
+
+int compare_model(const CompareOptions& options) {
+    auto status = compare(options);
+    return status ? *status : report(status.error(), options.common);
+}
+
+}  // namespace heddle::cli

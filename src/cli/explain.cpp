@@ -1,0 +1,276 @@
+// heddle explain
+#include <nlohmann/json.hpp>
+
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "backends/c/c_source.h"
+#include "cli/explain_arguments.h"
+#include "cli/explain_projection.h"
+#include "cli/support.h"
+#include "equations/fusion.h"
+#include "symbolic/session.h"
+#include "target/target.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "softmax", "onnx:Softmax", "onnx:com.example::Swish".
+Result<const Template*> find_operator(const Library& library, const std::string& name) {
+    constexpr std::string_view prefix = "onnx:";
+    if (!name.starts_with(prefix)) return library.find(name);
+    std::string rest = name.substr(prefix.size());
+    size_t colons = rest.find("::");
+    std::string domain = colons == std::string::npos ? "" : rest.substr(0, colons);
+    std::string operator_name = colons == std::string::npos ? rest : rest.substr(colons + 2);
+    auto newest = library.find_onnx(domain, operator_name, std::numeric_limits<int64_t>::max());
+    // The remedy names the opset: no model says one here.
+    return newest ? newest : library.find_onnx(domain, operator_name, 1);
+}
+
+Result<Graph> apply(const Template& metakernel, const Library& library, const OperatorArguments& arguments) {
+    Session session(library);
+    std::vector<Argument> inputs;
+    auto add = [&](const InputArgument& input) {
+        return input.value ? session.add_constant(input.name, *input.value) : session.add_input(input.name, input.type);
+    };
+    for (size_t i = 0; i < arguments.inputs.size(); i++) {
+        std::vector<TensorId> tensors;
+        for (const InputArgument& input : arguments.inputs[i]) tensors.push_back(add(input));
+        if (tensors.empty()) inputs.emplace_back();
+        else if (metakernel.inputs[i].variadic) inputs.emplace_back(std::move(tensors));
+        else inputs.emplace_back(tensors.front());
+    }
+    while (!inputs.empty() && !inputs.back().given) inputs.pop_back();
+    std::vector<std::string> names;
+    bool variadic = false;
+    for (const TensorSpec& output : metakernel.outputs) {
+        names.push_back(output.name);
+        variadic = variadic || output.variadic;
+    }
+    auto results = session.apply(metakernel, inputs, arguments.parameters, {.names = variadic ? std::vector<std::string>{} : names});
+    if (!results) return fail(std::move(results.error()));
+    std::erase(*results, -1);
+    Graph graph = session.finish(std::move(*results));
+    graph.dimension_names = arguments.dimensions;
+    return graph;
+}
+
+// ---- the operations
+
+Json index_json(const std::vector<IndexAxis>& index) {
+    Json list = Json::array();
+    for (const IndexAxis& axis : index) {
+        list.push_back({{"name", axis.name}, {"extent", axis.extent.text()},
+                        {"reducer", axis.reducer ? Json(name(*axis.reducer)) : Json(nullptr)}});
+    }
+    return list;
+}
+
+Json projection_json(const Tensor& tensor, const IndexProjection& projection, const std::vector<IndexAxis>& index) {
+    auto diagonal = diagonal_notation(projection, index, tensor.type.extents());
+    return {{"name", tensor.name},
+            {"type", tensor.type.text()},
+            {"projection", projection.projection},
+            {"offset", projection.offset},
+            {"shape", projection.shape},
+            {"whole", projection.whole},
+            {"rows", rows_notation(projection, index, tensor.type.extents())},
+            {"diagonal", diagonal ? Json(*diagonal) : Json(nullptr)},
+            {"structured", structured_notation(projection)},
+            {"augmented", projection.augmented_matrix()}};
+}
+
+Json tensors_json(const Graph& graph, const std::vector<TensorId>& tensors, const std::vector<IndexProjection>& projections,
+                  const std::vector<IndexAxis>& index) {
+    Json list = Json::array();
+    for (size_t i = 0; i < tensors.size(); i++) {
+        const Tensor& tensor = graph.tensor(tensors[i]);
+        if (i < projections.size()) list.push_back(projection_json(tensor, projections[i], index));
+        else list.push_back({{"name", tensor.name}, {"type", tensor.type.text()}});
+    }
+    return list;
+}
+
+Json operation_json(const Graph& graph, const Operation& operation) {
+    std::vector<std::string> inputs, outputs;
+    for (TensorId t : operation.inputs) inputs.push_back(graph.tensor(t).name);
+    for (TensorId t : operation.outputs) outputs.push_back(graph.tensor(t).name);
+    return {{"name", operation.name},
+            {"operator", operation.operator_name},
+            {"parameters", operation.params},
+            {"class", name(class_of(operation))},
+            {"index", index_json(operation.index)},
+            {"inputs", tensors_json(graph, operation.inputs, operation.input_projections, operation.index)},
+            {"outputs", tensors_json(graph, operation.outputs, operation.output_projections, operation.index)},
+            {"body", operation.body ? Json(print(*operation.body, inputs, outputs)) : Json(nullptr)}};
+}
+
+Json graph_json(const Template& metakernel, const Graph& graph) {
+    Json json = {{"operator", metakernel.name}, {"doc", metakernel.doc}, {"template", print(metakernel)}};
+    json["outputs"] = Json::array();
+    for (TensorId t : graph.outputs) {
+        const Tensor& tensor = graph.tensor(t);
+        json["outputs"].push_back({{"name", tensor.name}, {"type", tensor.type.text()}, {"known", tensor.constant.has_value()}});
+    }
+    json["operations"] = Json::array();
+    for (const Operation& operation : graph.operations) json["operations"].push_back(operation_json(graph, operation));
+    return json;
+}
+
+// ---- the compiled parts
+
+Result<Json> equations_json(const Graph& graph, const Target& target) {
+    auto system = equations::lower(graph);
+    if (!system) return fail(std::move(system.error()));
+    Json json;
+    json["lowered"] = equations::print(*system);
+    equations::optimise(*system);
+    json["optimised"] = equations::print(*system);
+    auto partition = equations::fuse(*system, target, {});
+    json["kernels"] = equations::print(*system, partition);
+    json["decisions"] = Json::array();
+    for (const auto& decision : partition.decisions) {
+        json["decisions"].push_back({{"producer", decision.producer}, {"reader", decision.reader}, {"joined", decision.joined},
+                                     {"gain_microseconds", decision.gain}, {"reason", decision.reason}});
+    }
+    return json;
+}
+
+void add_plan_json(const plan::Plan& plan, const ExplainOptions& options, Json& json) {
+    if (options.schedule) {
+        Json trees = Json::array();
+        for (size_t i = 0; i < plan.trees.size(); i++) trees.push_back({{"key", plan.keys[i]}, {"tree", schedules::print(*plan.trees[i])}});
+        json["schedule"] = {{"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
+    }
+    if (options.source) {
+        json["source"] = Json::array();
+        for (size_t i = 0; i < plan.trees.size(); i++) {
+            std::string function = "kernel_" + plan.keys[i].substr(0, 8);
+            json["source"].push_back({{"function", function}, {"c", backends::c_source(*plan.trees[i], function)}});
+        }
+    }
+}
+
+// ---- for people
+
+std::string indented(const std::string& text, int by) {
+    std::string pad(static_cast<size_t>(by), ' '), result;
+    for (size_t begin = 0; begin < text.size();) {
+        size_t end = std::min(text.find('\n', begin), text.size());
+        if (end > begin) result += pad + text.substr(begin, end - begin);
+        result += "\n";
+        begin = end + 1;
+    }
+    return result;
+}
+
+std::string text_of(const Json& json, const char* key) { return json[key].get<std::string>(); }
+
+void print_tensors(const char* title, const Json& tensors) {
+    for (const Json& tensor : tensors) {
+        fmt::print("  {} {}: {}\n", title, text_of(tensor, "name"), text_of(tensor, "type"));
+        if (!tensor.contains("rows")) continue;
+        fmt::print("    rows        {}\n", text_of(tensor, "rows"));
+        if (!tensor["diagonal"].is_null()) fmt::print("    diagonal    {}\n", text_of(tensor, "diagonal"));
+        fmt::print("    structured  {}\n", text_of(tensor, "structured"));
+        fmt::print("{}", indented(text_of(tensor, "augmented"), 4));
+    }
+}
+
+void print_operation(const Json& operation) {
+    fmt::print("\noperation {} ({})\n", text_of(operation, "name"), text_of(operation, "class"));
+    for (const auto& [name, value] : operation["parameters"].items()) fmt::print("  {} = {}\n", name, value.get<std::string>());
+    std::vector<std::string> index, extended;
+    for (const Json& axis : operation["index"]) {
+        std::string text = fmt::format("{} = {}", text_of(axis, "name"), text_of(axis, "extent"));
+        if (axis["reducer"].is_null()) index.push_back(text);
+        else extended.push_back(fmt::format("{} by {}", text, text_of(axis, "reducer")));
+    }
+    fmt::print("  index [{}]\n", fmt::join(index, ", "));
+    if (!extended.empty()) fmt::print("  extended by [{}]\n", fmt::join(extended, ", "));
+    print_tensors("input", operation["inputs"]);
+    print_tensors("output", operation["outputs"]);
+    if (operation["body"].is_null()) fmt::print("  no body: a kernel elsewhere\n");
+    else fmt::print("  body\n{}", indented(text_of(operation, "body"), 4));
+}
+
+void print_equations(const Json& json) {
+    fmt::print("\nequations as lowered\n{}", indented(text_of(json, "lowered"), 2));
+    fmt::print("\nequations after substitution\n{}", indented(text_of(json, "optimised"), 2));
+    fmt::print("\nkernels\n{}", indented(text_of(json, "kernels"), 2));
+    if (!json["decisions"].empty()) fmt::print("\ndecisions\n");
+    for (const Json& decision : json["decisions"]) {
+        fmt::print("  {} -> {}: {}, gain {:.3g} us{}\n", text_of(decision, "producer"), text_of(decision, "reader"),
+                   decision["joined"].get<bool>() ? "fused" : "not fused", decision["gain_microseconds"].get<double>(),
+                   text_of(decision, "reason").empty() ? "" : ": " + text_of(decision, "reason"));
+    }
+}
+
+void print_text(const Json& json) {
+    fmt::print("{}\n", text_of(json, "template"));
+    for (const Json& output : json["outputs"]) {
+        fmt::print("result {}: {}{}\n", text_of(output, "name"), text_of(output, "type"),
+                   output["known"].get<bool>() ? ", computed already from what is known" : "");
+    }
+    for (const Json& operation : json["operations"]) print_operation(operation);
+    if (json.contains("equations")) print_equations(json["equations"]);
+    if (json.contains("schedule")) {
+        fmt::print("\n{}", text_of(json["schedule"], "plan"));
+        for (const Json& kernel : json["schedule"]["kernels"]) {
+            fmt::print("\nkernel {}\n{}", text_of(kernel, "key").substr(0, 8), indented(text_of(kernel, "tree"), 2));
+        }
+    }
+    if (json.contains("source")) {
+        for (const Json& kernel : json["source"]) fmt::print("\n{}", text_of(kernel, "c"));
+    }
+}
+
+Result<Json> explain(const ExplainOptions& options) {
+    auto library = open_libraries(options.common);
+    if (!library) return fail(std::move(library.error()));
+    auto metakernel = find_operator(*library, options.operator_name);
+    if (!metakernel) return fail(std::move(metakernel.error()));
+    // Without arguments there is only the template to show.
+    if (options.arguments.empty() && !(*metakernel)->inputs.empty()) {
+        Json json = {{"operator", (*metakernel)->name}, {"doc", (*metakernel)->doc}, {"template", print(**metakernel)}};
+        json["outputs"] = json["operations"] = Json::array();
+        return json;
+    }
+    auto arguments = parse_operator_arguments(**metakernel, options.arguments);
+    if (!arguments) return fail(std::move(arguments.error()));
+    auto graph = apply(**metakernel, *library, *arguments);
+    if (!graph) return fail(std::move(graph.error()));
+    Json json = graph_json(**metakernel, *graph);
+    Target target = detect_host();
+    if (options.equations) {
+        auto equations = equations_json(*graph, target);
+        if (!equations) return fail(std::move(equations.error()));
+        json["equations"] = std::move(*equations);
+    }
+    if (options.schedule || options.source) {
+        auto plan = plan::make_plan(*graph, target);
+        if (!plan) return fail(std::move(plan.error()));
+        add_plan_json(*plan, options, json);
+    }
+    return json;
+}
+
+}  // namespace
+
+int explain_operator(const ExplainOptions& options) {
+    auto json = explain(options);
+    if (!json) return report(json.error(), options.common);
+    if (options.common.json) {
+        fmt::print("{}\n", json->dump(2, ' ', false, Json::error_handler_t::replace));
+    } else {
+        print_text(*json);
+    }
+    return 0;
+}
+
+}  // namespace heddle::cli

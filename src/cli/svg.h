@@ -1,0 +1,43 @@
+// A picture as SVG text. Lengths are in pixels, y grows downwards.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::cli {
+
+struct Point {
+    double x = 0, y = 0;
+};
+
+struct TextStyle {
+    double size = 11;
+    std::string_view colour = "#222";
+    std::string_view anchor = "start";  // start, middle, end
+    bool bold = false;
+    bool halo = false;  // white around the letters, for text on lines
+};
+
+class Svg {
+public:
+    // Any text may come from a file that is not trusted: markup is escaped, bytes that are no UTF-8 and control characters
+    // become '?'. `tooltip` is shown when the mouse rests on the shape.
+    void rectangle(Point corner, double width, double height, std::string_view fill, std::string_view stroke, double radius = 3,
+                   std::string_view tooltip = {});
+    void line(const std::vector<Point>& points, std::string_view colour, double width = 1, bool arrow = false,
+              std::string_view tooltip = {});
+    void text(Point at, std::string_view text, const TextStyle& style = {});
+
+    std::string finish(double width, double height) const;
+
+private:
+    std::string body_;
+};
+
+// The estimated width of a text.
+double text_width(std::string_view text, double size);
+// The text, cut with an ellipsis where it is wider.
+std::string fitted(std::string_view text, double size, double width);
+
+}  // namespace heddle::cli
