@@ -24,12 +24,13 @@ import inputs
 import make_models
 import plot
 
+HEDDLE = str(ROOT / "build/heddle")
 PEERS = ["onnxruntime", "openvino"]
 ENGINES = ["heddle", *PEERS]
 
 
 def run_heddle(path, feeds, folder, threads, seconds):
-    command = [str(ROOT / "build/heddle"), "run", str(path), "--format", "json", "--threads", str(threads)]
+    command = [HEDDLE, "run", str(path), "--format", "json", "--threads", str(threads)]
     for number, (name, array) in enumerate(feeds.items()):
         np.save(f"{folder}/{number}.npy", array)
         command += ["--input", f"{name}={folder}/{number}.npy"]
