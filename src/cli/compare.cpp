@@ -1,156 +1,30 @@
 // heddle compare: what kernels compute against something that does not share their code.
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/support.h"
-#include "evaluate/compare.h"
+#include "cli/compare_tensors.h"
 #include "frontends/onnx/import.h"
 
 namespace heddle::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 // How many tensors outside of their bound are listed.
 constexpr size_t listed_failures = 10;
 
-// ---- the reference, with progress
-
-// Every tensor of the graph with its bound, by TensorId. Says on standard error how far it is when it takes long.
-Result<std::vector<BoundedTensor>> evaluate_bounded(const Graph& graph, const std::vector<TensorData>& feeds) {
-    std::vector<BoundedTensor> values(graph.tensors.size());
-    for (size_t i = 0; i < graph.tensors.size(); i++) {
-        const Tensor& tensor = graph.tensors[i];
-        if (tensor.constant) {
-            values[i].value = *tensor.constant;
-        } else if (tensor.producer >= 0) {
-            values[i].value = TensorData(is_float(tensor.type.dtype) ? DType::float64 : tensor.type.dtype, tensor.type.extents());
-            values[i].bound = TensorData(DType::float64, tensor.type.extents());
-        }
-    }
-    for (size_t i = 0; i < feeds.size(); i++) values[static_cast<size_t>(graph.inputs[i])].value = feeds[i];
-    auto told = Clock::now();
-    for (size_t i = 0; i < graph.operations.size(); i++) {
-        const Operation& operation = graph.operations[i];
-        if (milliseconds_since(told) > 2000) {
-            fmt::print(stderr, "reference: {} of {} operations, at {}\n", i, graph.operations.size(), operation.name);
-            told = Clock::now();
-        }
-        if (!operation.body) {
-            return fail({.code = "cli.no_reference", .summary = fmt::format("operation '{}' has no body to compare with", operation.name),
-                         .reason = "it is a kernel from outside of the language"});
-        }
-        std::vector<BoundedTensor> inputs, outputs;
-        for (TensorId t : operation.inputs) inputs.push_back(values[static_cast<size_t>(t)]);
-        for (TensorId t : operation.outputs) outputs.push_back(values[static_cast<size_t>(t)]);
-        auto done = evaluate_body_bounded(*operation.body, inputs, outputs);
-        if (!done) return fail(std::move(done.error()));
-        for (size_t o = 0; o < outputs.size(); o++) values[static_cast<size_t>(operation.outputs[o])] = std::move(outputs[o]);
-    }
-    return values;
-}
-
-// ---- what kernels computed
-
-struct Computed {
-    std::string name;
-    TensorId tensor = -1;
-    TensorData data;
-};
-
-// The whole tensors of the graph that launches write, in the order in which they are written.
-std::vector<Computed> computed_tensors(const plan::Plan& plan, const runtime::Session& session, const std::vector<TensorData>& outputs) {
-    std::vector<Computed> list;
-    std::set<int32_t> seen;
-    auto add = [&](const plan::Launch& launch) {
-        const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
-        for (size_t i = 0; i < launch.buffers.size(); i++) {
-            int32_t b = launch.buffers[i];
-            const plan::Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
-            TensorId tensor = plan.graph_tensor[static_cast<size_t>(b)];
-            bool written = tree.memories[i].kind != schedules::Memory::Kind::input;
-            if (!written || tensor < 0 || !buffer.packed.empty() || !seen.insert(b).second) continue;
-            bool output = buffer.kind == plan::Buffer::Kind::output;
-            list.push_back({buffer.name, tensor, output ? outputs[static_cast<size_t>(buffer.index)] : session.contents(b)});
-        }
-    };
-    for (const auto* phase : {&plan.prepare, &plan.run}) {
-        for (const auto& batch : *phase) {
-            for (const auto& launch : batch) add(launch);
-        }
-    }
-    return list;
-}
-
-Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads, bool fuse) {
-    auto program = compile(graph, threads, {.fuse = fuse, .keep_all = true});
-    if (!program) return fail(std::move(program.error()));
-    runtime::Session session(program->executable, program->pool);
-    auto outputs = session.run(feeds);
-    if (!outputs) return fail(std::move(outputs.error()));
-    return computed_tensors(program->executable->plan(), session, *outputs);
-}
-
 // ---- tensor by tensor
 
-struct Verdict {
-    std::string name, type, operation;
-    BoundedComparison comparison;
-    std::vector<int64_t> place;  // coordinates of the worst element
-    std::string found, expected;
-    double bound = 0;
-};
-
-std::vector<int64_t> coordinates_of(int64_t element, const std::vector<int64_t>& shape) {
-    std::vector<int64_t> point(shape.size(), 0);
-    for (size_t d = shape.size(); d-- > 0; element /= std::max<int64_t>(shape[d], 1)) point[d] = element % std::max<int64_t>(shape[d], 1);
-    return point;
-}
-
-std::string element_text(const TensorData& data, int64_t element) {
-    if (element < 0 || element >= data.size()) return "nothing";
-    return is_float(data.dtype()) ? fmt::format("{:.9g}", data.real_at(element)) : std::to_string(data.integer_at(element));
-}
-
-Verdict judge(const Graph& graph, const Computed& computed, const BoundedTensor& expected) {
-    const Tensor& tensor = graph.tensor(computed.tensor);
-    Verdict verdict{.name = computed.name, .type = tensor.type.text(), .operation = {}, .comparison = compare_bounded(computed.data, expected)};
-    if (tensor.producer >= 0) verdict.operation = graph.operations[static_cast<size_t>(tensor.producer)].name;
-    int64_t worst = verdict.comparison.worst;
-    verdict.place = coordinates_of(std::max<int64_t>(worst, 0), expected.value.shape());
-    verdict.found = element_text(computed.data, worst);
-    verdict.expected = element_text(expected.value, worst);
-    if (worst >= 0 && expected.bound.data()) verdict.bound = expected.bound.real_at(worst);
-    return verdict;
-}
-
-TensorData as_double(const TensorData& data) {
-    if (!is_float(data.dtype())) return data;
-    TensorData result(DType::float64, data.shape());
-    for (int64_t i = 0; i < data.size(); i++) result.set_real(i, data.real_at(i));
-    return result;
-}
-
 Result<std::vector<Verdict>> compare_tensors(const Graph& graph, const std::vector<TensorData>& feeds, const CompareOptions& options) {
-    auto fused = compute(graph, feeds, options.threads, true);
-    if (!fused) return fail(std::move(fused.error()));
-    auto reference = evaluate_bounded(graph, feeds);
-    if (!reference) return fail(std::move(reference.error()));
-    if (options.with == "unfused") {
-        // The other plan's values, within the bounds of what both compute.
-        auto unfused = compute(graph, feeds, options.threads, false);
-        if (!unfused) return fail(std::move(unfused.error()));
-        for (const Computed& computed : *unfused) (*reference)[static_cast<size_t>(computed.tensor)].value = as_double(computed.data);
-    }
-    std::vector<Verdict> verdicts;
-    for (const Computed& computed : *fused) verdicts.push_back(judge(graph, computed, (*reference)[static_cast<size_t>(computed.tensor)]));
-    return verdicts;
+    auto computed = compute(graph, feeds, options.threads, true);
+    if (!computed) return fail(std::move(computed.error()));
+    if (options.with == "reference") return compare_with_reference(graph, feeds, *computed);
+    auto unfused = compute(graph, feeds, options.threads, false);
+    if (!unfused) return fail(std::move(unfused.error()));
+    return compare_with_other(graph, feeds, *computed, *unfused);
 }
 
 Json verdict_json(const Verdict& v) {
@@ -177,6 +51,7 @@ int print_verdicts(const std::vector<Verdict>& verdicts, const CompareOptions& o
         fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
         return failures.empty() ? 0 : 1;
     }
+    if (verdicts.empty()) fmt::print("nothing is computed: every output is known\n");
     fmt::print("compared {} tensors with {}: {}\n", verdicts.size(), options.with,
                failures.empty() ? "all within their bounds" : fmt::format("{} outside of their bounds", failures.size()));
     if (worst) fmt::print("worst |a - b| is {:.3g} times the bound e on rounding, of {} (4 is allowed)\n", ratio, worst->name);

@@ -19,12 +19,16 @@ std::string tooltip_of(const Graph& graph, const Operation& operation) {
 Box box_of(const Graph& graph, const Operation& operation) {
     Box box{.what = class_of(operation), .title = operation.operator_name, .lines = {}, .tooltip = tooltip_of(graph, operation)};
     for (TensorId t : operation.outputs) box.lines.push_back(graph.tensor(t).type.text());
-    std::string weights;
+    std::vector<std::pair<std::string, int>> weights;  // types, with how many there are of each in a row
     for (TensorId t : operation.inputs) {
         const Tensor& tensor = graph.tensor(t);
-        if (tensor.constant && !tensor.type.shape.empty()) weights += (weights.empty() ? "constant " : ", ") + tensor.type.text();
+        if (!tensor.constant || tensor.type.shape.empty()) continue;
+        if (weights.empty() || weights.back().first != tensor.type.text()) weights.push_back({tensor.type.text(), 0});
+        weights.back().second++;
     }
-    if (!weights.empty()) box.lines.push_back(std::move(weights));
+    std::string line;
+    for (const auto& [type, count] : weights) line += (line.empty() ? "constant " : ", ") + (count > 1 ? fmt::format("{} x ", count) : "") + type;
+    if (!line.empty()) box.lines.push_back(std::move(line));
     return box;
 }
 

@@ -1,0 +1,242 @@
+#include "cli/compare_tensors.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+namespace heddle::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// ---- the reference
+
+using Values = std::map<TensorId, BoundedTensor>;
+
+// Says on standard error how far a long work is.
+class Progress {
+public:
+    void set_tensor(size_t done, size_t total) { tensor_ = fmt::format("tensor {} of {}, ", done, total); }
+    void at(size_t done, size_t total, const std::string& operation) {
+        if (milliseconds_since(told_) < 2000) return;
+        fmt::print(stderr, "reference: {}operation {} of {}: {}\n", tensor_, done + 1, total, operation);
+        told_ = Clock::now();
+    }
+
+private:
+    std::string tensor_;
+    Clock::time_point told_ = Clock::now();
+};
+
+// The interpreter with bounds, on parts of a graph.
+class Reference {
+public:
+    Reference(const Graph& graph, const std::vector<TensorData>& feeds) : graph_(graph), writers_(graph.tensors.size()) {
+        for (size_t i = 0; i < graph.operations.size(); i++) {
+            for (TensorId t : graph.operations[i].outputs) writers_[static_cast<size_t>(t)].push_back(i);
+        }
+        for (size_t i = 0; i < feeds.size(); i++) feeds_[graph.inputs[i]] = feeds[i];
+    }
+
+    // Values of `targets`, and of what they need, from `known` ones, the graph's inputs and constants, which are taken to be
+    // exact.
+    Result<Values> evaluate(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known, Progress& progress) const {
+        Values values;
+        std::set<size_t> operations = needed(targets, known, values);
+        size_t done = 0;
+        for (size_t i : operations) {
+            const Operation& operation = graph_.operations[i];
+            progress.at(done, operations.size(), operation.name);
+            if (auto made = evaluate(operation, values); !made) return fail(std::move(made.error()));
+            done++;
+        }
+        return values;
+    }
+
+private:
+    // Operations, in the graph's order; makes room for their results and puts what is known beside it.
+    std::set<size_t> needed(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known, Values& values) const {
+        std::set<size_t> operations;
+        std::vector<TensorId> open(targets.begin(), targets.end());
+        while (!open.empty()) {
+            TensorId t = open.back();
+            open.pop_back();
+            if (values.contains(t)) continue;
+            const Tensor& tensor = graph_.tensor(t);
+            if (auto given = known.find(t); given != known.end()) {
+                values[t].value = given->second;
+            } else if (auto fed = feeds_.find(t); fed != feeds_.end()) {
+                values[t].value = fed->second;
+            } else if (tensor.constant) {
+                values[t].value = *tensor.constant;
+            } else {
+                values[t] = room_for(t);
+                for (size_t i : writers_[static_cast<size_t>(t)]) {
+                    operations.insert(i);
+                    const Operation& operation = graph_.operations[i];
+                    open.insert(open.end(), operation.inputs.begin(), operation.inputs.end());
+                    open.insert(open.end(), operation.outputs.begin(), operation.outputs.end());
+                }
+            }
+        }
+        return operations;
+    }
+
+    BoundedTensor room_for(TensorId t) const {
+        const TensorType& type = graph_.tensor(t).type;
+        return {TensorData(is_float(type.dtype) ? DType::float64 : type.dtype, type.extents()), TensorData(DType::float64, type.extents())};
+    }
+
+    Result<void> evaluate(const Operation& operation, Values& values) const {
+        if (!operation.body) {
+            return fail({.code = "cli.no_reference", .summary = fmt::format("operation '{}' has no body to compare with", operation.name),
+                         .reason = "it is a kernel from outside of the language"});
+        }
+        std::vector<BoundedTensor> inputs, outputs;
+        for (TensorId t : operation.inputs) inputs.push_back(values.at(t));
+        for (TensorId t : operation.outputs) {
+            // What is known stays as it is: another result of the same operation is wanted.
+            outputs.push_back(values.at(t).bound.data() ? values.at(t) : room_for(t));
+        }
+        auto done = evaluate_body_bounded(*operation.body, inputs, outputs);
+        if (!done) return done;
+        for (size_t o = 0; o < outputs.size(); o++) {
+            BoundedTensor& value = values.at(operation.outputs[o]);
+            if (value.bound.data()) value = std::move(outputs[o]);
+        }
+        return {};
+    }
+
+    const Graph& graph_;
+    std::vector<std::vector<size_t>> writers_;  // by tensor: operations
+    std::map<TensorId, TensorData> feeds_;
+};
+
+// ---- what kernels computed
+
+// In the order in which they are written.
+class ComputedTensors {
+public:
+    ComputedTensors(const plan::Plan& plan, const runtime::Session& session, const std::vector<TensorData>& outputs)
+        : plan_(plan), session_(session), outputs_(outputs), holds_(plan.graph_tensor) {
+        for (const auto* phase : {&plan.prepare, &plan.run}) {
+            for (const auto& batch : *phase) {
+                for (const auto& launch : batch) add(launch);
+            }
+        }
+    }
+    std::vector<Computed> list;
+
+private:
+    void add(const plan::Launch& launch) {
+        const auto& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
+        std::set<TensorId> read;
+        std::vector<int32_t> written;
+        for (size_t i = 0; i < launch.buffers.size(); i++) {
+            int32_t b = launch.buffers[i];
+            if (tree.memories[i].kind != schedules::Memory::Kind::input) written.push_back(b);
+            else if (TensorId tensor = holds_[static_cast<size_t>(b)]; tensor >= 0) read.insert(tensor);
+        }
+        for (int32_t b : written) {
+            const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
+            // A packed copy holds the tensor that it was made from.
+            if (launch.layout && read.size() == 1) holds_[static_cast<size_t>(b)] = *read.begin();
+            TensorId tensor = plan_.graph_tensor[static_cast<size_t>(b)];
+            if (tensor < 0 || !buffer.packed.empty()) continue;
+            auto [place, added] = place_.try_emplace(b, list.size());
+            if (added) {
+                bool output = buffer.kind == plan::Buffer::Kind::output;
+                list.push_back({buffer.name, tensor, output ? outputs_[static_cast<size_t>(buffer.index)] : session_.contents(b), launch.layout, {}});
+            }
+            list[place->second].read.insert(read.begin(), read.end());
+        }
+    }
+
+    const plan::Plan& plan_;
+    const runtime::Session& session_;
+    const std::vector<TensorData>& outputs_;
+    std::vector<TensorId> holds_;       // by buffer
+    std::map<int32_t, size_t> place_;   // buffer -> place in the list
+};
+
+// ---- tensor by tensor
+
+std::vector<int64_t> coordinates_of(int64_t element, const std::vector<int64_t>& shape) {
+    std::vector<int64_t> point(shape.size(), 0);
+    for (size_t d = shape.size(); d-- > 0; element /= std::max<int64_t>(shape[d], 1)) point[d] = element % std::max<int64_t>(shape[d], 1);
+    return point;
+}
+
+std::string element_text(const TensorData& data, int64_t element) {
+    if (element < 0 || element >= data.size()) return "nothing";
+    return is_float(data.dtype()) ? fmt::format("{:.9g}", data.real_at(element)) : std::to_string(data.integer_at(element));
+}
+
+Verdict judge(const Graph& graph, const Computed& computed, const BoundedTensor& expected) {
+    const Tensor& tensor = graph.tensor(computed.tensor);
+    Verdict verdict{.name = computed.name, .type = tensor.type.text(), .operation = {}, .comparison = compare_bounded(computed.data, expected)};
+    if (tensor.producer >= 0) verdict.operation = graph.operations[static_cast<size_t>(tensor.producer)].name;
+    int64_t worst = verdict.comparison.worst;
+    verdict.place = coordinates_of(std::max<int64_t>(worst, 0), expected.value.shape());
+    verdict.found = element_text(computed.data, worst);
+    verdict.expected = element_text(expected.value, worst);
+    if (worst >= 0 && expected.bound.data()) verdict.bound = expected.bound.real_at(worst);
+    return verdict;
+}
+
+TensorData as_double(const TensorData& data) {
+    if (!is_float(data.dtype())) return data;
+    TensorData result(DType::float64, data.shape());
+    for (int64_t i = 0; i < data.size(); i++) result.set_real(i, data.real_at(i));
+    return result;
+}
+
+}  // namespace
+
+Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads, bool fuse) {
+    auto program = compile(graph, threads, {.fuse = fuse, .keep_all = true});
+    if (!program) return fail(std::move(program.error()));
+    runtime::Session session(program->executable, program->pool);
+    auto outputs = session.run(feeds);
+    if (!outputs) return fail(std::move(outputs.error()));
+    return ComputedTensors(program->executable->plan(), session, *outputs).list;
+}
+
+Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds, const std::vector<Computed>& computed) {
+    Reference reference(graph, feeds);
+    Progress progress;
+    std::map<TensorId, TensorData> known;
+    std::vector<Verdict> verdicts;
+    for (const Computed& tensor : computed) {
+        std::map<TensorId, TensorData> read;
+        for (TensorId t : tensor.read) {
+            if (auto found = known.find(t); found != known.end() && (t != tensor.tensor || tensor.copy)) read.insert(*found);
+        }
+        progress.set_tensor(verdicts.size() + 1, computed.size());
+        auto values = reference.evaluate({tensor.tensor}, read, progress);
+        if (!values) return fail(std::move(values.error()));
+        verdicts.push_back(judge(graph, tensor, values->at(tensor.tensor)));
+        known.try_emplace(tensor.tensor, tensor.data);
+    }
+    return verdicts;
+}
+
+Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::vector<TensorData>& feeds, const std::vector<Computed>& computed,
+                                                const std::vector<Computed>& other) {
+    std::map<TensorId, TensorData> values_of_other;
+    for (const Computed& tensor : other) values_of_other.try_emplace(tensor.tensor, tensor.data);
+    std::set<TensorId> targets;
+    for (const Computed& tensor : computed) targets.insert(tensor.tensor);
+    Progress progress;
+    auto values = Reference(graph, feeds).evaluate(targets, {}, progress);
+    if (!values) return fail(std::move(values.error()));
+    std::vector<Verdict> verdicts;
+    for (const Computed& tensor : computed) {
+        BoundedTensor& expected = values->at(tensor.tensor);
+        if (auto found = values_of_other.find(tensor.tensor); found != values_of_other.end()) expected.value = as_double(found->second);
+        verdicts.push_back(judge(graph, tensor, expected));
+    }
+    return verdicts;
+}
+
+}  // namespace heddle::cli
