@@ -13,14 +13,17 @@ void add_common(CLI::App& command, CommonOptions& options) {
         ->check(CLI::IsMember({"text", "json"}))
         ->type_name("text|json");
     command.add_option("--library", options.libraries, "A file of your own operators (docs/language.md); may be repeated")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->allow_extra_args(false);  // one value each time, so that what follows is the command's own
 }
 
 void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed, std::vector<std::string>& bindings) {
     command.add_option("--input", inputs, "A value for an input, from a .npy file or an ONNX .pb tensor; may be repeated")
-        ->type_name("NAME=FILE");
+        ->type_name("NAME=FILE")
+        ->allow_extra_args(false);
     command.add_option("--random", seed, "Make up the inputs that are not given, from this seed")->type_name("SEED");
-    command.add_option("--bind", bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128");
+    command.add_option("--bind", bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128")
+        ->allow_extra_args(false);
 }
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
@@ -61,7 +64,12 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
     command->add_flag("--equations", options.equations, "The equations before and after fusion, and why what was fused");
     command->add_flag("--schedule", options.schedule, "The scheduled kernels");
     command->add_flag("--source", options.source, "The C code of the kernels");
-    command->footer("Example:\n  heddle explain softmax x=float32[8,1000] axis=1 --equations --schedule\n");
+    command->footer("Examples:\n"
+                    "  heddle explain softmax 'x=float32[8, 1000]' axis=1 --equations --schedule\n"
+                    "  heddle explain reshape 'x=float32[batch=4, 6]' 'shape=[8, 3]'      (a named dimension, a known value)\n"
+                    "  heddle explain concat 'tensors=float32[2, 3]' 'tensors=float32[2, 5]' axis=1\n"
+                    "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
+                    "Without arguments: the template alone.\n");
     return command;
 }
 
@@ -87,7 +95,8 @@ CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
     command->add_option("model", options.model, "An ONNX model")->required()->type_name("MODEL.onnx");
     command->add_option("--svg", options.svg, "Where to write the picture")->required()->type_name("FILE");
     add_common(*command, options.common);
-    command->add_option("--bind", options.bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128");
+    command->add_option("--bind", options.bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128")
+        ->allow_extra_args(false);
     command->add_flag("--fused", options.fused, "The kernels after fusion, with what each computes");
     command->footer("Examples:\n"
                     "  heddle graph model.onnx --svg model.svg --bind batch=1\n"

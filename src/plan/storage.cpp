@@ -196,7 +196,7 @@ private:
     }
 
     // Of two operands the constant one, else the last, is the vector operand; its axis that the other lacks is the column.
-    // -1 if every axis of each operand is in the other too.
+    // -1 if it has none: a depthwise weight, whose axes are all in the other operand too.
     AxisId column_axis(const Equation& equation, const std::vector<Expr>& operands, Expr* vector_operand) const {
         if (operands.size() < 2) return -1;
         auto candidate = [&](Expr read) {
@@ -209,7 +209,7 @@ private:
             return best;
         };
         bool any_constant = false;
-        for (Expr read : operands) any_constant |= is_constant(read->tensor) && candidate(read) >= 0;
+        for (Expr read : operands) any_constant |= is_constant(read->tensor);
         for (size_t i = operands.size(); i-- > 0;) {
             AxisId axis = candidate(operands[i]);
             if (axis < 0 || (any_constant && !is_constant(operands[i]->tensor))) continue;
