@@ -65,7 +65,7 @@ Result<Graph> apply(const Template& metakernel, const Library& library, const Op
 Json index_json(const std::vector<IndexAxis>& index) {
     Json list = Json::array();
     for (const IndexAxis& axis : index) {
-        list.push_back({{"name", axis.name}, {"extent", axis.extent.text()},
+        list.push_back({{"name", axis.name}, {"extent", axis.extent.text()}, {"size", axis.extent.value},
                         {"reducer", axis.reducer ? Json(name(*axis.reducer)) : Json(nullptr)}});
     }
     return list;
@@ -187,7 +187,8 @@ void print_operation(const Json& operation) {
     for (const auto& [name, value] : operation["parameters"].items()) fmt::print("  {} = {}\n", name, value.get<std::string>());
     std::vector<std::string> index, extended;
     for (const Json& axis : operation["index"]) {
-        std::string text = fmt::format("{} = {}", text_of(axis, "name"), text_of(axis, "extent"));
+        std::string extent = text_of(axis, "extent"), size = std::to_string(axis["size"].get<int64_t>());
+        std::string text = fmt::format("{} = {}{}", text_of(axis, "name"), extent, extent == size ? "" : " = " + size);
         if (axis["reducer"].is_null()) index.push_back(text);
         else extended.push_back(fmt::format("{} by {}", text, text_of(axis, "reducer")));
     }
@@ -212,6 +213,7 @@ void print_equations(const Json& json) {
 }
 
 void print_text(const Json& json) {
+    if (!text_of(json, "doc").empty()) fmt::print("{}\n\n", text_of(json, "doc"));
     fmt::print("{}\n", text_of(json, "template"));
     for (const Json& output : json["outputs"]) {
         fmt::print("result {}: {}{}\n", text_of(output, "name"), text_of(output, "type"),

@@ -27,13 +27,16 @@ int report(const Diagnostics& problems, const CommonOptions& options) {
 
 namespace {
 
-// build/heddle finds ../operators; an installed bin/heddle finds ../share/heddle/operators.
+// build/heddle finds ../operators; an installed bin/heddle finds ../share/heddle/operators; a build folder elsewhere has a
+// link of its own.
 std::filesystem::path operators_folder() {
     std::error_code problem;
     auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
     auto root = program.parent_path().parent_path();
-    auto installed = root / "share/heddle/operators";
-    return std::filesystem::is_directory(installed, problem) ? installed : root / "operators";
+    for (const auto& folder : {root / "share/heddle/operators", program.parent_path() / "operators"}) {
+        if (std::filesystem::is_directory(folder, problem)) return folder;
+    }
+    return root / "operators";
 }
 
 }  // namespace
