@@ -261,7 +261,8 @@ private:
             c = arena_.add(c, arena_.integer(-offset));
         }
         Expr shifted = arena_.floor_divide(c, v.radix);
-        bool outermost = shifted->low >= 0 && shifted->high < v.extent;
+        // Without elements no coordinate is ever computed.
+        bool outermost = v.extent == 0 || (shifted->low >= 0 && shifted->high < v.extent);
         return outermost ? shifted : arena_.modulo(shifted, v.extent);
     }
 

@@ -116,6 +116,13 @@ TEST_F(Explain, without_arguments_it_shows_the_template) {
     EXPECT_CONTAINS(outcome.output, "axis");
 }
 
+TEST_F(Explain, tensors_without_elements_have_kernels_too) {
+    for (const char* shape : {"x=float32[0,3]", "x=float32[3,0]", "x=float32[n=0,3]", "x=float32[0]"}) {
+        Json found = json({"softmax", shape, "--equations", "--schedule", "--source"});
+        EXPECT_TRUE(found.contains("schedule")) << shape;
+    }
+}
+
 struct WrongArguments {
     std::vector<std::string> words;
     std::string code, part;
