@@ -51,7 +51,10 @@ int print_verdicts(const std::vector<Verdict>& verdicts, const CompareOptions& o
         fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
         return failures.empty() ? 0 : 1;
     }
-    if (verdicts.empty()) fmt::print("nothing is computed: every output is known\n");
+    if (verdicts.empty()) {
+        fmt::print("nothing to compare: what the outputs need is known already, or has no elements\n");
+        return 0;
+    }
     fmt::print("compared {} tensors with {}: {}\n", verdicts.size(), options.with,
                failures.empty() ? "all within their bounds" : fmt::format("{} outside of their bounds", failures.size()));
     if (worst) fmt::print("worst |a - b| is {:.3g} times the bound e on rounding, of {} (4 is allowed)\n", ratio, worst->name);
