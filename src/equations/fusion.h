@@ -18,6 +18,7 @@ void compose_views(System& system);          // 1. views into every reader where
 void substitute_pointwise(System& system);   // 2. and 3.
 void distribute(System& system);             // 4. a pointwise reader of a several-equation name becomes several equations
 void pull_out_factors(System& system);       // what a sum does not need for each term is multiplied once, behind it
+void hoist_constants(System& system);        // expensive arithmetic on constants becomes tables of `prepare`
 void factor_axes(System& system);            // mixed-radix digits become axes of their own
 void mark_prepared(System& system);
 void optimise(System& system);               // all of them, as often as docs/equations.md says

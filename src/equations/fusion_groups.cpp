@@ -22,6 +22,9 @@ std::string text_of(const Refusal& refusal) {
         case Refusal::Why::phases: return "made of constants only: computed once, in the prepare phase";
         case Refusal::Why::opaque: return "an opaque operation";
         case Refusal::Why::path: return "another kernel stands between";
+        case Refusal::Why::launch_only:
+            return fmt::format("it would save a launch, but leave {:.0f} tasks of a kernel that others could still join",
+                               refusal.tasks);
         case Refusal::Why::record: return "the record keeps them apart";
     }
     return "";
@@ -129,6 +132,15 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
     return true;
 }
 
+// A small producer that others read too (a mask) takes common axes from a large reader: a launch is not worth them, since
+// what the reader could still be joined with over those axes saves far more (scores with their softmax).
+bool Grouping::saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain) {
+    constexpr double many_launches = 8, hardly = 1.1;
+    const KernelCost& larger = cost_of(a).seconds > cost_of(b).seconds ? cost_of(a) : cost_of(b);
+    return gain <= hardly * target_.launch_seconds && larger.seconds > many_launches * target_.launch_seconds &&
+           joined.tasks < larger.tasks;
+}
+
 // Joining two contractions pays where the tensor between them is larger than what stays: attention's scores.
 bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined) {
     if (!options_.one_contraction || joined.contractions < 2) return false;
@@ -223,6 +235,8 @@ void Grouping::offer(int32_t a, int32_t b) {
         refusal.why = Refusal::Why::locals;
     } else if (refusal.gain <= 0) {
         refusal.why = Refusal::Why::no_gain;
+    } else if (saves_only_a_launch(a, b, joined, refusal.gain)) {
+        refusal.why = Refusal::Why::launch_only;
     } else if (refuses_second_contraction(a, b, joined)) {
         refusal.why = Refusal::Why::second_contraction;
     } else {

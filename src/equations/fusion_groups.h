@@ -11,6 +11,7 @@ namespace heddle::equations {
 struct Refusal {
     enum class Why : uint8_t {
         no_gain, locals, second_contraction, pieces_apart, margins, equations, buffers, phases, opaque, path, record,
+        launch_only,
     };
     Why why = Why::no_gain;
     double gain = 0;   // seconds
@@ -52,6 +53,7 @@ private:
     std::vector<int32_t> united(int32_t a, int32_t b) const;
     std::vector<int32_t> neighbours(int32_t group, bool readers) const;
     const KernelCost& cost_of(int32_t group);
+    bool saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain);
     bool structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const;
     bool is_torn(const std::vector<int32_t>& members) const;
     bool reads_margin_of_local(const std::vector<int32_t>& members) const;

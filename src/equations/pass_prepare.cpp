@@ -41,6 +41,7 @@ void internal::optimise(System& system, const BrokenRules& broken) {
     }
     pull_out_factors(system);
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
+    hoist_constants(system);
     factor_axes(system, broken);
     mark_prepared(system);
 }

@@ -79,6 +79,8 @@ void Cutter::cut_lanes() {
             if (group.lanes != cut.axis) continue;
             int64_t panel = int64_t{group.width} * group.vectors;
             bool stream = group.reductions.empty();
+            // Beside other phases a stream takes the blocks that they want: its masks fit any.
+            if (stream && groups_.size() > 1 && group.packed.empty()) continue;
             cut.step = std::max(cut.step, stream ? round_up(std::min(cut.extent, longest_stream), panel) : panel);
             if (!group.packed.empty()) aligned = std::lcm(aligned, panel);
         }
@@ -182,8 +184,15 @@ void Cutter::cut_phases() {
         if (group.rows < 0 || !contains(kernel_.common, group.rows)) continue;
         TaskCut* cut = find(group.rows);
         int64_t mr = group.maximum_rows, most = group.contraction ? std::max(mr, block_rows / mr * mr) : mr;
-        int64_t n = std::max<int64_t>(1, cut->extent);
-        int64_t step = divide_up(n, divide_up(n, most));
+        int64_t n = std::max<int64_t>(1, cut->extent), blocks = divide_up(n, most), others = 1;
+        for (const TaskCut& axis : plan_.axes) {
+            if (axis.axis != cut->axis) others = product(others, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
+        }
+        // As many blocks for each core: one left over would cost as much as a whole round of them.
+        if (product(blocks, others) < enough_tasks) {
+            blocks = std::min(divide_up(n, mr), round_up(std::max<int64_t>(blocks, divide_up(2 * target_.cores, others)), target_.cores));
+        }
+        int64_t step = divide_up(n, std::max<int64_t>(1, blocks));
         int64_t before = cut->step;
         for (cut->step = std::max(before, step); cut->step > std::max(before, mr); cut->step = std::max(before, mr)) {
             if (array_bytes() <= target_.l2_bytes / 2) break;
