@@ -44,7 +44,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
     command->footer("Examples:\n"
                     "  heddle run model.onnx --random 1 --bind batch=4\n"
                     "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
-                    "  heddle run --library my.yaml --call 'y = swish(x); add2(y, x)' --input x=x.npy\n");
+                    "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n");
     return command;
 }
 
