@@ -90,6 +90,43 @@ bool of_session(const Buffer& buffer) {
     return buffer.first >= 0 && (buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins);
 }
 
+// A buffer of the session lives in every batch that uses it.
+Result<void> verify_lifetimes(const Plan& plan) {
+    for (size_t b = 0; b < plan.run.size(); b++) {
+        for (const Launch& launch : plan.run[b]) {
+            for (int32_t index : launch.buffers) {
+                const Buffer& buffer = plan.buffers[static_cast<size_t>(index)];
+                bool of_session = buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins;
+                bool lives = buffer.first >= 0 && buffer.first <= static_cast<int32_t>(b) && static_cast<int32_t>(b) <= buffer.last;
+                if (of_session && !lives) return broken("a launch uses a buffer outside of its lifetime", launch.name + " uses " + buffer.name);
+            }
+        }
+    }
+    return {};
+}
+
+bool overlap(const Buffer& a, const Buffer& b) { return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes; }
+
+// Buffer i lies inside of its memory, and apart from those behind it in the table that live when it does.
+Result<void> verify_place(const Plan& plan, size_t i) {
+    const Buffer& a = plan.buffers[i];
+    bool prepared = a.kind == Buffer::Kind::prepared;
+    if (!prepared && !of_session(a)) return {};
+    if (a.offset < 0 || a.offset + a.bytes > (prepared ? plan.prepared_bytes : plan.workspace_bytes)) {
+        return broken(prepared ? "a buffer lies outside of the prepared memory" : "a buffer lies outside of the workspace", a.name);
+    }
+    for (size_t j = i + 1; j < plan.buffers.size(); j++) {
+        const Buffer& b = plan.buffers[j];
+        if (prepared != (b.kind == Buffer::Kind::prepared) || (!prepared && !of_session(b)) || !overlap(a, b)) continue;
+        bool both_live = prepared || (a.first <= b.last && b.first <= a.last);
+        // A border stays for good: only an equal buffer with margins may ever come to lie in it.
+        bool border = (a.kind == Buffer::Kind::margins || b.kind == Buffer::Kind::margins) &&
+                      (a.kind != b.kind || a.offset != b.offset || a.storage != b.storage || a.filling != b.filling);
+        if (both_live || border) return broken("two live buffers share bytes", a.name + " and " + b.name);
+    }
+    return {};
+}
+
 }  // namespace
 
 int64_t Plan::launches() const {
@@ -114,19 +151,9 @@ Result<void> verify(const Plan& plan) {
     std::set<int32_t> written;
     if (auto fine = verify_order(plan, plan.prepare, written); !fine) return fine;
     if (auto fine = verify_order(plan, plan.run, written); !fine) return fine;
+    if (auto fine = verify_lifetimes(plan); !fine) return fine;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
-        const Buffer& a = plan.buffers[i];
-        if (!of_session(a)) continue;
-        if (a.offset < 0 || a.offset + a.bytes > plan.workspace_bytes) return broken("a buffer lies outside of the workspace", a.name);
-        for (size_t j = i + 1; j < plan.buffers.size(); j++) {
-            const Buffer& b = plan.buffers[j];
-            if (!of_session(b) || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) continue;
-            bool both_live = a.first <= b.last && b.first <= a.last;
-            // A border stays for good: only an equal buffer with margins may ever come to lie in it.
-            bool border = (a.kind == Buffer::Kind::margins || b.kind == Buffer::Kind::margins) &&
-                          (a.kind != b.kind || a.offset != b.offset || a.storage != b.storage || a.filling != b.filling);
-            if (both_live || border) return broken("two live buffers share bytes", a.name + " and " + b.name);
-        }
+        if (auto fine = verify_place(plan, i); !fine) return fine;
     }
     return {};
 }

@@ -18,8 +18,8 @@ public:
 
     int threads() const;
 
-    // Calls body(thread, begin, end) until [0, tasks) is covered, each task once, in chunks of at most `chunk`; returns when
-    // all are done. One caller at a time; `body` must not throw nor call the pool.
+    // Calls body(thread, begin, end) until [0, tasks) is covered, each task once, in chunks of at most `chunk` (on a pool of
+    // one thread all at once); returns when all are done. One caller at a time; `body` must not throw nor call the pool.
     using Body = std::function<void(int thread, int64_t begin, int64_t end)>;
     void run(int64_t tasks, int64_t chunk, const Body& body);
 

@@ -1,0 +1,222 @@
+// Memory placement on random plans, and what the verifier must notice.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "plan/memory.h"
+#include "plan/plan.h"
+
+namespace heddle::plan {
+namespace {
+
+// A tree of `inputs` buffers that are read and one that is written, without numbers: only what the plan looks at.
+std::shared_ptr<const schedules::Tree> tree_of(size_t inputs) {
+    auto tree = std::make_shared<schedules::Tree>();
+    using Kind = schedules::Memory::Kind;
+    for (size_t i = 0; i < inputs; i++) tree->memories.push_back({.name = "in" + std::to_string(i), .kind = Kind::input});
+    tree->memories.push_back({.name = "out", .kind = Kind::output});
+    return tree;
+}
+
+constexpr size_t most_inputs = 3;
+
+int32_t add_buffer(Plan& plan, Buffer::Kind kind, int64_t bytes) {
+    Buffer buffer{.name = "b" + std::to_string(plan.buffers.size()), .kind = kind, .bytes = bytes};
+    buffer.storage = StorageMap::row_major({bytes / 4});
+    plan.buffers.push_back(buffer);
+    return static_cast<int32_t>(plan.buffers.size() - 1);
+}
+
+Launch launch(const std::vector<int32_t>& inputs, int32_t output) {
+    Launch launch{.name = "to " + std::to_string(output), .tree = static_cast<int32_t>(inputs.size()) - 1, .buffers = inputs, .tasks = 1};
+    launch.buffers.push_back(output);
+    return launch;
+}
+
+Plan empty_plan() {
+    Plan plan;
+    for (size_t inputs = 1; inputs <= most_inputs; inputs++) {
+        plan.trees.push_back(tree_of(inputs));
+        plan.keys.push_back(std::string(16, static_cast<char>('0' + inputs)));
+    }
+    return plan;
+}
+
+// Every launch reads up to three earlier buffers and writes a new one.
+Plan random_plan(uint32_t seed) {
+    std::mt19937 random(seed);
+    Plan plan = empty_plan();
+    std::vector<int32_t> known{add_buffer(plan, Buffer::Kind::input, 256)};
+    for (int b = 0; b < 12; b++) {
+        Batch batch;
+        std::vector<int32_t> made;
+        for (size_t l = 0; l < 1 + random() % 3; l++) {
+            std::vector<int32_t> inputs;
+            for (size_t i = 0; i < 1 + random() % most_inputs; i++) {
+                size_t recent = std::min<size_t>(known.size(), 6);
+                inputs.push_back(known[known.size() - 1 - random() % recent]);
+            }
+            bool margins = random() % 4 == 0;
+            int32_t output = add_buffer(plan, margins ? Buffer::Kind::margins : Buffer::Kind::workspace, margins ? 512 : 4 * (1 + random() % 2'000));
+            if (margins) plan.buffers.back().filling = random() % 2;
+            batch.push_back(launch(inputs, output));
+            made.push_back(output);
+        }
+        known.insert(known.end(), made.begin(), made.end());
+        plan.run.push_back(std::move(batch));
+    }
+    return plan;
+}
+
+std::string why(const Result<void>& result) { return result ? "" : render(result.error()); }
+
+TEST(Memory, live_buffers_share_no_bytes) {
+    for (uint32_t seed = 0; seed < 300; seed++) {
+        Plan plan = random_plan(seed);
+        place_memory(plan, false);
+        auto fine = verify(plan);
+        ASSERT_TRUE(fine) << seed << "\n" << why(fine);
+        int64_t sum = 0;
+        for (const Buffer& buffer : plan.buffers) {
+            if (buffer.kind == Buffer::Kind::input) continue;
+            EXPECT_EQ(buffer.offset % 64, 0);
+            EXPECT_GE(buffer.first, 0);
+            sum += (buffer.bytes + 127) / 64 * 64;
+        }
+        EXPECT_LE(plan.workspace_bytes, sum);
+        EXPECT_GE(plan.workspace_bytes, plan.most_live_bytes());
+        EXPECT_GT(plan.most_live_bytes(), 0);
+    }
+}
+
+TEST(Memory, bytes_are_used_again) {
+    Plan plan = empty_plan();
+    int32_t last = add_buffer(plan, Buffer::Kind::input, 4'096);
+    for (int i = 0; i < 20; i++) {
+        int32_t next = add_buffer(plan, Buffer::Kind::workspace, 4'096);
+        plan.run.push_back({launch({last}, next)});
+        last = next;
+    }
+    place_memory(plan, false);
+    EXPECT_EQ(plan.most_live_bytes(), 2 * 4'096);
+    EXPECT_EQ(plan.workspace_bytes, 2 * (4'096 + 64)) << "two of them, with slack behind each";
+}
+
+TEST(Memory, keep_all_keeps_all) {
+    for (uint32_t seed = 0; seed < 30; seed++) {
+        Plan plan = random_plan(seed);
+        place_memory(plan, true);
+        EXPECT_TRUE(verify(plan));
+        for (const Buffer& a : plan.buffers) {
+            for (const Buffer& b : plan.buffers) {
+                if (&a == &b || a.kind == Buffer::Kind::input || b.kind == Buffer::Kind::input) continue;
+                EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) << a.name << " and " << b.name;
+            }
+        }
+    }
+}
+
+TEST(Memory, equal_borders_share_a_slot_and_others_do_not) {
+    Plan plan = empty_plan();
+    int32_t x = add_buffer(plan, Buffer::Kind::input, 512);
+    auto margins = [&](double filling) {
+        int32_t b = add_buffer(plan, Buffer::Kind::margins, 512);
+        plan.buffers.back().filling = filling;
+        return b;
+    };
+    int32_t a = margins(0), b = margins(0), c = margins(1), y = add_buffer(plan, Buffer::Kind::output, 512);
+    plan.run = {{launch({x}, a)}, {launch({a}, y)}, {launch({x}, b)}, {launch({b}, y)}, {launch({x}, c)}, {launch({c}, y)}};
+    place_memory(plan, false);
+    EXPECT_TRUE(verify(plan));
+    EXPECT_EQ(plan.buffers[static_cast<size_t>(a)].offset, plan.buffers[static_cast<size_t>(b)].offset);
+    EXPECT_NE(plan.buffers[static_cast<size_t>(a)].offset, plan.buffers[static_cast<size_t>(c)].offset);
+}
+
+// ---- each kind of corruption is noticed -----------------------------------------------------------------------------
+
+// x -> a -> b, c (one batch) -> y, with a weight packed in `prepare` that the last launch reads.
+struct GoodPlan {
+    Plan plan = empty_plan();
+    int32_t x, w, p, a, b, c, y;
+
+    GoodPlan() {
+        x = add_buffer(plan, Buffer::Kind::input, 1'024);
+        w = add_buffer(plan, Buffer::Kind::constant, 1'024);
+        p = add_buffer(plan, Buffer::Kind::prepared, 1'024);
+        a = add_buffer(plan, Buffer::Kind::workspace, 1'024);
+        b = add_buffer(plan, Buffer::Kind::workspace, 1'024);
+        c = add_buffer(plan, Buffer::Kind::margins, 1'024);
+        y = add_buffer(plan, Buffer::Kind::output, 1'024);
+        plan.prepare = {{launch({w}, p)}};
+        plan.run = {{launch({x}, a)}, {launch({a}, b), launch({a, x}, c)}, {launch({b, c, p}, y)}};
+        place_memory(plan, false);
+    }
+};
+
+TEST(PlanVerify, accepts_a_good_plan) {
+    auto fine = verify(GoodPlan().plan);
+    EXPECT_TRUE(fine) << why(fine);
+}
+
+TEST(PlanVerify, notices_each_corruption) {
+    struct Corruption {
+        const char* summary;  // part of what is said
+        std::function<void(GoodPlan&)> corrupt;
+    };
+    auto last = [](GoodPlan& g) -> Launch& { return g.plan.run.back().front(); };
+    const Corruption corruptions[] = {
+        {"no tree", [&](GoodPlan& g) { last(g).tree = 99; }},
+        {"no tree", [&](GoodPlan& g) { last(g).tree = -1; }},
+        {"buffers do not fit", [&](GoodPlan& g) { last(g).buffers.pop_back(); }},
+        {"numbers do not fit", [&](GoodPlan& g) { last(g).numbers.push_back(1); }},
+        {"not there", [&](GoodPlan& g) { last(g).buffers[0] = 99; }},
+        {"not there", [&](GoodPlan& g) { last(g).buffers[0] = -1; }},
+        {"writes what is read-only", [&](GoodPlan& g) { last(g).buffers.back() = g.x; }},
+        {"writes what is read-only", [&](GoodPlan& g) { last(g).buffers.back() = g.w; }},
+        {"nothing has written", [](GoodPlan& g) { g.plan.run.erase(g.plan.run.begin()); }},
+        {"nothing has written", [](GoodPlan& g) { std::swap(g.plan.run[1], g.plan.run[2]); }},
+        {"nothing has written", [](GoodPlan& g) { g.plan.prepare.clear(); }},
+        {"nothing has written", [](GoodPlan& g) { g.plan.run[1][1].buffers[0] = g.b; }},
+        {"two live buffers share bytes", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset; }},
+        {"two live buffers share bytes", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.c)].offset = g.plan.buffers[static_cast<size_t>(g.b)].offset; }},
+        {"two live buffers share bytes", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset + 1'000; }},
+        {"outside of the workspace", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = g.plan.workspace_bytes; }},
+        {"outside of the workspace", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = -64; }},
+        {"outside of the workspace", [](GoodPlan& g) { g.plan.workspace_bytes /= 2; }},
+        {"outside of the prepared memory", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.p)].offset = g.plan.prepared_bytes; }},
+        {"outside of the prepared memory", [](GoodPlan& g) { g.plan.prepared_bytes = 0; }},
+        {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].last = 1; }},
+        {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].first = 1; }},
+    };
+    for (size_t i = 0; i < std::size(corruptions); i++) {
+        GoodPlan good;
+        corruptions[i].corrupt(good);
+        auto fine = verify(good.plan);
+        ASSERT_FALSE(fine) << "corruption " << i << " is not noticed: " << corruptions[i].summary;
+        EXPECT_EQ(fine.error().front().code, "plan.broken");
+        EXPECT_NE(fine.error().front().summary.find(corruptions[i].summary), std::string::npos) << i << ": " << why(fine);
+    }
+}
+
+TEST(PlanVerify, notices_launches_of_one_batch_that_depend_on_each_other) {
+    GoodPlan good;
+    // The buffer was written before, so that only the batch is wrong.
+    good.plan.run[1].push_back(launch({good.x}, good.a));
+    auto fine = verify(good.plan);
+    ASSERT_FALSE(fine);
+    EXPECT_NE(fine.error().front().summary.find("depend on each other"), std::string::npos) << why(fine);
+}
+
+TEST(PlanVerify, notices_prepared_buffers_that_overlap) {
+    GoodPlan good;
+    int32_t q = add_buffer(good.plan, Buffer::Kind::prepared, 64);
+    good.plan.prepare.push_back({launch({good.w}, q)});
+    good.plan.buffers[static_cast<size_t>(q)].offset = 0;
+    auto fine = verify(good.plan);
+    ASSERT_FALSE(fine);
+    EXPECT_EQ(fine.error().front().code, "plan.broken");
+}
+
+}  // namespace
+}  // namespace heddle::plan
