@@ -1,9 +1,9 @@
 #include "runtime/launcher.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -18,15 +18,31 @@ struct Ready {
     int64_t first_task = 0;  // in the batch
 };
 
-std::unexpected<Diagnostics> out_of_range(const plan::Launch& launch, const std::byte* scratch) {
-    int64_t point[3];
-    std::memcpy(point, scratch, sizeof point);
+// The first failing call of a batch by its tasks, so that the message does not depend on the threads.
+struct Failure {
+    std::mutex mutex;
+    int64_t task = -1;  // where the call began, in the batch
+    const plan::Launch* launch = nullptr;
+    int64_t point[3] = {};
+
+    // The point stands in the thread's scratch only until its next call.
+    void note(int64_t begin, const plan::Launch& failed, const std::byte* scratch) {
+        std::lock_guard lock(mutex);
+        if (launch && task < begin) return;
+        task = begin;
+        launch = &failed;
+        std::memcpy(point, scratch, sizeof point);
+    }
+};
+
+std::unexpected<Diagnostics> out_of_range(const Failure& failure) {
+    const int64_t(&point)[3] = failure.point;
     return fail({.code = "runtime.index_out_of_range",
                  .summary = "an index read from a tensor lies outside of the tensor that it indexes",
                  .expected = fmt::format("0 <= index < {}", point[2]),
                  .found = std::to_string(point[1]),
                  .reason = "the index is data, so it could only be checked while running",
-                 .params = {{"launch", launch.name}}});
+                 .params = {{"launch", failure.launch->name}}});
 }
 
 class BatchRunner {
@@ -40,26 +56,20 @@ public:
             ready.first_task = tasks;
             tasks += ready.launch->tasks;
         }
-        std::atomic<int64_t> failed{-1};
-        std::atomic<int> failed_thread{0};
+        Failure failure;
         // Some chunks a thread even out what differs between tasks; more cost more than they gain.
         int64_t chunk = std::max<int64_t>(1, tasks / (pool_.threads() * 8));
         if (pool_.threads() == 1) chunk = tasks;
         pool_.run(tasks, chunk, [&](int thread, int64_t begin, int64_t end) {
-            for (size_t i = 0; i < batch.size(); i++) {
-                Ready& ready = batch[i];
+            for (const Ready& ready : batch) {
                 int64_t low = std::max<int64_t>(begin - ready.first_task, 0);
                 int64_t high = std::min(end - ready.first_task, ready.launch->tasks);
                 if (low >= high) continue;
-                if (call(ready, thread, low, high) != 0) {
-                    failed = static_cast<int64_t>(i);
-                    failed_thread = thread;
-                }
+                if (call(ready, thread, low, high) == 0) continue;
+                failure.note(ready.first_task + low, *ready.launch, scratch_[static_cast<size_t>(thread)].get());
             }
         });
-        if (failed >= 0) {
-            return out_of_range(*batch[static_cast<size_t>(failed)].launch, scratch_[static_cast<size_t>(failed_thread)].get());
-        }
+        if (failure.launch) return out_of_range(failure);
         return {};
     }
 

@@ -1,0 +1,228 @@
+// Sessions of running code: what they refuse, what they survive, and that threads change no bit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "backends/llvm/llvm_backend.h"
+#include "plan/plan.h"
+#include "runtime/executable.h"
+#include "symbolic/session.h"
+
+namespace heddle::runtime {
+namespace {
+
+const Library& library() {
+    static Library library = [] {
+        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
+        if (!opened) ADD_FAILURE() << render(opened.error());
+        return std::move(*opened);
+    }();
+    return library;
+}
+
+TensorId call(heddle::Session& session, const std::string& name, const std::vector<Argument>& inputs,
+              const std::map<std::string, StaticValue>& parameters = {}) {
+    auto found = library().find(name);
+    EXPECT_TRUE(found) << render(found.error());
+    auto made = session.apply(**found, inputs, parameters);
+    EXPECT_TRUE(made) << render(made.error());
+    return made ? made->front() : 0;
+}
+
+TensorData random_tensor(std::vector<int64_t> shape, uint64_t seed) {
+    TensorData data(DType::float32, std::move(shape));
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    for (int64_t i = 0; i < data.size(); i++) data.set_real(i, normal(random));
+    return data;
+}
+
+// softmax(relu(x w) v) and the sum of all of x.
+Graph some_graph(int64_t rows) {
+    heddle::Session session(library());
+    TensorId x = session.add_input("x", {DType::float32, {rows, 40}});
+    TensorId h = call(session, "relu", {call(session, "numpy_matmul", {x, session.add_constant("w", random_tensor({40, 70}, 1))})});
+    TensorId y = call(session, "softmax", {call(session, "numpy_matmul", {h, session.add_constant("v", random_tensor({70, 30}, 2))})});
+    TensorId s = call(session, "reduce_sum", {x}, {{"axes", StaticValue::of_integers({0, 1})}});
+    return session.finish({y, s});
+}
+
+Graph gather_graph() {
+    heddle::Session session(library());
+    TensorId ids = session.add_input("ids", {DType::int64, {50}});
+    TensorId table = session.add_constant("table", random_tensor({7, 20}, 3));
+    return session.finish({call(session, "exp", {call(session, "gather", {table, ids})})});
+}
+
+plan::Plan plan_of(const Graph& graph) {
+    auto made = plan::make_plan(graph, detect_host());
+    EXPECT_TRUE(made) << render(made.error());
+    return made ? std::move(*made) : plan::Plan{};
+}
+
+std::shared_ptr<const Executable> compile(const Graph& graph, int threads = 2) {
+    KernelCache cache(std::make_shared<backends::LlvmBackend>());
+    ThreadPool pool(threads);
+    auto made = Executable::make(plan_of(graph), cache, pool);
+    EXPECT_TRUE(made) << render(made.error());
+    return made ? *made : nullptr;
+}
+
+template <typename T>
+std::vector<std::string> codes(const Result<T>& result) {
+    std::vector<std::string> list;
+    if (!result) {
+        for (const auto& diagnostic : result.error()) list.push_back(diagnostic.code);
+    }
+    return list;
+}
+using Codes = std::vector<std::string>;
+
+bool same_bits(const std::vector<TensorData>& a, const std::vector<TensorData>& b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); i++) {
+        if (a[i].shape() != b[i].shape() || std::memcmp(a[i].data(), b[i].data(), static_cast<size_t>(a[i].byte_size())) != 0) return false;
+    }
+    return true;
+}
+
+TEST(RuntimeSession, refuses_inputs_that_do_not_fit) {
+    auto executable = compile(some_graph(5));
+    ASSERT_TRUE(executable);
+    Session session(executable, std::make_shared<ThreadPool>(1));
+    EXPECT_EQ(codes(session.run({})), Codes{"runtime.input_count"});
+    EXPECT_EQ(codes(session.run({random_tensor({5, 40}, 1), random_tensor({5, 40}, 1)})), Codes{"runtime.input_count"});
+    EXPECT_EQ(codes(session.run({TensorData(DType::float64, {5, 40})})), Codes{"runtime.input_dtype"});
+    EXPECT_EQ(codes(session.run({TensorData(DType::float32, {40, 5})})), Codes{"runtime.input_shape"});
+    EXPECT_EQ(codes(session.run({TensorData(DType::float32, {5, 40, 1})})), Codes{"runtime.input_shape"});
+    EXPECT_TRUE(session.run({random_tensor({5, 40}, 1)}));
+}
+
+TEST(RuntimeSession, an_index_out_of_range_and_then_a_good_run) {
+    auto executable = compile(gather_graph());
+    ASSERT_TRUE(executable);
+    for (int threads : {1, 2, 4}) {
+        Session session(executable, std::make_shared<ThreadPool>(threads));
+        TensorData ids(DType::int64, {50});
+        for (int64_t i = 0; i < 50; i++) ids.set_integer(i, i % 7);
+        auto before = session.run({ids});
+        ASSERT_TRUE(before) << render(before.error());
+        for (int64_t wrong : {int64_t{7}, int64_t{-8}, INT64_MAX, INT64_MIN}) {
+            for (int64_t at : {0, 23, 49}) {
+                TensorData bad = ids.clone();
+                bad.set_integer(at, wrong);
+                auto failed = session.run({bad});
+                ASSERT_EQ(codes(failed), Codes{"runtime.index_out_of_range"}) << wrong << " at " << at;
+                const Diagnostic& problem = failed.error().front();
+                EXPECT_EQ(problem.expected, "0 <= index < 7");
+                // A negative index counts from the end before it is checked.
+                EXPECT_EQ(problem.found, std::to_string(wrong < 0 ? wrong + 7 : wrong));
+            }
+        }
+        auto after = session.run({ids});
+        ASSERT_TRUE(after) << render(after.error());
+        EXPECT_TRUE(same_bits(*before, *after));
+    }
+}
+
+// Of many wrong indices the first is told, whoever found it.
+TEST(RuntimeSession, the_first_wrong_index_is_told) {
+    auto executable = compile(gather_graph());
+    ASSERT_TRUE(executable);
+    TensorData ids(DType::int64, {50});
+    for (int64_t i = 5; i < 50; i++) ids.set_integer(i, 100 + i);
+    for (int threads : {1, 2, 4}) {
+        Session session(executable, std::make_shared<ThreadPool>(threads));
+        for (int repeat = 0; repeat < 30; repeat++) {
+            auto failed = session.run({ids});
+            ASSERT_EQ(codes(failed), Codes{"runtime.index_out_of_range"});
+            EXPECT_EQ(failed.error().front().found, "105") << threads << " threads";
+        }
+    }
+}
+
+TEST(RuntimeSession, results_do_not_depend_on_the_number_of_threads) {
+    std::vector<TensorData> inputs{random_tensor({67, 40}, 9)};
+    std::vector<TensorData> first;
+    for (int threads = 1; threads <= 4; threads++) {
+        auto executable = compile(some_graph(67), threads);
+        ASSERT_TRUE(executable);
+        Session session(executable, std::make_shared<ThreadPool>(threads));
+        for (int repeat = 0; repeat < 3; repeat++) {
+            auto found = session.run(inputs);
+            ASSERT_TRUE(found) << render(found.error());
+            if (first.empty()) first = *found;
+            EXPECT_TRUE(same_bits(first, *found)) << threads << " threads";
+        }
+    }
+}
+
+TEST(RuntimeSession, two_sessions_of_one_executable_in_two_threads) {
+    auto executable = compile(some_graph(33));
+    ASSERT_TRUE(executable);
+    std::vector<TensorData> inputs[2] = {{random_tensor({33, 40}, 1)}, {random_tensor({33, 40}, 2)}};
+    std::vector<TensorData> expected[2];
+    for (size_t i = 0; i < 2; i++) expected[i] = *Session(executable, std::make_shared<ThreadPool>(1)).run(inputs[i]);
+    EXPECT_FALSE(same_bits(expected[0], expected[1]));
+    bool fine[2] = {true, true};
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < 2; i++) {
+        threads.emplace_back([&, i] {
+            Session session(executable, std::make_shared<ThreadPool>(2));
+            for (int repeat = 0; repeat < 20; repeat++) {
+                auto found = session.run(inputs[i]);
+                fine[i] &= found && same_bits(*found, expected[i]);
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_TRUE(fine[0]);
+    EXPECT_TRUE(fine[1]);
+}
+
+TEST(RuntimeSession, into_memory_that_is_there) {
+    auto executable = compile(some_graph(5));
+    ASSERT_TRUE(executable);
+    Session session(executable, std::make_shared<ThreadPool>(2));
+    std::vector<TensorData> inputs{random_tensor({5, 40}, 4)};
+    auto outputs = session.make_outputs();
+    const std::byte* place = outputs[0].data();
+    ASSERT_TRUE(session.run(inputs, outputs));
+    EXPECT_EQ(outputs[0].data(), place);
+    EXPECT_TRUE(same_bits(outputs, *session.run(inputs)));
+    EXPECT_GE(session.bytes(), executable->plan().workspace_bytes);
+    EXPECT_GT(executable->resident_bytes(), 40 * 70 * 4);
+}
+
+TEST(RuntimeSession, a_profile_names_every_launch) {
+    auto executable = compile(some_graph(5));
+    ASSERT_TRUE(executable);
+    Session session(executable, std::make_shared<ThreadPool>(2));
+    std::vector<TensorData> inputs{random_tensor({5, 40}, 4)};
+    auto plain = session.run(inputs);
+    std::vector<LaunchTime> profile;
+    session.set_profile(&profile);
+    auto timed = session.run(inputs);
+    ASSERT_TRUE(plain && timed);
+    EXPECT_TRUE(same_bits(*plain, *timed));
+    size_t launches = 0;
+    for (const auto& batch : executable->plan().run) launches += batch.size();
+    EXPECT_EQ(profile.size(), launches);
+    for (const auto& time : profile) EXPECT_GE(time.microseconds, 0);
+}
+
+TEST(KernelCache, a_second_plan_compiles_nothing) {
+    KernelCache cache(std::make_shared<backends::LlvmBackend>());
+    ThreadPool pool(2);
+    auto first = Executable::make(plan_of(some_graph(33)), cache, pool);
+    ASSERT_TRUE(first) << render(first.error());
+    EXPECT_EQ((*first)->kernels_compiled(), static_cast<int64_t>((*first)->plan().trees.size()));
+    auto second = Executable::make(plan_of(some_graph(33)), cache, pool);
+    ASSERT_TRUE(second);
+    EXPECT_EQ((*second)->kernels_compiled(), 0);
+}
+
+}  // namespace
+}  // namespace heddle::runtime
