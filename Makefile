@@ -5,7 +5,7 @@ BUILD := build
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
-	cmake --build --preset release && echo "built $(BUILD)/heddle in $$(( $$(date +%s) - begin )) s"
+	cmake --build --preset release --target heddle && echo "built $(BUILD)/heddle in $$(( $$(date +%s) - begin )) s"
 
 setup:
 	@scripts/setup
@@ -14,6 +14,7 @@ demo: build
 	@scripts/demo
 
 test: build
+	@cmake --build --preset release
 	@scripts/test
 
 bench: build

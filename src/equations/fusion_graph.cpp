@@ -12,7 +12,8 @@ double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
     double elements = 1;
     for (size_t d = 0; d < tensor.shape.size(); d++) {
         const bool named = d < tensor.sizes.size() && tensor.sizes[d].named();
-        elements *= static_cast<double>(named ? class_representative(tensor.shape[d]) : tensor.shape[d]);
+        elements *= static_cast<double>(named ? tensor.sizes[d].origin->evaluate(system.representatives, tensor.shape[d])
+                                              : tensor.shape[d]);
     }
     if (!tensor.equations.empty()) {
         elements = 0;

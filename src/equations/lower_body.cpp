@@ -67,9 +67,12 @@ AxisId BodyLowering::axis_of(VariableId id) {
     auto [it, added] = axes_.try_emplace(id, -1);
     if (added) {
         const Variable& variable = body_.variable(id);
-        const bool named = variable.extent.named();
-        it->second = arena_.add_axis({.name = variable.name, .extent = variable.extent.value, .named = named,
-                                      .factor = named ? variable.extent.origin->constant_factor() : 0});
+        Axis axis{.name = variable.name, .extent = variable.extent.value, .named = variable.extent.named()};
+        if (axis.named) {
+            axis.factor = variable.extent.origin->constant_factor();
+            axis.hint = variable.extent.origin->evaluate(state_.system.representatives, variable.extent.value);
+        }
+        it->second = arena_.add_axis(std::move(axis));
     }
     return it->second;
 }
@@ -385,7 +388,7 @@ Expr BodyLowering::convert_reduce(const Node& node, Expr condition) {
 // Axes that stand for any axis of the same extent at the same position: equal drafts become one.
 AxisId BodyLowering::placeholder(size_t position, AxisId like) {
     const Axis axis = arena_.axis(like);
-    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor}, -1);
+    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint}, -1);
     if (added) it->second = arena_.add_axis(axis);
     return it->second;
 }

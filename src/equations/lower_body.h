@@ -97,7 +97,7 @@ private:
     std::map<Key, Expr> done_;
     std::vector<Key> missing_;
     std::map<int32_t, std::pair<TensorIndex, std::vector<AxisId>>> locals_;  // tensor and its outer axes
-    std::map<std::tuple<size_t, int64_t, bool, int64_t>, AxisId> placeholders_;
+    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t>, AxisId> placeholders_;
     std::map<std::tuple<int, Expr, std::vector<AxisId>, std::vector<AxisId>>, TensorIndex> named_;
 };
 

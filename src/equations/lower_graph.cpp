@@ -47,6 +47,9 @@ public:
 
     Result<System> run() {
         const Graph& graph = state_.graph;
+        for (const auto& [name, value] : graph.dimension_names) {
+            state_.system.representatives[name] = class_representative(value);
+        }
         for (TensorId input : graph.inputs) state_.system.inputs.push_back(state_.tensor(input));
         mark_opaque();
         for (size_t i = 0; i < graph.operations.size(); i++) {

@@ -60,6 +60,7 @@ struct System {
     std::vector<Equation> equations;
     std::vector<TensorIndex> inputs;
     std::vector<TensorIndex> outputs;
+    std::map<std::string, int64_t> representatives;  // of the named dimensions' size classes: what hints are made of
     std::map<std::string, int32_t> name_numbers;  // of add_tensor: names taken
 
     SystemTensor& tensor(TensorIndex i) { return tensors[static_cast<size_t>(i)]; }

@@ -23,9 +23,7 @@ constexpr int64_t copied_constant_bytes = 64 << 10;
 class PlanBuilder {
 public:
     PlanBuilder(const Graph& graph, const Target& target, const PlanOptions& options)
-        : graph_(graph), target_(target), options_(options) {
-        for (const auto& [name, value] : graph.dimension_names) representatives_[name] = class_representative(value);
-    }
+        : graph_(graph), target_(target), options_(options) {}
 
     Result<Plan> build() {
         auto system = lower(graph_);
@@ -80,7 +78,7 @@ private:
         const SystemTensor& tensor = system_.tensor(t);
         std::vector<int64_t> shape = tensor.shape;
         for (size_t d = 0; d < tensor.sizes.size() && d < shape.size(); d++) {
-            if (tensor.sizes[d].named()) shape[d] = tensor.sizes[d].origin->evaluate(representatives_, shape[d]);
+            if (tensor.sizes[d].named()) shape[d] = tensor.sizes[d].origin->evaluate(system_.representatives, shape[d]);
         }
         return shape;
     }
@@ -284,7 +282,6 @@ private:
     const Graph& graph_;
     const Target& target_;
     const PlanOptions& options_;
-    std::map<std::string, int64_t> representatives_;
     System system_;
     Partition partition_;
     std::vector<std::optional<StorageMap>> maps_;
