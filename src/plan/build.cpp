@@ -189,8 +189,15 @@ private:
         return to;
     }
 
-    void add_copies(Placed& placed) {
-        for (auto& [launch, in_prepare] : placed.before) (in_prepare ? plan_.prepare : plan_.run).push_back({std::move(launch)});
+    // Copies that one launch, or one batch, needs do not depend on one another: in `run` they share a batch.
+    void add_copies(Placed& placed, Batch& shared) {
+        for (auto& [launch, in_prepare] : placed.before) {
+            if (in_prepare) {
+                plan_.prepare.push_back({std::move(launch)});
+            } else {
+                shared.push_back(std::move(launch));
+            }
+        }
     }
 
     void copy_inputs() {
@@ -227,11 +234,13 @@ private:
             if (!partition_.prepared[k]) continue;
             auto placed = place_kernel(partition_.kernels[k]);
             if (!placed) return fail(std::move(placed.error()));
-            add_copies(*placed);
+            Batch shared;
+            add_copies(*placed, shared);
+            if (!shared.empty()) plan_.prepare.push_back(std::move(shared));
             if (placed->launch.tasks > 0) plan_.prepare.push_back({std::move(placed->launch)});
         }
         for (const auto& members : partition_.batches) {
-            Batch batch;
+            Batch batch, copies;
             for (int32_t k : members) {
                 const Kernel& kernel = partition_.kernels[static_cast<size_t>(k)];
                 for (TensorIndex t : kernel.inputs) {
@@ -239,9 +248,10 @@ private:
                 }
                 auto placed = place_kernel(kernel);
                 if (!placed) return fail(std::move(placed.error()));
-                add_copies(*placed);
+                add_copies(*placed, copies);
                 if (placed->launch.tasks > 0) batch.push_back(std::move(placed->launch));
             }
+            if (!copies.empty()) plan_.run.push_back(std::move(copies));
             if (!batch.empty()) plan_.run.push_back(std::move(batch));
         }
         return {};
