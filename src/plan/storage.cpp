@@ -164,7 +164,16 @@ private:
 
     size_t rank_of(Expr read) const { return system_.tensor(read->tensor).shape.size(); }
 
-    void add_vote(TensorIndex tensor, Preference preference, int64_t weight) {
+    // At the size class's representative: a new size of a class must not change a map.
+    double hint_points(const Equation& equation) const {
+        double points = 1;
+        for (const auto* axes : {&equation.axes, &equation.reduced}) {
+            for (AxisId axis : *axes) points *= static_cast<double>(system_.arena->hint(axis));
+        }
+        return points;
+    }
+
+    void add_vote(TensorIndex tensor, Preference preference, double weight) {
         if (!preference.empty()) votes_[static_cast<size_t>(tensor)][std::move(preference)] += weight;
     }
 
@@ -176,7 +185,7 @@ private:
         for (Expr read : reads(equation)) {
             if (is_read(read)) operands.push_back(read);
         }
-        int64_t weight = equation.points(*system_.arena);
+        double weight = hint_points(equation);
         Expr vector_operand = nullptr;
         AxisId column = column_axis(equation, operands, &vector_operand);
         for (Expr read : operands) {
@@ -235,7 +244,7 @@ private:
     }
 
     void vote_for_outputs(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, EquationAxis column,
-                          int64_t weight) {
+                          double weight) {
         int32_t wanted = classes.at(column);
         for (TensorIndex t : kernel.outputs) {
             for (int32_t e : system_.tensor(t).equations) {
@@ -278,8 +287,7 @@ private:
         const auto& votes = votes_[static_cast<size_t>(t)];
         bool read_by_nobody = tensor.is_output && !margins_[static_cast<size_t>(t)].fillings.size() && reads_of(t) == 0;
         if (!votes.empty() && !read_by_nobody) {
-            auto best = std::max_element(votes.begin(), votes.end(), [](auto& a, auto& b) { return a.second < b.second; });
-            move_last(map.order, best->first);
+            move_last(map.order, most_wanted(votes));
         }
         const Margin& margin = margins_[static_cast<size_t>(t)];
         if (margin.fillings.size() == 1 && !margin.refused) {
@@ -288,6 +296,24 @@ private:
             map.filling = *margin.fillings.begin();
         }
         return map;
+    }
+
+    // An order also serves those who want only its innermost dimensions.
+    static Preference most_wanted(const std::map<Preference, double>& votes) {
+        Preference best;
+        double most = -1;
+        for (const auto& [preference, unused] : votes) {
+            double weight = 0;
+            for (const auto& [other, vote] : votes) {
+                bool served = other.size() <= preference.size() && std::equal(other.rbegin(), other.rend(), preference.rbegin());
+                weight += served ? vote : 0;
+            }
+            if (weight > most) {
+                best = preference;
+                most = weight;
+            }
+        }
+        return best;
     }
 
     int64_t reads_of(TensorIndex t) const {
@@ -346,7 +372,7 @@ private:
 
     const System& system_;
     const Partition& partition_;
-    std::vector<std::map<Preference, int64_t>> votes_;
+    std::vector<std::map<Preference, double>> votes_;
     std::vector<Margin> margins_;
 };
 

@@ -32,11 +32,12 @@ private:
     void add_source(const KernelTensor& source) {
         KernelTensor tensor = source;
         tensor.role = KernelTensor::Role::input;
+        // Copies that differ in what they copy only are one kernel.
+        tensor.name = "source";
         packing_.copy.tensors.push_back(tensor);
         read_.resize(coordinates_.size());
-        packing_.map = source.name + ":";
         for (const BufferDimension& d : source.dimensions) {
-            packing_.map += " " + std::to_string(d.extent) + "*" + std::to_string(d.stride);
+            packing_.map += (packing_.map.empty() ? "" : " ") + std::to_string(d.extent) + "*" + std::to_string(d.stride);
         }
         packing_.map += " panel " + std::to_string(operand_.panel) + ":";
     }
@@ -74,7 +75,7 @@ private:
 
     void add_packed(const KernelTensor& source) {
         KernelTensor packed;
-        packed.name = source.name + "_packed";
+        packed.name = "packed";
         packed.role = KernelTensor::Role::output;
         packed.dtype = source.dtype;
         int64_t stride = 1;
