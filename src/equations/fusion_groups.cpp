@@ -235,10 +235,10 @@ void Grouping::offer(int32_t a, int32_t b) {
         refusal.why = Refusal::Why::locals;
     } else if (refusal.gain <= 0) {
         refusal.why = Refusal::Why::no_gain;
-    } else if (saves_only_a_launch(a, b, joined, refusal.gain)) {
-        refusal.why = Refusal::Why::launch_only;
     } else if (refuses_second_contraction(a, b, joined)) {
         refusal.why = Refusal::Why::second_contraction;
+    } else if (saves_only_a_launch(a, b, joined, refusal.gain)) {
+        refusal.why = Refusal::Why::launch_only;
     } else {
         refusal.why = Refusal::Why::path;  // all that can still stand against it
         heap_.push_back({refusal.gain, offers_++, a, b, version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
