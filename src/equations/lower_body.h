@@ -43,7 +43,7 @@ SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Exp
 class BodyLowering {
 public:
     BodyLowering(LoweringState& state, const Operation& operation, OperationId id);
-    // Adds the equations of all outputs. Error: equations.unsupported.
+    // Adds the equations of all outputs.
     Result<void> run();
 
 private:

@@ -1,6 +1,4 @@
 // From a graph to a system: its tensors, and the equations of its operations' bodies one after the other.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "equations/lower_body.h"
@@ -36,11 +34,6 @@ std::optional<std::pair<int64_t, std::vector<int64_t>>> find_progression(const T
     return std::pair(first, std::move(factors));
 }
 
-Diagnostic unsupported(const Graph& graph, TensorId tensor, std::string reason) {
-    return {.code = "equations.unsupported", .summary = fmt::format("'{}' cannot be lowered to equations", graph.tensor(tensor).name),
-            .place = {}, .expected = "", .found = "", .reason = std::move(reason)};
-}
-
 class GraphLowering {
 public:
     explicit GraphLowering(const Graph& graph) : state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), -1), TableMaker(state_.system), {}} {}
@@ -51,7 +44,6 @@ public:
             state_.system.representatives[name] = class_representative(value);
         }
         for (TensorId input : graph.inputs) state_.system.inputs.push_back(state_.tensor(input));
-        mark_opaque();
         for (size_t i = 0; i < graph.operations.size(); i++) {
             if (auto done = lower_operation(static_cast<OperationId>(i)); !done) return fail(done.error());
         }
@@ -64,24 +56,11 @@ public:
     }
 
 private:
-    // Tensors that operations without a body write.
-    void mark_opaque() {
-        opaque_.resize(state_.graph.tensors.size(), false);
-        for (const Operation& operation : state_.graph.operations) {
-            for (TensorId output : operation.outputs) {
-                if (!operation.body) opaque_[static_cast<size_t>(output)] = true;
-            }
-        }
-    }
-
     Result<void> lower_operation(OperationId id) {
         const Operation& operation = state_.graph.operations[static_cast<size_t>(id)];
         for (size_t i = 0; i < operation.outputs.size(); i++) {
             const TensorId output = operation.outputs[i];
             const TensorIndex tensor = state_.tensor(output);
-            if (operation.body && opaque_[static_cast<size_t>(output)]) {
-                return fail(unsupported(state_.graph, output, "operations with and without a body write it"));
-            }
             Identity& identity = state_.system.tensor(tensor).identity;
             if (identity.operation < 0) identity = {id, static_cast<int32_t>(i), 0};
         }
@@ -100,7 +79,6 @@ private:
     }
 
     LoweringState state_;
-    std::vector<bool> opaque_;
 };
 
 }  // namespace

@@ -46,6 +46,10 @@ TEST_F(BadInput, files_that_are_not_there) {
     expect_run_error({"--input", "x=" + path("no.npy")}, "support.file_open", {"no.npy"});
 }
 
+TEST_F(BadInput, an_output_folder_below_a_file) {
+    expect_error({"run", model_, "--random", "1", "--bind", "batch=2", "--output-dir", model_ + "/out"}, "cli.output_dir", {"model.onnx/out"});
+}
+
 TEST_F(BadInput, models_cut_short_anywhere) {
     std::string bytes = perceptron();
     for (size_t length = 0; length < bytes.size(); length += 1 + length / 4) {
