@@ -83,6 +83,12 @@ private:
         return shape;
     }
 
+    std::vector<bool> named(TensorIndex t) const {
+        std::vector<bool> result;
+        for (const Size& size : system_.tensor(t).sizes) result.push_back(size.named());
+        return result;
+    }
+
     // ---- buffers ------------------------------------------------------------------------------------------------------
     int32_t add_buffer(Buffer buffer, TensorIndex t = -1) {
         plan_.buffers.push_back(std::move(buffer));
@@ -222,7 +228,8 @@ private:
         if (pending == pending_inputs_.end()) return {};
         int32_t from = pending->second;
         pending_inputs_.erase(pending);
-        auto copy = form_copy(StorageMap::row_major(system_.tensor(t).shape), map_of(t), system_.tensor(t).dtype, hint_shape(t));
+        const SystemTensor& tensor = system_.tensor(t);
+        auto copy = form_copy(StorageMap::row_major(tensor.shape), map_of(t), tensor.dtype, hint_shape(t), named(t));
         auto placed = place(std::move(copy), {from, buffer(t)}, system_.tensor(t).name + " layout", true);
         if (!placed) return fail(std::move(placed.error()));
         plan_.run.push_back({std::move(placed->launch)});
@@ -281,7 +288,7 @@ private:
             int32_t to = add_buffer({.name = tensor.name, .kind = Buffer::Kind::output, .dtype = tensor.dtype,
                                      .bytes = tensor_bytes(t), .index = static_cast<int32_t>(i), .sizes = tensor.sizes,
                                      .storage = plain});
-            auto placed = place(form_copy(map_of(t), plain, tensor.dtype, hint_shape(t)), {buffer(t), to},
+            auto placed = place(form_copy(map_of(t), plain, tensor.dtype, hint_shape(t), named(t)), {buffer(t), to},
                                 tensor.name + " layout", true);
             if (!placed) return fail(std::move(placed.error()));
             if (placed->launch.tasks > 0) plan_.run.push_back({std::move(placed->launch)});

@@ -379,14 +379,16 @@ private:
 
 FormedKernel form_kernel(const FormRequest& request) { return KernelFormer(request).form(); }
 
-sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape) {
+sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape,
+                        const std::vector<bool>& named) {
     sched::Kernel kernel;
     std::vector<sched::AxisIndex> axis_of(to.extent.size(), -1);
     for (int32_t d32 : to.order) {
         size_t d = static_cast<size_t>(d32);
-        if (to.extent[d] == 1) continue;
+        bool has_origin = d < named.size() && named[d];
+        if (to.extent[d] == 1 && !has_origin) continue;
         axis_of[d] = static_cast<sched::AxisIndex>(kernel.axes.size());
-        kernel.axes.push_back({.name = "", .extent = to.extent[d], .hint = hint_shape[d], .named = hint_shape[d] != to.extent[d]});
+        kernel.axes.push_back({.name = "", .extent = to.extent[d], .hint = hint_shape[d], .named = has_origin});
     }
     std::vector<std::vector<int64_t>> hints;
     std::vector<sched::Coordinate> coordinates[2];

@@ -30,7 +30,9 @@ struct FormRequest {
 
 FormedKernel form_kernel(const FormRequest& request);
 
-// A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic.
-schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape);
+// A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic. `named`: the dimensions that
+// have an origin; empty: none.
+schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape,
+                            const std::vector<bool>& named = {});
 
 }  // namespace heddle::plan

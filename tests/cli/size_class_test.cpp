@@ -104,6 +104,16 @@ Graph transformer(int64_t batch, int64_t length) {
     return model.finish(model.call("add2", {a, m}));
 }
 
+Graph convolutions(int64_t batch, int64_t height) {
+    Model model(batch, height);
+    TensorId x = model.input("x", {model.batch(), 3, model.length(), 24});
+    std::map<std::string, StaticValue> padded = {{"pads", StaticValue::of_integers({1, 1, 1, 1})}};
+    TensorId y = model.call("relu", {model.call("conv", {x, model.weight({16, 3, 3, 3}, 0.1), model.weight({16}, 0.1)}, padded)});
+    TensorId z = model.call("relu", {model.call("conv", {y, model.weight({16, 16, 3, 3}, 0.1), model.weight({16}, 0.1)}, padded)});
+    TensorId w = model.call("conv", {model.call("add2", {y, z}), model.weight({32, 16, 1, 1}, 0.1)});
+    return model.finish(model.call("reduce_mean", {w}, {{"axes", StaticValue::of_integers({2, 3})}}));
+}
+
 plan::Plan plan_of(const Graph& graph) {
     auto made = plan::make_plan(graph, detect_host());
     if (!made) {
@@ -150,6 +160,19 @@ TEST(SizeClass, ten_batches_of_a_perceptron) {
 TEST(SizeClass, batches_of_one_two_and_three_are_one_class) {
     expect_nothing_new(new_kernels(perceptron, {{2, 0}, {1, 0}, {3, 0}}));
     expect_nothing_new(new_kernels(transformer, {{2, 40}, {1, 40}, {3, 40}, {1, 16}, {2, 63}}));
+}
+
+TEST(SizeClass, both_sizes_of_a_transformer_block_at_once) {
+    expect_nothing_new(new_kernels(transformer, {{8, 32}, {4, 16}, {16 - 1, 63}, {5, 17}, {7, 48}, {12, 31}, {15, 16}, {4, 63}}));
+}
+
+TEST(SizeClass, batches_of_a_convolutional_net) {
+    expect_nothing_new(new_kernels(convolutions, {{2, 20}, {1, 20}, {3, 20}}));
+    expect_nothing_new(new_kernels(convolutions, {{8, 20}, {4, 20}, {5, 20}, {7, 20}, {11, 20}, {15, 20}}));
+}
+
+TEST(SizeClass, heights_of_a_convolutional_net) {
+    expect_nothing_new(new_kernels(convolutions, {{1, 32}, {1, 16}, {1, 17}, {1, 24}, {1, 31}, {1, 40}, {1, 63}}));
 }
 
 // The cache counts what it compiled, and code made at one size is right at another.

@@ -197,6 +197,18 @@ TEST(FormCopy, to_channels_last_with_margins) {
     EXPECT_EQ(kernel.axes.back().extent, 3);
 }
 
+TEST(FormCopy, a_named_dimension_of_one_stays) {
+    StorageMap from = StorageMap::row_major({1, 4, 5}), to = from;
+    to.order = {0, 2, 1};
+    EXPECT_EQ(form_copy(from, to, DType::float32, {1, 4, 5}).axes.size(), 2u);
+    Kernel kernel = form_copy(from, to, DType::float32, {2, 4, 5}, {true, false, false});
+    EXPECT_TRUE(verify(kernel));
+    ASSERT_EQ(kernel.axes.size(), 3u);
+    EXPECT_TRUE(kernel.axes[0].named);
+    EXPECT_EQ(kernel.axes[0].hint, 2);
+    EXPECT_FALSE(kernel.axes[1].named);
+}
+
 TEST(FormCopy, a_scalar) {
     StorageMap map = StorageMap::row_major({});
     Kernel kernel = form_copy(map, map, DType::int64, {});
