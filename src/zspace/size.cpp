@@ -140,8 +140,9 @@ Size maximum(const Size& a, const Size& b) {
 }
 
 int64_t class_representative(int64_t value) {
+    constexpr int64_t last = int64_t{1} << 60;  // twice the next one would be beyond the type
     int64_t low = 1;
-    while (low <= value / 4) low *= 4;
+    while (low < last && low <= value / 4) low *= 4;
     return value <= 0 ? value : 2 * low;
 }
 
