@@ -236,6 +236,25 @@ private:
         return {};
     }
 
+    // A weight that its readers want in another layout is copied to it once.
+    Result<void> prepare_constant(TensorIndex t) {
+        const SystemTensor& tensor = system_.tensor(t);
+        const StorageMap& map = map_of(t);
+        bool done = buffer_of_[static_cast<size_t>(t)] >= 0;
+        if (tensor.kind != SystemTensor::Kind::constant || map.is_row_major() || done) return {};
+        StorageMap plain = StorageMap::row_major(tensor.shape);
+        int32_t from = add_buffer({.name = tensor.name, .kind = Buffer::Kind::constant, .dtype = tensor.dtype,
+                                   .bytes = tensor_bytes(t), .constant = constant_data(*tensor.constant),
+                                   .sizes = tensor.sizes, .storage = plain}, t);
+        int32_t to = add_buffer({.name = tensor.name + " layout", .kind = Buffer::Kind::prepared, .dtype = tensor.dtype,
+                                 .bytes = tensor_bytes(t), .sizes = tensor.sizes, .storage = map});
+        buffer_of_[static_cast<size_t>(t)] = to;
+        auto placed = place(form_copy(plain, map, tensor.dtype, tensor.shape), {from, to}, tensor.name + " layout", true);
+        if (!placed) return fail(std::move(placed.error()));
+        if (placed->launch.tasks > 0) plan_.prepare.push_back({std::move(placed->launch)});
+        return {};
+    }
+
     Result<void> add_kernels() {
         for (size_t k = 0; k < partition_.kernels.size(); k++) {
             if (!partition_.prepared[k]) continue;
@@ -266,7 +285,9 @@ private:
 
     Result<Placed> place_kernel(const Kernel& kernel) {
         for (const auto* list : {&kernel.inputs, &kernel.outputs}) {
-            for (TensorIndex t : *list) map_of(t);
+            for (TensorIndex t : *list) {
+                if (auto done = prepare_constant(t); !done) return fail(std::move(done.error()));
+            }
         }
         auto formed = form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }});
         std::vector<int32_t> sources;

@@ -193,10 +193,22 @@ private:
             if (column >= 0) {
                 add_vote(read->tensor, reduced_dimensions(equation, read, rank_of(read)), weight);
             } else if (is_window(equation, read, rank_of(read))) {
-                add_vote(read->tensor, channel_dimension(equation, read), weight);
+                Preference channel = channel_dimension(equation, read);
+                if (!channel.empty()) vote_for_weights(operands, read->operands[static_cast<size_t>(channel[0])], weight);
+                add_vote(read->tensor, std::move(channel), weight);
             }
         }
         if (column >= 0) vote_for_outputs(kernel, classes, {e, column}, weight);
+    }
+
+    // Weights of a window without a column are read along its channels, as the tensor is.
+    void vote_for_weights(const std::vector<Expr>& operands, Expr channel, double weight) {
+        for (Expr read : operands) {
+            if (!is_constant(read->tensor)) continue;
+            for (size_t d = 0; d < rank_of(read); d++) {
+                if (read->operands[d] == channel) add_vote(read->tensor, {static_cast<int32_t>(d)}, weight);
+            }
+        }
     }
 
     bool is_constant(TensorIndex t) const {
@@ -283,12 +295,12 @@ private:
     StorageMap map_of(TensorIndex t) const {
         const SystemTensor& tensor = system_.tensor(t);
         StorageMap map = StorageMap::row_major(tensor.shape);
-        if (is_constant(t)) return map;
         const auto& votes = votes_[static_cast<size_t>(t)];
         bool read_by_nobody = tensor.is_output && !margins_[static_cast<size_t>(t)].fillings.size() && reads_of(t) == 0;
         if (!votes.empty() && !read_by_nobody) {
             move_last(map.order, most_wanted(votes));
         }
+        if (is_constant(t)) return map;
         const Margin& margin = margins_[static_cast<size_t>(t)];
         if (margin.fillings.size() == 1 && !margin.refused) {
             map.margin_before = margin.before;
