@@ -50,7 +50,9 @@ void expect_diagnostics(const TextCase& test, const std::string& expect, const D
         if (line.empty() || line == "ok") continue;
         if (line.starts_with("| ")) {
             ASSERT_GT(next, 0U) << where;
-            EXPECT_NE(render(diagnostics[next - 1]).find(line.substr(2)), std::string::npos) << "expected: " << line << "\n" << where;
+            EXPECT_NE(render(diagnostics[next - 1]).find(line.substr(2)), std::string::npos)
+                << "expected: " << line << "\n"
+                << where;
             continue;
         }
         ASSERT_LT(next, diagnostics.size()) << "expected: " << line << "\n" << where;

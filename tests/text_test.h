@@ -20,9 +20,9 @@
 namespace heddle {
 
 struct TextCase {
-    std::string file;   // the file's name without folder
+    std::string file;  // the file's name without folder
     std::string title;
-    int line = 0;       // of the title, from 1
+    int line = 0;                              // of the title, from 1
     std::map<std::string, std::string> parts;  // text with its line ends
 
     // A part that must be there.

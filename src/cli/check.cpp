@@ -25,7 +25,9 @@ Diagnostics check_model(const std::string& path, const Library& library) {
     auto graph = onnx::import_model(*model, library, bindings);
     if (graph) return {};
     for (Diagnostic& problem : graph.error()) {
-        if (open) problem.reason += (problem.reason.empty() ? "" : "; ") + std::string("tried with 64 for every open dimension");
+        if (open)
+            problem.reason +=
+                (problem.reason.empty() ? "" : "; ") + std::string("tried with 64 for every open dimension");
         problems.push_back(std::move(problem));
     }
     return problems;
@@ -47,8 +49,10 @@ int check_files(const CheckOptions& options) {
     if (!library) return report(library.error(), options.common);
     Diagnostics all;
     for (const std::string& file : options.files) {
-        Diagnostics problems = file.ends_with(".onnx") ? check_model(file, *library) : check_templates(file, options.common);
-        if (!options.common.json) fmt::print("{}: {}\n", file, problems.empty() ? "fine" : fmt::format("{} problems", problems.size()));
+        Diagnostics problems =
+            file.ends_with(".onnx") ? check_model(file, *library) : check_templates(file, options.common);
+        if (!options.common.json)
+            fmt::print("{}: {}\n", file, problems.empty() ? "fine" : fmt::format("{} problems", problems.size()));
         all.insert(all.end(), problems.begin(), problems.end());
     }
     if (!all.empty()) return report(all, options.common);

@@ -8,21 +8,26 @@ namespace heddle::cli {
 namespace {
 
 void add_common(CLI::App& command, CommonOptions& options) {
-    command.add_option_function<std::string>(
-               "--format", [&](const std::string& format) { options.json = format == "json"; }, "How to print the result")
+    command
+        .add_option_function<std::string>(
+            "--format", [&](const std::string& format) { options.json = format == "json"; }, "How to print the result")
         ->check(CLI::IsMember({"text", "json"}))
         ->type_name("text|json");
-    command.add_option("--library", options.libraries, "A file of your own operators (docs/language.md); may be repeated")
+    command
+        .add_option("--library", options.libraries, "A file of your own operators (docs/language.md); may be repeated")
         ->type_name("FILE")
         ->allow_extra_args(false);  // one value each time, so that what follows is the command's own
 }
 
-void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed, std::vector<std::string>& bindings) {
-    command.add_option("--input", inputs, "A value for an input, from a .npy file or an ONNX .pb tensor; may be repeated")
+void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed,
+                std::vector<std::string>& bindings) {
+    command
+        .add_option("--input", inputs, "A value for an input, from a .npy file or an ONNX .pb tensor; may be repeated")
         ->type_name("NAME=FILE")
         ->allow_extra_args(false);
     command.add_option("--random", seed, "Make up the inputs that are not given, from this seed")->type_name("SEED");
-    command.add_option("--bind", bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128")
+    command.add_option("--bind", bindings, "Numbers for dimensions that the model leaves open")
+        ->type_name("batch=4,seq=128")
         ->allow_extra_args(false);
 }
 
@@ -33,60 +38,77 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         ->type_name("'y = softmax(x, axis: 1)'");
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
-    command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")->type_name("DIR");
-    command->add_option("--threads", options.threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
+    command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
+        ->type_name("DIR");
+    command->add_option("--threads", options.threads, "How many threads compute (all cores)")
+        ->check(CLI::Range(1, 1024));
     command->add_option("--backend", options.backend, "cpu: compiled code; reference: the interpreter of typed bodies")
         ->check(CLI::IsMember({"cpu", "reference"}))
         ->capture_default_str();
-    command->add_option("--repeat", options.repeat, "Run so often and report the times")->check(CLI::Range(1, 100000000));
-    command->add_option("--profile", options.profile, "Write the time of each launch there, as JSON")->type_name("FILE");
+    command->add_option("--repeat", options.repeat, "Run so often and report the times")
+        ->check(CLI::Range(1, 100000000));
+    command->add_option("--profile", options.profile, "Write the time of each launch there, as JSON")
+        ->type_name("FILE");
     command->add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
-    command->footer("Examples:\n"
-                    "  heddle run model.onnx --random 1 --bind batch=4\n"
-                    "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
-                    "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n");
+    command->footer(
+        "Examples:\n"
+        "  heddle run model.onnx --random 1 --bind batch=4\n"
+        "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
+        "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n");
     return command;
 }
 
 CLI::App* add_check(CLI::App& app, CheckOptions& options) {
-    auto* command = app.add_subcommand("check", "Check files of templates, and models: everything that is wrong or unsupported, at once");
-    command->add_option("files", options.files, "Template files (.yaml) and models (.onnx)")->required()->type_name("FILE...");
+    auto* command = app.add_subcommand(
+        "check", "Check files of templates, and models: everything that is wrong or unsupported, at once");
+    command->add_option("files", options.files, "Template files (.yaml) and models (.onnx)")
+        ->required()
+        ->type_name("FILE...");
     add_common(*command, options.common);
     command->footer("Example:\n  heddle check my.yaml model.onnx\n");
     return command;
 }
 
 CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
-    auto* command = app.add_subcommand("explain", "Show what an operator is for given inputs: shapes, index, projections, code");
+    auto* command =
+        app.add_subcommand("explain", "Show what an operator is for given inputs: shapes, index, projections, code");
     command->add_option("operator", options.operator_name, "Its name")->required();
-    command->add_option("arguments", options.arguments, "Inputs as x=float32[2,3], parameters as axis=1")->type_name("NAME=...");
+    command->add_option("arguments", options.arguments, "Inputs as x=float32[2,3], parameters as axis=1")
+        ->type_name("NAME=...");
     add_common(*command, options.common);
-    command->add_flag("--equations", options.equations, "The equations before and after fusion, and why what was fused");
+    command->add_flag("--equations", options.equations,
+                      "The equations before and after fusion, and why what was fused");
     command->add_flag("--schedule", options.schedule, "The scheduled kernels");
     command->add_flag("--source", options.source, "The C code of the kernels");
-    command->footer("Examples:\n"
-                    "  heddle explain softmax 'x=float32[8, 1000]' axis=1 --equations --schedule\n"
-                    "  heddle explain reshape 'x=float32[batch=4, 6]' 'shape=[8, 3]'      (a named dimension, a known value)\n"
-                    "  heddle explain concat 'tensors=float32[2, 3]' 'tensors=float32[2, 5]' axis=1\n"
-                    "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
-                    "Without arguments: the template alone.\n");
+    command->footer(
+        "Examples:\n"
+        "  heddle explain softmax 'x=float32[8, 1000]' axis=1 --equations --schedule\n"
+        "  heddle explain reshape 'x=float32[batch=4, 6]' 'shape=[8, 3]'      (a named dimension, a known value)\n"
+        "  heddle explain concat 'tensors=float32[2, 3]' 'tensors=float32[2, 5]' axis=1\n"
+        "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
+        "Without arguments: the template alone.\n");
     return command;
 }
 
 CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
-    auto* command = app.add_subcommand("compare", "Compare what a model's kernels compute with an independent computation");
+    auto* command =
+        app.add_subcommand("compare", "Compare what a model's kernels compute with an independent computation");
     command->add_option("model", options.model, "An ONNX model")->required()->type_name("MODEL.onnx");
-    command->add_option("--with", options.with, "reference: the interpreter, tensor by tensor; unfused: a plan without fusion; "
-                                                "DIR: expected outputs output_0.npy ...")
+    command
+        ->add_option("--with", options.with,
+                     "reference: the interpreter, tensor by tensor; unfused: a plan without fusion; "
+                     "DIR: expected outputs output_0.npy ...")
         ->required()
         ->type_name("reference|unfused|DIR");
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
-    command->add_option("--threads", options.threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
-    command->footer("Examples:\n"
-                    "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
-                    "  heddle compare model.onnx --with test_data_set_0       (input_0.pb ... and output_0.pb ... there)\n"
-                    "Exit status 1 if anything is outside of its bound.\n");
+    command->add_option("--threads", options.threads, "How many threads compute (all cores)")
+        ->check(CLI::Range(1, 1024));
+    command->footer(
+        "Examples:\n"
+        "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
+        "  heddle compare model.onnx --with test_data_set_0       (input_0.pb ... and output_0.pb ... there)\n"
+        "Exit status 1 if anything is outside of its bound.\n");
     return command;
 }
 
@@ -95,12 +117,14 @@ CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
     command->add_option("model", options.model, "An ONNX model")->required()->type_name("MODEL.onnx");
     command->add_option("--svg", options.svg, "Where to write the picture")->required()->type_name("FILE");
     add_common(*command, options.common);
-    command->add_option("--bind", options.bindings, "Numbers for dimensions that the model leaves open")->type_name("batch=4,seq=128")
+    command->add_option("--bind", options.bindings, "Numbers for dimensions that the model leaves open")
+        ->type_name("batch=4,seq=128")
         ->allow_extra_args(false);
     command->add_flag("--fused", options.fused, "The kernels after fusion, with what each computes");
-    command->footer("Examples:\n"
-                    "  heddle graph model.onnx --svg model.svg --bind batch=1\n"
-                    "  heddle graph model.onnx --svg launches.svg --fused\n");
+    command->footer(
+        "Examples:\n"
+        "  heddle graph model.onnx --svg model.svg --bind batch=1\n"
+        "  heddle graph model.onnx --svg launches.svg --fused\n");
     return command;
 }
 

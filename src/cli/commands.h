@@ -14,12 +14,12 @@ struct CommonOptions {
 
 struct RunOptions {
     CommonOptions common;
-    std::string model;                 // an ONNX file, or empty with `call`
-    std::string call;                  // a program: "y = swish(x); z = add2(y, x)"
-    std::vector<std::string> inputs;   // NAME=FILE
-    int64_t random_seed = -1;          // below zero: inputs that are not given are an error
+    std::string model;                // an ONNX file, or empty with `call`
+    std::string call;                 // a program: "y = swish(x); z = add2(y, x)"
+    std::vector<std::string> inputs;  // NAME=FILE
+    int64_t random_seed = -1;         // below zero: inputs that are not given are an error
     std::string output_dir;
-    int threads = 0;                   // 0: all cores
+    int threads = 0;  // 0: all cores
     std::string backend = "cpu";
     int64_t repeat = 1;
     std::string profile;

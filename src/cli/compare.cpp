@@ -18,7 +18,8 @@ constexpr size_t listed_failures = 10;
 
 // ---- tensor by tensor
 
-Result<std::vector<Verdict>> compare_tensors(const Graph& graph, const std::vector<TensorData>& feeds, const CompareOptions& options) {
+Result<std::vector<Verdict>> compare_tensors(const Graph& graph, const std::vector<TensorData>& feeds,
+                                             const CompareOptions& options) {
     auto computed = compute(graph, feeds, options.threads, true);
     if (!computed) return fail(std::move(computed.error()));
     if (options.with == "reference") return compare_with_reference(graph, feeds, *computed);
@@ -28,9 +29,16 @@ Result<std::vector<Verdict>> compare_tensors(const Graph& graph, const std::vect
 }
 
 Json verdict_json(const Verdict& v) {
-    return {{"tensor", v.name}, {"type", v.type}, {"operation", v.operation}, {"element", v.place}, {"found", v.found},
-            {"expected", v.expected}, {"bound", v.bound}, {"worst_ratio", v.comparison.worst_ratio},
-            {"failures", v.comparison.failures}, {"undecided", v.comparison.undecided}};
+    return {{"tensor", v.name},
+            {"type", v.type},
+            {"operation", v.operation},
+            {"element", v.place},
+            {"found", v.found},
+            {"expected", v.expected},
+            {"bound", v.bound},
+            {"worst_ratio", v.comparison.worst_ratio},
+            {"failures", v.comparison.failures},
+            {"undecided", v.comparison.undecided}};
 }
 
 int print_verdicts(const std::vector<Verdict>& verdicts, const CompareOptions& options) {
@@ -44,8 +52,12 @@ int print_verdicts(const std::vector<Verdict>& verdicts, const CompareOptions& o
     }
     double ratio = worst ? worst->comparison.worst_ratio : 0;
     if (options.common.json) {
-        Json json = {{"with", options.with}, {"compared", verdicts.size()}, {"worst_ratio", ratio}, {"allowed_ratio", 4},
-                     {"worst_tensor", worst ? Json(worst->name) : Json(nullptr)}, {"undecided_elements", undecided}};
+        Json json = {{"with", options.with},
+                     {"compared", verdicts.size()},
+                     {"worst_ratio", ratio},
+                     {"allowed_ratio", 4},
+                     {"worst_tensor", worst ? Json(worst->name) : Json(nullptr)},
+                     {"undecided_elements", undecided}};
         json["failures"] = Json::array();
         for (const Verdict* v : failures) json["failures"].push_back(verdict_json(*v));
         fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -55,15 +67,20 @@ int print_verdicts(const std::vector<Verdict>& verdicts, const CompareOptions& o
         fmt::print("nothing to compare: what the outputs need is known already, or has no elements\n");
         return 0;
     }
-    fmt::print("compared {} tensors with {}: {}\n", verdicts.size(), options.with,
-               failures.empty() ? "all within their bounds" : fmt::format("{} outside of their bounds", failures.size()));
-    if (worst) fmt::print("worst |a - b| is {:.3g} times the bound e on rounding, of {} (4 is allowed)\n", ratio, worst->name);
-    if (undecided > 0) fmt::print("{} elements are undecided: a comparison or rounding lies within its bound of a switch\n", undecided);
+    fmt::print(
+        "compared {} tensors with {}: {}\n", verdicts.size(), options.with,
+        failures.empty() ? "all within their bounds" : fmt::format("{} outside of their bounds", failures.size()));
+    if (worst)
+        fmt::print("worst |a - b| is {:.3g} times the bound e on rounding, of {} (4 is allowed)\n", ratio, worst->name);
+    if (undecided > 0)
+        fmt::print("{} elements are undecided: a comparison or rounding lies within its bound of a switch\n",
+                   undecided);
     for (size_t i = 0; i < std::min(failures.size(), listed_failures); i++) {
         const Verdict& v = *failures[i];
-        fmt::print("{}{}: {}{}\n  element [{}]: found {}, expected {}, bound {:.3g}; {} elements differ\n", i == 0 ? "first: " : "", v.name,
-                   v.type, v.operation.empty() ? "" : fmt::format(", of operation '{}'", v.operation), fmt::join(v.place, ", "), v.found,
-                   v.expected, v.bound, v.comparison.failures);
+        fmt::print("{}{}: {}{}\n  element [{}]: found {}, expected {}, bound {:.3g}; {} elements differ\n",
+                   i == 0 ? "first: " : "", v.name, v.type,
+                   v.operation.empty() ? "" : fmt::format(", of operation '{}'", v.operation), fmt::join(v.place, ", "),
+                   v.found, v.expected, v.bound, v.comparison.failures);
     }
     return failures.empty() ? 0 : 1;
 }
@@ -101,15 +118,18 @@ Result<std::vector<TensorData>> expected_outputs(const std::string& folder, cons
     for (size_t i = 0; i < source.output_names.size(); i++) {
         std::string file = numbered_file(folder, "output", i);
         if (file.empty()) {
-            problems.push_back({.code = "cli.expected_output",
-                                .summary = fmt::format("'{}' has no file for output '{}'", folder, source.output_names[i]),
-                                .expected = fmt::format("output_{0}.npy or output_{0}.pb", i),
-                                .remedy = "--with takes reference, unfused, or a folder of expected outputs"});
+            problems.push_back(
+                {.code = "cli.expected_output",
+                 .summary = fmt::format("'{}' has no file for output '{}'", folder, source.output_names[i]),
+                 .expected = fmt::format("output_{0}.npy or output_{0}.pb", i),
+                 .remedy = "--with takes reference, unfused, or a folder of expected outputs"});
             continue;
         }
         auto read = read_inputs({"file=" + file});
-        if (read) expected.push_back(std::move(read->begin()->second));
-        else problems.insert(problems.end(), read.error().begin(), read.error().end());
+        if (read)
+            expected.push_back(std::move(read->begin()->second));
+        else
+            problems.insert(problems.end(), read.error().begin(), read.error().end());
     }
     if (!problems.empty()) return fail(std::move(problems));
     return expected;
@@ -130,15 +150,21 @@ Result<int> compare_outputs(const Source& source, const std::vector<TensorData>&
         bool fits = a.shape() == b.shape() && a.dtype() == b.dtype();
         equal = equal && comparison.equal && fits;
         std::string why = fits ? comparison.text()
-                               : fmt::format("different: found {}[{}], expected {}[{}]", name(a.dtype()), fmt::join(a.shape(), ", "),
-                                             name(b.dtype()), fmt::join(b.shape(), ", "));
-        list.push_back({{"output", source.output_names[i]}, {"equal", comparison.equal && fits}, {"greatest", comparison.greatest},
-                        {"maximum_difference", comparison.maximum_difference}, {"relative_maximum", comparison.relative_maximum},
-                        {"relative_norm", comparison.relative_norm}, {"rows", comparison.rows},
-                        {"argmax_differences", comparison.argmax_differences}, {"text", why}});
+                               : fmt::format("different: found {}[{}], expected {}[{}]", name(a.dtype()),
+                                             fmt::join(a.shape(), ", "), name(b.dtype()), fmt::join(b.shape(), ", "));
+        list.push_back({{"output", source.output_names[i]},
+                        {"equal", comparison.equal && fits},
+                        {"greatest", comparison.greatest},
+                        {"maximum_difference", comparison.maximum_difference},
+                        {"relative_maximum", comparison.relative_maximum},
+                        {"relative_norm", comparison.relative_norm},
+                        {"rows", comparison.rows},
+                        {"argmax_differences", comparison.argmax_differences},
+                        {"text", why}});
         if (!options.common.json) fmt::print("{}: {}\n", source.output_names[i], why);
     }
-    if (options.common.json) fmt::print("{}\n", Json{{"with", options.with}, {"equal", equal}, {"outputs", list}}.dump(2));
+    if (options.common.json)
+        fmt::print("{}\n", Json{{"with", options.with}, {"equal", equal}, {"outputs", list}}.dump(2));
     return equal ? 0 : 1;
 }
 
@@ -146,8 +172,10 @@ Result<int> compare(const CompareOptions& options) {
     bool tensors = options.with == "reference" || options.with == "unfused";
     std::error_code problem;
     if (!tensors && !std::filesystem::is_directory(options.with, problem)) {
-        return fail({.code = "cli.compare_with", .summary = fmt::format("cannot compare with '{}'", options.with),
-                     .expected = "reference, unfused, or a folder of expected outputs", .reason = "there is no such folder"});
+        return fail({.code = "cli.compare_with",
+                     .summary = fmt::format("cannot compare with '{}'", options.with),
+                     .expected = "reference, unfused, or a folder of expected outputs",
+                     .reason = "there is no such folder"});
     }
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));

@@ -31,7 +31,8 @@ private:
 // The interpreter with bounds, on parts of a graph.
 class Reference {
 public:
-    Reference(const Graph& graph, const std::vector<TensorData>& feeds) : graph_(graph), writers_(graph.tensors.size()) {
+    Reference(const Graph& graph, const std::vector<TensorData>& feeds)
+        : graph_(graph), writers_(graph.tensors.size()) {
         for (size_t i = 0; i < graph.operations.size(); i++) {
             for (TensorId t : graph.operations[i].outputs) writers_[static_cast<size_t>(t)].push_back(i);
         }
@@ -40,7 +41,8 @@ public:
 
     // Values of `targets`, and of what they need, from `known` ones, the graph's inputs and constants, which are taken to be
     // exact.
-    Result<Values> evaluate(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known, Progress& progress) const {
+    Result<Values> evaluate(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known,
+                            Progress& progress) const {
         Values values;
         std::set<size_t> operations = needed(targets, known, values);
         size_t done = 0;
@@ -55,7 +57,8 @@ public:
 
 private:
     // Operations, in the graph's order; makes room for their results and puts what is known beside it.
-    std::set<size_t> needed(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known, Values& values) const {
+    std::set<size_t> needed(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known,
+                            Values& values) const {
         std::set<size_t> operations;
         std::vector<TensorId> open(targets.begin(), targets.end());
         while (!open.empty()) {
@@ -84,12 +87,14 @@ private:
 
     BoundedTensor room_for(TensorId t) const {
         const TensorType& type = graph_.tensor(t).type;
-        return {TensorData(is_float(type.dtype) ? DType::float64 : type.dtype, type.extents()), TensorData(DType::float64, type.extents())};
+        return {TensorData(is_float(type.dtype) ? DType::float64 : type.dtype, type.extents()),
+                TensorData(DType::float64, type.extents())};
     }
 
     Result<void> evaluate(const Operation& operation, Values& values) const {
         if (!operation.body) {
-            return fail({.code = "cli.no_reference", .summary = fmt::format("operation '{}' has no body to compare with", operation.name),
+            return fail({.code = "cli.no_reference",
+                         .summary = fmt::format("operation '{}' has no body to compare with", operation.name),
                          .reason = "it is a kernel from outside of the language"});
         }
         std::vector<BoundedTensor> inputs, outputs;
@@ -134,8 +139,10 @@ private:
         std::vector<int32_t> written;
         for (size_t i = 0; i < launch.buffers.size(); i++) {
             int32_t b = launch.buffers[i];
-            if (tree.memories[i].kind != schedules::Memory::Kind::input) written.push_back(b);
-            else if (TensorId tensor = holds_[static_cast<size_t>(b)]; tensor >= 0) read.insert(tensor);
+            if (tree.memories[i].kind != schedules::Memory::Kind::input)
+                written.push_back(b);
+            else if (TensorId tensor = holds_[static_cast<size_t>(b)]; tensor >= 0)
+                read.insert(tensor);
         }
         for (int32_t b : written) {
             const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
@@ -146,7 +153,11 @@ private:
             auto [place, added] = place_.try_emplace(b, list.size());
             if (added) {
                 bool output = buffer.kind == plan::Buffer::Kind::output;
-                list.push_back({buffer.name, tensor, output ? outputs_[static_cast<size_t>(buffer.index)] : session_.contents(b), launch.layout, {}});
+                list.push_back({buffer.name,
+                                tensor,
+                                output ? outputs_[static_cast<size_t>(buffer.index)] : session_.contents(b),
+                                launch.layout,
+                                {}});
             }
             list[place->second].read.insert(read.begin(), read.end());
         }
@@ -155,26 +166,31 @@ private:
     const plan::Plan& plan_;
     const runtime::Session& session_;
     const std::vector<TensorData>& outputs_;
-    std::vector<TensorId> holds_;       // by buffer
-    std::map<int32_t, size_t> place_;   // buffer -> place in the list
+    std::vector<TensorId> holds_;      // by buffer
+    std::map<int32_t, size_t> place_;  // buffer -> place in the list
 };
 
 // ---- tensor by tensor
 
 std::vector<int64_t> coordinates_of(int64_t element, const std::vector<int64_t>& shape) {
     std::vector<int64_t> point(shape.size(), 0);
-    for (size_t d = shape.size(); d-- > 0; element /= std::max<int64_t>(shape[d], 1)) point[d] = element % std::max<int64_t>(shape[d], 1);
+    for (size_t d = shape.size(); d-- > 0; element /= std::max<int64_t>(shape[d], 1))
+        point[d] = element % std::max<int64_t>(shape[d], 1);
     return point;
 }
 
 std::string element_text(const TensorData& data, int64_t element) {
     if (element < 0 || element >= data.size()) return "nothing";
-    return is_float(data.dtype()) ? fmt::format("{:.9g}", data.real_at(element)) : std::to_string(data.integer_at(element));
+    return is_float(data.dtype()) ? fmt::format("{:.9g}", data.real_at(element))
+                                  : std::to_string(data.integer_at(element));
 }
 
 Verdict judge(const Graph& graph, const Computed& computed, const BoundedTensor& expected) {
     const Tensor& tensor = graph.tensor(computed.tensor);
-    Verdict verdict{.name = computed.name, .type = tensor.type.text(), .operation = {}, .comparison = compare_bounded(computed.data, expected)};
+    Verdict verdict{.name = computed.name,
+                    .type = tensor.type.text(),
+                    .operation = {},
+                    .comparison = compare_bounded(computed.data, expected)};
     if (tensor.producer >= 0) verdict.operation = graph.operations[static_cast<size_t>(tensor.producer)].name;
     int64_t worst = verdict.comparison.worst;
     verdict.place = coordinates_of(std::max<int64_t>(worst, 0), expected.value.shape());
@@ -193,7 +209,8 @@ TensorData as_double(const TensorData& data) {
 
 }  // namespace
 
-Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads, bool fuse) {
+Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads,
+                                      bool fuse) {
     auto program = compile(graph, threads, {.fuse = fuse, .keep_all = true});
     if (!program) return fail(std::move(program.error()));
     runtime::Session session(program->executable, program->pool);
@@ -202,7 +219,8 @@ Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<Tens
     return ComputedTensors(program->executable->plan(), session, *outputs).list;
 }
 
-Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds, const std::vector<Computed>& computed) {
+Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds,
+                                                    const std::vector<Computed>& computed) {
     Reference reference(graph, feeds);
     Progress progress;
     std::map<TensorId, TensorData> known;
@@ -210,7 +228,8 @@ Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const st
     for (const Computed& tensor : computed) {
         std::map<TensorId, TensorData> read;
         for (TensorId t : tensor.read) {
-            if (auto found = known.find(t); found != known.end() && (t != tensor.tensor || tensor.copy)) read.insert(*found);
+            if (auto found = known.find(t); found != known.end() && (t != tensor.tensor || tensor.copy))
+                read.insert(*found);
         }
         progress.set_tensor(verdicts.size() + 1, computed.size());
         auto values = reference.evaluate({tensor.tensor}, read, progress);
@@ -221,7 +240,8 @@ Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const st
     return verdicts;
 }
 
-Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::vector<TensorData>& feeds, const std::vector<Computed>& computed,
+Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::vector<TensorData>& feeds,
+                                                const std::vector<Computed>& computed,
                                                 const std::vector<Computed>& other) {
     std::map<TensorId, TensorData> values_of_other;
     for (const Computed& tensor : other) values_of_other.try_emplace(tensor.tensor, tensor.data);
@@ -233,7 +253,8 @@ Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::v
     std::vector<Verdict> verdicts;
     for (const Computed& tensor : computed) {
         BoundedTensor& expected = values->at(tensor.tensor);
-        if (auto found = values_of_other.find(tensor.tensor); found != values_of_other.end()) expected.value = as_double(found->second);
+        if (auto found = values_of_other.find(tensor.tensor); found != values_of_other.end())
+            expected.value = as_double(found->second);
         verdicts.push_back(judge(graph, tensor, expected));
     }
     return verdicts;

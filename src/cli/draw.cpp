@@ -18,11 +18,14 @@ Result<void> draw(const GraphOptions& options) {
     auto source = load_model(options.model, *library, {}, options.bindings);
     if (!source) return fail(std::move(source.error()));
     std::string title = std::filesystem::path(options.model).filename().string();
-    auto picture = options.fused ? draw_plan(title, source->graph) : Result<Picture>(draw_operations(title, source->graph));
+    auto picture =
+        options.fused ? draw_plan(title, source->graph) : Result<Picture>(draw_operations(title, source->graph));
     if (!picture) return fail(std::move(picture.error()));
-    if (auto written = write_file(options.svg, picture->svg.finish(picture->width, picture->height)); !written) return written;
+    if (auto written = write_file(options.svg, picture->svg.finish(picture->width, picture->height)); !written)
+        return written;
     if (options.common.json) {
-        nlohmann::ordered_json json = {{"svg", options.svg}, {"operations", source->graph.operations.size()}, {"fused", options.fused}};
+        nlohmann::ordered_json json = {
+            {"svg", options.svg}, {"operations", source->graph.operations.size()}, {"fused", options.fused}};
         fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     } else {
         fmt::print("{}: {} operations -> {}\n", options.model, source->graph.operations.size(), options.svg);

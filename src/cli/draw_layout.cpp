@@ -37,10 +37,12 @@ private:
     };
 
     void choose_layers() {
-        for (const LayoutNode& node : layout_.nodes) items_.push_back({.width = node.width, .height = node.height, .above = {}, .below = {}});
+        for (const LayoutNode& node : layout_.nodes)
+            items_.push_back({.width = node.width, .height = node.height, .above = {}, .below = {}});
         std::vector<size_t> order(layout_.edges.size());
         std::iota(order.begin(), order.end(), size_t{0});
-        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return layout_.edges[a].from < layout_.edges[b].from; });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](size_t a, size_t b) { return layout_.edges[a].from < layout_.edges[b].from; });
         std::vector<size_t> earliest(items_.size(), SIZE_MAX);
         std::vector<bool> source(items_.size(), true);
         for (size_t e : order) {
@@ -49,7 +51,8 @@ private:
             source[edge.to] = false;
         }
         // What nothing comes before stands just above its first reader.
-        for (const LayoutEdge& edge : layout_.edges) earliest[edge.from] = std::min(earliest[edge.from], items_[edge.to].layer);
+        for (const LayoutEdge& edge : layout_.edges)
+            earliest[edge.from] = std::min(earliest[edge.from], items_[edge.to].layer);
         for (size_t i = 0; i < items_.size(); i++) {
             if (source[i] && earliest[i] != SIZE_MAX) items_[i].layer = earliest[i] - 1;
         }
@@ -85,7 +88,9 @@ private:
         }
     }
 
-    const std::vector<size_t>& neighbours(size_t item, bool downwards) const { return downwards ? items_[item].above : items_[item].below; }
+    const std::vector<size_t>& neighbours(size_t item, bool downwards) const {
+        return downwards ? items_[item].above : items_[item].below;
+    }
 
     void order(bool downwards) {
         std::vector<double> position(items_.size(), 0);
@@ -97,7 +102,8 @@ private:
                 const auto& near = neighbours(layer[i], downwards);
                 for (size_t neighbour : near) sum += position[neighbour];
                 // Without neighbours it stays where it was.
-                keys.push_back({near.empty() ? static_cast<double>(i) : sum / static_cast<double>(near.size()), layer[i]});
+                keys.push_back(
+                    {near.empty() ? static_cast<double>(i) : sum / static_cast<double>(near.size()), layer[i]});
             }
             std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
             for (size_t i = 0; i < layer.size(); i++) {
@@ -107,18 +113,22 @@ private:
         }
     }
 
-    double distance(size_t left, size_t right) const { return (items_[left].width + items_[right].width) / 2 + box_gap; }
+    double distance(size_t left, size_t right) const {
+        return (items_[left].width + items_[right].width) / 2 + box_gap;
+    }
 
     void place_first() {
         for (const auto& layer : layers_) {
             double at = 0;
-            for (size_t i = 0; i < layer.size(); i++) items_[layer[i]].centre = at = i == 0 ? 0 : at + distance(layer[i - 1], layer[i]);
+            for (size_t i = 0; i < layer.size(); i++)
+                items_[layer[i]].centre = at = i == 0 ? 0 : at + distance(layer[i - 1], layer[i]);
             for (size_t item : layer) items_[item].centre -= at / 2;
         }
     }
 
     void place(bool downwards) {
-        for (size_t step = 0; step < layers_.size(); step++) place_layer(layers_[downwards ? step : layers_.size() - 1 - step], downwards);
+        for (size_t step = 0; step < layers_.size(); step++)
+            place_layer(layers_[downwards ? step : layers_.size() - 1 - step], downwards);
     }
 
     // Each item as near as can be to the middle of its neighbours, in order and without overlap: monotone regression by
@@ -146,7 +156,8 @@ private:
             while (pools.size() > 1 && pools[pools.size() - 2].mean() > pools.back().mean()) {
                 Pool last = pools.back();
                 pools.pop_back();
-                pools.back() = {pools.back().sum + last.sum, pools.back().weight + last.weight, pools.back().count + last.count};
+                pools.back() = {pools.back().sum + last.sum, pools.back().weight + last.weight,
+                                pools.back().count + last.count};
             }
         }
         size_t i = 0;
@@ -194,8 +205,9 @@ private:
         for (size_t e = 0; e < layout_.edges.size(); e++) arriving[layout_.edges[e].to].push_back(e);
         for (size_t i = 0; i < arriving.size(); i++) {
             auto& edges = arriving[i];
-            std::stable_sort(edges.begin(), edges.end(),
-                             [&](size_t a, size_t b) { return layout_.edges[a].points.back().x < layout_.edges[b].points.back().x; });
+            std::stable_sort(edges.begin(), edges.end(), [&](size_t a, size_t b) {
+                return layout_.edges[a].points.back().x < layout_.edges[b].points.back().x;
+            });
             double apart = std::min(18.0, items_[i].width / static_cast<double>(edges.size() + 1));
             for (size_t e = 0; e < edges.size(); e++) {
                 double shift = (static_cast<double>(e) - static_cast<double>(edges.size() - 1) / 2) * apart;

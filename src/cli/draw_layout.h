@@ -16,7 +16,7 @@ struct LayoutNode {
 };
 
 struct LayoutEdge {
-    size_t from = 0, to = 0;     // nodes; `from` comes before `to`
+    size_t from = 0, to = 0;    // nodes; `from` comes before `to`
     std::vector<Point> points;  // the answer
 };
 

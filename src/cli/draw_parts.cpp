@@ -51,8 +51,8 @@ double draw_legend(Svg& svg, double y, bool layout) {
         svg.text({x + 18, y + 1}, name, {.size = line_size});
         x += 30 + text_width(name, line_size);
     };
-    for (auto c : {OperationClass::movement, OperationClass::elementwise, OperationClass::reduction, OperationClass::contraction,
-                   OperationClass::indirect}) {
+    for (auto c : {OperationClass::movement, OperationClass::elementwise, OperationClass::reduction,
+                   OperationClass::contraction, OperationClass::indirect}) {
         entry(colours_of(c), name(c));
     }
     if (layout) entry({"#e4e4e4", "#999999"}, "layout");
@@ -65,7 +65,8 @@ void draw_box(Svg& svg, const Box& box, const LayoutNode& node, Point origin) {
     double radius = box.kind == Box::Kind::edge_of_graph ? node.height / 2 : 3;
     svg.rectangle(corner, node.width, node.height, colours.fill, colours.stroke, radius, box.tooltip);
     double middle = corner.x + node.width / 2, room = node.width - 14;
-    svg.text({middle, corner.y + 16}, fitted(box.title, title_size * 1.05, room), {.size = title_size, .anchor = "middle", .bold = true});
+    svg.text({middle, corner.y + 16}, fitted(box.title, title_size * 1.05, room),
+             {.size = title_size, .anchor = "middle", .bold = true});
     double y = corner.y + 16;
     for (const std::string& line : box.lines) {
         y += line_height;
@@ -83,13 +84,16 @@ std::string bytes_text(int64_t bytes) {
     return fmt::format("{:.3g} GB", size / 1e9);
 }
 
-void draw_boxes(Picture& picture, const std::string& title, const std::vector<Box>& boxes, const std::vector<Arrow>& arrows) {
+void draw_boxes(Picture& picture, const std::string& title, const std::vector<Box>& boxes,
+                const std::vector<Arrow>& arrows) {
     double top = picture.height + margin + 8;
     picture.svg.text({margin, top}, title, {.size = 15, .bold = true});
-    bool layout_boxes = std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.kind == Box::Kind::layout; });
+    bool layout_boxes =
+        std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.kind == Box::Kind::layout; });
     double legend = draw_legend(picture.svg, top + 22, layout_boxes);
     Layout layout;
-    for (const Box& box : boxes) layout.nodes.push_back({.width = box_width(box), .height = box_height(box), .corner = {}});
+    for (const Box& box : boxes)
+        layout.nodes.push_back({.width = box_width(box), .height = box_height(box), .corner = {}});
     for (const Arrow& arrow : arrows) layout.edges.push_back({.from = arrow.from, .to = arrow.to, .points = {}});
     bool labels = std::any_of(arrows.begin(), arrows.end(), [](const Arrow& arrow) { return !arrow.label.empty(); });
     lay_out(layout, labels ? layer_gap + 20 : layer_gap);
@@ -106,7 +110,8 @@ void draw_boxes(Picture& picture, const std::string& title, const std::vector<Bo
     for (size_t i = 0; i < arrows.size(); i++) {
         if (arrows[i].label.empty()) continue;
         const LayoutNode& to = layout.nodes[arrows[i].to];
-        Point at{origin.x + to.corner.x + to.width / 2 + 24, origin.y + to.corner.y - 6 - 11 * labelled[arrows[i].to]++};
+        Point at{origin.x + to.corner.x + to.width / 2 + 24,
+                 origin.y + to.corner.y - 6 - 11 * labelled[arrows[i].to]++};
         picture.svg.text(at, arrows[i].label, {.size = 9, .colour = "#666", .halo = true});
         right = std::max(right, at.x - origin.x + text_width(arrows[i].label, 9));
     }
@@ -131,16 +136,19 @@ double nice_step(double extent, double count) {
 }  // namespace
 
 void draw_memory(Picture& picture, const plan::Plan& plan) {
-    constexpr std::string_view fills[] = {"#cfe3ee", "#d5ead0", "#f8e3b8", "#f5cfc9", "#e1d0ee", "#d3d9f2", "#e9e3c8", "#c9e8e0"};
+    constexpr std::string_view fills[] = {"#cfe3ee", "#d5ead0", "#f8e3b8", "#f5cfc9",
+                                          "#e1d0ee", "#d3d9f2", "#e9e3c8", "#c9e8e0"};
     double left = margin + 60, top = picture.height + margin + 12;
-    std::string title = fmt::format("Memory of a session: {} (at least {} live at once)", bytes_text(plan.workspace_bytes),
-                                    bytes_text(plan.most_live_bytes()));
+    std::string title = fmt::format("Memory of a session: {} (at least {} live at once)",
+                                    bytes_text(plan.workspace_bytes), bytes_text(plan.most_live_bytes()));
     picture.svg.text({margin, top}, title, {.size = 15, .bold = true});
-    picture.svg.text({margin, top + 20}, "launches to the right, addresses downwards", {.size = line_size, .colour = "#666"});
+    picture.svg.text({margin, top + 20}, "launches to the right, addresses downwards",
+                     {.size = line_size, .colour = "#666"});
     top += 40;
     auto steps = static_cast<double>(std::max<size_t>(plan.run.size(), 1));
     double width = std::clamp(steps * 18, 320.0, 2400.0), height = 360;
-    double per_step = width / steps, per_byte = height / static_cast<double>(std::max<int64_t>(plan.workspace_bytes, 1));
+    double per_step = width / steps,
+           per_byte = height / static_cast<double>(std::max<int64_t>(plan.workspace_bytes, 1));
     picture.svg.rectangle({left, top}, width, height, "#fafafa", "#bbbbbb", 0);
     for (size_t b = 0; b < plan.buffers.size(); b++) {
         const plan::Buffer& buffer = plan.buffers[b];
@@ -149,19 +157,22 @@ void draw_memory(Picture& picture, const plan::Plan& plan) {
         Point corner{left + buffer.first * per_step, top + static_cast<double>(buffer.offset) * per_byte};
         double box = (buffer.last - buffer.first + 1) * per_step, tall = static_cast<double>(buffer.bytes) * per_byte;
         picture.svg.rectangle(corner, box, tall, fills[b % std::size(fills)], margins ? "#333333" : "#888888", 0,
-                              fmt::format("{}: {} at {}, launches {} to {}{}", buffer.name, bytes_text(buffer.bytes), buffer.offset, buffer.first,
-                                          buffer.last, margins ? ", with a margin" : ""));
-        if (tall >= 11 && box >= 40) picture.svg.text({corner.x + 4, corner.y + tall / 2 + 3}, fitted(buffer.name, 9, box - 8), {.size = 9});
+                              fmt::format("{}: {} at {}, launches {} to {}{}", buffer.name, bytes_text(buffer.bytes),
+                                          buffer.offset, buffer.first, buffer.last, margins ? ", with a margin" : ""));
+        if (tall >= 11 && box >= 40)
+            picture.svg.text({corner.x + 4, corner.y + tall / 2 + 3}, fitted(buffer.name, 9, box - 8), {.size = 9});
     }
     auto bytes = static_cast<double>(plan.workspace_bytes);
     for (double at = 0, step = nice_step(bytes, 8); at <= bytes; at += step) {
         double y = top + at * per_byte;
         picture.svg.line({{left - 4, y}, {left, y}}, "#666");
-        picture.svg.text({left - 7, y + 3}, bytes_text(static_cast<int64_t>(at)), {.size = 9, .colour = "#666", .anchor = "end"});
+        picture.svg.text({left - 7, y + 3}, bytes_text(static_cast<int64_t>(at)),
+                         {.size = 9, .colour = "#666", .anchor = "end"});
     }
     for (double at = 0, step = std::max(nice_step(steps, width / 40), 1.0); at < steps; at += step) {
         double x = left + (at + 0.5) * per_step;
-        picture.svg.text({x, top + height + 13}, fmt::format("{:.0f}", at), {.size = 9, .colour = "#666", .anchor = "middle"});
+        picture.svg.text({x, top + height + 13}, fmt::format("{:.0f}", at),
+                         {.size = 9, .colour = "#666", .anchor = "middle"});
     }
     picture.width = std::max({picture.width, left + width + margin, text_width(title, 16) + 2 * margin});
     picture.height = top + height + 24 + margin;

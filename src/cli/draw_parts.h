@@ -34,7 +34,8 @@ struct Picture {
 };
 
 // Adds a title, the legend, and the boxes and arrows below what is there.
-void draw_boxes(Picture& picture, const std::string& title, const std::vector<Box>& boxes, const std::vector<Arrow>& arrows);
+void draw_boxes(Picture& picture, const std::string& title, const std::vector<Box>& boxes,
+                const std::vector<Arrow>& arrows);
 // Adds the buffers of the session's memory: time to the right, addresses downwards.
 void draw_memory(Picture& picture, const plan::Plan& plan);
 

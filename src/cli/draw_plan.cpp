@@ -40,20 +40,23 @@ EquationSummary summary_of(const equations::System& system, const equations::Equ
         }
         if ((node->kind == Kind::scalar || node->kind == Kind::cast) && reads_tensor(node)) {
             arithmetic = true;
-            std::string op(node->kind == Kind::cast ? name(node->dtype) : info(node->op).infix.empty() ? info(node->op).name : info(node->op).infix);
+            std::string op(node->kind == Kind::cast       ? name(node->dtype)
+                           : info(node->op).infix.empty() ? info(node->op).name
+                                                          : info(node->op).infix);
             if (std::find(operators.begin(), operators.end(), op) == operators.end()) operators.push_back(op);
-            if (node->kind == Kind::scalar && node->op == ScalarOp::multiply && node->operands[0] != node->operands[1] &&
-                reads_tensor(node->operands[0]) && reads_tensor(node->operands[1])) {
+            if (node->kind == Kind::scalar && node->op == ScalarOp::multiply &&
+                node->operands[0] != node->operands[1] && reads_tensor(node->operands[0]) &&
+                reads_tensor(node->operands[1])) {
                 product = true;
             }
         }
     }
     EquationSummary summary;
-    summary.what = indirect                                                        ? OperationClass::indirect
+    summary.what = indirect                                                           ? OperationClass::indirect
                    : equation.reducer && *equation.reducer == Reducer::sum && product ? OperationClass::contraction
-                   : equation.reducer                                              ? OperationClass::reduction
-                   : arithmetic                                                    ? OperationClass::elementwise
-                                                                                   : OperationClass::movement;
+                   : equation.reducer                                                 ? OperationClass::reduction
+                   : arithmetic                                                       ? OperationClass::elementwise
+                                                                                      : OperationClass::movement;
     const equations::SystemTensor& tensor = system.tensor(equation.tensor);
     summary.text = tensor.name + " =";
     if (equation.reducer) {
@@ -63,8 +66,10 @@ EquationSummary summary_of(const equations::System& system, const equations::Equ
     }
     std::reverse(operators.begin(), operators.end());
     if (operators.size() > 5) operators.resize(5), operators.emplace_back("...");
-    if (!operators.empty()) summary.text += fmt::format(" ({})", fmt::join(operators, " "));
-    else if (!equation.reducer) summary.text += " moved";
+    if (!operators.empty())
+        summary.text += fmt::format(" ({})", fmt::join(operators, " "));
+    else if (!equation.reducer)
+        summary.text += " moved";
     return summary;
 }
 
@@ -131,14 +136,20 @@ public:
 
 private:
     static Box interface_box(const plan::Buffer& buffer) {
-        return {.kind = Box::Kind::edge_of_graph, .title = buffer.name, .lines = {type_text(buffer)}, .tooltip = buffer.name};
+        return {.kind = Box::Kind::edge_of_graph,
+                .title = buffer.name,
+                .lines = {type_text(buffer)},
+                .tooltip = buffer.name};
     }
 
     void add_launch(const plan::Launch& launch, size_t step) {
         const auto& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
-        Box box{.kind = launch.layout ? Box::Kind::layout : Box::Kind::work, .title = launch.name, .lines = {}, .tooltip = {}};
-        box.tooltip = fmt::format("launch {}: {}\nkernel {}, {} tasks", step, launch.name, plan_.keys[static_cast<size_t>(launch.tree)].substr(0, 8),
-                                  launch.tasks);
+        Box box{.kind = launch.layout ? Box::Kind::layout : Box::Kind::work,
+                .title = launch.name,
+                .lines = {},
+                .tooltip = {}};
+        box.tooltip = fmt::format("launch {}: {}\nkernel {}, {} tasks", step, launch.name,
+                                  plan_.keys[static_cast<size_t>(launch.tree)].substr(0, 8), launch.tasks);
         box.lines.push_back(fmt::format("launch {}, {} tasks", step, launch.tasks));
         auto found = summaries_.find(launch.name);
         if (!launch.layout && found != summaries_.end()) describe(found->second, box);
@@ -181,7 +192,10 @@ private:
             bool ends = boxes.size() > from && boxes[from].kind == Box::Kind::edge_of_graph;
             bool output = buffer.kind == plan::Buffer::Kind::output;
             // An input's or output's own box says its type.
-            arrows.push_back({.from = from, .to = to, .label = ends || output ? "" : type_text(buffer), .tooltip = buffer.name + ": " + type_text(buffer)});
+            arrows.push_back({.from = from,
+                              .to = to,
+                              .label = ends || output ? "" : type_text(buffer),
+                              .tooltip = buffer.name + ": " + type_text(buffer)});
         }
     }
 
@@ -201,8 +215,9 @@ Result<Picture> draw_plan(const std::string& title, const Graph& graph) {
     PlanPicture parts(*plan, *summaries);
     parts.make();
     Picture picture;
-    draw_boxes(picture, fmt::format("{}: {} operations in {} launches and {} for layout", title, graph.operations.size(), plan->launches(),
-                                    plan->layout_launches()),
+    draw_boxes(picture,
+               fmt::format("{}: {} operations in {} launches and {} for layout", title, graph.operations.size(),
+                           plan->launches(), plan->layout_launches()),
                parts.boxes, parts.arrows);
     draw_memory(picture, *plan);
     return picture;

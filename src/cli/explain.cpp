@@ -41,9 +41,12 @@ Result<Graph> apply(const Template& metakernel, const Library& library, const Op
     for (size_t i = 0; i < arguments.inputs.size(); i++) {
         std::vector<TensorId> tensors;
         for (const InputArgument& input : arguments.inputs[i]) tensors.push_back(add(input));
-        if (tensors.empty()) inputs.emplace_back();
-        else if (metakernel.inputs[i].variadic) inputs.emplace_back(std::move(tensors));
-        else inputs.emplace_back(tensors.front());
+        if (tensors.empty())
+            inputs.emplace_back();
+        else if (metakernel.inputs[i].variadic)
+            inputs.emplace_back(std::move(tensors));
+        else
+            inputs.emplace_back(tensors.front());
     }
     while (!inputs.empty() && !inputs.back().given) inputs.pop_back();
     std::vector<std::string> names;
@@ -52,7 +55,8 @@ Result<Graph> apply(const Template& metakernel, const Library& library, const Op
         names.push_back(output.name);
         variadic = variadic || output.variadic;
     }
-    auto results = session.apply(metakernel, inputs, arguments.parameters, {.names = variadic ? std::vector<std::string>{} : names});
+    auto results = session.apply(metakernel, inputs, arguments.parameters,
+                                 {.names = variadic ? std::vector<std::string>{} : names});
     if (!results) return fail(std::move(results.error()));
     std::erase(*results, -1);
     Graph graph = session.finish(std::move(*results));
@@ -65,7 +69,9 @@ Result<Graph> apply(const Template& metakernel, const Library& library, const Op
 Json index_json(const std::vector<IndexAxis>& index) {
     Json list = Json::array();
     for (const IndexAxis& axis : index) {
-        list.push_back({{"name", axis.name}, {"extent", axis.extent.text()}, {"size", axis.extent.value},
+        list.push_back({{"name", axis.name},
+                        {"extent", axis.extent.text()},
+                        {"size", axis.extent.value},
                         {"reducer", axis.reducer ? Json(name(*axis.reducer)) : Json(nullptr)}});
     }
     return list;
@@ -85,13 +91,15 @@ Json projection_json(const Tensor& tensor, const IndexProjection& projection, co
             {"augmented", projection.augmented_matrix()}};
 }
 
-Json tensors_json(const Graph& graph, const std::vector<TensorId>& tensors, const std::vector<IndexProjection>& projections,
-                  const std::vector<IndexAxis>& index) {
+Json tensors_json(const Graph& graph, const std::vector<TensorId>& tensors,
+                  const std::vector<IndexProjection>& projections, const std::vector<IndexAxis>& index) {
     Json list = Json::array();
     for (size_t i = 0; i < tensors.size(); i++) {
         const Tensor& tensor = graph.tensor(tensors[i]);
-        if (i < projections.size()) list.push_back(projection_json(tensor, projections[i], index));
-        else list.push_back({{"name", tensor.name}, {"type", tensor.type.text()}});
+        if (i < projections.size())
+            list.push_back(projection_json(tensor, projections[i], index));
+        else
+            list.push_back({{"name", tensor.name}, {"type", tensor.type.text()}});
     }
     return list;
 }
@@ -115,7 +123,8 @@ Json graph_json(const Template& metakernel, const Graph& graph) {
     json["outputs"] = Json::array();
     for (TensorId t : graph.outputs) {
         const Tensor& tensor = graph.tensor(t);
-        json["outputs"].push_back({{"name", tensor.name}, {"type", tensor.type.text()}, {"known", tensor.constant.has_value()}});
+        json["outputs"].push_back(
+            {{"name", tensor.name}, {"type", tensor.type.text()}, {"known", tensor.constant.has_value()}});
     }
     json["operations"] = Json::array();
     for (const Operation& operation : graph.operations) json["operations"].push_back(operation_json(graph, operation));
@@ -135,8 +144,11 @@ Result<Json> equations_json(const Graph& graph, const Target& target) {
     json["kernels"] = equations::print(*system, partition);
     json["decisions"] = Json::array();
     for (const auto& decision : partition.decisions) {
-        json["decisions"].push_back({{"producer", decision.producer}, {"reader", decision.reader}, {"joined", decision.joined},
-                                     {"gain_microseconds", decision.gain}, {"reason", decision.reason}});
+        json["decisions"].push_back({{"producer", decision.producer},
+                                     {"reader", decision.reader},
+                                     {"joined", decision.joined},
+                                     {"gain_microseconds", decision.gain},
+                                     {"reason", decision.reason}});
     }
     return json;
 }
@@ -144,7 +156,8 @@ Result<Json> equations_json(const Graph& graph, const Target& target) {
 void add_plan_json(const plan::Plan& plan, const ExplainOptions& options, Json& json) {
     if (options.schedule) {
         Json trees = Json::array();
-        for (size_t i = 0; i < plan.trees.size(); i++) trees.push_back({{"key", plan.keys[i]}, {"tree", schedules::print(*plan.trees[i])}});
+        for (size_t i = 0; i < plan.trees.size(); i++)
+            trees.push_back({{"key", plan.keys[i]}, {"tree", schedules::print(*plan.trees[i])}});
         json["schedule"] = {{"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
     }
     if (options.source) {
@@ -184,20 +197,25 @@ void print_tensors(const char* title, const Json& tensors) {
 
 void print_operation(const Json& operation) {
     fmt::print("\noperation {} ({})\n", text_of(operation, "name"), text_of(operation, "class"));
-    for (const auto& [name, value] : operation["parameters"].items()) fmt::print("  {} = {}\n", name, value.get<std::string>());
+    for (const auto& [name, value] : operation["parameters"].items())
+        fmt::print("  {} = {}\n", name, value.get<std::string>());
     std::vector<std::string> index, extended;
     for (const Json& axis : operation["index"]) {
         std::string extent = text_of(axis, "extent"), size = std::to_string(axis["size"].get<int64_t>());
         std::string text = fmt::format("{} = {}{}", text_of(axis, "name"), extent, extent == size ? "" : " = " + size);
-        if (axis["reducer"].is_null()) index.push_back(text);
-        else extended.push_back(fmt::format("{} by {}", text, text_of(axis, "reducer")));
+        if (axis["reducer"].is_null())
+            index.push_back(text);
+        else
+            extended.push_back(fmt::format("{} by {}", text, text_of(axis, "reducer")));
     }
     fmt::print("  index [{}]\n", fmt::join(index, ", "));
     if (!extended.empty()) fmt::print("  extended by [{}]\n", fmt::join(extended, ", "));
     print_tensors("input", operation["inputs"]);
     print_tensors("output", operation["outputs"]);
-    if (operation["body"].is_null()) fmt::print("  no body: a kernel elsewhere\n");
-    else fmt::print("  body\n{}", indented(text_of(operation, "body"), 4));
+    if (operation["body"].is_null())
+        fmt::print("  no body: a kernel elsewhere\n");
+    else
+        fmt::print("  body\n{}", indented(text_of(operation, "body"), 4));
 }
 
 void print_equations(const Json& json) {

@@ -35,7 +35,8 @@ public:
         if (at_ == text_.size()) return type;
         if (!accept('[')) return wrong(at_, 1, "a dtype is followed by its shape in brackets", "float32[2, 3]");
         while (!accept(']')) {
-            if (!type.shape.empty() && !accept(',')) return wrong(at_, 1, "dimensions are separated by commas", "',' or ']'");
+            if (!type.shape.empty() && !accept(','))
+                return wrong(at_, 1, "dimensions are separated by commas", "',' or ']'");
             auto size = dimension();
             if (!size) return fail(std::move(size.error()));
             type.shape.push_back(std::move(*size));
@@ -60,7 +61,8 @@ private:
         if (!word.empty() && !std::isdigit(static_cast<unsigned char>(word[0]))) {
             name = word;
             if (!accept('=')) {
-                return wrong(begin, word.size(), fmt::format("the dimension '{}' needs a number", name), name + "=NUMBER");
+                return wrong(begin, word.size(), fmt::format("the dimension '{}' needs a number", name),
+                             name + "=NUMBER");
             }
             skip();
             begin = at_;
@@ -69,19 +71,25 @@ private:
         int64_t value = 0;
         auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
         if (word.empty() || problem != std::errc() || end != word.data() + word.size()) {
-            return wrong(begin, std::max<size_t>(word.size(), 1), "a dimension is a number, or a name with its number", "4 or batch=4");
+            return wrong(begin, std::max<size_t>(word.size(), 1), "a dimension is a number, or a name with its number",
+                         "4 or batch=4");
         }
         if (name.empty()) return Size(value);
         auto [known, added] = dimensions_.try_emplace(name, value);
         if (!added && known->second != value) {
-            return fail({.code = "cli.dimension_conflict", .summary = fmt::format("the dimension '{}' has two numbers", name),
-                         .place = {source_, begin, word.size()}, .expected = std::to_string(known->second), .found = word});
+            return fail({.code = "cli.dimension_conflict",
+                         .summary = fmt::format("the dimension '{}' has two numbers", name),
+                         .place = {source_, begin, word.size()},
+                         .expected = std::to_string(known->second),
+                         .found = word});
         }
         return named_size(name, value);
     }
 
     std::unexpected<Diagnostics> wrong(size_t offset, size_t length, std::string summary, std::string expected) const {
-        return fail({.code = "cli.type", .summary = std::move(summary), .place = {source_, offset, length},
+        return fail({.code = "cli.type",
+                     .summary = std::move(summary),
+                     .place = {source_, offset, length},
                      .expected = std::move(expected),
                      .found = offset < text_.size() ? std::string(text_.substr(offset, length)) : "the end"});
     }
@@ -110,7 +118,8 @@ private:
 // A static expression of the language, without names but those of dtypes. A bare word is itself where a text is wanted.
 Result<StaticValue> static_value(const Source& source, size_t begin, bool word_is_text) {
     // The parser takes a whole text; blanks keep the places.
-    auto padded = std::make_shared<SourceText>(source->name(), std::string(begin, ' ') + std::string(source->text().substr(begin)));
+    auto padded = std::make_shared<SourceText>(source->name(),
+                                               std::string(begin, ' ') + std::string(source->text().substr(begin)));
     auto expression = parse_expression(padded);
     if (!expression) return fail(std::move(expression.error()));
     if (word_is_text && (*expression)->kind == Syntax::Kind::name) return StaticValue::of((*expression)->text);
@@ -152,9 +161,12 @@ std::optional<TensorData> tensor_of(const StaticValue& value) {
     for (size_t i = 0; i < elements.size(); i++) {
         auto at = static_cast<int64_t>(i);
         if (elements[i].is_boolean() != booleans) return std::nullopt;
-        if (booleans) data.set_integer(at, elements[i].boolean());
-        else if (integers) data.set_integer(at, elements[i].integer());
-        else data.set_real(at, elements[i].number());
+        if (booleans)
+            data.set_integer(at, elements[i].boolean());
+        else if (integers)
+            data.set_integer(at, elements[i].integer());
+        else
+            data.set_real(at, elements[i].number());
     }
     return data;
 }
@@ -163,8 +175,9 @@ Result<InputArgument> input_argument(const Source& source, size_t begin, Operato
     std::string_view text = source->text();
     size_t word = begin;
     while (word < text.size() && is_space(text[word])) word++;
-    bool is_type = word < text.size() && std::isalpha(static_cast<unsigned char>(text[word])) && !text.substr(word).starts_with("true") &&
-                   !text.substr(word).starts_with("false") && text.find('(', word) == std::string_view::npos;
+    bool is_type = word < text.size() && std::isalpha(static_cast<unsigned char>(text[word])) &&
+                   !text.substr(word).starts_with("true") && !text.substr(word).starts_with("false") &&
+                   text.find('(', word) == std::string_view::npos;
     if (is_type) {
         auto type = TypeReader(source, begin, arguments.dimensions).read();
         if (!type) return fail(std::move(type.error()));
@@ -174,19 +187,26 @@ Result<InputArgument> input_argument(const Source& source, size_t begin, Operato
     if (!value) return fail(std::move(value.error()));
     auto data = tensor_of(*value);
     if (!data) {
-        return fail({.code = "cli.value", .summary = "this value is no tensor", .place = {source, begin, text.size() - begin},
-                     .expected = "a type such as float32[2, 3], or numbers, or lists of equal lengths", .found = value->describe()});
+        return fail({.code = "cli.value",
+                     .summary = "this value is no tensor",
+                     .place = {source, begin, text.size() - begin},
+                     .expected = "a type such as float32[2, 3], or numbers, or lists of equal lengths",
+                     .found = value->describe()});
     }
-    return InputArgument{.name = {}, .type = {data->dtype(), {data->shape().begin(), data->shape().end()}}, .value = std::move(*data)};
+    return InputArgument{
+        .name = {}, .type = {data->dtype(), {data->shape().begin(), data->shape().end()}}, .value = std::move(*data)};
 }
 
 class ArgumentReader {
 public:
-    explicit ArgumentReader(const Template& metakernel) : metakernel_(metakernel) { arguments_.inputs.resize(metakernel.inputs.size()); }
+    explicit ArgumentReader(const Template& metakernel) : metakernel_(metakernel) {
+        arguments_.inputs.resize(metakernel.inputs.size());
+    }
 
     Result<OperatorArguments> read(const std::vector<std::string>& texts) {
         for (const std::string& text : texts) {
-            if (auto done = add(text); !done) problems_.insert(problems_.end(), done.error().begin(), done.error().end());
+            if (auto done = add(text); !done)
+                problems_.insert(problems_.end(), done.error().begin(), done.error().end());
         }
         if (!problems_.empty()) return fail(std::move(problems_));
         return std::move(arguments_);
@@ -200,13 +220,17 @@ private:
         while (!name.empty() && is_space(name.back())) name.pop_back();
         Place place{source, 0, name.size()};
         if (equals == std::string::npos || name.empty()) {
-            return fail({.code = "cli.argument", .summary = fmt::format("'{}' is no argument", text), .place = {source, 0, text.size()},
-                         .expected = "NAME=TYPE for an input, NAME=VALUE for a parameter", .remedy = signature()});
+            return fail({.code = "cli.argument",
+                         .summary = fmt::format("'{}' is no argument", text),
+                         .place = {source, 0, text.size()},
+                         .expected = "NAME=TYPE for an input, NAME=VALUE for a parameter",
+                         .remedy = signature()});
         }
         for (size_t i = 0; i < metakernel_.inputs.size(); i++) {
             if (metakernel_.inputs[i].name == name) return add_input(i, source, equals + 1, place);
         }
-        if (const Parameter* parameter = metakernel_.parameter(name)) return add_parameter(*parameter, source, equals + 1, place);
+        if (const Parameter* parameter = metakernel_.parameter(name))
+            return add_parameter(*parameter, source, equals + 1, place);
         return unknown(name, place);
     }
 
@@ -216,7 +240,8 @@ private:
         if (!tensors.empty() && !specification.variadic) return twice(specification.name, place);
         auto argument = input_argument(source, begin, arguments_);
         if (!argument) return fail(std::move(argument.error()));
-        argument->name = specification.variadic ? fmt::format("{}{}", specification.name, tensors.size()) : specification.name;
+        argument->name =
+            specification.variadic ? fmt::format("{}{}", specification.name, tensors.size()) : specification.name;
         tensors.push_back(std::move(*argument));
         return {};
     }
@@ -226,7 +251,8 @@ private:
         bool word_is_text = parameter.type.kind == Kind::choice || parameter.type.kind == Kind::string;
         auto value = static_value(source, begin, word_is_text);
         if (!value) return fail(std::move(value.error()));
-        if (!arguments_.parameters.try_emplace(parameter.name, std::move(*value)).second) return twice(parameter.name, place);
+        if (!arguments_.parameters.try_emplace(parameter.name, std::move(*value)).second)
+            return twice(parameter.name, place);
         return {};
     }
 
@@ -239,13 +265,17 @@ private:
         for (const auto& input : metakernel_.inputs) known.push_back(input.name);
         for (const auto& parameter : metakernel_.params) known.push_back(parameter.name);
         auto same_letters = [&](const std::string& other) {
-            return std::equal(name.begin(), name.end(), other.begin(), other.end(), [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+            return std::equal(name.begin(), name.end(), other.begin(), other.end(),
+                              [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
         };
         auto other_case = std::find_if(known.begin(), known.end(), same_letters);
         std::string near = other_case != known.end() ? *other_case : nearest_name(name, known);
-        return fail({.code = "cli.unknown_argument", .summary = fmt::format("{} has no input or parameter '{}'", metakernel_.name, name),
-                     .place = place, .expected = signature(),
-                     .remedy = near.empty() ? "" : fmt::format("did you mean {}?", near), .params = {{"operator", metakernel_.name}}});
+        return fail({.code = "cli.unknown_argument",
+                     .summary = fmt::format("{} has no input or parameter '{}'", metakernel_.name, name),
+                     .place = place,
+                     .expected = signature(),
+                     .remedy = near.empty() ? "" : fmt::format("did you mean {}?", near),
+                     .params = {{"operator", metakernel_.name}}});
     }
 
     std::string signature() const {

@@ -26,7 +26,7 @@ struct InputArgument {
 struct OperatorArguments {
     std::vector<std::vector<InputArgument>> inputs;  // by position of the template's inputs; several for a variadic one
     std::map<std::string, StaticValue> parameters;
-    std::map<std::string, int64_t> dimensions;       // named dimensions
+    std::map<std::string, int64_t> dimensions;  // named dimensions
 };
 
 // Codes: cli.argument (not NAME=..., or given twice), cli.unknown_argument, cli.type (a type that does not parse),

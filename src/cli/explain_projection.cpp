@@ -15,7 +15,9 @@ std::vector<std::string> coordinate_names(const std::vector<IndexAxis>& index) {
     return names;
 }
 
-bool is_whole(const IndexProjection& projection, size_t row) { return row < projection.whole.size() && projection.whole[row]; }
+bool is_whole(const IndexProjection& projection, size_t row) {
+    return row < projection.whole.size() && projection.whole[row];
+}
 
 bool is_constant(const IndexProjection& projection, size_t row) {
     for (int64_t coefficient : projection.projection[row]) {
@@ -36,7 +38,9 @@ std::string start_text(const IndexProjection& projection, size_t row, const std:
         int64_t coefficient = projection.projection[row][column];
         if (coefficient == 0) continue;
         std::string sign = text.empty() ? (coefficient < 0 ? "-" : "") : coefficient < 0 ? " - " : " + ";
-        std::string times = coefficient == 1 || coefficient == -1 ? "" : fmt::format(" * {}", coefficient < 0 ? -coefficient : coefficient);
+        std::string times = coefficient == 1 || coefficient == -1
+                                ? ""
+                                : fmt::format(" * {}", coefficient < 0 ? -coefficient : coefficient);
         text += sign + (column < names.size() ? names[column] : fmt::format("@[{}]", column)) + times;
     }
     int64_t offset = projection.offset[row];
@@ -47,7 +51,8 @@ std::string start_text(const IndexProjection& projection, size_t row, const std:
 
 }  // namespace
 
-std::string rows_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index, const std::vector<int64_t>& extents) {
+std::string rows_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index,
+                          const std::vector<int64_t>& extents) {
     auto names = coordinate_names(index);
     std::vector<std::string> rows;
     for (size_t row = 0; row < projection.shape.size(); row++) {
@@ -129,7 +134,9 @@ public:
     }
 
 private:
-    static bool is_read(const Node& node) { return node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read; }
+    static bool is_read(const Node& node) {
+        return node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
+    }
     const Local& local(const Node& node) const { return body_.locals[static_cast<size_t>(node.index)]; }
     bool reads(NodeId id) const { return reads_[static_cast<size_t>(id)]; }
 
@@ -163,8 +170,8 @@ private:
         while (term->kind == Node::Kind::cast) term = &body_.node(term->operands[0]);
         bool product = term->kind == Node::Kind::scalar && term->op == ScalarOp::multiply;
         // A square is a reduction of one operand.
-        if (node.reducer == Reducer::sum && product && term->operands[0] != term->operands[1] && reads(term->operands[0]) &&
-            reads(term->operands[1])) {
+        if (node.reducer == Reducer::sum && product && term->operands[0] != term->operands[1] &&
+            reads(term->operands[0]) && reads(term->operands[1])) {
             contraction_ = true;
         }
     }
@@ -177,7 +184,9 @@ private:
 
 }  // namespace
 
-OperationClass class_of(const Operation& operation) { return operation.body ? BodyClass(*operation.body).find() : OperationClass::opaque; }
+OperationClass class_of(const Operation& operation) {
+    return operation.body ? BodyClass(*operation.body).find() : OperationClass::opaque;
+}
 
 std::string_view name(OperationClass c) {
     switch (c) {

@@ -9,7 +9,8 @@
 namespace heddle::cli {
 
 // "[@batch, @row, 0 :> 5]" over the index's axes that are not reduced; `extents` are the tensor's.
-std::string rows_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index, const std::vector<int64_t>& extents);
+std::string rows_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index,
+                          const std::vector<int64_t>& extents);
 // "D[1, 1, 0] :> [1, 1, 5]", where each tensor dimension takes at most the next index dimension.
 std::optional<std::string> diagonal_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index,
                                              const std::vector<int64_t>& extents);

@@ -70,12 +70,15 @@ Result<void> run_compiled(const Source& source, const std::vector<TensorData>& f
 std::string some_values(const TensorData& data) {
     std::vector<std::string> texts;
     for (int64_t i = 0; i < std::min<int64_t>(data.size(), 6); i++) {
-        texts.push_back(is_float(data.dtype()) ? fmt::format("{:.6g}", data.real_at(i)) : std::to_string(data.integer_at(i)));
+        texts.push_back(is_float(data.dtype()) ? fmt::format("{:.6g}", data.real_at(i))
+                                               : std::to_string(data.integer_at(i)));
     }
     return fmt::format("{}{}", fmt::join(texts, " "), data.size() > 6 ? " ..." : "");
 }
 
-std::string type_text(const TensorData& data) { return fmt::format("{}[{}]", name(data.dtype()), fmt::join(data.shape(), ", ")); }
+std::string type_text(const TensorData& data) {
+    return fmt::format("{}[{}]", name(data.dtype()), fmt::join(data.shape(), ", "));
+}
 
 // All files or none: they are written beside their places first.
 Result<std::vector<std::string>> write_outputs(const std::vector<TensorData>& outputs, const std::string& folder) {
@@ -84,7 +87,9 @@ Result<std::vector<std::string>> write_outputs(const std::vector<TensorData>& ou
     std::error_code problem;
     std::filesystem::create_directories(folder, problem);
     if (problem) {
-        return fail({.code = "cli.output_dir", .summary = fmt::format("cannot make the folder '{}'", folder), .reason = problem.message()});
+        return fail({.code = "cli.output_dir",
+                     .summary = fmt::format("cannot make the folder '{}'", folder),
+                     .reason = problem.message()});
     }
     for (size_t i = 0; i < outputs.size(); i++) {
         files.push_back(fmt::format("{}/output_{}.npy", folder, i));
@@ -100,7 +105,10 @@ Result<void> write_profile(const std::string& path, const std::vector<runtime::L
     if (path.empty()) return {};
     Json list = Json::array();
     for (const auto& entry : profile) {
-        list.push_back({{"name", entry.name}, {"layout", entry.layout}, {"kernel", entry.tree}, {"microseconds", entry.microseconds}});
+        list.push_back({{"name", entry.name},
+                        {"layout", entry.layout},
+                        {"kernel", entry.tree},
+                        {"microseconds", entry.microseconds}});
     }
     return write_file(path, list.dump(2) + "\n");
 }
@@ -109,13 +117,15 @@ void print_json(const Source& source, const Measured& m, const std::vector<std::
     Json json;
     json["outputs"] = Json::array();
     for (size_t i = 0; i < m.outputs.size(); i++) {
-        Json output = {{"name", source.output_names[i]}, {"dtype", name(m.outputs[i].dtype())}, {"shape", m.outputs[i].shape()}};
+        Json output = {
+            {"name", source.output_names[i]}, {"dtype", name(m.outputs[i].dtype())}, {"shape", m.outputs[i].shape()}};
         output["file"] = i < files.size() ? Json(files[i]) : Json(nullptr);
         json["outputs"].push_back(std::move(output));
     }
     json["load_ms"] = m.load_ms;
     json["compile_ms"] = m.compile_ms;
-    json["run_ms"] = {{"min", *std::min_element(m.run_ms.begin(), m.run_ms.end())}, {"median", median(m.run_ms)}, {"all", m.run_ms}};
+    json["run_ms"] = {
+        {"min", *std::min_element(m.run_ms.begin(), m.run_ms.end())}, {"median", median(m.run_ms)}, {"all", m.run_ms}};
     json["launches"] = m.launches;
     json["layout_launches"] = m.layout_launches;
     json["kernels_compiled"] = m.kernels_compiled;
@@ -123,7 +133,8 @@ void print_json(const Source& source, const Measured& m, const std::vector<std::
     fmt::print("{}\n", json.dump(2));
 }
 
-void print_text(const Source& source, const Measured& m, const std::vector<std::string>& files, const RunOptions& options) {
+void print_text(const Source& source, const Measured& m, const std::vector<std::string>& files,
+                const RunOptions& options) {
     for (size_t i = 0; i < m.outputs.size(); i++) {
         fmt::print("{}: {} = {}{}\n", source.output_names[i], type_text(m.outputs[i]), some_values(m.outputs[i]),
                    i < files.size() ? " -> " + files[i] : "");
@@ -137,13 +148,14 @@ void print_text(const Source& source, const Measured& m, const std::vector<std::
     }
     if (options.backend == "cpu") {
         fmt::print("; {} launches{}, {} kernels compiled, {:.1f} MB", m.launches,
-                   m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "", m.kernels_compiled,
-                   static_cast<double>(m.peak_bytes) / 1e6);
+                   m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",
+                   m.kernels_compiled, static_cast<double>(m.peak_bytes) / 1e6);
     }
     fmt::print("\n");
 }
 
-Result<Source> load_program(const RunOptions& options, const Library& library, const std::map<std::string, TensorData>& given) {
+Result<Source> load_program(const RunOptions& options, const Library& library,
+                            const std::map<std::string, TensorData>& given) {
     std::vector<ProgramInput> inputs;
     for (const auto& [name, tensor] : given) {
         inputs.push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
@@ -158,7 +170,8 @@ Result<Source> load_program(const RunOptions& options, const Library& library, c
 
 Result<void> run_source(const RunOptions& options) {
     if (options.model.empty() == options.call.empty()) {
-        return fail({.code = "cli.what_to_run", .summary = "give a model, or --call with a program, and not both",
+        return fail({.code = "cli.what_to_run",
+                     .summary = "give a model, or --call with a program, and not both",
                      .remedy = "heddle run --help shows examples"});
     }
     auto begin = Clock::now();

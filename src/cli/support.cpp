@@ -68,7 +68,8 @@ Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::str
                 number = problem == std::errc() && stop == last && value >= 0;
             }
             if (!number) {
-                return fail({.code = "cli.binding", .summary = fmt::format("--bind does not understand '{}'", part),
+                return fail({.code = "cli.binding",
+                             .summary = fmt::format("--bind does not understand '{}'", part),
                              .expected = "NAME=NUMBER, separated by commas"});
             }
             bindings[part.substr(0, equals)] = value;
@@ -87,7 +88,9 @@ Result<TensorData> read_tensor_file(const std::string& path) {
     auto tensor = onnx::parse_tensor(path, file->bytes, file->owner);
     if (!tensor) return fail(std::move(tensor.error()));
     if (!tensor->data) {
-        return fail({.code = "cli.input", .summary = fmt::format("'{}' holds elements of type {}, which is not supported", path, tensor->type_text)});
+        return fail({.code = "cli.input",
+                     .summary = fmt::format("'{}' holds elements of type {}, which is not supported", path,
+                                            tensor->type_text)});
     }
     return std::move(*tensor->data);
 }
@@ -100,7 +103,9 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
     for (const std::string& text : texts) {
         size_t equals = text.find('=');
         if (equals == std::string::npos || equals == 0) {
-            problems.push_back({.code = "cli.input", .summary = fmt::format("--input does not understand '{}'", text), .expected = "NAME=FILE"});
+            problems.push_back({.code = "cli.input",
+                                .summary = fmt::format("--input does not understand '{}'", text),
+                                .expected = "NAME=FILE"});
             continue;
         }
         auto tensor = read_tensor_file(text.substr(equals + 1));
@@ -121,7 +126,8 @@ Result<void> check_names(const std::map<std::string, TensorData>& given, const s
     for (const auto& [name, tensor] : given) {
         if (std::find(names.begin(), names.end(), name) != names.end()) continue;
         std::string near = nearest_name(name, names);
-        problems.push_back({.code = "cli.unknown_input", .summary = fmt::format("there is no input '{}'", name),
+        problems.push_back({.code = "cli.unknown_input",
+                            .summary = fmt::format("there is no input '{}'", name),
                             .expected = fmt::format("{}", fmt::join(names, ", ")),
                             .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
     }
@@ -131,7 +137,8 @@ Result<void> check_names(const std::map<std::string, TensorData>& given, const s
 
 }  // namespace
 
-Result<Source> load_model(const std::string& path, const Library& library, const std::map<std::string, TensorData>& given,
+Result<Source> load_model(const std::string& path, const Library& library,
+                          const std::map<std::string, TensorData>& given,
                           const std::vector<std::string>& binding_texts) {
     auto bindings = parse_bindings(binding_texts);
     if (!bindings) return fail(std::move(bindings.error()));
@@ -172,7 +179,8 @@ TensorData made_up(const TensorType& type, std::mt19937_64& random) {
 
 }  // namespace
 
-Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given, int64_t seed) {
+Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given,
+                                          int64_t seed) {
     std::vector<TensorData> feeds;
     Diagnostics problems;
     std::mt19937_64 random(static_cast<uint64_t>(seed));
@@ -184,9 +192,11 @@ Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<s
         } else if (seed >= 0) {
             feeds.push_back(made_up(type, random));
         } else {
-            problems.push_back({.code = "cli.missing_input", .summary = fmt::format("input '{}' is not given", source.input_names[i]),
+            problems.push_back({.code = "cli.missing_input",
+                                .summary = fmt::format("input '{}' is not given", source.input_names[i]),
                                 .expected = type.text(),
-                                .remedy = fmt::format("--input {}=FILE.npy, or --random SEED for made-up values", source.input_names[i])});
+                                .remedy = fmt::format("--input {}=FILE.npy, or --random SEED for made-up values",
+                                                      source.input_names[i])});
         }
     }
     if (!problems.empty()) return fail(std::move(problems));
@@ -205,7 +215,9 @@ Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions
     return program;
 }
 
-int thread_count(int asked) { return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+int thread_count(int asked) {
+    return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
 
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();

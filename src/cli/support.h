@@ -36,11 +36,12 @@ struct Source {
 };
 
 // A model with its open dimensions bound by --bind and the given inputs' shapes. Code cli.unknown_input.
-Result<Source> load_model(const std::string& path, const Library& library, const std::map<std::string, TensorData>& given,
-                          const std::vector<std::string>& bindings);
+Result<Source> load_model(const std::string& path, const Library& library,
+                          const std::map<std::string, TensorData>& given, const std::vector<std::string>& bindings);
 
 // One tensor an input: given, or made up from a seed. Codes cli.missing_input.
-Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given, int64_t seed);
+Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given,
+                                          int64_t seed);
 
 // A compiled graph and what it needs to run.
 struct Program {

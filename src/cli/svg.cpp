@@ -9,14 +9,19 @@ namespace {
 size_t character_length(std::string_view text, size_t begin) {
     auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
     unsigned first = byte(begin);
-    size_t length = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+    size_t length = first < 0x80                    ? 1
+                    : first >= 0xC2 && first < 0xE0 ? 2
+                    : first >= 0xE0 && first < 0xF0 ? 3
+                    : first >= 0xF0 && first < 0xF5 ? 4
+                                                    : 0;
     for (size_t i = 1; i < length; i++) {
         if ((byte(begin + i) & 0xC0) != 0x80) return 0;
     }
     // Forms that are too long, halves of surrogates, and what lies beyond Unicode.
     unsigned second = byte(begin + 1);
-    bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) || (first == 0xF0 && second < 0x90) ||
-                 (first == 0xF4 && second >= 0x90) || (first == 0xEF && second == 0xBF && byte(begin + 2) >= 0xBE);
+    bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) ||
+                 (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90) ||
+                 (first == 0xEF && second == 0xBF && byte(begin + 2) >= 0xBE);
     return wrong ? 0 : length;
 }
 
@@ -25,13 +30,20 @@ std::string escaped(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
         size_t length = character_length(text, i);
         char c = text[i];
-        if (length == 0) result += '?';
-        else if (c == '&') result += "&amp;";
-        else if (c == '<') result += "&lt;";
-        else if (c == '>') result += "&gt;";
-        else if (c == '"') result += "&quot;";
-        else if (length == 1 && static_cast<unsigned char>(c) < 0x20 && c != '\n') result += '?';
-        else result += text.substr(i, length);
+        if (length == 0)
+            result += '?';
+        else if (c == '&')
+            result += "&amp;";
+        else if (c == '<')
+            result += "&lt;";
+        else if (c == '>')
+            result += "&gt;";
+        else if (c == '"')
+            result += "&quot;";
+        else if (length == 1 && static_cast<unsigned char>(c) < 0x20 && c != '\n')
+            result += '?';
+        else
+            result += text.substr(i, length);
         i += std::max<size_t>(length, 1);
     }
     return result;
@@ -43,32 +55,39 @@ std::string closing(const char* element, std::string_view tooltip) {
 
 }  // namespace
 
-void Svg::rectangle(Point corner, double width, double height, std::string_view fill, std::string_view stroke, double radius,
-                    std::string_view tooltip) {
-    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\" fill=\"{}\" stroke=\"{}\"{}", corner.x,
-                         corner.y, width, height, radius, fill, stroke, closing("rect", tooltip));
+void Svg::rectangle(Point corner, double width, double height, std::string_view fill, std::string_view stroke,
+                    double radius, std::string_view tooltip) {
+    body_ += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\" fill=\"{}\" stroke=\"{}\"{}",
+        corner.x, corner.y, width, height, radius, fill, stroke, closing("rect", tooltip));
 }
 
-void Svg::line(const std::vector<Point>& points, std::string_view colour, double width, bool arrow, std::string_view tooltip) {
+void Svg::line(const std::vector<Point>& points, std::string_view colour, double width, bool arrow,
+               std::string_view tooltip) {
     std::string path;
     for (const Point& point : points) path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "" : " ", point.x, point.y);
-    body_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{}{}", path, colour, width,
-                         arrow ? " marker-end=\"url(#arrow)\"" : "", closing("polyline", tooltip));
+    body_ += fmt::format(
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{}{}", path,
+        colour, width, arrow ? " marker-end=\"url(#arrow)\"" : "", closing("polyline", tooltip));
 }
 
 void Svg::text(Point at, std::string_view text, const TextStyle& style) {
-    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" text-anchor=\"{}\"{}{}>{}</text>\n", at.x, at.y, style.size,
-                         style.colour, style.anchor, style.bold ? " font-weight=\"bold\"" : "",
-                         style.halo ? " stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"" : "", escaped(text));
+    body_ +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" text-anchor=\"{}\"{}{}>{}</text>\n",
+                    at.x, at.y, style.size, style.colour, style.anchor, style.bold ? " font-weight=\"bold\"" : "",
+                    style.halo ? " stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"" : "", escaped(text));
 }
 
 std::string Svg::finish(double width, double height) const {
-    return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-                       "font-family=\"DejaVu Sans, Verdana, sans-serif\">\n"
-                       "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
-                       "<path d=\"M0,1 L7,4 L0,7 z\" fill=\"#777\"/></marker></defs>\n"
-                       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{2}</svg>\n",
-                       width, height, body_);
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+        "{1:.0f}\" "
+        "font-family=\"DejaVu Sans, Verdana, sans-serif\">\n"
+        "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+        "orient=\"auto\">"
+        "<path d=\"M0,1 L7,4 L0,7 z\" fill=\"#777\"/></marker></defs>\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{2}</svg>\n",
+        width, height, body_);
 }
 
 double text_width(std::string_view text, double size) {

@@ -37,7 +37,8 @@ std::vector<AxisId> merged_axes(const std::vector<Expr>& operands) {
             axes = operand->axes;
         } else if (axes != operand->axes) {
             std::vector<AxisId> both;
-            std::set_union(axes.begin(), axes.end(), operand->axes.begin(), operand->axes.end(), std::back_inserter(both));
+            std::set_union(axes.begin(), axes.end(), operand->axes.begin(), operand->axes.end(),
+                           std::back_inserter(both));
             axes = std::move(both);
         }
     }
@@ -70,21 +71,22 @@ bool widens(DType narrow, DType wide) {
     const DTypeInfo &from = info(narrow), &to = info(wide);
     if (is_half(narrow)) return wide == DType::float32 || wide == DType::float64;
     if (from.kind == DTypeClass::floating) return wide == DType::float64;
-    if (from.kind == DTypeClass::boolean || to.kind == DTypeClass::boolean || to.kind == DTypeClass::floating) return false;
+    if (from.kind == DTypeClass::boolean || to.kind == DTypeClass::boolean || to.kind == DTypeClass::floating)
+        return false;
     return from.kind == to.kind ? to.bits >= from.bits
                                 : from.kind == DTypeClass::unsigned_integer && to.bits > from.bits;
 }
 
 double rounded_to(DType dtype, double value) {
     switch (dtype) {
-        case DType::float32: return static_cast<float>(value);
-        case DType::float16:
-        case DType::bfloat16: {
-            TensorData one(dtype, {1});
-            one.set_real(0, value);
-            return one.real_at(0);
-        }
-        default: return value;
+    case DType::float32: return static_cast<float>(value);
+    case DType::float16:
+    case DType::bfloat16: {
+        TensorData one(dtype, {1});
+        one.set_real(0, value);
+        return one.real_at(0);
+    }
+    default: return value;
     }
 }
 
@@ -110,8 +112,10 @@ Expr Arena::intern(Expression expression) {
         if (same(*it->second, expression)) return it->second;
     }
     expression.id = static_cast<uint32_t>(pool_.size());
-    if (expression.kind == Kind::axis) expression.axes = {static_cast<AxisId>(expression.integer)};
-    else expression.axes = merged_axes(expression.operands);
+    if (expression.kind == Kind::axis)
+        expression.axes = {static_cast<AxisId>(expression.integer)};
+    else
+        expression.axes = merged_axes(expression.operands);
     int64_t nodes = 1;
     for (Expr operand : expression.operands) nodes += operand->nodes;
     expression.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
@@ -186,7 +190,8 @@ Expr Arena::conjunction(Expr a, Expr b) {
 
 Expr Arena::scalar(ScalarOp op, DType dtype, std::vector<Expr> operands) {
     auto is_one = [](Expr e) {
-        return e->from_template && ((e->kind == Kind::real && e->real == 1) || (e->kind == Kind::integer && e->integer == 1));
+        return e->from_template &&
+               ((e->kind == Kind::real && e->real == 1) || (e->kind == Kind::integer && e->integer == 1));
     };
     if (op == ScalarOp::multiply && is_one(operands[0])) return operands[1];
     if ((op == ScalarOp::multiply || op == ScalarOp::divide) && is_one(operands[1])) return operands[0];
@@ -293,29 +298,30 @@ Expr Arena::guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coor
 Expr Arena::rebuild_guarded_read(Expr expression, std::vector<Expr> operands) {
     Expr otherwise = operands.back();
     operands.pop_back();
-    return guarded_read(expression->tensor, expression->dtype, std::move(operands), otherwise, expression->coefficients);
+    return guarded_read(expression->tensor, expression->dtype, std::move(operands), otherwise,
+                        expression->coefficients);
 }
 
 Expr Arena::rebuild(Expr expression, std::vector<Expr> operands) {
     if (operands == expression->operands) return expression;
     switch (expression->kind) {
-        case Kind::linear: {
-            Expr sum = integer(expression->integer);
-            for (size_t i = 0; i < operands.size(); i++) sum = add(sum, operands[i], expression->coefficients[i]);
-            return sum;
-        }
-        case Kind::floor_divide: return floor_divide(operands[0], expression->integer);
-        case Kind::modulo: return modulo(operands[0], expression->integer);
-        case Kind::minimum: return minimum(operands[0], operands[1]);
-        case Kind::maximum: return maximum(operands[0], operands[1]);
-        case Kind::negative: return less(operands[0], integer(0));
-        case Kind::conjunction: return conjunction(operands[0], operands[1]);
-        case Kind::scalar: return scalar(expression->op, expression->dtype, std::move(operands));
-        case Kind::cast: return cast(expression->dtype, operands[0]);
-        case Kind::select: return select(operands[0], operands[1], operands[2]);
-        case Kind::read: return read(expression->tensor, expression->dtype, std::move(operands));
-        case Kind::guarded_read: return rebuild_guarded_read(expression, std::move(operands));
-        default: return expression;
+    case Kind::linear: {
+        Expr sum = integer(expression->integer);
+        for (size_t i = 0; i < operands.size(); i++) sum = add(sum, operands[i], expression->coefficients[i]);
+        return sum;
+    }
+    case Kind::floor_divide: return floor_divide(operands[0], expression->integer);
+    case Kind::modulo: return modulo(operands[0], expression->integer);
+    case Kind::minimum: return minimum(operands[0], operands[1]);
+    case Kind::maximum: return maximum(operands[0], operands[1]);
+    case Kind::negative: return less(operands[0], integer(0));
+    case Kind::conjunction: return conjunction(operands[0], operands[1]);
+    case Kind::scalar: return scalar(expression->op, expression->dtype, std::move(operands));
+    case Kind::cast: return cast(expression->dtype, operands[0]);
+    case Kind::select: return select(operands[0], operands[1], operands[2]);
+    case Kind::read: return read(expression->tensor, expression->dtype, std::move(operands));
+    case Kind::guarded_read: return rebuild_guarded_read(expression, std::move(operands));
+    default: return expression;
     }
 }
 

@@ -32,8 +32,10 @@ struct Split {
 Split split_by(const Terms& terms, int64_t divisor) {
     Split result;
     for (const auto& [atom, factor] : terms) {
-        if (factor % divisor == 0) result.multiples.emplace_back(atom, factor / divisor);
-        else result.rest.emplace_back(atom, factor);
+        if (factor % divisor == 0)
+            result.multiples.emplace_back(atom, factor / divisor);
+        else
+            result.rest.emplace_back(atom, factor);
     }
     return result;
 }
@@ -86,11 +88,12 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
         const auto [remainder, factor] = terms[i];
         if (remainder->kind != Kind::modulo || factor == INT64_MIN) continue;
         const LinearForm dividend = linear_form(remainder->operands[0]);
-        const bool subtracted = std::all_of(dividend.terms.begin(), dividend.terms.end(), [&, q = factor](const auto& term) {
-            const std::pair<Expr, int64_t> wanted = {term.first, wrapping_multiply(-q, term.second)};
-            return std::binary_search(terms.begin(), terms.end(), wanted, by_id) &&
-                   std::lower_bound(terms.begin(), terms.end(), wanted, by_id)->second == wanted.second;
-        });
+        const bool subtracted =
+            std::all_of(dividend.terms.begin(), dividend.terms.end(), [&, q = factor](const auto& term) {
+                const std::pair<Expr, int64_t> wanted = {term.first, wrapping_multiply(-q, term.second)};
+                return std::binary_search(terms.begin(), terms.end(), wanted, by_id) &&
+                       std::lower_bound(terms.begin(), terms.end(), wanted, by_id)->second == wanted.second;
+            });
         if (subtracted) {
             const LinearForm quotient = linear_form(floor_divide(remainder->operands[0], remainder->integer));
             const int64_t back = wrapping_multiply(-factor, remainder->integer);
@@ -235,7 +238,8 @@ Expr Arena::less(Expr a, Expr b) {
     Expr difference = add(a, b, -1);
     const LinearForm form = linear_form(difference);
     // What may overflow is left as it is: dividing would undo the wrap.
-    const std::vector<int64_t> divisors = interval(difference).known() ? common_divisors(form.terms) : std::vector<int64_t>();
+    const std::vector<int64_t> divisors =
+        interval(difference).known() ? common_divisors(form.terms) : std::vector<int64_t>();
     for (int64_t common : divisors) {
         const Split split = split_by(form.terms, common);
         Expr low = linear(floor_modulo(form.constant, common), split.rest);

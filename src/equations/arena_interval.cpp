@@ -43,30 +43,27 @@ Interval interval_of(const Expression& expression, const Arena& arena) {
     if (expression.dtype != DType::int64) return {};
     auto operand = [&](size_t i) { return interval(expression.operands[i]); };
     switch (expression.kind) {
-        case Kind::integer: return {expression.integer, expression.integer};
-        case Kind::axis: return {0, std::max<int64_t>(arena.extent(static_cast<AxisId>(expression.integer)) - 1, 0)};
-        case Kind::linear: return interval_of_linear(expression);
-        case Kind::floor_divide: {
-            const Interval x = operand(0);
-            return {x.known_low() ? heddle::floor_divide(x.low, expression.integer) : INT64_MIN,
-                    x.known_high() ? heddle::floor_divide(x.high, expression.integer) : INT64_MAX};
+    case Kind::integer: return {expression.integer, expression.integer};
+    case Kind::axis: return {0, std::max<int64_t>(arena.extent(static_cast<AxisId>(expression.integer)) - 1, 0)};
+    case Kind::linear: return interval_of_linear(expression);
+    case Kind::floor_divide: {
+        const Interval x = operand(0);
+        return {x.known_low() ? heddle::floor_divide(x.low, expression.integer) : INT64_MIN,
+                x.known_high() ? heddle::floor_divide(x.high, expression.integer) : INT64_MAX};
+    }
+    case Kind::modulo: {
+        const Interval x = operand(0);
+        const int64_t divisor = expression.integer;
+        if (x.known() && heddle::floor_divide(x.low, divisor) == heddle::floor_divide(x.high, divisor)) {
+            return {floor_modulo(x.low, divisor), floor_modulo(x.high, divisor)};
         }
-        case Kind::modulo: {
-            const Interval x = operand(0);
-            const int64_t divisor = expression.integer;
-            if (x.known() && heddle::floor_divide(x.low, divisor) == heddle::floor_divide(x.high, divisor)) {
-                return {floor_modulo(x.low, divisor), floor_modulo(x.high, divisor)};
-            }
-            return {0, divisor - 1};
-        }
-        case Kind::minimum:
-            return {std::min(operand(0).low, operand(1).low), std::min(operand(0).high, operand(1).high)};
-        case Kind::maximum:
-            return {std::max(operand(0).low, operand(1).low), std::max(operand(0).high, operand(1).high)};
-        case Kind::select:
-            return {std::min(operand(1).low, operand(2).low), std::max(operand(1).high, operand(2).high)};
-        case Kind::cast: return interval_of_type(expression.operands[0]->dtype);
-        default: return {};
+        return {0, divisor - 1};
+    }
+    case Kind::minimum: return {std::min(operand(0).low, operand(1).low), std::min(operand(0).high, operand(1).high)};
+    case Kind::maximum: return {std::max(operand(0).low, operand(1).low), std::max(operand(0).high, operand(1).high)};
+    case Kind::select: return {std::min(operand(1).low, operand(2).low), std::max(operand(1).high, operand(2).high)};
+    case Kind::cast: return interval_of_type(expression.operands[0]->dtype);
+    default: return {};
     }
 }
 

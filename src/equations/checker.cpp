@@ -21,8 +21,10 @@ constexpr int64_t poison_integer = 0x5a5a5a5b;
 TensorData poisoned(const SystemTensor& tensor) {
     TensorData data(tensor.dtype, tensor.shape);
     for (int64_t i = 0; i < data.size(); i++) {
-        if (is_float(tensor.dtype)) data.set_real(i, std::nan(""));
-        else data.set_integer(i, is_bool(tensor.dtype) ? 1 : poison_integer);
+        if (is_float(tensor.dtype))
+            data.set_real(i, std::nan(""));
+        else
+            data.set_integer(i, is_bool(tensor.dtype) ? 1 : poison_integer);
     }
     return data;
 }
@@ -146,8 +148,9 @@ Result<void> check_batches(const System& system, const Partition& partition) {
                     if (!contains(partition.kernels[static_cast<size_t>(writer)].outputs, tensor)) continue;
                     return fail(Diagnostic{
                         .code = "equations.batch_conflict",
-                        .summary = fmt::format("kernels {} and {} share launch {}, and one reads '{}', which the other writes",
-                                               reader, writer, b, system.tensor(tensor).name),
+                        .summary =
+                            fmt::format("kernels {} and {} share launch {}, and one reads '{}', which the other writes",
+                                        reader, writer, b, system.tensor(tensor).name),
                         .place = {}});
                 }
             }

@@ -10,9 +10,16 @@ constexpr double light_share = 64;  // an equation under 1/64 of the work may be
 }  // namespace
 
 CommonAxesFinder::CommonAxesFinder(const FusionGraph& graph, const internal::BrokenRules& broken)
-    : graph_(graph), broken_(broken), stamp_(graph.nodes.size()), light_(graph.nodes.size()), output_(graph.nodes.size()),
-      parent_(graph.slots.size()), broken_class_(graph.slots.size()), common_(graph.slots.size()),
-      last_node_(graph.slots.size()), have_(graph.slots.size()) {}
+    : graph_(graph),
+      broken_(broken),
+      stamp_(graph.nodes.size()),
+      light_(graph.nodes.size()),
+      output_(graph.nodes.size()),
+      parent_(graph.slots.size()),
+      broken_class_(graph.slots.size()),
+      common_(graph.slots.size()),
+      last_node_(graph.slots.size()),
+      have_(graph.slots.size()) {}
 
 int32_t CommonAxesFinder::root(int32_t slot) {
     while (parent_[static_cast<size_t>(slot)] != slot) {
@@ -65,7 +72,8 @@ void CommonAxesFinder::join_classes(const std::vector<int32_t>& members) {
             }
             const int32_t reader = root(link.reader_slot);
             if (producer == reader) continue;
-            const bool either = broken_class_[static_cast<size_t>(producer)] || broken_class_[static_cast<size_t>(reader)];
+            const bool either =
+                broken_class_[static_cast<size_t>(producer)] || broken_class_[static_cast<size_t>(reader)];
             parent_[static_cast<size_t>(producer)] = reader;
             broken_class_[static_cast<size_t>(reader)] = either;
         }

@@ -25,9 +25,9 @@ struct AxisLink {
 // What a node reads.
 struct NodeRead {
     TensorIndex tensor = -1;
-    double bytes = 0;                // at most, at the representative
-    std::vector<int32_t> slots;      // of the reader, that occur in the coordinates
-    std::vector<int32_t> makers;     // nodes
+    double bytes = 0;             // at most, at the representative
+    std::vector<int32_t> slots;   // of the reader, that occur in the coordinates
+    std::vector<int32_t> makers;  // nodes
     bool guarded = false;
 };
 
@@ -53,7 +53,7 @@ struct FusionNode {
 struct FusionGraph {
     std::vector<FusionNode> nodes;  // producers before readers
     std::vector<AxisSlot> slots;
-    std::vector<double> tensor_bytes;         // by TensorIndex
+    std::vector<double> tensor_bytes;          // by TensorIndex
     std::vector<std::vector<int32_t>> makers;  // by TensorIndex: nodes
 
     explicit FusionGraph(const System& system);
@@ -84,11 +84,11 @@ private:
     const FusionGraph& graph_;
     const internal::BrokenRules& broken_;
     int generation_ = 0;
-    std::vector<int> stamp_;                 // by node
-    std::vector<char> light_, output_;       // by node
-    std::vector<int32_t> parent_;            // by slot
+    std::vector<int> stamp_;                   // by node
+    std::vector<char> light_, output_;         // by node
+    std::vector<int32_t> parent_;              // by slot
     std::vector<char> broken_class_, common_;  // by slot that is a root
-    std::vector<int32_t> last_node_, have_;  // by root
+    std::vector<int32_t> last_node_, have_;    // by root
     double tasks_ = 1;
 };
 

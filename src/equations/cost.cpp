@@ -7,8 +7,8 @@
 namespace heddle::equations {
 namespace {
 
-constexpr double largest_tile = 64;    // tasks that walk one operand together
-constexpr double register_rows = 6;    // that a contraction wants in registers
+constexpr double largest_tile = 64;  // tasks that walk one operand together
+constexpr double register_rows = 6;  // that a contraction wants in registers
 
 double product(const FusionGraph& graph, const std::vector<int32_t>& slots) {
     double result = 1;
@@ -107,8 +107,8 @@ void CostModel::add_short_register_tiles(const std::vector<int32_t>& members, Ke
 
 double CostModel::seconds_of(const KernelCost& cost) const {
     const double cores = std::min<double>(target_.cores, cost.tasks);
-    const double busy = cost.tasks >= target_.cores
-                            ? cost.tasks / (std::ceil(cost.tasks / target_.cores) * target_.cores) : 1.0;
+    const double busy =
+        cost.tasks >= target_.cores ? cost.tasks / (std::ceil(cost.tasks / target_.cores) * target_.cores) : 1.0;
     const double memory = cost.bytes / std::min(target_.bandwidth, target_.bandwidth_one_core * cores);
     const double arithmetic = cost.operations / (target_.operations * cores * busy);
     return target_.launch_seconds + std::max(memory, arithmetic);

@@ -11,18 +11,21 @@ namespace heddle::equations {
 struct KernelCost {
     double seconds = 0;
     double tasks = 1;
-    double local_bytes = 0;    // of one task's locals
-    double bytes = 0;          // moved
+    double local_bytes = 0;  // of one task's locals
+    double bytes = 0;        // moved
     double operations = 0;
-    double packed_bytes = 0;   // the largest operand that each task reads whole
-    double tile = 1;           // tasks that share what they read
+    double packed_bytes = 0;  // the largest operand that each task reads whole
+    double tile = 1;          // tasks that share what they read
     int contractions = 0;
 };
 
 class CostModel {
 public:
     CostModel(const FusionGraph& graph, const Target& target, const internal::BrokenRules& broken)
-        : graph_(graph), target_(target), finder_(graph, broken), read_(graph.tensor_bytes.size()),
+        : graph_(graph),
+          target_(target),
+          finder_(graph, broken),
+          read_(graph.tensor_bytes.size()),
           read_stamp_(graph.tensor_bytes.size()) {}
 
     // `members` in order.
@@ -42,7 +45,7 @@ private:
     const FusionGraph& graph_;
     const Target& target_;
     CommonAxesFinder finder_;
-    std::vector<double> read_;     // by tensor: bytes read from its buffer
+    std::vector<double> read_;  // by tensor: bytes read from its buffer
     std::vector<int> read_stamp_;
     int generation_ = 0;
     int64_t evaluations_ = 0;

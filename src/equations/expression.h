@@ -22,16 +22,16 @@ using AxisId = int32_t;
 using TensorIndex = int32_t;  // of a System
 
 struct Axis {
-    std::string name;   // a hint for people; several axes may share one
+    std::string name;  // a hint for people; several axes may share one
     int64_t extent = 1;
-    bool named = false;   // has an origin: never dropped at one, never a baked fact
-    int64_t factor = 0;   // named axes: the number known to divide the extent, else `extent`
-    int64_t hint = 0;     // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
+    bool named = false;  // has an origin: never dropped at one, never a baked fact
+    int64_t factor = 0;  // named axes: the number known to divide the extent, else `extent`
+    int64_t hint = 0;  // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
 };
 
 enum class Kind : uint8_t {
     // Coordinates and integers (int64)
-    integer,       // literal
+    integer,  // literal
     axis,
     linear,        // integer + sum coefficients[i] * operands[i]
     floor_divide,  // operands[0] // integer, integer > 0
@@ -39,11 +39,11 @@ enum class Kind : uint8_t {
     minimum,       // of two coordinates
     maximum,
     // Conditions (bool)
-    negative,      // operands[0] < 0, a coordinate
-    conjunction,   // of two conditions
+    negative,     // operands[0] < 0, a coordinate
+    conjunction,  // of two conditions
     // Values
-    real,          // literal of a float dtype; integer literals of other dtypes are `integer` with that dtype
-    scalar,        // ScalarOp `op`
+    real,    // literal of a float dtype; integer literals of other dtypes are `integer` with that dtype
+    scalar,  // ScalarOp `op`
     cast,
     select,        // operands: condition, then, else; lazy. Also of coordinates
     read,          // tensor `tensor` at coordinates
@@ -61,10 +61,10 @@ struct Expression {
     std::vector<int64_t> coefficients;  // linear; guarded_read: the extents of the tensor
     std::vector<Expr> operands;
 
-    uint32_t id = 0;                    // order of making; canonical orders use it
-    std::vector<AxisId> axes;           // all axes that occur, sorted
+    uint32_t id = 0;                            // order of making; canonical orders use it
+    std::vector<AxisId> axes;                   // all axes that occur, sorted
     int64_t low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
-    int32_t nodes = 1;                  // of the expression written as a graph, an upper bound
+    int32_t nodes = 1;                          // of the expression written as a graph, an upper bound
 
     bool is_coordinate() const { return kind <= Kind::maximum; }
     bool is_literal() const { return kind == Kind::integer || kind == Kind::real; }
@@ -95,9 +95,9 @@ public:
     Expr minimum(Expr a, Expr b);
     Expr maximum(Expr a, Expr b);
     // Conditions: decided where intervals decide them.
-    Expr less(Expr a, Expr b);                        // coordinates
+    Expr less(Expr a, Expr b);  // coordinates
     Expr conjunction(Expr a, Expr b);
-    Expr inside(Expr coordinate, int64_t extent);     // 0 <= coordinate < extent
+    Expr inside(Expr coordinate, int64_t extent);  // 0 <= coordinate < extent
     Expr truth(bool value);
     // Values.
     Expr scalar(ScalarOp op, DType dtype, std::vector<Expr> operands);

@@ -63,8 +63,9 @@ Kernel kernel_of(const FusionGraph& graph, CommonAxesFinder& finder, const std::
         const FusionNode& node = graph.node(member);
         kernel.equations.push_back(node.equation);
         for (const NodeRead& read : node.reads) {
-            const bool local = !read.makers.empty() && std::all_of(read.makers.begin(), read.makers.end(),
-                                                                   [&](int32_t maker) { return finder.is_member(maker); });
+            const bool local =
+                !read.makers.empty() && std::all_of(read.makers.begin(), read.makers.end(),
+                                                    [&](int32_t maker) { return finder.is_member(maker); });
             if (!local) push_once(kernel.inputs, read.tensor);
         }
         if (finder.is_output(member)) push_once(kernel.outputs, node.tensor);
@@ -79,7 +80,7 @@ bool intersect(const std::vector<TensorIndex>& a, const std::vector<TensorIndex>
 // Kernels of one level that do not touch what another of the batch writes. Levels: longest path, opaque operations included.
 std::vector<std::vector<int32_t>> batches_of(const FusionGraph& graph, const Grouping& grouping,
                                              const std::vector<int32_t>& order, const Partition& partition) {
-    std::map<int32_t, int> level;                       // by group
+    std::map<int32_t, int> level;  // by group
     std::map<int, std::vector<int32_t>> kernels_of_level;
     int32_t kernel = 0;
     for (int32_t group : order) {
@@ -229,10 +230,11 @@ std::string print(const System& system, const Partition& partition) {
         }
         for (int32_t index : kernel.equations) {
             const Equation& equation = system.equation(index);
-            fmt::format_to(out, "  {}{}{}{}\n", system.tensor(equation.tensor).name,
-                           system.tensor(equation.tensor).equations.size() > 1 ? fmt::format(" piece {}", equation.piece) : "",
-                           equation.reducer ? fmt::format(" ({})", name(*equation.reducer)) : "",
-                           kernel.light.contains(index) ? " light" : "");
+            fmt::format_to(
+                out, "  {}{}{}{}\n", system.tensor(equation.tensor).name,
+                system.tensor(equation.tensor).equations.size() > 1 ? fmt::format(" piece {}", equation.piece) : "",
+                equation.reducer ? fmt::format(" ({})", name(*equation.reducer)) : "",
+                kernel.light.contains(index) ? " light" : "");
         }
     }
     for (size_t b = 0; b < partition.batches.size(); b++) {

@@ -13,15 +13,15 @@
 namespace heddle::equations {
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
-void name_expensive(System& system);         // 0. one name for an expensive subexpression of two equations
-void compose_views(System& system);          // 1. views into every reader where the result is clean
-void substitute_pointwise(System& system);   // 2. and 3.
-void distribute(System& system);             // 4. a pointwise reader of a several-equation name becomes several equations
-void pull_out_factors(System& system);       // what a sum does not need for each term is multiplied once, behind it
-void hoist_constants(System& system);        // expensive arithmetic on constants becomes tables of `prepare`
-void factor_axes(System& system);            // mixed-radix digits become axes of their own
+void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
+void compose_views(System& system);         // 1. views into every reader where the result is clean
+void substitute_pointwise(System& system);  // 2. and 3.
+void distribute(System& system);        // 4. a pointwise reader of a several-equation name becomes several equations
+void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
+void hoist_constants(System& system);   // expensive arithmetic on constants becomes tables of `prepare`
+void factor_axes(System& system);       // mixed-radix digits become axes of their own
 void mark_prepared(System& system);
-void optimise(System& system);               // all of them, as often as docs/equations.md says
+void optimise(System& system);  // all of them, as often as docs/equations.md says
 
 // A kernel: which equations, over which common axes.
 struct Kernel {
@@ -33,7 +33,7 @@ struct Kernel {
         std::map<int32_t, AxisId> axis_of;  // equation -> axis
     };
     std::vector<CommonAxis> common;
-    std::set<int32_t> light;  // equations that may lack a common axis: each task computes them again
+    std::set<int32_t> light;           // equations that may lack a common axis: each task computes them again
     std::vector<TensorIndex> inputs;   // read from buffers, by first use
     std::vector<TensorIndex> outputs;  // written to buffers: read outside of the kernel, or outputs of the system
 };
@@ -41,7 +41,7 @@ struct Kernel {
 struct Decision {
     std::string producer, reader;  // tensor names
     bool joined = false;
-    double gain = 0;   // microseconds of modelled time
+    double gain = 0;     // microseconds of modelled time
     std::string reason;  // empty for a joined pair
 };
 
@@ -49,8 +49,8 @@ struct Decision {
 using PartitionRecord = std::map<std::pair<Identity, int32_t>, int32_t>;  // (tensor identity, piece) -> group
 
 struct Partition {
-    std::vector<Kernel> kernels;   // producers before readers; prepared ones first
-    std::vector<bool> prepared;    // per kernel: of the prepare phase
+    std::vector<Kernel> kernels;                // producers before readers; prepared ones first
+    std::vector<bool> prepared;                 // per kernel: of the prepare phase
     std::vector<std::vector<int32_t>> batches;  // run-phase kernels that share a launch, in order
     std::vector<Decision> decisions;
 };

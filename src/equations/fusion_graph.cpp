@@ -12,8 +12,8 @@ double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
     double elements = 1;
     for (size_t d = 0; d < tensor.shape.size(); d++) {
         const bool named = d < tensor.sizes.size() && tensor.sizes[d].named();
-        elements *= static_cast<double>(named ? tensor.sizes[d].origin->evaluate(system.representatives, tensor.shape[d])
-                                              : tensor.shape[d]);
+        elements *= static_cast<double>(
+            named ? tensor.sizes[d].origin->evaluate(system.representatives, tensor.shape[d]) : tensor.shape[d]);
     }
     if (!tensor.equations.empty()) {
         elements = 0;
@@ -113,7 +113,8 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
             AxisLink link{maker, slot, -1};
             if ((alone || uncut) && value->kind == Kind::axis) {
                 const AxisId axis = value->axes[0];
-                const bool own = std::find(equation.reduced.begin(), equation.reduced.end(), axis) == equation.reduced.end();
+                const bool own =
+                    std::find(equation.reduced.begin(), equation.reduced.end(), axis) == equation.reduced.end();
                 if (own && arena.extent(axis) == arena.extent(digits[k].axis)) link.reader_slot = slot_of(node, axis);
             }
             node.links.push_back(link);
@@ -129,7 +130,8 @@ void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
         entry.bytes = std::min(graph_.tensor_bytes[static_cast<size_t>(read->tensor)], node.points * element);
         entry.guarded = read->kind == Kind::guarded_read;
         std::vector<AxisId> axes;
-        for (Expr coordinate : coordinates_of(read)) axes.insert(axes.end(), coordinate->axes.begin(), coordinate->axes.end());
+        for (Expr coordinate : coordinates_of(read))
+            axes.insert(axes.end(), coordinate->axes.begin(), coordinate->axes.end());
         for (int32_t k = 0; k < node.slot_count; k++) {
             const AxisId axis = graph_.slots[static_cast<size_t>(node.first_slot + k)].axis;
             if (std::find(axes.begin(), axes.end(), axis) != axes.end()) entry.slots.push_back(node.first_slot + k);

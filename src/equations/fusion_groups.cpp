@@ -9,23 +9,23 @@ namespace heddle::equations {
 
 std::string text_of(const Refusal& refusal) {
     switch (refusal.why) {
-        case Refusal::Why::no_gain:
-            return fmt::format("no gain: one kernel of {:.0f} tasks would take {:.1f} us longer", refusal.tasks,
-                               -refusal.gain * 1e6);
-        case Refusal::Why::locals: return "the locals of one task would fill more than half of the L2 cache";
-        case Refusal::Why::second_contraction:
-            return "a second contraction, and the tensor between is not more than twice its operands";
-        case Refusal::Why::pieces_apart: return "a kernel makes all equations of a name that it reads, or none";
-        case Refusal::Why::margins: return "a guarded read of a local: locals have no margins";
-        case Refusal::Why::equations: return "more equations than a kernel may hold";
-        case Refusal::Why::buffers: return "more buffers than a kernel may have";
-        case Refusal::Why::phases: return "made of constants only: computed once, in the prepare phase";
-        case Refusal::Why::opaque: return "an opaque operation";
-        case Refusal::Why::path: return "another kernel stands between";
-        case Refusal::Why::launch_only:
-            return fmt::format("it would save a launch, but leave {:.0f} tasks of a kernel that others could still join",
-                               refusal.tasks);
-        case Refusal::Why::record: return "the record keeps them apart";
+    case Refusal::Why::no_gain:
+        return fmt::format("no gain: one kernel of {:.0f} tasks would take {:.1f} us longer", refusal.tasks,
+                           -refusal.gain * 1e6);
+    case Refusal::Why::locals: return "the locals of one task would fill more than half of the L2 cache";
+    case Refusal::Why::second_contraction:
+        return "a second contraction, and the tensor between is not more than twice its operands";
+    case Refusal::Why::pieces_apart: return "a kernel makes all equations of a name that it reads, or none";
+    case Refusal::Why::margins: return "a guarded read of a local: locals have no margins";
+    case Refusal::Why::equations: return "more equations than a kernel may hold";
+    case Refusal::Why::buffers: return "more buffers than a kernel may have";
+    case Refusal::Why::phases: return "made of constants only: computed once, in the prepare phase";
+    case Refusal::Why::opaque: return "an opaque operation";
+    case Refusal::Why::path: return "another kernel stands between";
+    case Refusal::Why::launch_only:
+        return fmt::format("it would save a launch, but leave {:.0f} tasks of a kernel that others could still join",
+                           refusal.tasks);
+    case Refusal::Why::record: return "the record keeps them apart";
     }
     return "";
 }
@@ -109,7 +109,8 @@ size_t Grouping::buffers(const std::vector<int32_t>& members) const {
     for (int32_t member : members) {
         const FusionNode& node = graph_.node(member);
         for (const NodeRead& read : node.reads) {
-            if (read.makers.empty() || !std::all_of(read.makers.begin(), read.makers.end(), inside)) tensors.insert(read.tensor);
+            if (read.makers.empty() || !std::all_of(read.makers.begin(), read.makers.end(), inside))
+                tensors.insert(read.tensor);
         }
         if (node.output || !std::all_of(node.readers.begin(), node.readers.end(), inside)) tensors.insert(node.tensor);
     }
@@ -148,7 +149,8 @@ bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost
     double between = 0, outside = 1;
     for (int32_t member : members(a)) {
         const FusionNode& node = graph_.node(member);
-        const bool read = std::any_of(node.readers.begin(), node.readers.end(), [&](int32_t r) { return group_of(r) == b; });
+        const bool read =
+            std::any_of(node.readers.begin(), node.readers.end(), [&](int32_t r) { return group_of(r) == b; });
         if (read) between = std::max(between, node.bytes);
     }
     for (int32_t group : {a, b}) {
@@ -173,7 +175,9 @@ bool Grouping::path_through_others(int32_t from, int32_t to) {
     const auto visit = [&](int32_t group) {
         for (int32_t next : neighbours(group, true)) {
             if (group == from && next == to) continue;
-            if (seen_[static_cast<size_t>(next)] == search_ || first_[static_cast<size_t>(next)] > last_[static_cast<size_t>(to)]) continue;
+            if (seen_[static_cast<size_t>(next)] == search_ ||
+                first_[static_cast<size_t>(next)] > last_[static_cast<size_t>(to)])
+                continue;
             seen_[static_cast<size_t>(next)] = search_;
             stack.push_back(next);
         }
@@ -241,7 +245,8 @@ void Grouping::offer(int32_t a, int32_t b) {
         refusal.why = Refusal::Why::launch_only;
     } else {
         refusal.why = Refusal::Why::path;  // all that can still stand against it
-        heap_.push_back({refusal.gain, offers_++, a, b, version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
+        heap_.push_back(
+            {refusal.gain, offers_++, a, b, version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
         std::push_heap(heap_.begin(), heap_.end());
     }
 }

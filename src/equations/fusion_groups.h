@@ -10,7 +10,17 @@ namespace heddle::equations {
 
 struct Refusal {
     enum class Why : uint8_t {
-        no_gain, locals, second_contraction, pieces_apart, margins, equations, buffers, phases, opaque, path, record,
+        no_gain,
+        locals,
+        second_contraction,
+        pieces_apart,
+        margins,
+        equations,
+        buffers,
+        phases,
+        opaque,
+        path,
+        record,
         launch_only,
     };
     Why why = Why::no_gain;
@@ -77,7 +87,7 @@ private:
     std::vector<int32_t> first_, last_;          // by group: places of its members
     std::vector<KernelCost> cost_;
     std::vector<int> cost_version_;
-    std::vector<int> seen_;                      // by group, of a search
+    std::vector<int> seen_;  // by group, of a search
     int search_ = 0;
     std::vector<Offer> heap_;
     std::unordered_map<uint64_t, Refusal> refusals_;

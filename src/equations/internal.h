@@ -6,9 +6,9 @@
 namespace heddle::equations::internal {
 
 struct BrokenRules {
-    bool factor_digits_swapped = false;      // factoring gives a coordinate's digits the weights of others
-    bool broken_axes_are_common = false;     // axes read at other points than their own count as common
-    bool cycles_are_allowed = false;         // kernels may need one another
+    bool factor_digits_swapped = false;   // factoring gives a coordinate's digits the weights of others
+    bool broken_axes_are_common = false;  // axes read at other points than their own count as common
+    bool cycles_are_allowed = false;      // kernels may need one another
 };
 
 void factor_axes(System& system, const BrokenRules& broken);

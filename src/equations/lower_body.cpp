@@ -45,8 +45,8 @@ void BodyLowering::classify() {
     for (const BodyEquation& equation : body_.equations) uses_[static_cast<size_t>(equation.value)]++;
     for (size_t i = 0; i < body_.nodes.size(); i++) {
         const Node& node = body_.nodes[i];
-        bool data = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read || node.kind == Node::Kind::local ||
-                    node.kind == Node::Kind::reduce;
+        bool data = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read ||
+                    node.kind == Node::Kind::local || node.kind == Node::Kind::reduce;
         bool reduction = node.kind == Node::Kind::reduce;
         for (NodeId operand : node.operands) {
             uses_[static_cast<size_t>(operand)]++;
@@ -114,19 +114,19 @@ Expr BodyLowering::try_convert(const Key& key) {
     const auto [id, condition, coordinate] = key;
     const Node& node = body_.node(id);
     switch (node.kind) {
-        case Node::Kind::integer: return arena_.literal(node.dtype, node.integer, node.from_template);
-        case Node::Kind::real: return arena_.real(node.dtype, node.real, node.from_template);
-        case Node::Kind::variable: return arena_.axis_value(axis_of(node.index));
-        case Node::Kind::scalar: return convert_scalar(node, condition, coordinate);
-        case Node::Kind::cast: {
-            Expr value = need(node.operands[0], condition, false);
-            return value ? arena_.cast(node.dtype, value) : nullptr;
-        }
-        case Node::Kind::select: return convert_select(node, condition, coordinate);
-        case Node::Kind::read:
-        case Node::Kind::guarded_read: return convert_read(node, condition, coordinate);
-        case Node::Kind::local: return convert_local(node, condition);
-        case Node::Kind::reduce: return convert_reduce(node, condition);
+    case Node::Kind::integer: return arena_.literal(node.dtype, node.integer, node.from_template);
+    case Node::Kind::real: return arena_.real(node.dtype, node.real, node.from_template);
+    case Node::Kind::variable: return arena_.axis_value(axis_of(node.index));
+    case Node::Kind::scalar: return convert_scalar(node, condition, coordinate);
+    case Node::Kind::cast: {
+        Expr value = need(node.operands[0], condition, false);
+        return value ? arena_.cast(node.dtype, value) : nullptr;
+    }
+    case Node::Kind::select: return convert_select(node, condition, coordinate);
+    case Node::Kind::read:
+    case Node::Kind::guarded_read: return convert_read(node, condition, coordinate);
+    case Node::Kind::local: return convert_local(node, condition);
+    case Node::Kind::reduce: return convert_reduce(node, condition);
     }
     return nullptr;
 }
@@ -144,7 +144,8 @@ Expr BodyLowering::convert_scalar(const Node& node, Expr condition, bool coordin
         Expr made = node.dtype == DType::int64 ? convert_coordinate(node, operands)
                                                : (data ? nullptr : convert_comparison(node, operands[0], operands[1]));
         // Of data only comparisons with zero: a difference could wrap.
-        const bool with_zero = node.dtype != DType::int64 && is_integer_literal(operands[1]) && operands[1]->integer == 0;
+        const bool with_zero =
+            node.dtype != DType::int64 && is_integer_literal(operands[1]) && operands[1]->integer == 0;
         if (data && with_zero) made = convert_comparison(node, operands[0], operands[1]);
         if (made) return made;
     }
@@ -157,13 +158,13 @@ Expr BodyLowering::convert_comparison(const Node& node, Expr a, Expr b) {
     auto negated = [&](Expr e) { return arena_.scalar(ScalarOp::logical_not, DType::boolean, {e}); };
     auto equal = [&] { return arena_.conjunction(negated(arena_.less(a, b)), negated(arena_.less(b, a))); };
     switch (node.op) {
-        case ScalarOp::less: return arena_.less(a, b);
-        case ScalarOp::less_equal: return negated(arena_.less(b, a));
-        case ScalarOp::greater: return arena_.less(b, a);
-        case ScalarOp::greater_equal: return negated(arena_.less(a, b));
-        case ScalarOp::equal: return equal();
-        case ScalarOp::not_equal: return negated(equal());
-        default: return nullptr;
+    case ScalarOp::less: return arena_.less(a, b);
+    case ScalarOp::less_equal: return negated(arena_.less(b, a));
+    case ScalarOp::greater: return arena_.less(b, a);
+    case ScalarOp::greater_equal: return negated(arena_.less(a, b));
+    case ScalarOp::equal: return equal();
+    case ScalarOp::not_equal: return negated(equal());
+    default: return nullptr;
     }
 }
 
@@ -172,22 +173,22 @@ Expr BodyLowering::convert_coordinate(const Node& node, const std::vector<Expr>&
     Expr a = operands[0], b = operands.size() > 1 ? operands[1] : nullptr;
     const bool positive = b && is_integer_literal(b) && b->integer > 0;
     switch (node.op) {
-        case ScalarOp::add: return arena_.add(a, b);
-        case ScalarOp::subtract: return arena_.add(a, b, -1);
-        case ScalarOp::negate: return arena_.scale(a, -1);
-        case ScalarOp::multiply:
-            if (is_integer_literal(b)) return arena_.scale(a, b->integer);
-            return is_integer_literal(a) ? arena_.scale(b, a->integer) : nullptr;
-        case ScalarOp::floor_divide: return positive ? arena_.floor_divide(a, b->integer) : nullptr;
-        case ScalarOp::modulo: return positive ? arena_.modulo(a, b->integer) : nullptr;
-        case ScalarOp::truncate_divide:
-            return positive && interval(a).known_low() && a->low >= 0 ? arena_.floor_divide(a, b->integer) : nullptr;
-        case ScalarOp::truncate_remainder:
-            return positive && interval(a).known_low() && a->low >= 0 ? arena_.modulo(a, b->integer) : nullptr;
-        case ScalarOp::minimum: return arena_.minimum(a, b);
-        case ScalarOp::maximum: return arena_.maximum(a, b);
-        case ScalarOp::absolute: return arena_.maximum(a, arena_.scale(a, -1));
-        default: return nullptr;
+    case ScalarOp::add: return arena_.add(a, b);
+    case ScalarOp::subtract: return arena_.add(a, b, -1);
+    case ScalarOp::negate: return arena_.scale(a, -1);
+    case ScalarOp::multiply:
+        if (is_integer_literal(b)) return arena_.scale(a, b->integer);
+        return is_integer_literal(a) ? arena_.scale(b, a->integer) : nullptr;
+    case ScalarOp::floor_divide: return positive ? arena_.floor_divide(a, b->integer) : nullptr;
+    case ScalarOp::modulo: return positive ? arena_.modulo(a, b->integer) : nullptr;
+    case ScalarOp::truncate_divide:
+        return positive && interval(a).known_low() && a->low >= 0 ? arena_.floor_divide(a, b->integer) : nullptr;
+    case ScalarOp::truncate_remainder:
+        return positive && interval(a).known_low() && a->low >= 0 ? arena_.modulo(a, b->integer) : nullptr;
+    case ScalarOp::minimum: return arena_.minimum(a, b);
+    case ScalarOp::maximum: return arena_.maximum(a, b);
+    case ScalarOp::absolute: return arena_.maximum(a, arena_.scale(a, -1));
+    default: return nullptr;
     }
 }
 
@@ -283,14 +284,14 @@ Expr BodyLowering::neutral(Reducer reducer, DType dtype) {
         return arena_.literal(dtype, greatest ? range.high : range.low);
     };
     switch (reducer) {
-        case Reducer::sum: return number(0);
-        case Reducer::product: return number(1);
-        case Reducer::any: return arena_.truth(false);
-        case Reducer::all: return arena_.truth(true);
-        case Reducer::minimum:
-        case Reducer::argument_minimum: return extreme(true);
-        case Reducer::maximum:
-        case Reducer::argument_maximum: return extreme(false);
+    case Reducer::sum: return number(0);
+    case Reducer::product: return number(1);
+    case Reducer::any: return arena_.truth(false);
+    case Reducer::all: return arena_.truth(true);
+    case Reducer::minimum:
+    case Reducer::argument_minimum: return extreme(true);
+    case Reducer::maximum:
+    case Reducer::argument_maximum: return extreme(false);
     }
     return nullptr;
 }
@@ -319,8 +320,8 @@ bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Ex
             stack.insert(stack.end(), part.operands.rbegin(), part.operands.rend());
             continue;
         }
-        const bool equality = part.kind == Node::Kind::scalar && part.op == ScalarOp::equal && !has_data_[static_cast<size_t>(id)] &&
-                              body_.node(part.operands[0]).dtype == DType::int64;
+        const bool equality = part.kind == Node::Kind::scalar && part.op == ScalarOp::equal &&
+                              !has_data_[static_cast<size_t>(id)] && body_.node(part.operands[0]).dtype == DType::int64;
         if (equality) {
             Expr a = need(part.operands[0], condition, true), b = need(part.operands[1], condition, true);
             if (a && b) equalities.push_back(arena_.add(a, b, -1));
@@ -337,7 +338,8 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     if (!split_filter(node, condition, equalities, rest)) return std::nullopt;
     Expr inner = rest;
     for (Expr zero : equalities) {
-        inner = arena_.conjunction(inner, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
+        inner = arena_.conjunction(
+            inner, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
     }
     if (condition) inner = arena_.conjunction(condition, inner);
     Expr term = need(node.operands[0], inner->kind == Kind::integer && inner->integer != 0 ? nullptr : inner, false);
@@ -349,7 +351,8 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     // The number that an argmax gives is of the variables as they are: nothing is solved there.
     if (is_argument(node.reducer)) {
         for (Expr zero : equalities) {
-            rest = arena_.conjunction(rest, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
+            rest = arena_.conjunction(
+                rest, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
         }
         equalities.clear();
     }
@@ -374,7 +377,8 @@ Expr BodyLowering::convert_reduce(const Node& node, Expr condition) {
     if (!draft->reducer) return draft->right;
     std::vector<AxisId> outer;
     for (AxisId axis : draft->right->axes) {
-        if (std::find(draft->reduced.begin(), draft->reduced.end(), axis) == draft->reduced.end()) outer.push_back(axis);
+        if (std::find(draft->reduced.begin(), draft->reduced.end(), axis) == draft->reduced.end())
+            outer.push_back(axis);
     }
     draft->right = finish_right(draft->right, outer);
     for (auto [variable, axis] : axes_) {
@@ -413,20 +417,27 @@ BodyLowering::Draft BodyLowering::renamed(const Draft& draft, bool fresh) {
 Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
     const DType dtype = draft.reducer && is_argument(*draft.reducer) ? DType::int64 : draft.right->dtype;
     const Draft general = renamed(draft, false);
-    auto [it, added] = named_.try_emplace({draft.reducer ? static_cast<int>(*draft.reducer) : -1, general.right, general.axes, general.reduced}, -1);
+    auto [it, added] = named_.try_emplace(
+        {draft.reducer ? static_cast<int>(*draft.reducer) : -1, general.right, general.axes, general.reduced}, -1);
     if (added) {
         SystemTensor tensor;
         tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + suffix;
         tensor.dtype = dtype;
         tensor.identity = {id_, 0, ++parts_};
         for (AxisId axis : draft.axes) {
-            const auto variable = std::find_if(axes_.begin(), axes_.end(), [&](const auto& pair) { return pair.second == axis; });
+            const auto variable =
+                std::find_if(axes_.begin(), axes_.end(), [&](const auto& pair) { return pair.second == axis; });
             tensor.sizes.push_back(body_.variable(variable->first).extent);
             tensor.shape.push_back(tensor.sizes.back().value);
         }
         it->second = state_.system.add_tensor(std::move(tensor));
         Draft own = renamed(draft, true);
-        Equation equation{.tensor = it->second, .axes = own.axes, .left = {}, .reducer = own.reducer, .reduced = own.reduced, .right = own.right};
+        Equation equation{.tensor = it->second,
+                          .axes = own.axes,
+                          .left = {},
+                          .reducer = own.reducer,
+                          .reduced = own.reduced,
+                          .right = own.right};
         for (AxisId axis : own.axes) equation.left.push_back(arena_.axis_value(axis));
         state_.system.add_equation(std::move(equation));
     }
@@ -458,7 +469,8 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
     if (value.kind == Node::Kind::reduce && uses_[static_cast<size_t>(body_equation.value)] == 1) {
         std::optional<Draft> made;
         for (missing_.clear(); !(made = draft_reduction(value, nullptr)); missing_.clear()) {
-            for (const auto& [node, condition, coordinate] : std::vector<Key>(missing_)) convert(node, condition, coordinate);
+            for (const auto& [node, condition, coordinate] : std::vector<Key>(missing_))
+                convert(node, condition, coordinate);
         }
         draft = std::move(*made);
     } else {
@@ -481,7 +493,8 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
         equation.reduced.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
         own[axis] = arena_.axis_value(equation.reduced.back());
     }
-    for (NodeId left : body_equation.left) equation.left.push_back(arena_.substitute(convert(left, nullptr, true), own));
+    for (NodeId left : body_equation.left)
+        equation.left.push_back(arena_.substitute(convert(left, nullptr, true), own));
     equation.right = arena_.substitute(draft.right, own);
     state_.system.add_equation(std::move(equation));
 }

@@ -38,7 +38,8 @@ struct SolvedFilter {
 };
 // `equalities`: coordinates that must be zero; `condition`: the rest. For `(o + p - k) % s == 0` it gives
 // k = (o + p) % s + s u, and for `o - k == 0` it gives k = o. Only axes of `reduced` are solved for.
-SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition, std::vector<AxisId> reduced);
+SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition,
+                          std::vector<AxisId> reduced);
 
 class BodyLowering {
 public:
@@ -92,7 +93,7 @@ private:
     int32_t parts_ = 0;
     std::vector<TensorIndex> inputs_;
     std::vector<bool> has_data_, has_reduction_;  // by NodeId: reads a tensor or a local; holds a reduction
-    std::vector<int> uses_;  // by NodeId: of nodes, locals and equations
+    std::vector<int> uses_;                       // by NodeId: of nodes, locals and equations
     std::map<VariableId, AxisId> axes_;
     std::map<Key, Expr> done_;
     std::vector<Key> missing_;

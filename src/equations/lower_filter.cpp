@@ -32,8 +32,8 @@ struct Solver {
             if (std::find(result.reduced.begin(), result.reduced.end(), axis) == result.reduced.end()) continue;
             const bool solvable = period == 0 ? std::abs(factor) == 1 : std::gcd(factor, period) == 1;
             const bool once = std::count_if(form.terms.begin(), form.terms.end(), [&, own = axis](const auto& term) {
-                return std::binary_search(term.first->axes.begin(), term.first->axes.end(), own);
-            }) == 1;
+                                  return std::binary_search(term.first->axes.begin(), term.first->axes.end(), own);
+                              }) == 1;
             if (solvable && once) return std::pair(axis, factor);
         }
         return std::nullopt;
@@ -67,7 +67,8 @@ struct Solver {
             return true;
         }
         // x % s == r, as a linear form with one remainder.
-        if (form.terms.size() != 1 || form.terms[0].first->kind != Kind::modulo || std::abs(form.terms[0].second) != 1) return false;
+        if (form.terms.size() != 1 || form.terms[0].first->kind != Kind::modulo || std::abs(form.terms[0].second) != 1)
+            return false;
         Expr remainder = form.terms[0].first;
         const int64_t period = remainder->integer, wanted = -form.constant * form.terms[0].second;
         if (wanted < 0 || wanted >= period || period > INT32_MAX) return false;
@@ -78,7 +79,9 @@ struct Solver {
         const int64_t inverse = inverse_modulo(factor, period), extent = arena.extent(axis);
         Expr first = arena.modulo(arena.scale(others(inner, axis), inverse), period);
         const Axis& whole = arena.axis(axis);
-        const AxisId step = arena.add_axis({.name = whole.name, .extent = ceil_divide(extent, period), .named = whole.named,
+        const AxisId step = arena.add_axis({.name = whole.name,
+                                            .extent = ceil_divide(extent, period),
+                                            .named = whole.named,
                                             .factor = whole.named ? 1 : 0});
         Expr value = arena.add(first, arena.axis_value(step), period);
         const auto place = std::find(result.reduced.begin(), result.reduced.end(), axis);
@@ -91,7 +94,8 @@ struct Solver {
 
 }  // namespace
 
-SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition, std::vector<AxisId> reduced) {
+SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition,
+                          std::vector<AxisId> reduced) {
     SolvedFilter result;
     result.reduced = std::move(reduced);
     result.condition = condition;

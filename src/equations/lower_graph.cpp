@@ -11,7 +11,9 @@ constexpr int64_t progression_limit = 65536;  // elements of a constant that are
 
 // The affine function of the coordinates whose values `data` has, if it is one.
 std::optional<std::pair<int64_t, std::vector<int64_t>>> find_progression(const TensorData& data) {
-    if (!is_integer(data.dtype()) || data.dtype() == DType::uint64 || data.size() == 0 || data.size() > progression_limit) return std::nullopt;
+    if (!is_integer(data.dtype()) || data.dtype() == DType::uint64 || data.size() == 0 ||
+        data.size() > progression_limit)
+        return std::nullopt;
     const std::vector<int64_t>& shape = data.shape();
     std::vector<int64_t> factors(shape.size(), 0);
     const int64_t first = data.integer_at(0);
@@ -28,7 +30,8 @@ std::optional<std::pair<int64_t, std::vector<int64_t>>> find_progression(const T
     for (int64_t i = 0; i < data.size(); i++) {
         __int128 value = first;
         int64_t rest = i;
-        for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) value += static_cast<__int128>(factors[d]) * (rest % shape[d]);
+        for (size_t d = shape.size(); d-- > 0; rest /= shape[d])
+            value += static_cast<__int128>(factors[d]) * (rest % shape[d]);
         if (value != data.integer_at(i)) return std::nullopt;
     }
     return std::pair(first, std::move(factors));
@@ -36,7 +39,8 @@ std::optional<std::pair<int64_t, std::vector<int64_t>>> find_progression(const T
 
 class GraphLowering {
 public:
-    explicit GraphLowering(const Graph& graph) : state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), -1), TableMaker(state_.system), {}} {}
+    explicit GraphLowering(const Graph& graph)
+        : state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), -1), TableMaker(state_.system), {}} {}
 
     Result<System> run() {
         const Graph& graph = state_.graph;

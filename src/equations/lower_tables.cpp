@@ -14,11 +14,11 @@ constexpr int64_t table_limit = 65536;  // elements
 // Literals, quasi-affine coordinates, and conditions and selections of those.
 bool is_plain_kind(Kind kind) {
     switch (kind) {
-        case Kind::scalar:
-        case Kind::cast:
-        case Kind::read:
-        case Kind::guarded_read: return false;
-        default: return true;
+    case Kind::scalar:
+    case Kind::cast:
+    case Kind::read:
+    case Kind::guarded_read: return false;
+    default: return true;
     }
 }
 
@@ -71,8 +71,10 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
         std::vector<Expr> operands;
         for (Expr operand : e->operands) {
             auto found = result.find(operand);
-            if (found == result.end()) stack.push_back(operand);
-            else operands.push_back(found->second);
+            if (found == result.end())
+                stack.push_back(operand);
+            else
+                operands.push_back(found->second);
         }
         if (stack.size() == before) result[e] = system_.arena->rebuild(e, std::move(operands));
     }
@@ -93,7 +95,8 @@ Expr TableMaker::table_read(Expr e) {
     if (!evaluate_body(body_of(system_, equation).body, {}, outputs, Precision::body)) return nullptr;
     std::string key = std::to_string(static_cast<int>(e->dtype));
     for (int64_t extent : shape) key += "," + std::to_string(extent);
-    key += ":" + std::string(reinterpret_cast<const char*>(outputs[0].data()), static_cast<size_t>(outputs[0].byte_size()));
+    key += ":" +
+           std::string(reinterpret_cast<const char*>(outputs[0].data()), static_cast<size_t>(outputs[0].byte_size()));
     auto found = tables_.find(key);
     if (found == tables_.end()) {
         SystemTensor tensor{.name = "table", .kind = SystemTensor::Kind::constant, .dtype = e->dtype, .shape = shape};

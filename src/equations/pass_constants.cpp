@@ -46,7 +46,8 @@ private:
             }
             read = std::max(read, elements);
         }
-        return std::none_of(e->axes.begin(), e->axes.end(), [&](AxisId a) { return arena_.axis(a).named; }) && points <= read;
+        return std::none_of(e->axes.begin(), e->axes.end(), [&](AxisId a) { return arena_.axis(a).named; }) &&
+               points <= read;
     }
 
     // The greatest subexpressions worth it, from the root down.
@@ -66,7 +67,8 @@ private:
 
     Expr table(int32_t index, Expr e) {
         const Identity identity = system_.tensor(system_.equation(index).tensor).identity;
-        SystemTensor tensor{.name = system_.tensor(system_.equation(index).tensor).name + "_constant", .dtype = e->dtype};
+        SystemTensor tensor{.name = system_.tensor(system_.equation(index).tensor).name + "_constant",
+                            .dtype = e->dtype};
         tensor.identity = next_part(system_, identity);
         tensor.prepared = true;
         Equation equation;

@@ -141,7 +141,7 @@ bool distribute_readers(System& system) {
 }
 
 struct Separation {
-    std::vector<bool> read;      // by tensor: at all
+    std::vector<bool> read;  // by tensor: at all
     std::vector<bool> possible;
 };
 

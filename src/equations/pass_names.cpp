@@ -93,9 +93,8 @@ Groups find_shared(System& system, CanonicalAxes& pool, std::map<Expr, Canonical
                                      [&](const Occurrence& o) { return o.equation != occurrences[0].equation; });
         if (two && always_in_bounds(system, occurrences[0].expression)) groups.push_back(std::move(occurrences));
     }
-    std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
-        return a[0].expression->nodes > b[0].expression->nodes;
-    });
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const auto& a, const auto& b) { return a[0].expression->nodes > b[0].expression->nodes; });
     return groups;
 }
 

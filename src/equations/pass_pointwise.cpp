@@ -110,11 +110,11 @@ std::vector<bool> PointwiseChoice::choose() {
     for (int32_t index : order) {
         if (!may_vanish(index) || !worth(index) || !fits(index)) continue;
         const auto& uses = uses_[static_cast<size_t>(index)];
-        const bool beside = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-                                return static_cast<bool>(chosen[static_cast<size_t>(use.reader)]);
-                            }) ||
-                            std::any_of(sources[static_cast<size_t>(index)].begin(), sources[static_cast<size_t>(index)].end(),
-                                        [&](int32_t source) { return static_cast<bool>(chosen[static_cast<size_t>(source)]); });
+        const bool beside =
+            std::any_of(uses.begin(), uses.end(),
+                        [&](const Use& use) { return static_cast<bool>(chosen[static_cast<size_t>(use.reader)]); }) ||
+            std::any_of(sources[static_cast<size_t>(index)].begin(), sources[static_cast<size_t>(index)].end(),
+                        [&](int32_t source) { return static_cast<bool>(chosen[static_cast<size_t>(source)]); });
         if (beside) continue;
         chosen[static_cast<size_t>(index)] = true;
         for (const Use& use : uses) nodes_[static_cast<size_t>(use.reader)] += nodes_[static_cast<size_t>(index)];

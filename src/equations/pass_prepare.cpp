@@ -15,7 +15,8 @@ void mark_prepared(System& system) {
     for (int32_t index : order) {
         const Equation& equation = system.equation(index);
         for (Expr read : reads(equation)) {
-            if (read->tensor != equation.tensor && !constant(read->tensor)) system.tensor(equation.tensor).prepared = false;
+            if (read->tensor != equation.tensor && !constant(read->tensor))
+                system.tensor(equation.tensor).prepared = false;
         }
     }
 }

@@ -102,7 +102,8 @@ void PullOut::pull(int32_t index) {
     const SystemTensor tensor = system_.tensor(equation.tensor);
     const bool wide = tensor.dtype == DType::float32 || tensor.dtype == DType::float64;
     if (!wide || equation.right->dtype != tensor.dtype || tensor.prepared || tensor.equations.size() != 1) return;
-    while (open_product(equation)) {}
+    while (open_product(equation)) {
+    }
     std::vector<Expr> factors, staying, moving;
     collect_factors(equation.right, factors);
     for (Expr factor : factors) (moves(equation, factor) ? moving : staying).push_back(factor);

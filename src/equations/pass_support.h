@@ -33,8 +33,8 @@ struct Box {
     bool contains(const Box& other) const;
     bool intersects(const Box& other) const;
 };
-Box box_of(const Equation& equation);                     // what the left side covers
-Box box_of_read(const SystemTensor& tensor, Expr read);   // what the coordinates can reach, within the tensor
+Box box_of(const Equation& equation);                    // what the left side covers
+Box box_of_read(const SystemTensor& tensor, Expr read);  // what the coordinates can reach, within the tensor
 
 bool is_read(Expr expression);  // guarded or not
 std::vector<Expr> coordinates_of(Expr read);

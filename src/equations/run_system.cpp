@@ -22,7 +22,8 @@ public:
         for (Expr coordinate : equation_.left) result.left.push_back(convert(coordinate));
         result.value = convert(equation_.right);
         if (equation_.reducer) {
-            Node node = make_node(Node::Kind::reduce, is_argument(*equation_.reducer) ? DType::int64 : equation_.right->dtype);
+            Node node =
+                make_node(Node::Kind::reduce, is_argument(*equation_.reducer) ? DType::int64 : equation_.right->dtype);
             node.reducer = *equation_.reducer;
             node.operands = {result.value};
             node.variables = std::move(reduced);
@@ -97,32 +98,34 @@ private:
             return add(std::move(node));
         };
         switch (e->kind) {
-            case Kind::integer: return integer(e->integer, e->dtype);
-            case Kind::axis: return axes_.at(static_cast<AxisId>(e->integer));
-            case Kind::linear: {
-                NodeId sum = integer(e->integer);
-                for (size_t i = 0; i < operands.size(); i++) {
-                    const NodeId term = scalar(ScalarOp::multiply, DType::int64, {operands[i], integer(e->coefficients[i])});
-                    sum = scalar(ScalarOp::add, DType::int64, {sum, term});
-                }
-                return sum;
+        case Kind::integer: return integer(e->integer, e->dtype);
+        case Kind::axis: return axes_.at(static_cast<AxisId>(e->integer));
+        case Kind::linear: {
+            NodeId sum = integer(e->integer);
+            for (size_t i = 0; i < operands.size(); i++) {
+                const NodeId term =
+                    scalar(ScalarOp::multiply, DType::int64, {operands[i], integer(e->coefficients[i])});
+                sum = scalar(ScalarOp::add, DType::int64, {sum, term});
             }
-            case Kind::floor_divide: return scalar(ScalarOp::floor_divide, DType::int64, {operands[0], integer(e->integer)});
-            case Kind::modulo: return scalar(ScalarOp::modulo, DType::int64, {operands[0], integer(e->integer)});
-            case Kind::minimum: return scalar(ScalarOp::minimum, DType::int64, operands);
-            case Kind::maximum: return scalar(ScalarOp::maximum, DType::int64, operands);
-            case Kind::negative: return scalar(ScalarOp::less, DType::boolean, {operands[0], integer(0)});
-            case Kind::conjunction: return scalar(ScalarOp::logical_and, DType::boolean, operands);
-            case Kind::real: {
-                Node node = make_node(Node::Kind::real, e->dtype);
-                node.real = e->real;
-                return add(std::move(node));
-            }
-            case Kind::scalar: return scalar(e->op, e->dtype, operands);
-            case Kind::cast: return simple(Node::Kind::cast);
-            case Kind::select: return simple(Node::Kind::select);
-            case Kind::read: return simple(Node::Kind::read);
-            case Kind::guarded_read: return simple(Node::Kind::guarded_read);
+            return sum;
+        }
+        case Kind::floor_divide:
+            return scalar(ScalarOp::floor_divide, DType::int64, {operands[0], integer(e->integer)});
+        case Kind::modulo: return scalar(ScalarOp::modulo, DType::int64, {operands[0], integer(e->integer)});
+        case Kind::minimum: return scalar(ScalarOp::minimum, DType::int64, operands);
+        case Kind::maximum: return scalar(ScalarOp::maximum, DType::int64, operands);
+        case Kind::negative: return scalar(ScalarOp::less, DType::boolean, {operands[0], integer(0)});
+        case Kind::conjunction: return scalar(ScalarOp::logical_and, DType::boolean, operands);
+        case Kind::real: {
+            Node node = make_node(Node::Kind::real, e->dtype);
+            node.real = e->real;
+            return add(std::move(node));
+        }
+        case Kind::scalar: return scalar(e->op, e->dtype, operands);
+        case Kind::cast: return simple(Node::Kind::cast);
+        case Kind::select: return simple(Node::Kind::select);
+        case Kind::read: return simple(Node::Kind::read);
+        case Kind::guarded_read: return simple(Node::Kind::guarded_read);
         }
         return -1;
     }
@@ -137,13 +140,18 @@ private:
 
 Result<void> check_feeds(const System& system, const std::vector<TensorData>& feeds) {
     if (feeds.size() != system.inputs.size()) {
-        return fail(Diagnostic{.code = "equations.feeds", .summary = "a system is fed one tensor an input", .place = {},
-                               .expected = std::to_string(system.inputs.size()), .found = std::to_string(feeds.size())});
+        return fail(Diagnostic{.code = "equations.feeds",
+                               .summary = "a system is fed one tensor an input",
+                               .place = {},
+                               .expected = std::to_string(system.inputs.size()),
+                               .found = std::to_string(feeds.size())});
     }
     for (size_t i = 0; i < feeds.size(); i++) {
         const SystemTensor& tensor = system.tensor(system.inputs[i]);
         if (feeds[i].dtype() != tensor.dtype || feeds[i].shape() != tensor.shape) {
-            return fail(Diagnostic{.code = "equations.feeds", .summary = fmt::format("what is fed to '{}' has another type or shape", tensor.name), .place = {}});
+            return fail(Diagnostic{.code = "equations.feeds",
+                                   .summary = fmt::format("what is fed to '{}' has another type or shape", tensor.name),
+                                   .place = {}});
         }
     }
     return {};
@@ -173,9 +181,12 @@ Result<std::vector<TensorData>> initial_values(const System& system, const std::
         if (tensor.dead) continue;
         if (tensor.kind == SystemTensor::Kind::computed) values[t] = TensorData(tensor.dtype, tensor.shape);
         if (tensor.kind == SystemTensor::Kind::constant && tensor.constant) values[t] = *tensor.constant;
-        const bool missing = tensor.kind == SystemTensor::Kind::opaque || (tensor.kind == SystemTensor::Kind::constant && !tensor.constant);
+        const bool missing = tensor.kind == SystemTensor::Kind::opaque ||
+                             (tensor.kind == SystemTensor::Kind::constant && !tensor.constant);
         if (missing) {
-            return fail(Diagnostic{.code = "equations.no_value", .summary = fmt::format("'{}' has no value: nothing here computes it", tensor.name), .place = {}});
+            return fail(Diagnostic{.code = "equations.no_value",
+                                   .summary = fmt::format("'{}' has no value: nothing here computes it", tensor.name),
+                                   .place = {}});
         }
     }
     for (size_t i = 0; i < feeds.size(); i++) values[static_cast<size_t>(system.inputs[i])] = feeds[i];

@@ -27,29 +27,29 @@ struct SystemTensor {
     Kind kind = Kind::computed;
     DType dtype = DType::float32;
     std::vector<int64_t> shape;
-    std::vector<Size> sizes;               // shape with origins; the same length
-    bool is_output = false;                // of the system, or an opaque operation reads it: needs a buffer
-    bool prepared = false;                 // made of constants only: computed once, in `prepare`
-    bool dead = false;                     // removed by a pass: no equation makes or reads it
-    bool keep_name = false;                // a view whose composition would not be clean: stays a tensor
+    std::vector<Size> sizes;  // shape with origins; the same length
+    bool is_output = false;   // of the system, or an opaque operation reads it: needs a buffer
+    bool prepared = false;    // made of constants only: computed once, in `prepare`
+    bool dead = false;        // removed by a pass: no equation makes or reads it
+    bool keep_name = false;   // a view whose composition would not be clean: stays a tensor
     std::optional<TensorData> constant;
-    TensorId graph_tensor = -1;            // of the graph it was lowered from, if it is a whole one
+    TensorId graph_tensor = -1;  // of the graph it was lowered from, if it is a whole one
     Identity identity;
-    std::vector<int32_t> equations;        // that write it, disjoint boxes that cover it; indices into System::equations
+    std::vector<int32_t> equations;  // that write it, disjoint boxes that cover it; indices into System::equations
     std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation (identity.operation) reads, in its order
 };
 
 // tensor[left...] (reducer)= right, for every point of `axes`; right over `axes` and `reduced`.
 struct Equation {
     TensorIndex tensor = -1;
-    std::vector<AxisId> axes;              // in order of the left side, outermost first
-    std::vector<Expr> left;                // mixed radix in the equation's axes, plus an offset
-    std::optional<Reducer> reducer;        // a reduction stands at the top of a pointwise right side
-    std::vector<AxisId> reduced;           // outermost first
-    Expr right = nullptr;                  // of the tensor's dtype; of a reduction: the term's dtype, accumulated in
-                                           // the accumulator type and rounded once. argmin, argmax: of the term
-    int32_t piece = 0;                     // of a name with several equations: which
-    bool dead = false;                     // removed by a pass
+    std::vector<AxisId> axes;        // in order of the left side, outermost first
+    std::vector<Expr> left;          // mixed radix in the equation's axes, plus an offset
+    std::optional<Reducer> reducer;  // a reduction stands at the top of a pointwise right side
+    std::vector<AxisId> reduced;     // outermost first
+    Expr right = nullptr;            // of the tensor's dtype; of a reduction: the term's dtype, accumulated in
+                                     // the accumulator type and rounded once. argmin, argmax: of the term
+    int32_t piece = 0;               // of a name with several equations: which
+    bool dead = false;               // removed by a pass
 
     int64_t points(const Arena& arena) const;  // of `axes` and `reduced`
 };
@@ -61,7 +61,7 @@ struct System {
     std::vector<TensorIndex> inputs;
     std::vector<TensorIndex> outputs;
     std::map<std::string, int64_t> representatives;  // of the named dimensions' size classes: what hints are made of
-    std::map<std::string, int32_t> name_numbers;  // of add_tensor: names taken
+    std::map<std::string, int32_t> name_numbers;     // of add_tensor: names taken
 
     SystemTensor& tensor(TensorIndex i) { return tensors[static_cast<size_t>(i)]; }
     const SystemTensor& tensor(TensorIndex i) const { return tensors[static_cast<size_t>(i)]; }

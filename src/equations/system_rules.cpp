@@ -6,36 +6,36 @@ bool accepts(ScalarOp op, DType dtype) {
     using enum ScalarOp;
     if (is_half(dtype)) return false;
     switch (op) {
-        case add:
-        case subtract:
-        case multiply:
-        case floor_divide:
-        case modulo:
-        case truncate_remainder:
-        case minimum:
-        case maximum:
-        case power:
-        case negate:
-        case absolute:
-        case sign: return !is_bool(dtype);
-        case truncate_divide:
-        case shift_left:
-        case shift_right: return is_integer(dtype);
-        case bit_and:
-        case bit_or:
-        case bit_xor:
-        case bit_not: return !is_float(dtype);
-        case equal:
-        case not_equal:
-        case less:
-        case less_equal:
-        case greater:
-        case greater_equal: return true;
-        case logical_and:
-        case logical_or:
-        case logical_xor:
-        case logical_not: return is_bool(dtype);
-        default: return is_float(dtype);
+    case add:
+    case subtract:
+    case multiply:
+    case floor_divide:
+    case modulo:
+    case truncate_remainder:
+    case minimum:
+    case maximum:
+    case power:
+    case negate:
+    case absolute:
+    case sign: return !is_bool(dtype);
+    case truncate_divide:
+    case shift_left:
+    case shift_right: return is_integer(dtype);
+    case bit_and:
+    case bit_or:
+    case bit_xor:
+    case bit_not: return !is_float(dtype);
+    case equal:
+    case not_equal:
+    case less:
+    case less_equal:
+    case greater:
+    case greater_equal: return true;
+    case logical_and:
+    case logical_or:
+    case logical_xor:
+    case logical_not: return is_bool(dtype);
+    default: return is_float(dtype);
     }
 }
 

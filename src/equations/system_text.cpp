@@ -21,16 +21,21 @@ constexpr int32_t let_depth = 64;
 std::string real_text(double value, DType dtype) {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-    std::string text = dtype == DType::float32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+    std::string text =
+        dtype == DType::float32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
     return text;
 }
 
 std::string literal_text(Expr e) {
     std::string text;
-    if (e->kind == Kind::real) text = real_text(e->real, e->dtype);
-    else if (is_bool(e->dtype)) text = e->integer != 0 ? "true" : "false";
-    else text = e->dtype == DType::uint64 ? fmt::format("{}", static_cast<uint64_t>(e->integer)) : fmt::format("{}", e->integer);
+    if (e->kind == Kind::real)
+        text = real_text(e->real, e->dtype);
+    else if (is_bool(e->dtype))
+        text = e->integer != 0 ? "true" : "false";
+    else
+        text = e->dtype == DType::uint64 ? fmt::format("{}", static_cast<uint64_t>(e->integer))
+                                         : fmt::format("{}", e->integer);
     const bool plain = e->dtype == DType::float32 || e->dtype == DType::int64 || is_bool(e->dtype);
     if (!plain) text = fmt::format("{}({})", name(e->dtype), text);
     return e->from_template ? text : fmt::format("data({})", text);
@@ -52,7 +57,8 @@ public:
                 std::string wanted = system.arena->axis(axis).name;
                 if (!is_identifier(wanted) || is_reserved_word(wanted)) wanted = "i";
                 std::string unique = wanted;
-                for (int number = 2; !taken.insert(unique).second; number++) unique = fmt::format("{}_{}", wanted, number);
+                for (int number = 2; !taken.insert(unique).second; number++)
+                    unique = fmt::format("{}_{}", wanted, number);
                 names_[axis] = unique;
             }
         }
@@ -205,12 +211,16 @@ private:
             const std::string& atom = texts_.at(e->operands[i]);
             const bool minus = factor < 0 && factor != INT64_MIN;
             const int64_t magnitude = minus ? -factor : factor;
-            if (result.empty()) result = minus ? "-" : "";
-            else result += minus ? " - " : " + ";
+            if (result.empty())
+                result = minus ? "-" : "";
+            else
+                result += minus ? " - " : " + ";
             result += magnitude == 1 ? atom : fmt::format("{} * {}", magnitude, atom);
         }
-        if (e->integer < 0 && e->integer != INT64_MIN) result += fmt::format(" - {}", -e->integer);
-        else if (e->integer != 0) result += fmt::format(" + {}", e->integer);
+        if (e->integer < 0 && e->integer != INT64_MIN)
+            result += fmt::format(" - {}", -e->integer);
+        else if (e->integer != 0)
+            result += fmt::format(" + {}", e->integer);
         return fmt::format("({})", result);
     }
 
@@ -218,7 +228,8 @@ private:
         const ScalarOpInfo& row = info(e->op);
         const DType of = e->operands[0]->dtype;
         const bool logical = e->op == ScalarOp::logical_or || e->op == ScalarOp::logical_not;
-        if (of == DType::int64 || (is_bool(of) && !logical)) return fmt::format("value.{}({})", row.name, list(e, e->operands.size()));
+        if (of == DType::int64 || (is_bool(of) && !logical))
+            return fmt::format("value.{}({})", row.name, list(e, e->operands.size()));
         if (row.infix.empty() || row.infix == "^") return fmt::format("{}({})", row.name, list(e, e->operands.size()));
         return fmt::format("({} {} {})", texts_.at(e->operands[0]), row.infix, texts_.at(e->operands[1]));
     }
@@ -234,33 +245,34 @@ private:
     std::string text_of(Expr e) const {
         auto operand = [&](size_t i) -> const std::string& { return texts_.at(e->operands[i]); };
         switch (e->kind) {
-            case Kind::integer:
-            case Kind::real: return literal_text(e);
-            case Kind::axis: {
-                auto found = names_.find(static_cast<AxisId>(e->integer));
-                return found == names_.end() ? fmt::format("?axis{}", e->integer) : found->second;
-            }
-            case Kind::linear: return linear_text(e);
-            case Kind::floor_divide: return fmt::format("({} // {})", operand(0), e->integer);
-            case Kind::modulo: return fmt::format("({} % {})", operand(0), e->integer);
-            case Kind::minimum:
-            case Kind::maximum: {
-                const std::vector<size_t> order = operand_order(e);
-                return fmt::format("{}({}, {})", e->kind == Kind::minimum ? "min" : "max", operand(order[0]), operand(order[1]));
-            }
-            case Kind::negative: return fmt::format("({} < 0)", operand(0));
-            case Kind::conjunction: {
-                std::vector<Expr> joined = conditions(e);
-                std::sort(joined.begin(), joined.end(), [&](Expr a, Expr b) { return hashes_.at(a) < hashes_.at(b); });
-                std::string result;
-                for (Expr condition : joined) result += (result.empty() ? "" : " && ") + texts_.at(condition);
-                return fmt::format("({})", result);
-            }
-            case Kind::scalar: return scalar_text(e);
-            case Kind::cast: return fmt::format("{}({})", name(e->dtype), operand(0));
-            case Kind::select: return fmt::format("({} ? {} : {})", operand(0), operand(1), operand(2));
-            case Kind::read:
-            case Kind::guarded_read: return read_text(e);
+        case Kind::integer:
+        case Kind::real: return literal_text(e);
+        case Kind::axis: {
+            auto found = names_.find(static_cast<AxisId>(e->integer));
+            return found == names_.end() ? fmt::format("?axis{}", e->integer) : found->second;
+        }
+        case Kind::linear: return linear_text(e);
+        case Kind::floor_divide: return fmt::format("({} // {})", operand(0), e->integer);
+        case Kind::modulo: return fmt::format("({} % {})", operand(0), e->integer);
+        case Kind::minimum:
+        case Kind::maximum: {
+            const std::vector<size_t> order = operand_order(e);
+            return fmt::format("{}({}, {})", e->kind == Kind::minimum ? "min" : "max", operand(order[0]),
+                               operand(order[1]));
+        }
+        case Kind::negative: return fmt::format("({} < 0)", operand(0));
+        case Kind::conjunction: {
+            std::vector<Expr> joined = conditions(e);
+            std::sort(joined.begin(), joined.end(), [&](Expr a, Expr b) { return hashes_.at(a) < hashes_.at(b); });
+            std::string result;
+            for (Expr condition : joined) result += (result.empty() ? "" : " && ") + texts_.at(condition);
+            return fmt::format("({})", result);
+        }
+        case Kind::scalar: return scalar_text(e);
+        case Kind::cast: return fmt::format("{}({})", name(e->dtype), operand(0));
+        case Kind::select: return fmt::format("({} ? {} : {})", operand(0), operand(1), operand(2));
+        case Kind::read:
+        case Kind::guarded_read: return read_text(e);
         }
         return "";
     }
@@ -280,10 +292,14 @@ std::string constant_text(const TensorData& data) {
     std::string result;
     for (int64_t i = 0; i < data.size(); i++) {
         if (i > 0) result += ", ";
-        if (is_float(data.dtype())) result += real_text(data.real_at(i), data.dtype());
-        else if (is_bool(data.dtype())) result += data.integer_at(i) != 0 ? "true" : "false";
-        else if (data.dtype() == DType::uint64) result += fmt::format("{}", static_cast<uint64_t>(data.integer_at(i)));
-        else result += fmt::format("{}", data.integer_at(i));
+        if (is_float(data.dtype()))
+            result += real_text(data.real_at(i), data.dtype());
+        else if (is_bool(data.dtype()))
+            result += data.integer_at(i) != 0 ? "true" : "false";
+        else if (data.dtype() == DType::uint64)
+            result += fmt::format("{}", static_cast<uint64_t>(data.integer_at(i)));
+        else
+            result += fmt::format("{}", data.integer_at(i));
     }
     return fmt::format(" = [{}]", result);
 }
@@ -319,9 +335,9 @@ bool is_identifier(std::string_view name) {
 }
 
 bool is_reserved_word(std::string_view name) {
-    static const std::set<std::string_view> words = {"system", "in",  "out",  "local", "const", "opaque",  "prepared", "kept", "from",
-                                                     "for",    "let", "true", "false", "inf",   "nan",     "data",     "named", "value",
-                                                     "outputs"};
+    static const std::set<std::string_view> words = {"system", "in",   "out",   "local", "const",  "opaque", "prepared",
+                                                     "kept",   "from", "for",   "let",   "true",   "false",  "inf",
+                                                     "nan",    "data", "named", "value", "outputs"};
     return words.contains(name) || dtype_named(name) || scalar_op_named(name) || reducer_named(name);
 }
 
@@ -330,9 +346,12 @@ std::string quoted(std::string_view name) {
     std::string result = "'";
     for (char c : name) {
         const auto byte = static_cast<unsigned char>(c);
-        if (c == '\'' || c == '\\') result += std::string("\\") + c;
-        else if (byte < 32 || byte == 127) result += fmt::format("\\x{:02x}", byte);
-        else result += c;
+        if (c == '\'' || c == '\\')
+            result += std::string("\\") + c;
+        else if (byte < 32 || byte == 127)
+            result += fmt::format("\\x{:02x}", byte);
+        else
+            result += c;
     }
     return result + "'";
 }

@@ -6,8 +6,9 @@
 namespace heddle::equations {
 namespace {
 
-constexpr std::array<std::string_view, 24> symbols = {"??", "//", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/",
-                                                      "%",  "<",  ">",  "=",  "?",  ":",  ",",  "(",  ")", "[", "]", "."};
+constexpr std::array<std::string_view, 24> symbols = {"??", "//", "==", "!=", "<=", ">=", "&&", "||",
+                                                      "+",  "-",  "*",  "/",  "%",  "<",  ">",  "=",
+                                                      "?",  ":",  ",",  "(",  ")",  "[",  "]",  "."};
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -42,7 +43,8 @@ size_t read_quoted(std::string_view text, size_t at, std::string& result) {
         if (text[at] == '\'') return at + 1;
         if (text[at] != '\\') {
             result += text[at];
-        } else if (at + 3 < text.size() && text[at + 1] == 'x' && hexadecimal(text[at + 2]) >= 0 && hexadecimal(text[at + 3]) >= 0) {
+        } else if (at + 3 < text.size() && text[at + 1] == 'x' && hexadecimal(text[at + 2]) >= 0 &&
+                   hexadecimal(text[at + 3]) >= 0) {
             result += static_cast<char>(hexadecimal(text[at + 2]) * 16 + hexadecimal(text[at + 3]));
             at += 3;
         } else if (at + 1 < text.size() && (text[at + 1] == '\'' || text[at + 1] == '\\')) {
@@ -85,7 +87,8 @@ Result<std::vector<Token>> tokenise(const std::shared_ptr<const SourceText>& sou
             token.text = text.substr(token.offset, at - token.offset);
         } else if (is_word(c) || c == '$') {
             token.kind = c == '$' ? Token::Kind::local : Token::Kind::name;
-            for (at++; at < text.size() && is_word(text[at]); at++) {}
+            for (at++; at < text.size() && is_word(text[at]); at++) {
+            }
             token.text = text.substr(token.offset, at - token.offset);
         } else {
             token.kind = Token::Kind::symbol;

@@ -53,8 +53,11 @@ private:
     std::nullptr_t error(const Token& token, std::string code, std::string summary, std::string expected = "",
                          std::string found = "") {
         if (!ok()) return nullptr;
-        errors_.push_back({.code = std::move(code), .summary = std::move(summary), .place = place(token),
-                           .expected = std::move(expected), .found = std::move(found)});
+        errors_.push_back({.code = std::move(code),
+                           .summary = std::move(summary),
+                           .place = place(token),
+                           .expected = std::move(expected),
+                           .found = std::move(found)});
         return nullptr;
     }
     std::nullptr_t syntax(std::string expected) {
@@ -80,7 +83,8 @@ private:
     }
 
     bool is_declaration() const {
-        const bool word = peek().is("in") || peek().is("out") || peek().is("local") || peek().is("const") || peek().is("opaque");
+        const bool word =
+            peek().is("in") || peek().is("out") || peek().is("local") || peek().is("const") || peek().is("opaque");
         return peek().kind == Token::Kind::name && word;
     }
 
@@ -95,12 +99,16 @@ private:
         tensor.name = any_name();
         expect(":");
         const Token dtype = next();
-        if (auto known = dtype_named(dtype.text)) tensor.dtype = *known;
-        else error(dtype, "equations.syntax", "no such element type", "an element type", "'" + dtype.text + "'");
+        if (auto known = dtype_named(dtype.text))
+            tensor.dtype = *known;
+        else
+            error(dtype, "equations.syntax", "no such element type", "an element type", "'" + dtype.text + "'");
         shape(tensor);
         while (ok() && (peek().is("prepared") || peek().is("kept"))) {
-            if (next().text == "prepared") tensor.prepared = true;
-            else tensor.keep_name = true;
+            if (next().text == "prepared")
+                tensor.prepared = true;
+            else
+                tensor.keep_name = true;
         }
         if (ok() && peek().is("=")) constant(tensor);
         if (ok() && take("from")) opaque_inputs(tensor);
@@ -122,8 +130,11 @@ private:
         while (ok() && !peek().is("]")) {
             tensor.shape.push_back(natural());
             tensor.sizes.emplace_back(tensor.shape.back());
-            if (tensor.shape.back() > element_limit) elements = element_limit + 1;
-            else if (elements <= element_limit) elements = checked_multiply(elements, std::max<int64_t>(tensor.shape.back(), 1)).value_or(element_limit + 1);
+            if (tensor.shape.back() > element_limit)
+                elements = element_limit + 1;
+            else if (elements <= element_limit)
+                elements =
+                    checked_multiply(elements, std::max<int64_t>(tensor.shape.back(), 1)).value_or(element_limit + 1);
             if (!take(",")) break;
         }
         expect("]");
@@ -146,13 +157,16 @@ private:
         int64_t count = 1;
         for (int64_t extent : tensor.shape) count *= extent;
         if (ok() && count != static_cast<int64_t>(values.size())) {
-            error(sign, "equations.size", "a constant has as many values as elements", std::to_string(count), std::to_string(values.size()));
+            error(sign, "equations.size", "a constant has as many values as elements", std::to_string(count),
+                  std::to_string(values.size()));
         }
         if (!ok()) return;
         TensorData data(tensor.dtype, tensor.shape);
         for (size_t i = 0; i < values.size(); i++) {
-            if (values[i]->kind == Kind::real) data.set_real(static_cast<int64_t>(i), values[i]->real);
-            else data.set_integer(static_cast<int64_t>(i), values[i]->integer);
+            if (values[i]->kind == Kind::real)
+                data.set_real(static_cast<int64_t>(i), values[i]->real);
+            else
+                data.set_integer(static_cast<int64_t>(i), values[i]->integer);
         }
         tensor.constant = std::move(data);
     }
@@ -220,7 +234,8 @@ private:
         const DType wanted = system_.tensor(equation.tensor).dtype;
         const Token token = peek();
         auto reducer = token.kind == Token::Kind::name ? reducer_named(token.text) : std::nullopt;
-        const bool list = peek(2).is(":") || (peek(2).kind == Token::Kind::name && peek(3).is("<") && !axes_.contains(peek(2).text));
+        const bool list =
+            peek(2).is(":") || (peek(2).kind == Token::Kind::name && peek(3).is("<") && !axes_.contains(peek(2).text));
         if (reducer && peek(1).is("(") && list) {
             next();
             next();
@@ -234,12 +249,14 @@ private:
         }
         if (!ok()) return;
         if (equation.reducer && !accepts(*equation.reducer, equation.right->dtype)) {
-            error(token, "equations.type", "the reduction does not take terms of this type", "", std::string(name(equation.right->dtype)));
+            error(token, "equations.type", "the reduction does not take terms of this type", "",
+                  std::string(name(equation.right->dtype)));
             return;
         }
         const DType found = equation.reducer && is_argument(*equation.reducer) ? DType::int64 : equation.right->dtype;
         if (found != wanted) {
-            error(start, "equations.type", "the right side's type is not the tensor's", std::string(name(wanted)), std::string(name(found)));
+            error(start, "equations.type", "the right side's type is not the tensor's", std::string(name(wanted)),
+                  std::string(name(found)));
         }
     }
 
@@ -275,7 +292,8 @@ private:
             const Token token = peek();
             Expr coordinate = expression();
             if (ok() && coordinate->dtype != DType::int64) {
-                error(token, "equations.type", "a coordinate is an integer", "int64", std::string(name(coordinate->dtype)));
+                error(token, "equations.type", "a coordinate is an integer", "int64",
+                      std::string(name(coordinate->dtype)));
             }
             result.push_back(coordinate);
             if (!take(",")) break;
@@ -283,7 +301,8 @@ private:
         expect("]");
         const size_t rank = system_.tensor(tensor).shape.size();
         if (ok() && result.size() != rank) {
-            error(start, "equations.type", "a tensor has one coordinate a dimension", std::to_string(rank), std::to_string(result.size()));
+            error(start, "equations.type", "a tensor has one coordinate a dimension", std::to_string(rank),
+                  std::to_string(result.size()));
         }
         return result;
     }
@@ -312,7 +331,9 @@ private:
         if (token.kind != Token::Kind::symbol) return -1;
         if (token.text == "||") return 0;
         if (token.text == "&&") return 1;
-        if (token.text == "==" || token.text == "!=" || token.text == "<" || token.text == "<=" || token.text == ">" || token.text == ">=") return 2;
+        if (token.text == "==" || token.text == "!=" || token.text == "<" || token.text == "<=" || token.text == ">" ||
+            token.text == ">=")
+            return 2;
         if (token.text == "+" || token.text == "-") return 3;
         if (token.text == "*" || token.text == "/" || token.text == "//" || token.text == "%") return 4;
         return -1;
@@ -330,7 +351,8 @@ private:
 
     Expr combine(const Token& token, Expr a, Expr b) {
         if (a->dtype != b->dtype) {
-            return error(token, "equations.type", "two operands of different types", std::string(name(a->dtype)), std::string(name(b->dtype)));
+            return error(token, "equations.type", "two operands of different types", std::string(name(a->dtype)),
+                         std::string(name(b->dtype)));
         }
         if (a->dtype == DType::int64) return coordinate(token, a, b);
         if (token.text == "&&" && is_bool(a->dtype)) return arena_.conjunction(a, b);
@@ -360,7 +382,9 @@ private:
         const DType dtype = operands.empty() ? DType::boolean : operands[0]->dtype;
         bool fits = operands.size() == static_cast<size_t>(info(op).operands) && accepts(op, dtype);
         for (Expr operand : operands) fits = fits && operand->dtype == dtype;
-        if (!fits) return error(token, "equations.type", "the operation does not take these operands", "", std::string(name(dtype)));
+        if (!fits)
+            return error(token, "equations.type", "the operation does not take these operands", "",
+                         std::string(name(dtype)));
         return arena_.scalar(op, result_type(op, dtype), std::move(operands));
     }
 
@@ -379,7 +403,9 @@ private:
     bool at_literal(size_t ahead = 0) const {
         if (peek(ahead).is("-")) ahead++;
         const Token& token = peek(ahead);
-        return token.kind == Token::Kind::number || (token.kind == Token::Kind::name && (token.text == "inf" || token.text == "nan" || token.text == "true" || token.text == "false"));
+        return token.kind == Token::Kind::number ||
+               (token.kind == Token::Kind::name &&
+                (token.text == "inf" || token.text == "nan" || token.text == "true" || token.text == "false"));
     }
 
     // A number or word. `plain`: an integer is an int64, a real a float32; else it is read as `dtype`.
@@ -390,7 +416,9 @@ private:
         if (token.text == "true" || token.text == "false") return arena_.truth(token.text == "true");
         const bool integer = token.kind == Token::Kind::number && token.text.find_first_of(".e") == std::string::npos;
         if (!integer) {
-            const double value = token.text == "inf" ? (minus ? -INFINITY : INFINITY) : token.text == "nan" ? NAN : std::strtod(text.c_str(), nullptr);
+            const double value = token.text == "inf"   ? (minus ? -INFINITY : INFINITY)
+                                 : token.text == "nan" ? NAN
+                                                       : std::strtod(text.c_str(), nullptr);
             if (plain || !is_float(dtype)) return arena_.real(DType::float32, static_cast<float>(value));
             return arena_.cast(dtype, arena_.real(DType::float64, value));
         }
@@ -398,10 +426,12 @@ private:
         const char* end = text.data() + text.size();
         if (dtype == DType::uint64 && !plain) {
             uint64_t large = 0;
-            if (std::from_chars(text.data(), end, large).ec != std::errc()) return error(token, "equations.syntax", "a number out of range");
+            if (std::from_chars(text.data(), end, large).ec != std::errc())
+                return error(token, "equations.syntax", "a number out of range");
             return arena_.literal(dtype, static_cast<int64_t>(large));
         }
-        if (std::from_chars(text.data(), end, value).ec != std::errc()) return error(token, "equations.syntax", "a number out of range");
+        if (std::from_chars(text.data(), end, value).ec != std::errc())
+            return error(token, "equations.syntax", "a number out of range");
         return arena_.integer(value);
     }
 
@@ -435,7 +465,9 @@ private:
         if (token.kind == Token::Kind::local) {
             next();
             auto found = lets_.find(token.text);
-            return found != lets_.end() ? found->second : error(token, "equations.unknown_name", "no let has this name", "", "'" + token.text + "'");
+            return found != lets_.end()
+                       ? found->second
+                       : error(token, "equations.unknown_name", "no let has this name", "", "'" + token.text + "'");
         }
         if (token.kind == Token::Kind::quoted_name) return read();
         if (token.kind != Token::Kind::name) return syntax("an expression");
@@ -448,7 +480,8 @@ private:
         }
         if (peek(1).is("(")) return call(false);
         auto axis = axes_.find(token.text);
-        if (axis == axes_.end()) return error(token, "equations.unknown_name", "no axis has this name", "", "'" + token.text + "'");
+        if (axis == axes_.end())
+            return error(token, "equations.unknown_name", "no axis has this name", "", "'" + token.text + "'");
         next();
         return arena_.axis_value(axis->second);
     }
@@ -471,7 +504,8 @@ private:
         }
         expect(")");
         if (!ok()) return nullptr;
-        const bool coordinates = !as_value && operands.size() == 2 && operands[0]->dtype == DType::int64 && operands[1]->dtype == DType::int64;
+        const bool coordinates = !as_value && operands.size() == 2 && operands[0]->dtype == DType::int64 &&
+                                 operands[1]->dtype == DType::int64;
         if (coordinates && op == ScalarOp::minimum) return arena_.minimum(operands[0], operands[1]);
         if (coordinates && op == ScalarOp::maximum) return arena_.maximum(operands[0], operands[1]);
         return scalar(token, *op, std::move(operands));
@@ -488,7 +522,8 @@ private:
         Expr otherwise = unary();
         if (!ok()) return nullptr;
         if (otherwise->dtype != target.dtype) {
-            return error(start, "equations.type", "the value outside has the tensor's type", std::string(name(target.dtype)), std::string(name(otherwise->dtype)));
+            return error(start, "equations.type", "the value outside has the tensor's type",
+                         std::string(name(target.dtype)), std::string(name(otherwise->dtype)));
         }
         return arena_.guarded_read(tensor, target.dtype, std::move(at), otherwise, target.shape);
     }

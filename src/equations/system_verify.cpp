@@ -40,8 +40,11 @@ public:
 private:
     void problem(std::string code, std::string summary, std::string expected = "", std::string found = "") {
         if (problems_.size() >= problem_limit) return;
-        problems_.push_back({.code = std::move(code), .summary = std::move(summary), .place = {},
-                             .expected = std::move(expected), .found = std::move(found)});
+        problems_.push_back({.code = std::move(code),
+                             .summary = std::move(summary),
+                             .place = {},
+                             .expected = std::move(expected),
+                             .found = std::move(found)});
     }
     bool has_tensor(TensorIndex t) const { return t >= 0 && static_cast<size_t>(t) < system_.tensors.size(); }
     bool has_axis(AxisId a) const { return a >= 0 && static_cast<size_t>(a) < arena_.axis_count(); }
@@ -52,10 +55,14 @@ private:
     void check_references() {
         std::set<std::string> names;
         for (const SystemTensor& tensor : system_.tensors) {
-            if (!names.insert(tensor.name).second) problem("equations.duplicate_name", fmt::format("two tensors are named '{}'", tensor.name));
-            const bool sound = std::all_of(tensor.opaque_inputs.begin(), tensor.opaque_inputs.end(), [&](TensorIndex t) { return has_tensor(t); });
-            if (!sound) problem("equations.reference", fmt::format("'{}' reads a tensor that does not exist", tensor.name));
-            const bool right = !tensor.constant || (tensor.constant->dtype() == tensor.dtype && tensor.constant->shape() == tensor.shape);
+            if (!names.insert(tensor.name).second)
+                problem("equations.duplicate_name", fmt::format("two tensors are named '{}'", tensor.name));
+            const bool sound = std::all_of(tensor.opaque_inputs.begin(), tensor.opaque_inputs.end(),
+                                           [&](TensorIndex t) { return has_tensor(t); });
+            if (!sound)
+                problem("equations.reference", fmt::format("'{}' reads a tensor that does not exist", tensor.name));
+            const bool right = !tensor.constant ||
+                               (tensor.constant->dtype() == tensor.dtype && tensor.constant->shape() == tensor.shape);
             if (!right) problem("equations.type", fmt::format("the values of '{}' are not of its type", tensor.name));
         }
         for (size_t i = 0; i < system_.equations.size(); i++) {
@@ -87,19 +94,26 @@ private:
             count += list->size();
         }
         if (scope.size() != count) problem("equations.scope", where(equation) + " has one axis twice");
-        if (!equation.reducer && !equation.reduced.empty()) problem("equations.scope", where(equation) + " reduces without a reduction");
+        if (!equation.reducer && !equation.reduced.empty())
+            problem("equations.scope", where(equation) + " reduces without a reduction");
         for (AxisId axis : equation.right->axes) {
-            if (!scope.contains(axis)) problem("equations.scope", where(equation) + " uses an axis that it does not have", "", arena_.axis(axis).name);
+            if (!scope.contains(axis))
+                problem("equations.scope", where(equation) + " uses an axis that it does not have", "",
+                        arena_.axis(axis).name);
         }
         if (equation.left.size() != tensor.shape.size()) {
-            problem("equations.type", where(equation) + " has another number of coordinates than its tensor dimensions");
+            problem("equations.type",
+                    where(equation) + " has another number of coordinates than its tensor dimensions");
             return;
         }
         check_left(equation);
         const DType term = equation.right->dtype;
-        if (equation.reducer && !accepts(*equation.reducer, term)) problem("equations.type", where(equation) + " reduces terms that it cannot", "", std::string(name(term)));
+        if (equation.reducer && !accepts(*equation.reducer, term))
+            problem("equations.type", where(equation) + " reduces terms that it cannot", "", std::string(name(term)));
         const DType result = equation.reducer && is_argument(*equation.reducer) ? DType::int64 : term;
-        if (result != tensor.dtype) problem("equations.type", where(equation) + " has a value of another type", std::string(name(tensor.dtype)), std::string(name(result)));
+        if (result != tensor.dtype)
+            problem("equations.type", where(equation) + " has a value of another type", std::string(name(tensor.dtype)),
+                    std::string(name(result)));
         check_nodes(equation);
     }
 
@@ -113,9 +127,11 @@ private:
             std::vector<std::pair<int64_t, AxisId>> digits;
             for (const auto& [atom, factor] : form.terms) {
                 const auto axis = static_cast<AxisId>(atom->integer);
-                if (atom->kind != Kind::axis || std::find(equation.axes.begin(), equation.axes.end(), axis) == equation.axes.end() ||
+                if (atom->kind != Kind::axis ||
+                    std::find(equation.axes.begin(), equation.axes.end(), axis) == equation.axes.end() ||
                     !used.insert(axis).second) {
-                    return problem("equations.cover", where(equation) + " has a left side that is no mixed radix of its axes");
+                    return problem("equations.cover",
+                                   where(equation) + " has a left side that is no mixed radix of its axes");
                 }
                 digits.emplace_back(factor, axis);
             }
@@ -123,7 +139,9 @@ private:
             int64_t radix = 1;
             for (auto [factor, axis] : digits) {
                 const auto next = checked_multiply(radix, arena_.extent(axis));
-                if (factor != radix || !next) return problem("equations.cover", where(equation) + " has a left side that is no mixed radix of its axes");
+                if (factor != radix || !next)
+                    return problem("equations.cover",
+                                   where(equation) + " has a left side that is no mixed radix of its axes");
                 radix = *next;
             }
             const auto end = checked_add(form.constant, radix);
@@ -135,7 +153,8 @@ private:
         }
         for (AxisId axis : equation.axes) {
             if (arena_.extent(axis) != 1 && !used.contains(axis)) {
-                return problem("equations.cover", where(equation) + " has an axis that its left side does not use", "", arena_.axis(axis).name);
+                return problem("equations.cover", where(equation) + " has an axis that its left side does not use", "",
+                               arena_.axis(axis).name);
             }
         }
         boxes_[equation.tensor].push_back(std::move(box));
@@ -144,7 +163,8 @@ private:
     void check_cover(TensorIndex index) {
         const SystemTensor& tensor = system_.tensor(index);
         if (tensor.kind != SystemTensor::Kind::computed) {
-            if (boxes_.contains(index)) problem("equations.cover", fmt::format("'{}' is not computed, but has equations", tensor.name));
+            if (boxes_.contains(index))
+                problem("equations.cover", fmt::format("'{}' is not computed, but has equations", tensor.name));
             return;
         }
         if (tensor.dead && !boxes_.contains(index)) return;  // nothing reads it: check_read
@@ -159,11 +179,14 @@ private:
         for (size_t i = 0; i < boxes.size(); i++) {
             written = checked_add(written, volume_of(boxes[i].extent)).value_or(INT64_MAX);
             for (size_t j = 0; j < i; j++) {
-                if (overlap(boxes[i], boxes[j])) return problem("equations.cover", fmt::format("two equations of '{}' write one element", tensor.name));
+                if (overlap(boxes[i], boxes[j]))
+                    return problem("equations.cover",
+                                   fmt::format("two equations of '{}' write one element", tensor.name));
             }
         }
         if (written != volume_of(tensor.shape)) {
-            problem("equations.cover", fmt::format("the equations of '{}' do not cover it", tensor.name), std::to_string(volume_of(tensor.shape)), std::to_string(written));
+            problem("equations.cover", fmt::format("the equations of '{}' do not cover it", tensor.name),
+                    std::to_string(volume_of(tensor.shape)), std::to_string(written));
         }
     }
 
@@ -196,41 +219,47 @@ private:
         for (size_t d = 0; d < tensor.shape.size(); d++) {
             Expr coordinate = read->operands[d];
             if (interval(coordinate).within(0, tensor.shape[d] - 1) || is_indirect(coordinate)) continue;
-            problem("equations.out_of_range", fmt::format("{} reads '{}' outside of dimension {}", where(equation), tensor.name, d),
-                    fmt::format("0 to {}", tensor.shape[d] - 1), fmt::format("{} to {}", coordinate->low, coordinate->high));
+            problem("equations.out_of_range",
+                    fmt::format("{} reads '{}' outside of dimension {}", where(equation), tensor.name, d),
+                    fmt::format("0 to {}", tensor.shape[d] - 1),
+                    fmt::format("{} to {}", coordinate->low, coordinate->high));
         }
     }
 
     // Depends on data: checked when it runs.
     static bool is_indirect(Expr coordinate) {
         const std::vector<Expr> nodes = walk(coordinate);
-        return std::any_of(nodes.begin(), nodes.end(), [](Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; });
+        return std::any_of(nodes.begin(), nodes.end(),
+                           [](Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; });
     }
 
     void check_types(const Equation& equation, Expr e) {
         auto of = [&](size_t i) { return e->operands[i]->dtype; };
         bool sound = true;
         switch (e->kind) {
-            case Kind::linear:
-            case Kind::floor_divide:
-            case Kind::modulo:
-            case Kind::minimum:
-            case Kind::maximum:
-                for (size_t i = 0; i < e->operands.size(); i++) sound = sound && of(i) == DType::int64;
-                sound = sound && e->dtype == DType::int64;
-                break;
-            case Kind::negative: sound = of(0) == DType::int64 && is_bool(e->dtype); break;
-            case Kind::conjunction: sound = is_bool(of(0)) && is_bool(of(1)) && is_bool(e->dtype); break;
-            case Kind::scalar:
-                sound = e->operands.size() == static_cast<size_t>(info(e->op).operands) && accepts(e->op, of(0)) && e->dtype == result_type(e->op, of(0));
-                for (size_t i = 1; i < e->operands.size(); i++) sound = sound && of(i) == of(0);
-                break;
-            case Kind::select: sound = is_bool(of(0)) && of(1) == e->dtype && of(2) == e->dtype; break;
-            case Kind::read:
-            case Kind::guarded_read: sound = check_read(equation, e); break;
-            default: break;
+        case Kind::linear:
+        case Kind::floor_divide:
+        case Kind::modulo:
+        case Kind::minimum:
+        case Kind::maximum:
+            for (size_t i = 0; i < e->operands.size(); i++) sound = sound && of(i) == DType::int64;
+            sound = sound && e->dtype == DType::int64;
+            break;
+        case Kind::negative: sound = of(0) == DType::int64 && is_bool(e->dtype); break;
+        case Kind::conjunction: sound = is_bool(of(0)) && is_bool(of(1)) && is_bool(e->dtype); break;
+        case Kind::scalar:
+            sound = e->operands.size() == static_cast<size_t>(info(e->op).operands) && accepts(e->op, of(0)) &&
+                    e->dtype == result_type(e->op, of(0));
+            for (size_t i = 1; i < e->operands.size(); i++) sound = sound && of(i) == of(0);
+            break;
+        case Kind::select: sound = is_bool(of(0)) && of(1) == e->dtype && of(2) == e->dtype; break;
+        case Kind::read:
+        case Kind::guarded_read: sound = check_read(equation, e); break;
+        default: break;
         }
-        if (!sound) problem("equations.type", where(equation) + " has a node whose operands are of the wrong type", "", std::string(name(e->dtype)));
+        if (!sound)
+            problem("equations.type", where(equation) + " has a node whose operands are of the wrong type", "",
+                    std::string(name(e->dtype)));
     }
 
     bool check_read(const Equation& equation, Expr e) {
@@ -244,12 +273,15 @@ private:
         for (size_t d = 0; d < tensor.shape.size(); d++) {
             if (e->operands[d]->dtype != DType::int64) return false;
         }
-        return !guarded || (e->operands.back()->dtype == e->dtype && e->operands.back()->is_literal() && e->coefficients == tensor.shape);
+        return !guarded || (e->operands.back()->dtype == e->dtype && e->operands.back()->is_literal() &&
+                            e->coefficients == tensor.shape);
     }
 
     void check_acyclic() {
-        const auto live = std::count_if(system_.equations.begin(), system_.equations.end(), [](const Equation& e) { return !e.dead; });
-        if (static_cast<int64_t>(system_.order().size()) != live) problem("equations.cycle", "equations depend on one another in a circle");
+        const auto live = std::count_if(system_.equations.begin(), system_.equations.end(),
+                                        [](const Equation& e) { return !e.dead; });
+        if (static_cast<int64_t>(system_.order().size()) != live)
+            problem("equations.cycle", "equations depend on one another in a circle");
     }
 
     const System& system_;

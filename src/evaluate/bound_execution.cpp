@@ -23,7 +23,9 @@ void Executor::bound_step(const Step& step, int64_t count) {
     double* result = bound(step.result);
     const Node& node = body_.node(step.node);
     auto lanes_of = [&](size_t operand) { return lane_type(body_.node(node.operands[operand]).dtype, true); };
-    auto value = [&](size_t operand, int64_t lane) { return real_of(view(step.operands[operand]), lanes_of(operand), lane); };
+    auto value = [&](size_t operand, int64_t lane) {
+        return real_of(view(step.operands[operand]), lanes_of(operand), lane);
+    };
     if (step.kind == Step::Kind::literal || step.kind == Step::Kind::scalar_variable) {
         std::fill_n(result, count, 0.0);
         return;
@@ -42,7 +44,8 @@ void Executor::bound_step(const Step& step, int64_t count) {
     }
     DType of = body_.node(node.operands[0]).dtype;
     if (node.kind == Node::Kind::cast) {
-        for (int64_t i = 0; i < count; i++) result[i] = cast_bound(of, node.dtype, value(0, i), bound(step.operands[0])[i]);
+        for (int64_t i = 0; i < count; i++)
+            result[i] = cast_bound(of, node.dtype, value(0, i), bound(step.operands[0])[i]);
         return;
     }
     Carry carry = carry_of(node.op, is_float(of));
@@ -54,7 +57,8 @@ void Executor::bound_step(const Step& step, int64_t count) {
         double a = value(0, i), b = two ? value(1, i) : 0, ea = left[i], eb = two ? right[i] : 0;
         double r = real_of(storage(step.result), step.lanes, i);
         bool special = !std::isfinite(a) || !std::isfinite(b);
-        result[i] = with_rounding(carry(a, ea, b, eb, r), u, r, node.dtype, ea == 0 && eb == 0, special && ea < infinity && eb < infinity);
+        result[i] = with_rounding(carry(a, ea, b, eb, r), u, r, node.dtype, ea == 0 && eb == 0,
+                                  special && ea < infinity && eb < infinity);
     }
 }
 
@@ -117,7 +121,8 @@ void Executor::accumulate_bounds(const Reduction& reduction, int64_t count) {
     }
 }
 
-void Executor::accumulate_bound(const Reduction& reduction, double* state, double term, double e, bool taken, bool undecided, int64_t lane) {
+void Executor::accumulate_bound(const Reduction& reduction, double* state, double term, double e, bool taken,
+                                bool undecided, int64_t lane) {
     double &first = state[0], &second = state[lane_count], &third = state[2 * lane_count];
     switch (reduction.reducer) {
     case Reducer::sum:
@@ -128,7 +133,8 @@ void Executor::accumulate_bound(const Reduction& reduction, double* state, doubl
     case Reducer::product: {
         double so_far = real_of(storage(reduction.accumulator), reduction.term_lanes, lane);
         double u = unit_roundoff(reduction.term_type);
-        first = undecided ? infinity : std::fabs(so_far) * e + std::fabs(term) * first + first * e + u * std::fabs(so_far * term);
+        first = undecided ? infinity
+                          : std::fabs(so_far) * e + std::fabs(term) * first + first * e + u * std::fabs(so_far * term);
         return;
     }
     case Reducer::minimum:
@@ -139,7 +145,9 @@ void Executor::accumulate_bound(const Reduction& reduction, double* state, doubl
             return;
         }
         bool lowest = reduction.reducer == Reducer::minimum;
-        auto better = [&](double& limit, double value) { limit = lowest ? std::min(limit, value) : std::max(limit, value); };
+        auto better = [&](double& limit, double value) {
+            limit = lowest ? std::min(limit, value) : std::max(limit, value);
+        };
         // `first` is the end that more terms can only move away, `second` the end that certain terms guarantee.
         better(first, lowest ? term - e : term + e);
         if (taken && !undecided) better(second, lowest ? term + e : term - e);
@@ -184,7 +192,8 @@ void Executor::finish_bounds(const Step& step, const Reduction& reduction, int64
         case Reducer::sum:
             result[i] = first + std::max(third - 1, 0.0) * unit_roundoff(reduction.term_type) * second;
             if (!std::isfinite(r) && first < infinity) result[i] = 0;
-            if (reduction.term_type == DType::float32 && std::fabs(r) + result[i] > std::numeric_limits<float>::max()) result[i] = std::isinf(r) ? result[i] : infinity;
+            if (reduction.term_type == DType::float32 && std::fabs(r) + result[i] > std::numeric_limits<float>::max())
+                result[i] = std::isinf(r) ? result[i] : infinity;
             break;
         case Reducer::product: result[i] = first; break;
         case Reducer::minimum:

@@ -44,9 +44,15 @@ double carry_monotone(double a, double ea, double, double, double r) {
     if (ea == 0) return 0;
     return std::max(std::fabs(function(a + ea) - r), std::fabs(function(a - ea) - r));
 }
-double carry_cosh(double a, double ea, double, double, double r) { return ea == 0 ? 0 : std::cosh(std::fabs(a) + ea) - r; }
-double carry_sine(double a, double ea, double, double, double) { return std::min(2.0, std::fabs(std::cos(a)) * ea + ea * ea / 2); }
-double carry_cosine(double a, double ea, double, double, double) { return std::min(2.0, std::fabs(std::sin(a)) * ea + ea * ea / 2); }
+double carry_cosh(double a, double ea, double, double, double r) {
+    return ea == 0 ? 0 : std::cosh(std::fabs(a) + ea) - r;
+}
+double carry_sine(double a, double ea, double, double, double) {
+    return std::min(2.0, std::fabs(std::cos(a)) * ea + ea * ea / 2);
+}
+double carry_cosine(double a, double ea, double, double, double) {
+    return std::min(2.0, std::fabs(std::sin(a)) * ea + ea * ea / 2);
+}
 double carry_tangent(double a, double ea, double, double, double r) {
     if (ea == 0) return 0;
     auto branch = [](double x) { return std::floor(x / M_PI + 0.5); };
@@ -217,7 +223,8 @@ double with_rounding(double carried, double u, double r, DType dtype, bool exact
     // arithmetic's own rounding shows here instead.
     bool correctly_rounded = u <= unit_roundoff(dtype);
     bool representable = dtype == DType::float32 && static_cast<double>(static_cast<float>(r)) == r;
-    if (u == 0 || (correctly_rounded && exact_operands && representable)) return std::isnan(carried) ? infinity : carried;
+    if (u == 0 || (correctly_rounded && exact_operands && representable))
+        return std::isnan(carried) ? infinity : carried;
     double bound = carried + u * std::fabs(r);
     // Below the normal numbers an operation loses half a spacing, and a function may give zero.
     if (r != 0 && std::fabs(r) < range.least_normal) bound += correctly_rounded ? range.spacing : range.least_normal;

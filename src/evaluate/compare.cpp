@@ -102,13 +102,16 @@ ModelComparison compare_model(const TensorData& a, const TensorData& b, ModelTol
         result.rows = b.size() / width;
         result.argmax_differences = count_argmax_differences(a, b, width, tolerance.maximum * result.greatest);
     }
-    result.equal = finite && result.relative_maximum <= tolerance.maximum && result.relative_norm <= tolerance.norm && result.argmax_differences == 0;
+    result.equal = finite && result.relative_maximum <= tolerance.maximum && result.relative_norm <= tolerance.norm &&
+                   result.argmax_differences == 0;
     return result;
 }
 
 std::string ModelComparison::text() const {
-    return fmt::format("{}: max|b| {:.4g}, max|a-b| {:.3g} ({:.2e} of max|b|), L2 {:.2e}, argmax differs in {} of {} rows",
-                       equal ? "equal" : "different", greatest, maximum_difference, relative_maximum, relative_norm, argmax_differences, rows);
+    return fmt::format(
+        "{}: max|b| {:.4g}, max|a-b| {:.3g} ({:.2e} of max|b|), L2 {:.2e}, argmax differs in {} of {} rows",
+        equal ? "equal" : "different", greatest, maximum_difference, relative_maximum, relative_norm,
+        argmax_differences, rows);
 }
 
 }  // namespace heddle

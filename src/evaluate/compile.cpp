@@ -12,9 +12,9 @@
 namespace heddle::evaluation {
 namespace {
 
-constexpr int64_t maximum_table_points = int64_t{1} << 28;     // of a local
-constexpr int64_t maximum_hoisted_points = int64_t{1} << 26;   // of a reduction that could also be computed again
-constexpr int64_t few_points = 64;                             // fewer than these, and reductions take the lanes
+constexpr int64_t maximum_table_points = int64_t{1} << 28;    // of a local
+constexpr int64_t maximum_hoisted_points = int64_t{1} << 26;  // of a reduction that could also be computed again
+constexpr int64_t few_points = 64;                            // fewer than these, and reductions take the lanes
 
 struct Value {
     Slot slot = -1;
@@ -27,7 +27,13 @@ class BodyCompiler {
 public:
     BodyCompiler(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs,
                  CompileOptions options)
-        : body(body), inputs(inputs), outputs(outputs), exact(options.exact), loops_only(options.loops_only), free(body), forms(affine_forms(body)) {
+        : body(body),
+          inputs(inputs),
+          outputs(outputs),
+          exact(options.exact),
+          loops_only(options.loops_only),
+          free(body),
+          forms(affine_forms(body)) {
         find_poison();
     }
 
@@ -67,10 +73,16 @@ private:
 // Compiles the steps of one region, users before operands: a node is popped when all its users are done.
 class RegionCompiler {
 public:
-    RegionCompiler(BodyCompiler& compiler, RegionCompiler* outer, int32_t space, bool own_space, std::vector<VariableId> bound,
-                   std::vector<VariableId> loops, NodeId root)
-        : compiler_(compiler), body_(compiler.body), outer_(outer), space_(space), own_space_(own_space), bound_(std::move(bound)),
-          loops_(std::move(loops)), root_(root) {
+    RegionCompiler(BodyCompiler& compiler, RegionCompiler* outer, int32_t space, bool own_space,
+                   std::vector<VariableId> bound, std::vector<VariableId> loops, NodeId root)
+        : compiler_(compiler),
+          body_(compiler.body),
+          outer_(outer),
+          space_(space),
+          own_space_(own_space),
+          bound_(std::move(bound)),
+          loops_(std::move(loops)),
+          root_(root) {
         levels_.resize(loops_.size() + 1);
     }
 
@@ -115,7 +127,8 @@ bool contains(const std::vector<VariableId>& list, VariableId id) { return std::
 bool RegionCompiler::is_lane(VariableId id) const {
     for (const RegionCompiler* region = this;; region = region->outer_) {
         if (contains(region->loops_, id)) return false;
-        if (region->own_space_) return contains(region->compiler_.program.spaces[static_cast<size_t>(region->space_)].variables, id);
+        if (region->own_space_)
+            return contains(region->compiler_.program.spaces[static_cast<size_t>(region->space_)].variables, id);
     }
 }
 
@@ -198,7 +211,8 @@ Address RegionCompiler::address(const AffineForm& form) {
     if (terms.empty()) return result;
     result.space = space_;
     auto index = static_cast<size_t>(space_);
-    auto [known, fresh] = program().spaces[index].known_bases.emplace(terms, static_cast<int32_t>(program().spaces[index].bases.size()));
+    auto [known, fresh] =
+        program().spaces[index].known_bases.emplace(terms, static_cast<int32_t>(program().spaces[index].bases.size()));
     result.base = known->second;
     if (!fresh) return result;
     LaneSpace::Base base;
@@ -250,7 +264,8 @@ void RegionCompiler::emit(NodeId id, Value value) {
         break;
     case Node::Kind::cast:
         take_operands(step, 1);
-        step.kernel = cast_kernel(body_.node(node.operands[0]).dtype, compiler_.lanes_of(node.operands[0]), node.dtype, step.lanes);
+        step.kernel = cast_kernel(body_.node(node.operands[0]).dtype, compiler_.lanes_of(node.operands[0]), node.dtype,
+                                  step.lanes);
         break;
     case Node::Kind::select:
         step.kind = Step::Kind::select;
@@ -265,7 +280,8 @@ void RegionCompiler::emit(NodeId id, Value value) {
     levels_[level_of(id)].push_back(std::move(step));
 }
 
-void RegionCompiler::add_coordinate(Access& access, AffineForm& sum, NodeId coordinate, int64_t extent, int64_t stride) {
+void RegionCompiler::add_coordinate(Access& access, AffineForm& sum, NodeId coordinate, int64_t extent,
+                                    int64_t stride) {
     const auto& form = compiler_.forms[static_cast<size_t>(coordinate)];
     if (!form) {
         Value value = request(coordinate);
@@ -274,12 +290,16 @@ void RegionCompiler::add_coordinate(Access& access, AffineForm& sum, NodeId coor
     }
     if (!compiler_.proven(coordinate, extent)) access.checked.push_back({address(*form), extent});
     // Inside the tensor the address is small; outside it is never used, so it may wrap.
-    auto scaled = [&](int64_t value) { return static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(stride)); };
-    sum.constant = static_cast<int64_t>(static_cast<uint64_t>(sum.constant) + static_cast<uint64_t>(scaled(form->constant)));
+    auto scaled = [&](int64_t value) {
+        return static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(stride));
+    };
+    sum.constant =
+        static_cast<int64_t>(static_cast<uint64_t>(sum.constant) + static_cast<uint64_t>(scaled(form->constant)));
     for (auto [variable, coefficient] : form->terms) {
         auto same = std::ranges::find(sum.terms, variable, &std::pair<VariableId, int64_t>::first);
         if (same == sum.terms.end()) same = sum.terms.insert(same, {variable, 0});
-        same->second = static_cast<int64_t>(static_cast<uint64_t>(same->second) + static_cast<uint64_t>(scaled(coefficient)));
+        same->second =
+            static_cast<int64_t>(static_cast<uint64_t>(same->second) + static_cast<uint64_t>(scaled(coefficient)));
     }
 }
 
@@ -300,7 +320,8 @@ void RegionCompiler::emit_read(NodeId id, Value value) {
     access.kernels = load_kernels(tensor.dtype(), step.lanes);
     auto strides = strides_of(tensor.shape());
     AffineForm sum;
-    for (size_t d = 0; d < strides.size(); d++) add_coordinate(access, sum, node.operands[d], tensor.shape()[d], strides[d]);
+    for (size_t d = 0; d < strides.size(); d++)
+        add_coordinate(access, sum, node.operands[d], tensor.shape()[d], strides[d]);
     access.address = address(sum);
     if (access.guarded) {
         Value otherwise = request(node.operands.back());
@@ -320,7 +341,9 @@ void RegionCompiler::emit_table_read(NodeId id, Value value, int32_t table_index
     access.table = true;
     access.source = table_index;
     access.lanes = step.lanes;
-    DType stored = step.lanes == LaneType::integer ? DType::int64 : step.lanes == LaneType::single ? DType::float32 : DType::float64;
+    DType stored = step.lanes == LaneType::integer  ? DType::int64
+                   : step.lanes == LaneType::single ? DType::float32
+                                                    : DType::float64;
     access.kernels = load_kernels(stored, step.lanes);
     AffineForm sum;
     for (size_t d = 0; d < table.variables.size(); d++) {
@@ -419,8 +442,10 @@ void BodyCompiler::find_poison() {
     poisoned.assign(body.nodes.size(), false);
     for (size_t i = 0; i < body.nodes.size(); i++) {
         const Node& node = body.nodes[i];
-        bool result = std::ranges::any_of(node.operands, [&](NodeId id) { return bool(poisoned[static_cast<size_t>(id)]); });
-        if (node.kind == Node::Kind::local) result = result || poisoned[static_cast<size_t>(body.locals[static_cast<size_t>(node.index)].value)];
+        bool result =
+            std::ranges::any_of(node.operands, [&](NodeId id) { return bool(poisoned[static_cast<size_t>(id)]); });
+        if (node.kind == Node::Kind::local)
+            result = result || poisoned[static_cast<size_t>(body.locals[static_cast<size_t>(node.index)].value)];
         if (node.kind == Node::Kind::read || node.kind == Node::Kind::local) {
             auto extents = source_extents(node);
             for (size_t d = 0; d < extents.size(); d++) result = result || !proven(node.operands[d], extents[d]);
@@ -535,18 +560,21 @@ void BodyCompiler::compile_equation(int32_t index) {
 
 Result<Program> BodyCompiler::run() {
     for (size_t i = 0; i < body.equations.size(); i++) compile_equation(static_cast<int32_t>(i));
-    for (size_t i = 0; i < program.tables.size() && !failure_; i++) compile_table(static_cast<int32_t>(i));  // grows as it runs
+    for (size_t i = 0; i < program.tables.size() && !failure_; i++)
+        compile_table(static_cast<int32_t>(i));  // grows as it runs
     if (failure_) return fail(std::move(*failure_));
     // A table's root stands after those of the tables that it reads, and equations come last.
     std::ranges::stable_sort(program.roots, {}, [&](const Root& root) {
-        return root.table >= 0 ? program.tables[static_cast<size_t>(root.table)].root : static_cast<NodeId>(body.nodes.size());
+        return root.table >= 0 ? program.tables[static_cast<size_t>(root.table)].root
+                               : static_cast<NodeId>(body.nodes.size());
     });
     return std::move(program);
 }
 
 }  // namespace
 
-Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, CompileOptions options) {
+Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs,
+                        CompileOptions options) {
     return BodyCompiler(body, inputs, outputs, options).run();
 }
 

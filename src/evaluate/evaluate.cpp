@@ -37,11 +37,12 @@ std::vector<TensorType> output_types(const Body& body, const std::vector<TensorD
     std::vector<TensorType> types;
     for (const TensorData& data : outputs) types.push_back({data.dtype(), {data.shape().begin(), data.shape().end()}});
     for (const BodyEquation& equation : body.equations) {
-        bool known = equation.output >= 0 && static_cast<size_t>(equation.output) < types.size() && equation.value >= 0 &&
-                     static_cast<size_t>(equation.value) < body.nodes.size();
+        bool known = equation.output >= 0 && static_cast<size_t>(equation.output) < types.size() &&
+                     equation.value >= 0 && static_cast<size_t>(equation.value) < body.nodes.size();
         if (!exact || !known) continue;
         TensorType& type = types[static_cast<size_t>(equation.output)];
-        if (type.dtype == DType::float64 && is_float(body.node(equation.value).dtype)) type.dtype = body.node(equation.value).dtype;
+        if (type.dtype == DType::float64 && is_float(body.node(equation.value).dtype))
+            type.dtype = body.node(equation.value).dtype;
     }
     return types;
 }
@@ -50,8 +51,8 @@ std::vector<TensorType> output_types(const Body& body, const std::vector<TensorD
 
 namespace {
 
-Result<void> run_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, CompileOptions options,
-                      TensorBounds* bounds) {
+Result<void> run_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+                      CompileOptions options, TensorBounds* bounds) {
     for (const TensorData& output : outputs) {
         if (!output.owned()) return fail(mismatch("an output is borrowed memory, which the evaluator cannot write"));
     }
@@ -72,11 +73,13 @@ Result<void> run_body(const Body& body, const std::vector<TensorData>& inputs, s
 
 }  // namespace
 
-Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs, Precision precision) {
+Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+                           Precision precision) {
     return run_body(body, inputs, outputs, {precision == Precision::exact, false}, nullptr);
 }
 
-Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTensor>& inputs, std::vector<BoundedTensor>& outputs) {
+Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTensor>& inputs,
+                                   std::vector<BoundedTensor>& outputs) {
     std::vector<TensorData> values, results;
     TensorBounds bounds;
     for (const BoundedTensor& input : inputs) {
@@ -87,12 +90,16 @@ Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTe
         results.push_back(output.value);
         bounds.outputs.push_back(output.bound);
     }
-    auto fits = [](const TensorData& bound, const TensorData& value) { return bound.dtype() == DType::float64 && bound.shape() == value.shape(); };
+    auto fits = [](const TensorData& bound, const TensorData& value) {
+        return bound.dtype() == DType::float64 && bound.shape() == value.shape();
+    };
     for (size_t i = 0; i < values.size(); i++) {
-        if (bounds.inputs[i].data() && !fits(bounds.inputs[i], values[i])) return fail(mismatch("a bound has another shape than its value, or is not float64"));
+        if (bounds.inputs[i].data() && !fits(bounds.inputs[i], values[i]))
+            return fail(mismatch("a bound has another shape than its value, or is not float64"));
     }
     for (size_t i = 0; i < results.size(); i++) {
-        if (!bounds.outputs[i].owned() || !fits(bounds.outputs[i], results[i])) return fail(mismatch("a bound has another shape than its value, or is not float64"));
+        if (!bounds.outputs[i].owned() || !fits(bounds.outputs[i], results[i]))
+            return fail(mismatch("a bound has another shape than its value, or is not float64"));
     }
     return run_body(body, values, results, {true, true}, &bounds);  // `results` shares the outputs' memory
 }
@@ -107,14 +114,16 @@ TensorData storage_for(const TensorType& type, bool exact) {
 Result<void> check_feeds(const Graph& graph, const std::vector<TensorData>& feeds, bool exact) {
     if (auto checked = verify(graph); !checked) return checked;
     if (feeds.size() != graph.inputs.size()) {
-        return fail(mismatch("another number of feeds than the graph has inputs", std::to_string(graph.inputs.size()), std::to_string(feeds.size())));
+        return fail(mismatch("another number of feeds than the graph has inputs", std::to_string(graph.inputs.size()),
+                             std::to_string(feeds.size())));
     }
     for (size_t i = 0; i < feeds.size(); i++) {
         const Tensor& tensor = graph.tensor(graph.inputs[i]);
         TensorType found{feeds[i].dtype(), {feeds[i].shape().begin(), feeds[i].shape().end()}};
         bool widened = exact && found.dtype == DType::float64 && is_float(tensor.type.dtype);
         if (feeds[i].shape() == tensor.type.extents() && (found.dtype == tensor.type.dtype || widened)) continue;
-        return fail(mismatch(fmt::format("the feed of '{}' has another type or shape", tensor.name), tensor.type.text(), found.text()));
+        return fail(mismatch(fmt::format("the feed of '{}' has another type or shape", tensor.name), tensor.type.text(),
+                             found.text()));
     }
     return {};
 }
@@ -130,7 +139,8 @@ Diagnostics of_operation(Diagnostics diagnostics, const Operation& operation) {
 // Runs the operations of a graph over values of either kind. `given` makes a value of a constant or a feed, `fresh` storage
 // for a result, `run` evaluates one body.
 template <typename Value, typename Given, typename Fresh, typename Run>
-Result<std::vector<Value>> evaluate_operations(const Graph& graph, const std::vector<TensorData>& feeds, Given given, Fresh fresh, Run run) {
+Result<std::vector<Value>> evaluate_operations(const Graph& graph, const std::vector<TensorData>& feeds, Given given,
+                                               Fresh fresh, Run run) {
     std::vector<Value> values(graph.tensors.size());
     std::vector<bool> made(graph.tensors.size(), false);
     for (size_t i = 0; i < graph.tensors.size(); i++) {
@@ -152,27 +162,36 @@ Result<std::vector<Value>> evaluate_operations(const Graph& graph, const std::ve
             made[index] = true;
             outputs.push_back(values[index]);
         }
-        if (auto done = run(*operation.body, inputs, outputs); !done) return fail(of_operation(std::move(done.error()), operation));
+        if (auto done = run(*operation.body, inputs, outputs); !done)
+            return fail(of_operation(std::move(done.error()), operation));
     }
     return values;
 }
 
 }  // namespace
 
-Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds, Precision precision) {
+Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds,
+                                               Precision precision) {
     bool exact = precision == Precision::exact;
     if (auto checked = check_feeds(graph, feeds, exact); !checked) return fail(std::move(checked.error()));
     return evaluate_operations<TensorData>(
-        graph, feeds, [](const TensorData& data) { return data; }, [&](const TensorType& type) { return storage_for(type, exact); },
-        [&](const Body& body, const auto& inputs, auto& outputs) { return evaluate_body(body, inputs, outputs, precision); });
+        graph, feeds, [](const TensorData& data) { return data; },
+        [&](const TensorType& type) { return storage_for(type, exact); },
+        [&](const Body& body, const auto& inputs, auto& outputs) {
+            return evaluate_body(body, inputs, outputs, precision);
+        });
 }
 
 Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds) {
     if (auto checked = check_feeds(graph, feeds, true); !checked) return fail(std::move(checked.error()));
     return evaluate_operations<BoundedTensor>(
         graph, feeds, [](const TensorData& data) { return BoundedTensor{data, {}}; },
-        [](const TensorType& type) { return BoundedTensor{storage_for(type, true), TensorData(DType::float64, type.extents())}; },
-        [](const Body& body, const auto& inputs, auto& outputs) { return evaluate_body_bounded(body, inputs, outputs); });
+        [](const TensorType& type) {
+            return BoundedTensor{storage_for(type, true), TensorData(DType::float64, type.extents())};
+        },
+        [](const Body& body, const auto& inputs, auto& outputs) {
+            return evaluate_body_bounded(body, inputs, outputs);
+        });
 }
 
 }  // namespace heddle

@@ -22,8 +22,9 @@ Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inpu
 
 // A value with a bound on its distance from the exact one (docs/equality.md): element i of `bound` is float64.
 struct BoundedTensor {
-    TensorData value;   // float tensors: float64, the exact arithmetic's value; others: their own type
-    TensorData bound;   // float64; none (no data) means zero everywhere; infinite where a comparison, rounding or argmax lies within its bound of a switch
+    TensorData value;  // float tensors: float64, the exact arithmetic's value; others: their own type
+    TensorData
+        bound;  // float64; none (no data) means zero everywhere; infinite where a comparison, rounding or argmax lies within its bound of a switch
 };
 
 // Outputs come with storage for values (float tensors: float64) and bounds.
@@ -32,7 +33,8 @@ Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTe
 
 // Whole graphs. `feeds` are the graph inputs in order; the result is one tensor per graph tensor (constants and inputs
 // included, as they were given; in exact arithmetic other floats are float64), by TensorId; tensors that no operation with a body makes are an error (evaluate.opaque).
-Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds, Precision precision);
+Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds,
+                                               Precision precision);
 Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds);
 
 }  // namespace heddle

@@ -7,8 +7,8 @@
 
 namespace heddle::evaluation {
 
-Executor::Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
-                   TensorBounds* bounded)
+Executor::Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs,
+                   std::vector<TensorData>& outputs, TensorBounds* bounded)
     : body_(body), program_(program), inputs_(inputs), outputs_(outputs), bounded_(bounded) {
     memory_ = allocate_buffer(static_cast<size_t>(program.slots) * slot_bytes);
     for (Slot slot = 0; slot < program.slots; slot++) views_.push_back(storage(slot));
@@ -92,7 +92,9 @@ int64_t Executor::scalar_part(const Address& address) const {
 Result<void> Executor::run_root(const Root& root) {
     const Region& region = program_.regions[static_cast<size_t>(root.region)];
     const LaneSpace& space = program_.spaces[static_cast<size_t>(region.space)];
-    DType lane_dtype = root.lanes == LaneType::integer ? DType::int64 : root.lanes == LaneType::single ? DType::float32 : DType::float64;
+    DType lane_dtype = root.lanes == LaneType::integer  ? DType::int64
+                       : root.lanes == LaneType::single ? DType::float32
+                                                        : DType::float64;
     size_t lane_bytes = static_cast<size_t>(bytes(lane_dtype));
     TableData* table = root.table >= 0 ? &tables_[static_cast<size_t>(root.table)] : nullptr;
     if (table) {
@@ -105,7 +107,8 @@ Result<void> Executor::run_root(const Root& root) {
         start_block(region.space, first, count);
         run_level(region.levels[0], count);
         if (table) {
-            std::memcpy(table->values.get() + static_cast<size_t>(first) * lane_bytes, view(root.value), static_cast<size_t>(count) * lane_bytes);
+            std::memcpy(table->values.get() + static_cast<size_t>(first) * lane_bytes, view(root.value),
+                        static_cast<size_t>(count) * lane_bytes);
             if (root.poison >= 0) std::copy_n(poison(root.poison), count, table->poison.begin() + first);
             if (bounded_) std::copy_n(bound(root.value), count, table->bounds.begin() + first);
             continue;
@@ -150,10 +153,12 @@ void Executor::run_level(const std::vector<Step>& level, int64_t count) {
 
 void Executor::run_step(const Step& step, int64_t count) {
     void* result = step.result >= 0 ? storage(step.result) : nullptr;
-    if (bounded_ && (step.kind == Step::Kind::literal || step.kind == Step::Kind::scalar_variable)) bound_step(step, count);
+    if (bounded_ && (step.kind == Step::Kind::literal || step.kind == Step::Kind::scalar_variable))
+        bound_step(step, count);
     switch (step.kind) {
     case Step::Kind::literal: return fill_lanes(result, step.lanes, &step.literal, count);
-    case Step::Kind::scalar_variable: return fill_lanes(result, LaneType::integer, &scalars_[static_cast<size_t>(step.index)], count);
+    case Step::Kind::scalar_variable:
+        return fill_lanes(result, LaneType::integer, &scalars_[static_cast<size_t>(step.index)], count);
     case Step::Kind::read: return run_read(step, count);
     case Step::Kind::reduce: return run_reduce(step, count);
     case Step::Kind::kernel:
@@ -198,7 +203,8 @@ bool Executor::mask_coordinate(const Access::Checked& checked, int64_t count, bo
     int64_t shift = scalar_part(checked.coordinate);
     const int64_t* base = nullptr;
     if (checked.coordinate.base >= 0) {
-        auto space = static_cast<size_t>(checked.coordinate.space), index = static_cast<size_t>(checked.coordinate.base);
+        auto space = static_cast<size_t>(checked.coordinate.space),
+             index = static_cast<size_t>(checked.coordinate.base);
         const BaseFacts& facts = facts_[space][index];
         if (facts.low + shift >= 0 && facts.high + shift < checked.extent) return masked;
         base = static_cast<const int64_t*>(storage(program_.spaces[space].bases[index].slot));
@@ -245,7 +251,8 @@ Executor::Addressing Executor::locate(const Access& access, int64_t count) {
 void Executor::run_read(const Step& step, int64_t count) {
     const Access& access = program_.accesses[static_cast<size_t>(step.index)];
     Addressing at = locate(access, count);
-    const std::byte* data = access.table ? tables_[static_cast<size_t>(access.source)].values.get() : inputs_[static_cast<size_t>(access.source)].data();
+    const std::byte* data = access.table ? tables_[static_cast<size_t>(access.source)].values.get()
+                                         : inputs_[static_cast<size_t>(access.source)].data();
     void* result = storage(step.result);
     const void*& view_of = views_[static_cast<size_t>(step.result)];
     view_of = result;
@@ -254,7 +261,8 @@ void Executor::run_read(const Step& step, int64_t count) {
             std::fill_n(addresses_, count, 0);
             at.base = addresses_;
         }
-        access.kernels.masked(result, data, at.base, at.shift, mask_, access.guarded ? view(step.operands[0]) : nullptr, count);
+        access.kernels.masked(result, data, at.base, at.shift, mask_, access.guarded ? view(step.operands[0]) : nullptr,
+                              count);
     } else if (at.facts.uniform) {
         access.kernels.uniform(result, data, at.shift + (at.base ? at.base[0] : 0), count);
     } else if (at.facts.contiguous) {
@@ -277,7 +285,8 @@ void Executor::poison_read(const Step& step, const Access& access, const Address
     int32_t* result = poison(step.poison);
     std::fill_n(result, count, 0);
     if (at.masked) {
-        const int32_t* otherwise = access.guarded && step.operand_poisons[0] >= 0 ? poison(step.operand_poisons[0]) : nullptr;
+        const int32_t* otherwise =
+            access.guarded && step.operand_poisons[0] >= 0 ? poison(step.operand_poisons[0]) : nullptr;
         int32_t outside = access.guarded ? 0 : step.node + 1;
         for (int64_t i = 0; i < count; i++) {
             if (!mask_[i]) result[i] = otherwise ? otherwise[i] : outside;
@@ -286,7 +295,8 @@ void Executor::poison_read(const Step& step, const Access& access, const Address
     const std::vector<int32_t>* table = access.table ? &tables_[static_cast<size_t>(access.source)].poison : nullptr;
     if (table && !table->empty()) {
         for (int64_t i = 0; i < count; i++) {
-            if (!at.masked || mask_[i]) result[i] = (*table)[static_cast<size_t>((at.base ? at.base[i] : 0) + at.shift)];
+            if (!at.masked || mask_[i])
+                result[i] = (*table)[static_cast<size_t>((at.base ? at.base[i] : 0) + at.shift)];
         }
     }
     for (const auto& computed : access.computed) {
@@ -297,7 +307,8 @@ void Executor::poison_read(const Step& step, const Access& access, const Address
 }
 
 Diagnostics Executor::failure(const Root& root, int64_t point, int32_t poison) const {
-    const LaneSpace& space = program_.spaces[static_cast<size_t>(program_.regions[static_cast<size_t>(root.region)].space)];
+    const LaneSpace& space =
+        program_.spaces[static_cast<size_t>(program_.regions[static_cast<size_t>(root.region)].space)];
     std::string text;
     for (size_t i = space.variables.size(); i-- > 0;) {
         std::string entry = fmt::format("{} = {}", body_.variable(space.variables[i]).name, point % space.extents[i]);
@@ -313,7 +324,8 @@ Diagnostics Executor::failure(const Root& root, int64_t point, int32_t poison) c
         diagnostic.summary = fmt::format("{} of no terms at [{}]", name(node.reducer), text);
     } else if (node.kind == Node::Kind::local) {
         diagnostic.code = "evaluate.out_of_range";
-        diagnostic.summary = fmt::format("local '{}' is read outside of its axes at [{}]", body_.locals[static_cast<size_t>(node.index)].name, text);
+        diagnostic.summary = fmt::format("local '{}' is read outside of its axes at [{}]",
+                                         body_.locals[static_cast<size_t>(node.index)].name, text);
     } else {
         const auto& shape = inputs_[static_cast<size_t>(node.index)].shape();
         diagnostic.code = "evaluate.out_of_range";

@@ -24,8 +24,8 @@ struct TensorBounds {
 class Executor {
 public:
     // With `bounded`, the program must be exact and its reductions over loops; bounds go to bounded->outputs.
-    Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
-             TensorBounds* bounded = nullptr);
+    Executor(const Body& body, const Program& program, const std::vector<TensorData>& inputs,
+             std::vector<TensorData>& outputs, TensorBounds* bounded = nullptr);
     Result<void> run();
 
 private:
@@ -60,7 +60,8 @@ private:
     void reduce_over_loops(const Step& step, const Reduction& reduction, int64_t count);
     void reduce_over_lanes(const Step& step, const Reduction& reduction, int64_t count);
     void start_accumulators(const Reduction& reduction, int64_t count);
-    void accumulate(const Step& step, const Reduction& reduction, int64_t position, int64_t step_size, int64_t round, int64_t count);
+    void accumulate(const Step& step, const Reduction& reduction, int64_t position, int64_t step_size, int64_t round,
+                    int64_t count);
     void finish_accumulators(const Reduction& reduction, int64_t count);
     void combine_lanes(const Step& step, const Reduction& reduction, int64_t lane, int64_t count);
     void accumulate_poison(const Reduction& reduction, int64_t count);
@@ -70,7 +71,8 @@ private:
     static double cast_bound(DType from, DType to, double a, double ea);
     void start_bounds(const Reduction& reduction, int64_t count);
     void accumulate_bounds(const Reduction& reduction, int64_t count);
-    void accumulate_bound(const Reduction& reduction, double* state, double term, double e, bool taken, bool undecided, int64_t lane);
+    void accumulate_bound(const Reduction& reduction, double* state, double term, double e, bool taken, bool undecided,
+                          int64_t lane);
     void finish_bounds(const Step& step, const Reduction& reduction, int64_t count);
     double* bound(Slot slot) { return bounds_.data() + static_cast<size_t>(slot) * lane_count; }
 
@@ -85,8 +87,8 @@ private:
     std::vector<TensorData>& outputs_;
     std::shared_ptr<std::byte> memory_;
     std::vector<const void*> views_;
-    std::vector<int32_t> poisons_;  // 0: fine; else 1 + the node that failed
-    std::vector<int64_t> scalars_;  // by variable
+    std::vector<int32_t> poisons_;               // 0: fine; else 1 + the node that failed
+    std::vector<int64_t> scalars_;               // by variable
     std::vector<std::vector<BaseFacts>> facts_;  // by space and base
     std::vector<TableData> tables_;
     TensorBounds* bounded_;

@@ -44,8 +44,8 @@ Accumulate accumulate_kernel(Reducer reducer, DType term, LaneType lanes);
 void neutral_value(Reducer reducer, DType term, LaneType lanes, void* value);
 
 // argmin and argmax: best[i] and index[i] (-1: no term yet); the position of lane i is position + step * i.
-using AccumulateArgument = void (*)(void* best, int64_t* index, const void* term, const int64_t* filter, int64_t position,
-                                    int64_t step, int64_t count);
+using AccumulateArgument = void (*)(void* best, int64_t* index, const void* term, const int64_t* filter,
+                                    int64_t position, int64_t step, int64_t count);
 AccumulateArgument argument_kernel(Reducer reducer, DType term, LaneType lanes);
 
 // Elements of tensors to lanes. `shift` is added to each address, which counts elements.

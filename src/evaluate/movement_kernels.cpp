@@ -13,7 +13,8 @@ float round_to_half(double value, DType half) {
     // To float with rounding to odd, so that the second rounding is the only one that counts.
     auto narrow = static_cast<float>(value);
     if (std::isfinite(value) && static_cast<double>(narrow) != value) {
-        float toward_zero = std::fabs(static_cast<double>(narrow)) > std::fabs(value) ? std::nextafter(narrow, 0.0f) : narrow;
+        float toward_zero =
+            std::fabs(static_cast<double>(narrow)) > std::fabs(value) ? std::nextafter(narrow, 0.0f) : narrow;
         uint32_t bits;
         std::memcpy(&bits, &toward_zero, 4);
         bits |= 1;
@@ -41,15 +42,22 @@ int64_t saturate(From value) {
 }
 
 struct ToFloat {
-    template <typename R, typename T> static R apply(T value) { return static_cast<R>(value); }
+    template <typename R, typename T>
+    static R apply(T value) {
+        return static_cast<R>(value);
+    }
 };
 template <DType half>
 struct ToHalf {
-    template <typename R, typename T> static R apply(T value) { return round_to_half(static_cast<double>(value), half); }
+    template <typename R, typename T>
+    static R apply(T value) {
+        return round_to_half(static_cast<double>(value), half);
+    }
 };
 template <typename Narrow>
 struct ToInteger {
-    template <typename R, typename T> static R apply(T value) {
+    template <typename R, typename T>
+    static R apply(T value) {
         if constexpr (std::is_floating_point_v<T>) {
             return saturate<Narrow>(value);
         } else {
@@ -58,7 +66,10 @@ struct ToInteger {
     }
 };
 struct ToBool {
-    template <typename R, typename T> static R apply(T value) { return value != 0; }
+    template <typename R, typename T>
+    static R apply(T value) {
+        return value != 0;
+    }
 };
 
 template <typename C, typename R, typename T>
@@ -112,8 +123,12 @@ void fill(void* result, const void* value, int64_t count) {
 template <typename T>
 struct Plain {
     using Stored = T;
-    template <typename Lane> static Lane load(T value) { return static_cast<Lane>(value); }
-    template <typename Lane> static T store(Lane value) {
+    template <typename Lane>
+    static Lane load(T value) {
+        return static_cast<Lane>(value);
+    }
+    template <typename Lane>
+    static T store(Lane value) {
         if constexpr (std::is_integral_v<T> && std::is_floating_point_v<Lane>) {
             return static_cast<T>(saturate<T>(value));
         } else {
@@ -124,10 +139,12 @@ struct Plain {
 template <DType half>
 struct Half {
     using Stored = uint16_t;
-    template <typename Lane> static Lane load(uint16_t bits) {
+    template <typename Lane>
+    static Lane load(uint16_t bits) {
         return static_cast<Lane>(half == DType::float16 ? float_from_half(bits) : float_from_bfloat16(bits));
     }
-    template <typename Lane> static uint16_t store(Lane value) {
+    template <typename Lane>
+    static uint16_t store(Lane value) {
         float rounded = round_to_half(static_cast<double>(value), half);
         return half == DType::float16 ? half_from_float(rounded) : bfloat16_from_float(rounded);
     }
@@ -239,7 +256,9 @@ void literal_value(DType dtype, LaneType lanes, int64_t integer, double real, vo
         return;
     }
     // A literal is data: rounded to its type in exact arithmetic too.
-    double rounded = dtype == DType::float64 ? real : is_half(dtype) ? round_to_half(real, dtype) : static_cast<float>(real);
+    double rounded = dtype == DType::float64 ? real
+                     : is_half(dtype)        ? round_to_half(real, dtype)
+                                             : static_cast<float>(real);
     auto narrow = static_cast<float>(rounded);
     if (lanes == LaneType::real) {
         std::memcpy(value, &rounded, sizeof(rounded));

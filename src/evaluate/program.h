@@ -57,13 +57,13 @@ struct Step {
     NodeId node = -1;
     LaneType lanes = LaneType::integer;
     Slot result = -1;
-    Slot poison = -1;                   // of the result
+    Slot poison = -1;  // of the result
     std::vector<Slot> operands;
     std::vector<Slot> operand_poisons;  // -1: never poisoned
     Kernel kernel = nullptr;
     Kernel wrap = nullptr;
-    int64_t literal = 0;                // bits of the lane value
-    int32_t index = -1;                 // variable, access or reduction
+    int64_t literal = 0;  // bits of the lane value
+    int32_t index = -1;   // variable, access or reduction
 };
 
 struct LaneSpace {
@@ -73,7 +73,8 @@ struct LaneSpace {
         int64_t flat = 0;  // if not zero, the base is flat * (number of the point), and there are no terms
         Slot slot = -1;
     };
-    std::vector<VariableId> variables;  // outermost first; those of extent one are left out: they are scalars that stay zero
+    std::vector<VariableId>
+        variables;  // outermost first; those of extent one are left out: they are scalars that stay zero
     std::vector<int64_t> extents;
     int64_t points = 1;
     std::map<VariableId, Slot> values;  // lanes of the variables that are used
@@ -82,8 +83,8 @@ struct LaneSpace {
 };
 
 struct Region {
-    int32_t space = -1;                      // index of a LaneSpace
-    std::vector<std::vector<Step>> levels;   // levels[0]: at entry; levels[j]: when loop j - 1 moves
+    int32_t space = -1;                     // index of a LaneSpace
+    std::vector<std::vector<Step>> levels;  // levels[0]: at entry; levels[j]: when loop j - 1 moves
 };
 
 struct Reduction {
@@ -93,20 +94,22 @@ struct Reduction {
     LaneType term_lanes = LaneType::single;
     bool over_lanes = false;
     int32_t region = -1;
-    std::vector<VariableId> loops;           // over loops
+    std::vector<VariableId> loops;  // over loops
     std::vector<int64_t> extents;
-    Slot term = -1, filter = -1;             // in the region's slots
+    Slot term = -1, filter = -1;  // in the region's slots
     Slot term_poison = -1, filter_poison = -1;
     Accumulate kernel = nullptr;
-    Slot accumulator_poison = -1;            // as the result's, while terms are added
-    Slot accumulator = -1, partial = -1;     // partial: sums, added to the accumulator now and then; argmin, argmax: the best term
-    struct Import {                          // over lanes: values made outside, one lane of them at a time
+    Slot accumulator_poison = -1;  // as the result's, while terms are added
+    Slot accumulator = -1,
+         partial = -1;  // partial: sums, added to the accumulator now and then; argmin, argmax: the best term
+    struct Import {     // over lanes: values made outside, one lane of them at a time
         Slot outer = -1, inner = -1;
         Slot outer_poison = -1, inner_poison = -1;
         LaneType lanes = LaneType::integer;
     };
     std::vector<Import> imports;
-    std::vector<std::pair<VariableId, Slot>> outer;  // over lanes: variables that become scalars, and their lanes outside
+    std::vector<std::pair<VariableId, Slot>>
+        outer;  // over lanes: variables that become scalars, and their lanes outside
 };
 
 // Computed once per point of `variables`, before whatever reads it.
@@ -117,7 +120,7 @@ struct Table {
     int64_t points = 1;
     DType dtype = DType::float32;
     LaneType lanes = LaneType::single;
-    bool poisoned = false;              // has a poison for each point
+    bool poisoned = false;  // has a poison for each point
 };
 
 struct Root {
@@ -125,9 +128,9 @@ struct Root {
     Slot value = -1;
     Slot poison = -1;
     LaneType lanes = LaneType::single;
-    int32_t table = -1;      // or
+    int32_t table = -1;  // or
     int32_t equation = -1;
-    Address address;         // equations: of the output element
+    Address address;  // equations: of the output element
 };
 
 struct Program {
@@ -147,6 +150,7 @@ struct CompileOptions {
 };
 
 // `inputs` gives the shapes and the element types as stored. The body is verified.
-Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs, CompileOptions options);
+Result<Program> compile(const Body& body, const std::vector<TensorData>& inputs, const std::vector<TensorData>& outputs,
+                        CompileOptions options);
 
 }  // namespace heddle::evaluation

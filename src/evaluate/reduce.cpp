@@ -27,14 +27,16 @@ void Executor::start_accumulators(const Reduction& reduction, int64_t count) {
     if (in_partials(reduction)) fill_lanes(storage(reduction.partial), reduction.term_lanes, &value, count);
 }
 
-void Executor::accumulate(const Step& step, const Reduction& reduction, int64_t position, int64_t step_size, int64_t round, int64_t count) {
+void Executor::accumulate(const Step& step, const Reduction& reduction, int64_t position, int64_t step_size,
+                          int64_t round, int64_t count) {
     auto* filter = reduction.filter >= 0 ? static_cast<const int64_t*>(view(reduction.filter)) : nullptr;
     const void* term = view(reduction.term);
     if (step.poison >= 0) accumulate_poison(reduction, count);
     if (bounded_) accumulate_bounds(reduction, count);
     if (is_argument(reduction.reducer)) {
         auto kernel = argument_kernel(reduction.reducer, reduction.term_type, reduction.term_lanes);
-        return kernel(storage(reduction.partial), static_cast<int64_t*>(storage(reduction.accumulator)), term, filter, position, step_size, count);
+        return kernel(storage(reduction.partial), static_cast<int64_t*>(storage(reduction.accumulator)), term, filter,
+                      position, step_size, count);
     }
     if (!in_partials(reduction)) return reduction.kernel(storage(reduction.accumulator), term, filter, count);
     reduction.kernel(storage(reduction.partial), term, filter, count);
@@ -105,7 +107,8 @@ void Executor::reduce_over_loops(const Step& step, const Reduction& reduction, i
     }
     finish_accumulators(reduction, count);
     for (size_t i = 0; i < depth; i++) scalars_[static_cast<size_t>(reduction.loops[i])] = saved[i];
-    std::memcpy(storage(step.result), storage(reduction.accumulator), static_cast<size_t>(count) * (step.lanes == LaneType::single ? 4 : 8));
+    std::memcpy(storage(step.result), storage(reduction.accumulator),
+                static_cast<size_t>(count) * (step.lanes == LaneType::single ? 4 : 8));
     if (step.poison >= 0) std::copy_n(poison(reduction.accumulator_poison), count, poison(step.poison));
     if (bounded_) finish_bounds(step, reduction, count);
 }
@@ -120,8 +123,10 @@ void Executor::reduce_over_lanes(const Step& step, const Reduction& reduction, i
         int64_t width = std::min(lane_count, space.points);
         for (const auto& import : reduction.imports) {
             size_t size = import.lanes == LaneType::single ? 4 : 8;
-            fill_lanes(storage(import.inner), import.lanes, static_cast<const std::byte*>(view(import.outer)) + static_cast<size_t>(lane) * size, width);
-            if (import.inner_poison >= 0) std::fill_n(poison(import.inner_poison), width, poison(import.outer_poison)[lane]);
+            fill_lanes(storage(import.inner), import.lanes,
+                       static_cast<const std::byte*>(view(import.outer)) + static_cast<size_t>(lane) * size, width);
+            if (import.inner_poison >= 0)
+                std::fill_n(poison(import.inner_poison), width, poison(import.outer_poison)[lane]);
         }
         start_accumulators(reduction, width);
         if (step.poison >= 0) std::fill_n(poison(reduction.accumulator_poison), width, 0);
@@ -158,7 +163,8 @@ void Executor::combine_lanes(const Step& step, const Reduction& reduction, int64
         std::ranges::sort(order, {}, [&](int64_t i) { return index[i]; });
         auto kernel = argument_kernel(reduction.reducer, reduction.term_type, reduction.term_lanes);
         int64_t winner_term = 0, winner = -1;
-        for (int64_t i : order) kernel(&winner_term, &winner, best + static_cast<size_t>(i) * term_size, nullptr, index[i], 0, 1);
+        for (int64_t i : order)
+            kernel(&winner_term, &winner, best + static_cast<size_t>(i) * term_size, nullptr, index[i], 0, 1);
         std::memcpy(result, &winner, size);
         return;
     }

@@ -28,15 +28,21 @@ Accumulate pick(DType dtype, LaneType lanes) {
 
 // Whether a term replaces the best so far: NaN before all numbers, the first of equals stays.
 struct Lower {
-    template <typename T> static bool better(T term, T best) { return term < best || ((term != term) & (best == best)); }
+    template <typename T>
+    static bool better(T term, T best) {
+        return term < best || ((term != term) & (best == best));
+    }
 };
 struct Higher {
-    template <typename T> static bool better(T term, T best) { return term > best || ((term != term) & (best == best)); }
+    template <typename T>
+    static bool better(T term, T best) {
+        return term > best || ((term != term) & (best == best));
+    }
 };
 
 template <typename Order, typename T>
-void accumulate_argument(void* best_lanes, int64_t* index, const void* term, const int64_t* filter, int64_t position, int64_t step,
-                         int64_t count) {
+void accumulate_argument(void* best_lanes, int64_t* index, const void* term, const int64_t* filter, int64_t position,
+                         int64_t step, int64_t count) {
     auto* best = static_cast<T*>(best_lanes);
     auto* t = static_cast<const T*>(term);
     for (int64_t i = 0; i < count; i++) {
@@ -79,7 +85,8 @@ Accumulate accumulate_kernel(Reducer reducer, DType term, LaneType lanes) {
 }
 
 AccumulateArgument argument_kernel(Reducer reducer, DType term, LaneType lanes) {
-    return reducer == Reducer::argument_minimum ? pick_argument<Lower>(term, lanes) : pick_argument<Higher>(term, lanes);
+    return reducer == Reducer::argument_minimum ? pick_argument<Lower>(term, lanes)
+                                                : pick_argument<Higher>(term, lanes);
 }
 
 void neutral_value(Reducer reducer, DType term, LaneType lanes, void* value) {
@@ -87,7 +94,9 @@ void neutral_value(Reducer reducer, DType term, LaneType lanes, void* value) {
     int64_t integer = reducer == Reducer::product || reducer == Reducer::all;
     if (lanes == LaneType::integer && extreme) integer = integer_limit(term, reducer == Reducer::minimum);
     double real = static_cast<double>(integer);
-    if (extreme) real = reducer == Reducer::minimum ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+    if (extreme)
+        real = reducer == Reducer::minimum ? std::numeric_limits<double>::infinity()
+                                           : -std::numeric_limits<double>::infinity();
     literal_value(lanes == LaneType::real ? DType::float64 : term, lanes, integer, real, value);
 }
 

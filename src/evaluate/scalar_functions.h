@@ -15,22 +15,44 @@ concept Integral = std::integral<T>;  // int64_t, or uint64_t for uint64
 
 // Integers wrap: computed without sign.
 struct Add {
-    template <Floating T> static T apply(T a, T b) { return a + b; }
-    template <Integral T> static T apply(T a, T b) { return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return a + b;
+    }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    }
 };
 struct Subtract {
-    template <Floating T> static T apply(T a, T b) { return a - b; }
-    template <Integral T> static T apply(T a, T b) { return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return a - b;
+    }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+    }
 };
 struct Multiply {
-    template <Floating T> static T apply(T a, T b) { return a * b; }
-    template <Integral T> static T apply(T a, T b) { return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return a * b;
+    }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    }
 };
 struct Divide {
-    template <Floating T> static T apply(T a, T b) { return a / b; }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return a / b;
+    }
 };
 struct TruncateDivide {
-    template <Integral T> static T apply(T a, T b) {
+    template <Integral T>
+    static T apply(T a, T b) {
         if (b == 0) return 0;
         if constexpr (std::signed_integral<T>) {
             if (b == -1) return Subtract::apply<T>(0, a);
@@ -39,8 +61,12 @@ struct TruncateDivide {
     }
 };
 struct TruncateRemainder {
-    template <Floating T> static T apply(T a, T b) { return std::fmod(a, b); }
-    template <Integral T> static T apply(T a, T b) {
+    template <Floating T>
+    static T apply(T a, T b) {
+        return std::fmod(a, b);
+    }
+    template <Integral T>
+    static T apply(T a, T b) {
         if (b == 0) return 0;
         if constexpr (std::signed_integral<T>) {
             if (b == -1) return 0;
@@ -50,12 +76,14 @@ struct TruncateRemainder {
 };
 // Of the sign of the divisor, as Python's %.
 struct Modulo {
-    template <Floating T> static T apply(T a, T b) {
+    template <Floating T>
+    static T apply(T a, T b) {
         T rest = std::fmod(a, b);
         if (rest == 0) return std::copysign(T(0), b);
         return (rest < 0) != (b < 0) ? rest + b : rest;
     }
-    template <Integral T> static T apply(T a, T b) {
+    template <Integral T>
+    static T apply(T a, T b) {
         T rest = TruncateRemainder::apply(a, b);
         if constexpr (std::signed_integral<T>) {
             if (rest != 0 && (rest < 0) != (b < 0)) return rest + b;
@@ -65,8 +93,12 @@ struct Modulo {
 };
 struct FloorDivide {
     // The rounded quotient's floor: what generated code computes, and not always Python's //.
-    template <Floating T> static T apply(T a, T b) { return std::floor(a / b); }
-    template <Integral T> static T apply(T a, T b) {
+    template <Floating T>
+    static T apply(T a, T b) {
+        return std::floor(a / b);
+    }
+    template <Integral T>
+    static T apply(T a, T b) {
         T quotient = TruncateDivide::apply(a, b);
         if constexpr (std::signed_integral<T>) {
             T rest = TruncateRemainder::apply(a, b);
@@ -77,17 +109,33 @@ struct FloorDivide {
 };
 // A NaN wins; the first wins ties.
 struct Minimum {
-    template <Floating T> static T apply(T a, T b) { return (a <= b) | (a != a) ? a : b; }
-    template <Integral T> static T apply(T a, T b) { return b < a ? b : a; }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return (a <= b) | (a != a) ? a : b;
+    }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return b < a ? b : a;
+    }
 };
 struct Maximum {
-    template <Floating T> static T apply(T a, T b) { return (a >= b) | (a != a) ? a : b; }
-    template <Integral T> static T apply(T a, T b) { return b > a ? b : a; }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return (a >= b) | (a != a) ? a : b;
+    }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return b > a ? b : a;
+    }
 };
 struct Power {
-    template <Floating T> static T apply(T a, T b) { return std::pow(a, b); }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return std::pow(a, b);
+    }
     // Wraps. A negative exponent is a division by zero for 0 and truncates to zero for all but 1 and -1.
-    template <Integral T> static T apply(T a, T b) {
+    template <Integral T>
+    static T apply(T a, T b) {
         if constexpr (std::signed_integral<T>) {
             if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
         }
@@ -99,73 +147,132 @@ struct Power {
     }
 };
 struct Atan2 {
-    template <Floating T> static T apply(T a, T b) { return std::atan2(a, b); }
+    template <Floating T>
+    static T apply(T a, T b) {
+        return std::atan2(a, b);
+    }
 };
 struct BitAnd {
-    template <Integral T> static T apply(T a, T b) { return a & b; }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return a & b;
+    }
 };
 struct BitOr {
-    template <Integral T> static T apply(T a, T b) { return a | b; }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return a | b;
+    }
 };
 struct BitXor {
-    template <Integral T> static T apply(T a, T b) { return a ^ b; }
+    template <Integral T>
+    static T apply(T a, T b) {
+        return a ^ b;
+    }
 };
 // The amount counts as unsigned; by the width or more, nothing of the value is left but its sign.
 struct ShiftLeft {
-    template <Integral T> static T apply(T a, T b) {
+    template <Integral T>
+    static T apply(T a, T b) {
         auto amount = static_cast<uint64_t>(b);
         return amount > 63 ? T(0) : static_cast<T>(static_cast<uint64_t>(a) << amount);
     }
 };
 struct ShiftRight {
-    template <Integral T> static T apply(T a, T b) {
+    template <Integral T>
+    static T apply(T a, T b) {
         auto amount = static_cast<uint64_t>(b);
         if (amount > 63) return a < 0 ? static_cast<T>(-1) : T(0);
         return a >> amount;
     }
 };
 struct Equal {
-    template <typename T> static bool apply(T a, T b) { return a == b; }
+    template <typename T>
+    static bool apply(T a, T b) {
+        return a == b;
+    }
 };
 struct NotEqual {
-    template <typename T> static bool apply(T a, T b) { return a != b; }
+    template <typename T>
+    static bool apply(T a, T b) {
+        return a != b;
+    }
 };
 struct Less {
-    template <typename T> static bool apply(T a, T b) { return a < b; }
+    template <typename T>
+    static bool apply(T a, T b) {
+        return a < b;
+    }
 };
 struct LessEqual {
-    template <typename T> static bool apply(T a, T b) { return a <= b; }
+    template <typename T>
+    static bool apply(T a, T b) {
+        return a <= b;
+    }
 };
 struct Greater {
-    template <typename T> static bool apply(T a, T b) { return a > b; }
+    template <typename T>
+    static bool apply(T a, T b) {
+        return a > b;
+    }
 };
 struct GreaterEqual {
-    template <typename T> static bool apply(T a, T b) { return a >= b; }
+    template <typename T>
+    static bool apply(T a, T b) {
+        return a >= b;
+    }
 };
 
 struct Negate {
-    template <Floating T> static T apply(T a) { return -a; }
-    template <Integral T> static T apply(T a) { return Subtract::apply<T>(0, a); }
+    template <Floating T>
+    static T apply(T a) {
+        return -a;
+    }
+    template <Integral T>
+    static T apply(T a) {
+        return Subtract::apply<T>(0, a);
+    }
 };
 struct Absolute {
-    template <Floating T> static T apply(T a) { return std::fabs(a); }
-    template <Integral T> static T apply(T a) { return a < 0 ? Negate::apply(a) : a; }
+    template <Floating T>
+    static T apply(T a) {
+        return std::fabs(a);
+    }
+    template <Integral T>
+    static T apply(T a) {
+        return a < 0 ? Negate::apply(a) : a;
+    }
 };
 // Zero for either zero; NaN stays.
 struct Sign {
-    template <Floating T> static T apply(T a) { return a != a ? a : T(a > 0) - T(a < 0); }
-    template <Integral T> static T apply(T a) { return static_cast<T>((a > 0) - (a < 0)); }
+    template <Floating T>
+    static T apply(T a) {
+        return a != a ? a : T(a > 0) - T(a < 0);
+    }
+    template <Integral T>
+    static T apply(T a) {
+        return static_cast<T>((a > 0) - (a < 0));
+    }
 };
 struct LogicalNot {
-    template <Integral T> static T apply(T a) { return a == 0; }
+    template <Integral T>
+    static T apply(T a) {
+        return a == 0;
+    }
 };
 struct BitNot {
-    template <Integral T> static T apply(T a) { return ~a; }
+    template <Integral T>
+    static T apply(T a) {
+        return ~a;
+    }
 };
 
-#define HEDDLE_FLOAT_FUNCTION(Name, expression)                  \
-    struct Name {                                                \
-        template <Floating T> static T apply(T x) { return expression; } \
+#define HEDDLE_FLOAT_FUNCTION(Name, expression) \
+    struct Name {                               \
+        template <Floating T>                   \
+        static T apply(T x) {                   \
+            return expression;                  \
+        }                                       \
     };
 HEDDLE_FLOAT_FUNCTION(Floor, std::floor(x))
 HEDDLE_FLOAT_FUNCTION(Ceil, std::ceil(x))
@@ -197,16 +304,23 @@ HEDDLE_FLOAT_FUNCTION(Erf, std::erf(x))
 
 // Without overflow on either side.
 struct Sigmoid {
-    template <Floating T> static T apply(T x) {
+    template <Floating T>
+    static T apply(T x) {
         T power = std::exp(-std::fabs(x));
         return (x < 0 ? power : T(1)) / (1 + power);
     }
 };
 struct IsNan {
-    template <Floating T> static bool apply(T a) { return a != a; }
+    template <Floating T>
+    static bool apply(T a) {
+        return a != a;
+    }
 };
 struct IsInfinite {
-    template <Floating T> static bool apply(T a) { return std::fabs(a) == std::numeric_limits<T>::infinity(); }
+    template <Floating T>
+    static bool apply(T a) {
+        return std::fabs(a) == std::numeric_limits<T>::infinity();
+    }
 };
 
 }  // namespace heddle::evaluation

@@ -39,7 +39,8 @@ bool stays_in_range(const AffineForm& form, const Body& body) {
     magnitude = std::abs(magnitude);
     for (auto [variable, coefficient] : form.terms) {
         if (coefficient == INT64_MIN) return false;
-        auto reach = checked_multiply(std::abs(coefficient), std::max<int64_t>(body.variable(variable).extent.value - 1, 0));
+        auto reach =
+            checked_multiply(std::abs(coefficient), std::max<int64_t>(body.variable(variable).extent.value - 1, 0));
         auto sum = reach ? checked_add(magnitude, *reach) : std::nullopt;
         if (!sum) return false;
         magnitude = *sum;
@@ -54,7 +55,9 @@ std::optional<AffineForm> product(const AffineForm& a, const AffineForm& b) {
 }
 
 std::optional<AffineForm> form_of(const Node& node, const std::vector<std::optional<AffineForm>>& forms) {
-    auto operand = [&](size_t index) -> const std::optional<AffineForm>& { return forms[static_cast<size_t>(node.operands[index])]; };
+    auto operand = [&](size_t index) -> const std::optional<AffineForm>& {
+        return forms[static_cast<size_t>(node.operands[index])];
+    };
     switch (node.kind) {
     case Node::Kind::integer: return AffineForm{node.integer, {}};
     case Node::Kind::variable: return AffineForm{0, {{node.index, 1}}};
@@ -99,7 +102,8 @@ std::vector<WrittenBox> written_boxes(const Body& body) {
     auto forms = affine_forms(body);
     std::vector<WrittenBox> boxes;
     for (const BodyEquation& equation : body.equations) {
-        bool empty = std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent.value == 0; });
+        bool empty =
+            std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent.value == 0; });
         if (empty) continue;
         WrittenBox box{equation.output, {}, {}};
         for (NodeId id : equation.left) {

@@ -41,8 +41,8 @@ struct Node {
         select,    // operands: condition, then, else. Lazy: the branch not taken may read out of bounds
         read,      // tensor `index` of the operation's inputs at coordinates (int64 operands), row-major from its start
         guarded_read,  // read; where a coordinate lies outside the tensor, the last operand instead. Lazy in the read
-        local,     // local `index` at coordinates
-        reduce,    // `reducer` over `variables` of operands[0], where operands[1] (bool), if present, holds
+        local,         // local `index` at coordinates
+        reduce,        // `reducer` over `variables` of operands[0], where operands[1] (bool), if present, holds
     };
     Kind kind = Kind::integer;
     DType dtype = DType::float32;  // of the value. argmin and argmax: int64, row-major over `variables`

@@ -40,7 +40,8 @@ std::string IndexProjection::augmented_matrix() const {
     }
     std::vector<size_t> widths(columns + 2, 0);
     for (const auto& line : cells) {
-        for (size_t column = 0; column < line.size(); column++) widths[column] = std::max(widths[column], line[column].size());
+        for (size_t column = 0; column < line.size(); column++)
+            widths[column] = std::max(widths[column], line[column].size());
     }
     std::string text;
     for (const auto& line : cells) {
@@ -100,7 +101,8 @@ Graph prune(const Graph& graph) {
     // Producers stand before consumers, so one sweep backwards sees every need. Several operations may write one tensor.
     for (size_t i = graph.operations.size(); i-- > 0;) {
         const Operation& operation = graph.operations[i];
-        operation_needed[i] = std::ranges::any_of(operation.outputs, [&](TensorId id) { return tensor_needed[static_cast<size_t>(id)]; });
+        operation_needed[i] =
+            std::ranges::any_of(operation.outputs, [&](TensorId id) { return tensor_needed[static_cast<size_t>(id)]; });
         if (!operation_needed[i]) continue;
         for (TensorId id : operation.inputs) tensor_needed[static_cast<size_t>(id)] = true;
         for (TensorId id : operation.outputs) tensor_needed[static_cast<size_t>(id)] = true;

@@ -32,7 +32,7 @@ struct TensorType {
 struct Tensor {
     std::string name;  // unique in its graph
     TensorType type;
-    OperationId producer = -1;         // -1: an input or a constant
+    OperationId producer = -1;           // -1: an input or a constant
     std::optional<TensorData> constant;  // row-major
 };
 
@@ -56,14 +56,14 @@ struct IndexAxis {
 
 // One use of an operator: what one value of its `each` stands for. Only the tensors that its body reads are inputs.
 struct Operation {
-    std::string name;      // unique in its graph; error messages and profiles say it
+    std::string name;           // unique in its graph; error messages and profiles say it
     std::string operator_name;  // for people only: nothing decides by it
     std::vector<TensorId> inputs;
     std::vector<TensorId> outputs;
-    std::vector<IndexAxis> index;  // the extended index
-    std::vector<IndexProjection> input_projections;   // one an input, over `index`'s non-reduced axes
+    std::vector<IndexAxis> index;                    // the extended index
+    std::vector<IndexProjection> input_projections;  // one an input, over `index`'s non-reduced axes
     std::vector<IndexProjection> output_projections;
-    std::shared_ptr<const Body> body;  // null: an opaque operation (a bound kernel)
+    std::shared_ptr<const Body> body;           // null: an opaque operation (a bound kernel)
     std::map<std::string, std::string> params;  // as printed
 };
 
@@ -72,12 +72,13 @@ struct Graph {
     std::vector<Operation> operations;  // producers before consumers
     std::vector<TensorId> inputs;
     std::vector<TensorId> outputs;
-    std::map<std::string, int64_t> dimension_names;  // the named dimensions that origins speak of, with their values here
+    std::map<std::string, int64_t>
+        dimension_names;  // the named dimensions that origins speak of, with their values here
 
     const Tensor& tensor(TensorId id) const { return tensors[static_cast<size_t>(id)]; }
     TensorId add_tensor(std::string name, TensorType type);  // makes the name unique
     TensorId add_constant(std::string name, TensorData data);
-    OperationId add_operation(Operation operation);           // sets the outputs' producer
+    OperationId add_operation(Operation operation);  // sets the outputs' producer
 };
 
 // Structural checks: ids in range, order, types of node operands, cover of outputs (several operations may write disjoint

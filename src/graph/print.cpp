@@ -10,7 +10,17 @@ namespace heddle {
 namespace {
 
 // Binding strengths of the template language's operators, loosest first.
-enum Strength : int { selection = 0, disjunction, conjunction, comparison, additive, multiplicative, prefix, exponent, atom };
+enum Strength : int {
+    selection = 0,
+    disjunction,
+    conjunction,
+    comparison,
+    additive,
+    multiplicative,
+    prefix,
+    exponent,
+    atom
+};
 
 Strength strength_of(ScalarOp op) {
     switch (op) {
@@ -94,14 +104,16 @@ private:
 
     std::string list(const std::vector<NodeId>& ids, size_t begin, size_t end) const {
         std::string text;
-        for (size_t i = begin; i < end; i++) text += (i == begin ? "" : ", ") + texts_[static_cast<size_t>(ids[i])].text;
+        for (size_t i = begin; i < end; i++)
+            text += (i == begin ? "" : ", ") + texts_[static_cast<size_t>(ids[i])].text;
         return text;
     }
 
     std::string domain(const std::vector<VariableId>& variables) const {
         std::string text;
         for (VariableId id : variables) {
-            text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", variables_[static_cast<size_t>(id)], body_.variable(id).extent.text());
+            text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", variables_[static_cast<size_t>(id)],
+                                body_.variable(id).extent.text());
         }
         return text;
     }
@@ -114,11 +126,13 @@ private:
     Text scalar_text(const Node& node) const {
         const ScalarOpInfo& row = info(node.op);
         size_t count = node.operands.size();
-        if (row.infix.empty() || count != 2) return {fmt::format("{}({})", row.name, list(node.operands, 0, count)), atom};
+        if (row.infix.empty() || count != 2)
+            return {fmt::format("{}({})", row.name, list(node.operands, 0, count)), atom};
         int strength = strength_of(node.op);
         bool right = node.op == ScalarOp::power;
         return {fmt::format("{} {} {}", operand(node, 0, strength + (right || strength == comparison)), row.infix,
-                            operand(node, 1, strength + !right)), strength};
+                            operand(node, 1, strength + !right)),
+                strength};
     }
 
     Text node_text(const Node& node) const {
@@ -133,23 +147,30 @@ private:
             if (node.dtype != DType::int64) return {fmt::format("{}({})", name(node.dtype), node.integer), atom};
             return {std::to_string(node.integer), node.integer < 0 ? prefix : atom};
         case Node::Kind::real:
-            if (node.dtype != DType::float32) return {fmt::format("{}({})", name(node.dtype), real_text(node.real)), atom};
+            if (node.dtype != DType::float32)
+                return {fmt::format("{}({})", name(node.dtype), real_text(node.real)), atom};
             return {real_text(static_cast<float>(node.real)), node.real < 0 ? prefix : atom};
         case Node::Kind::variable: return {variables_[static_cast<size_t>(node.index)], atom};
         case Node::Kind::scalar: return scalar_text(node);
         case Node::Kind::cast: return {fmt::format("{}({})", name(node.dtype), list(node.operands, 0, 1)), atom};
         case Node::Kind::select:
             return {fmt::format("{} ? {} : {}", operand(node, 0, disjunction), operand(node, 1, disjunction),
-                                operand(node, 2, selection)), selection};
+                                operand(node, 2, selection)),
+                    selection};
         case Node::Kind::read: return {fmt::format("{}[{}]", named(inputs_), list(node.operands, 0, count)), atom};
         case Node::Kind::guarded_read:
             return {fmt::format("{}[{}] ?? {}", named(inputs_), list(node.operands, 0, count - 1),
-                                operand(node, count - 1, prefix)), selection};
+                                operand(node, count - 1, prefix)),
+                    selection};
         case Node::Kind::local:
-            return {fmt::format("{}[{}]", body_.locals[static_cast<size_t>(node.index)].name, list(node.operands, 0, count)), atom};
+            return {fmt::format("{}[{}]", body_.locals[static_cast<size_t>(node.index)].name,
+                                list(node.operands, 0, count)),
+                    atom};
         case Node::Kind::reduce: {
             std::string filter = count > 1 ? " if " + list(node.operands, 1, 2) : "";
-            return {fmt::format("{}({}{} : {})", name(node.reducer), domain(node.variables), filter, list(node.operands, 0, 1)), atom};
+            return {fmt::format("{}({}{} : {})", name(node.reducer), domain(node.variables), filter,
+                                list(node.operands, 0, 1)),
+                    atom};
         }
         }
         return {};
@@ -164,8 +185,9 @@ private:
         auto index = static_cast<size_t>(equation.output);
         std::string output = index < outputs_.size() ? outputs_[index] : fmt::format("output{}", index);
         std::string loops = domain(equation.variables);
-        lines_ += fmt::format("{}{}[{}] = {}\n", loops.empty() ? "" : "for " + loops + ": ", output,
-                              list(equation.left, 0, equation.left.size()), texts_[static_cast<size_t>(equation.value)].text);
+        lines_ +=
+            fmt::format("{}{}[{}] = {}\n", loops.empty() ? "" : "for " + loops + ": ", output,
+                        list(equation.left, 0, equation.left.size()), texts_[static_cast<size_t>(equation.value)].text);
     }
 
     const Body& body_;

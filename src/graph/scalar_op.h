@@ -9,25 +9,69 @@ namespace heddle {
 
 enum class ScalarOp : uint8_t {
     // Two operands of one type, result of that type. Integer + - * wrap. Floats follow IEEE.
-    add, subtract, multiply,
-    divide,           // floats only
-    floor_divide,     // floors; integers by zero give 0
-    modulo,           // floors; integers by zero give 0
-    truncate_divide,  // integers; by zero gives 0
+    add,
+    subtract,
+    multiply,
+    divide,              // floats only
+    floor_divide,        // floors; integers by zero give 0
+    modulo,              // floors; integers by zero give 0
+    truncate_divide,     // integers; by zero gives 0
     truncate_remainder,  // C's % and fmod; integers by zero give 0
-    minimum, maximum,    // a NaN wins
-    power, atan2,
-    bit_and, bit_or, bit_xor, shift_left, shift_right,  // integers; bit_and, bit_or, bit_xor also bool
+    minimum,
+    maximum,  // a NaN wins
+    power,
+    atan2,
+    bit_and,
+    bit_or,
+    bit_xor,
+    shift_left,
+    shift_right,  // integers; bit_and, bit_or, bit_xor also bool
     // Two operands of one type, result bool.
-    equal, not_equal, less, less_equal, greater, greater_equal,
-    logical_and, logical_or, logical_xor,  // bool
+    equal,
+    not_equal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    logical_and,
+    logical_or,
+    logical_xor,  // bool
     // One operand, result of its type.
-    negate, absolute, sign, logical_not, bit_not,
-    floor, ceil, round, truncate,  // round: half to even
-    sqrt, rsqrt, reciprocal, exp, exp2, expm1, log, log2, log1p,
-    sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, erf, sigmoid,
+    negate,
+    absolute,
+    sign,
+    logical_not,
+    bit_not,
+    floor,
+    ceil,
+    round,
+    truncate,  // round: half to even
+    sqrt,
+    rsqrt,
+    reciprocal,
+    exp,
+    exp2,
+    expm1,
+    log,
+    log2,
+    log1p,
+    sin,
+    cos,
+    tan,
+    asin,
+    acos,
+    atan,
+    sinh,
+    cosh,
+    tanh,
+    asinh,
+    acosh,
+    atanh,
+    erf,
+    sigmoid,
     // One float operand, result bool.
-    is_nan, is_infinite,
+    is_nan,
+    is_infinite,
 };
 
 enum class ScalarClass : uint8_t { arithmetic, comparison, unary, predicate };
@@ -38,8 +82,8 @@ struct ScalarOpInfo {
     std::string_view infix;  // as they spell an operator: "+"; empty where it is a call
     ScalarClass kind;
     int operands;
-    int cost;                // in operations of one cycle's throughput; 10 marks what is not worth doing twice
-    double ulps;             // stated accuracy of our own code in units in the last place; 0.5 is correctly rounded
+    int cost;     // in operations of one cycle's throughput; 10 marks what is not worth doing twice
+    double ulps;  // stated accuracy of our own code in units in the last place; 0.5 is correctly rounded
 };
 
 const ScalarOpInfo& info(ScalarOp op);

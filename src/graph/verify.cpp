@@ -44,7 +44,8 @@ private:
     void check_tensors() {
         std::set<std::string> names;
         for (const Tensor& tensor : graph_.tensors) {
-            if (!names.insert(tensor.name).second) problem("graph.name", fmt::format("two tensors are called '{}'", tensor.name));
+            if (!names.insert(tensor.name).second)
+                problem("graph.name", fmt::format("two tensors are called '{}'", tensor.name));
             if (tensor.type.dtype > DType::float64) {
                 problem("graph.type", fmt::format("tensor '{}' has an unknown type", tensor.name));
                 continue;
@@ -55,9 +56,12 @@ private:
                 if (size) size = checked_multiply(*size, std::max<int64_t>(extent.value, 1));
             }
             if (!size || *size > maximum_bytes) {
-                problem("graph.limit", fmt::format("the shape of tensor '{}' is negative or too large", tensor.name), {}, tensor.type.text());
-            } else if (tensor.constant && (tensor.constant->dtype() != tensor.type.dtype || tensor.constant->shape() != tensor.type.extents())) {
-                problem("graph.type", fmt::format("the data of constant '{}' have another type or shape", tensor.name), tensor.type.text());
+                problem("graph.limit", fmt::format("the shape of tensor '{}' is negative or too large", tensor.name),
+                        {}, tensor.type.text());
+            } else if (tensor.constant && (tensor.constant->dtype() != tensor.type.dtype ||
+                                           tensor.constant->shape() != tensor.type.extents())) {
+                problem("graph.type", fmt::format("the data of constant '{}' have another type or shape", tensor.name),
+                        tensor.type.text());
             }
         }
     }
@@ -65,14 +69,17 @@ private:
     void check_ends() {
         for (const auto* ids : {&graph_.inputs, &graph_.outputs}) {
             for (TensorId id : *ids) {
-                if (!exists(id)) problem("graph.reference", "the graph names a tensor that does not exist", {}, std::to_string(id));
+                if (!exists(id))
+                    problem("graph.reference", "the graph names a tensor that does not exist", {}, std::to_string(id));
             }
         }
         if (!problems_.empty()) return;
         defined_.assign(graph_.tensors.size(), false);
         for (TensorId id : graph_.inputs) {
-            if (defined_[static_cast<size_t>(id)]) problem("graph.reference", fmt::format("'{}' is a graph input twice", graph_.tensor(id).name));
-            if (graph_.tensor(id).constant) problem("graph.reference", fmt::format("'{}' is a graph input and a constant", graph_.tensor(id).name));
+            if (defined_[static_cast<size_t>(id)])
+                problem("graph.reference", fmt::format("'{}' is a graph input twice", graph_.tensor(id).name));
+            if (graph_.tensor(id).constant)
+                problem("graph.reference", fmt::format("'{}' is a graph input and a constant", graph_.tensor(id).name));
             defined_[static_cast<size_t>(id)] = true;
         }
         for (size_t i = 0; i < graph_.tensors.size(); i++) {
@@ -92,7 +99,8 @@ private:
         }
         for (size_t i = 0; i < graph_.operations.size(); i++) {
             const Operation& operation = graph_.operations[i];
-            if (!names.insert(operation.name).second) problem("graph.name", fmt::format("two operations are called '{}'", operation.name));
+            if (!names.insert(operation.name).second)
+                problem("graph.name", fmt::format("two operations are called '{}'", operation.name));
             if (!check_references(operation, i)) continue;
             check_index(operation);
             check_body(operation);
@@ -111,24 +119,31 @@ private:
         size_t before = problems_.size();
         for (TensorId id : operation.inputs) {
             if (!exists(id)) {
-                problem("graph.reference", fmt::format("operation '{}' reads a tensor that does not exist", operation.name));
+                problem("graph.reference",
+                        fmt::format("operation '{}' reads a tensor that does not exist", operation.name));
             } else if (!defined_[static_cast<size_t>(id)]) {
-                problem("graph.order", fmt::format("operation '{}' reads '{}' before it is made", operation.name, graph_.tensor(id).name));
+                problem("graph.order", fmt::format("operation '{}' reads '{}' before it is made", operation.name,
+                                                   graph_.tensor(id).name));
             }
         }
         std::set<TensorId> outputs;
         for (TensorId id : operation.outputs) {
             if (!exists(id)) {
-                problem("graph.reference", fmt::format("operation '{}' writes a tensor that does not exist", operation.name));
+                problem("graph.reference",
+                        fmt::format("operation '{}' writes a tensor that does not exist", operation.name));
                 continue;
             }
             const Tensor& tensor = graph_.tensor(id);
             if (given_[static_cast<size_t>(id)]) {
-                problem("graph.cover", fmt::format("operation '{}' writes '{}', an input or a constant", operation.name, tensor.name));
+                problem("graph.cover",
+                        fmt::format("operation '{}' writes '{}', an input or a constant", operation.name, tensor.name));
             }
-            if (!outputs.insert(id).second) problem("graph.cover", fmt::format("operation '{}' has output '{}' twice", operation.name, tensor.name));
+            if (!outputs.insert(id).second)
+                problem("graph.cover",
+                        fmt::format("operation '{}' has output '{}' twice", operation.name, tensor.name));
             if (tensor.producer < 0 || static_cast<size_t>(tensor.producer) < position) {
-                problem("graph.reference", fmt::format("tensor '{}' does not name its producer '{}'", tensor.name, operation.name));
+                problem("graph.reference",
+                        fmt::format("tensor '{}' does not name its producer '{}'", tensor.name, operation.name));
             }
         }
         return problems_.size() == before;
@@ -139,12 +154,15 @@ private:
         size_t axes = 0;
         for (const IndexAxis& axis : operation.index) {
             axes += !axis.reducer;
-            if (axis.extent.value < 0) problem("graph.limit", fmt::format("axis '{}' of operation '{}' has a negative extent", axis.name, operation.name));
+            if (axis.extent.value < 0)
+                problem("graph.limit",
+                        fmt::format("axis '{}' of operation '{}' has a negative extent", axis.name, operation.name));
         }
         auto check = [&](const std::vector<IndexProjection>& projections, const std::vector<TensorId>& tensors) {
             if (projections.empty()) return;  // an operation that was not made by a template has none
             if (projections.size() != tensors.size()) {
-                problem("graph.arity", fmt::format("operation '{}' has another number of projections than tensors", operation.name),
+                problem("graph.arity",
+                        fmt::format("operation '{}' has another number of projections than tensors", operation.name),
                         std::to_string(tensors.size()), std::to_string(projections.size()));
                 return;
             }
@@ -155,8 +173,9 @@ private:
                             (p.whole.empty() || p.whole.size() == rank) &&
                             std::ranges::all_of(p.projection, [&](const auto& row) { return row.size() == axes; });
                 if (!fits) {
-                    problem("graph.arity", fmt::format("a projection of operation '{}' does not fit tensor '{}'", operation.name,
-                                                       graph_.tensor(tensors[i]).name),
+                    problem("graph.arity",
+                            fmt::format("a projection of operation '{}' does not fit tensor '{}'", operation.name,
+                                        graph_.tensor(tensors[i]).name),
                             fmt::format("{} rows of {} columns", rank, axes));
                 }
             }
@@ -194,7 +213,8 @@ private:
         for (auto& [id, boxes] : boxes_) {
             const Tensor& tensor = graph_.tensor(id);
             if (opaque_.contains(id)) {
-                problem("graph.cover", fmt::format("'{}' is written by an opaque operation and by others", tensor.name));
+                problem("graph.cover",
+                        fmt::format("'{}' is written by an opaque operation and by others", tensor.name));
                 continue;
             }
             if (boxes.size() > maximum_boxes) {
@@ -215,7 +235,8 @@ private:
             }
         }
         for (auto [id, count] : opaque_) {
-            if (count > 1) problem("graph.cover", fmt::format("two opaque operations write '{}'", graph_.tensor(id).name));
+            if (count > 1)
+                problem("graph.cover", fmt::format("two opaque operations write '{}'", graph_.tensor(id).name));
         }
     }
 
@@ -235,7 +256,8 @@ private:
             for (size_t j = i + 1; j < boxes.size() && boxes[j].start[best] < end; j++) {
                 bool meet = true;
                 for (size_t d = 0; d < rank && meet; d++) {
-                    meet = boxes[i].start[d] < boxes[j].start[d] + boxes[j].shape[d] && boxes[j].start[d] < boxes[i].start[d] + boxes[i].shape[d];
+                    meet = boxes[i].start[d] < boxes[j].start[d] + boxes[j].shape[d] &&
+                           boxes[j].start[d] < boxes[i].start[d] + boxes[i].shape[d];
                 }
                 if (meet) return true;
             }

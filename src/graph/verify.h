@@ -18,7 +18,8 @@ namespace heddle {
 inline constexpr size_t maximum_body_variables = 4096;
 inline constexpr size_t maximum_body_nodes = size_t{1} << 20;
 inline constexpr int64_t maximum_extent = int64_t{1} << 48;  // of a variable, and points of an equation
-inline constexpr int maximum_reduction_nesting = 256;  // counted along values that depend on the variables of the reductions around them
+inline constexpr int maximum_reduction_nesting =
+    256;  // counted along values that depend on the variables of the reductions around them
 
 // The elements of an output that one equation writes.
 struct WrittenBox {

@@ -51,7 +51,8 @@ private:
             problem("graph.limit", "a body has too many variables", fmt::format("at most {}", maximum_body_variables),
                     std::to_string(body_.variables.size()));
         }
-        if (body_.nodes.size() > maximum_body_nodes || (body_.variables.size() + 63) / 64 * body_.nodes.size() > (size_t{1} << 24)) {
+        if (body_.nodes.size() > maximum_body_nodes ||
+            (body_.variables.size() + 63) / 64 * body_.nodes.size() > (size_t{1} << 24)) {
             problem("graph.limit", "a body has too many nodes", fmt::format("at most {}", maximum_body_nodes),
                     std::to_string(body_.nodes.size()));
         }
@@ -59,12 +60,14 @@ private:
 
     void check_variables() {
         for (const Local& local : body_.locals) {
-            if (local.dtype > DType::float64) problem("graph.reference", fmt::format("local '{}' has an unknown type", local.name));
+            if (local.dtype > DType::float64)
+                problem("graph.reference", fmt::format("local '{}' has an unknown type", local.name));
         }
         for (size_t i = 0; i < body_.variables.size(); i++) {
             const Variable& variable = body_.variables[i];
             if (variable.kind == Variable::Kind::ordered || variable.kind > Variable::Kind::ordered) {
-                problem("graph.scope", fmt::format("variable '{}' is of an ordered axis, which bodies do not have", variable.name));
+                problem("graph.scope",
+                        fmt::format("variable '{}' is of an ordered axis, which bodies do not have", variable.name));
             }
             if (variable.extent.value < 0 || variable.extent.value > maximum_extent) {
                 problem("graph.limit", fmt::format("the extent of variable '{}' is out of range", variable.name),
@@ -79,7 +82,8 @@ private:
         int64_t points = 1;
         for (VariableId id : variables) {
             if (!within(id, body_.variables)) {
-                problem("graph.reference", fmt::format("{} names a variable that does not exist", where), {}, std::to_string(id));
+                problem("graph.reference", fmt::format("{} names a variable that does not exist", where), {},
+                        std::to_string(id));
                 return false;
             }
             const Variable& variable = body_.variable(id);
@@ -95,7 +99,8 @@ private:
             auto product = checked_multiply(points, std::max<int64_t>(variable.extent.value, 1));
             points = product.value_or(maximum_extent + 1);
             if (points > maximum_extent) {
-                problem("graph.limit", fmt::format("{} has too many points", where), fmt::format("at most {}", maximum_extent));
+                problem("graph.limit", fmt::format("{} has too many points", where),
+                        fmt::format("at most {}", maximum_extent));
                 return false;
             }
         }
@@ -106,13 +111,14 @@ private:
     void check_node(NodeId id) {
         const Node& node = body_.node(id);
         string where = fmt::format("node {}", id);
-        if (node.kind > Node::Kind::reduce || node.op > ScalarOp::is_infinite || node.reducer > Reducer::argument_maximum ||
-            node.dtype > DType::float64) {
+        if (node.kind > Node::Kind::reduce || node.op > ScalarOp::is_infinite ||
+            node.reducer > Reducer::argument_maximum || node.dtype > DType::float64) {
             return problem("graph.reference", where + " has an unknown kind, operation, reducer or type");
         }
         for (NodeId operand : node.operands) {
             if (operand < 0 || operand >= id) {
-                return problem("graph.order", where + " uses a node that does not stand before it", {}, std::to_string(operand));
+                return problem("graph.order", where + " uses a node that does not stand before it", {},
+                               std::to_string(operand));
             }
         }
         switch (node.kind) {
@@ -123,7 +129,8 @@ private:
         case Node::Kind::variable:
             if (!operands(node, 0, where)) return;
             if (!within(node.index, body_.variables)) {
-                return problem("graph.reference", where + " names a variable that does not exist", {}, std::to_string(node.index));
+                return problem("graph.reference", where + " names a variable that does not exist", {},
+                               std::to_string(node.index));
             }
             return expect(node.dtype == DType::int64, where, "int64 for a variable", node);
         case Node::Kind::scalar: return check_scalar(node, where);
@@ -131,7 +138,8 @@ private:
         case Node::Kind::select:
             if (!operands(node, 3, where)) return;
             expect(type(node, 0) == DType::boolean, where, "a bool condition", node);
-            return expect(type(node, 1) == node.dtype && type(node, 2) == node.dtype, where, "branches of the selection's type", node);
+            return expect(type(node, 1) == node.dtype && type(node, 2) == node.dtype, where,
+                          "branches of the selection's type", node);
         case Node::Kind::read: return check_read(node, where, 0);
         case Node::Kind::guarded_read: return check_read(node, where, 1);
         case Node::Kind::local: return check_local_read(id, node, where);
@@ -147,7 +155,9 @@ private:
     }
 
     void expect(bool holds, const string& where, const string& expected, const Node& node) {
-        if (!holds) problem("graph.type", where + " has operands or a result of the wrong type", expected, string(name(node.dtype)));
+        if (!holds)
+            problem("graph.type", where + " has operands or a result of the wrong type", expected,
+                    string(name(node.dtype)));
     }
 
     DType type(const Node& node, size_t operand) const { return body_.node(node.operands[operand]).dtype; }
@@ -161,7 +171,8 @@ private:
         int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
         int64_t high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
         if (node.integer < low || node.integer > high) {
-            problem("graph.type", where + " is a literal outside its type", string(name(node.dtype)), std::to_string(node.integer));
+            problem("graph.type", where + " is a literal outside its type", string(name(node.dtype)),
+                    std::to_string(node.integer));
         }
     }
 
@@ -169,13 +180,15 @@ private:
         if (!operands(node, static_cast<size_t>(info(node.op).operands), where)) return;
         DType of = type(node, 0);
         if (node.operands.size() == 2 && type(node, 1) != of) {
-            return problem("graph.type", where + " has operands of two types", string(name(of)), string(name(type(node, 1))));
+            return problem("graph.type", where + " has operands of two types", string(name(of)),
+                           string(name(type(node, 1))));
         }
         DType result = of;
         ScalarClass kind = info(node.op).kind;
         if (kind == ScalarClass::comparison || kind == ScalarClass::predicate) result = DType::boolean;
         bool allowed = accepts(node.op, of) && !is_half(of);
-        expect(allowed, where, fmt::format("operands that '{}' works on", info(node.op).name), body_.node(node.operands[0]));
+        expect(allowed, where, fmt::format("operands that '{}' works on", info(node.op).name),
+               body_.node(node.operands[0]));
         expect(node.dtype == result, where, fmt::format("a result of {}", name(result)), node);
     }
 
@@ -216,24 +229,28 @@ private:
 
     void check_coordinates(const Node& node, size_t rank, size_t extra, const string& where) {
         if (!operands(node, rank + extra, where)) return;
-        for (size_t i = 0; i < rank; i++) expect(type(node, i) == DType::int64, where, "int64 coordinates", body_.node(node.operands[i]));
+        for (size_t i = 0; i < rank; i++)
+            expect(type(node, i) == DType::int64, where, "int64 coordinates", body_.node(node.operands[i]));
     }
 
     void check_read(const Node& node, const string& where, size_t extra) {
         if (!within(node.index, inputs_)) {
-            return problem("graph.reference", where + " reads an input that the operation has not", {}, std::to_string(node.index));
+            return problem("graph.reference", where + " reads an input that the operation has not", {},
+                           std::to_string(node.index));
         }
         const TensorType& tensor = inputs_[static_cast<size_t>(node.index)];
         check_coordinates(node, tensor.shape.size(), extra, where);
         expect(node.dtype == tensor.dtype, where, fmt::format("the tensor's type {}", name(tensor.dtype)), node);
         if (extra == 1 && node.operands.size() == tensor.shape.size() + 1) {
-            expect(type(node, node.operands.size() - 1) == node.dtype, where, "another value of the tensor's type", node);
+            expect(type(node, node.operands.size() - 1) == node.dtype, where, "another value of the tensor's type",
+                   node);
         }
     }
 
     void check_local_read(NodeId id, const Node& node, const string& where) {
         if (!within(node.index, body_.locals)) {
-            return problem("graph.reference", where + " reads a local that does not exist", {}, std::to_string(node.index));
+            return problem("graph.reference", where + " reads a local that does not exist", {},
+                           std::to_string(node.index));
         }
         const Local& local = body_.locals[static_cast<size_t>(node.index)];
         if (local.value < 0 || local.value >= id) {
@@ -245,15 +262,18 @@ private:
 
     void check_reduce(const Node& node, const string& where) {
         if (node.operands.empty() || node.operands.size() > 2) {
-            return problem("graph.arity", where + " is a reduction", "a term and perhaps a filter", std::to_string(node.operands.size()));
+            return problem("graph.arity", where + " is a reduction", "a term and perhaps a filter",
+                           std::to_string(node.operands.size()));
         }
         if (!check_domain(node.variables, true, where)) return;
         DType term = type(node, 0);
         bool logical = node.reducer == Reducer::any || node.reducer == Reducer::all;
-        expect(logical ? is_bool(term) : !is_bool(term) && !is_half(term), where, fmt::format("terms that '{}' works on", name(node.reducer)),
-               body_.node(node.operands[0]));
-        expect(node.dtype == (is_argument(node.reducer) ? DType::int64 : term), where, "the reduction's result type", node);
-        if (node.operands.size() == 2) expect(is_bool(type(node, 1)), where, "a bool filter", body_.node(node.operands[1]));
+        expect(logical ? is_bool(term) : !is_bool(term) && !is_half(term), where,
+               fmt::format("terms that '{}' works on", name(node.reducer)), body_.node(node.operands[0]));
+        expect(node.dtype == (is_argument(node.reducer) ? DType::int64 : term), where, "the reduction's result type",
+               node);
+        if (node.operands.size() == 2)
+            expect(is_bool(type(node, 1)), where, "a bool filter", body_.node(node.operands[1]));
     }
 
     void check_locals() {
@@ -276,7 +296,8 @@ private:
             const BodyEquation& equation = body_.equations[i];
             string where = fmt::format("equation {}", i);
             if (!within(equation.output, outputs_)) {
-                problem("graph.reference", where + " writes an output that the operation has not", {}, std::to_string(equation.output));
+                problem("graph.reference", where + " writes an output that the operation has not", {},
+                        std::to_string(equation.output));
                 continue;
             }
             const TensorType& output = outputs_[static_cast<size_t>(equation.output)];
@@ -295,7 +316,8 @@ private:
             check_free(free, equation.value, equation, where);
             for (NodeId left : equation.left) {
                 if (!within(left, body_.nodes)) {
-                    problem("graph.reference", where + " has a coordinate that does not exist", {}, std::to_string(left));
+                    problem("graph.reference", where + " has a coordinate that does not exist", {},
+                            std::to_string(left));
                 } else {
                     check_free(free, left, equation, where);
                 }
@@ -306,7 +328,8 @@ private:
     void check_free(const FreeVariables& free, NodeId node, const BodyEquation& equation, const string& where) {
         for (VariableId id : free.list(node)) {
             if (std::ranges::find(equation.variables, id) != equation.variables.end()) continue;
-            return problem("graph.scope", fmt::format("{} uses variable '{}', which it does not bind", where, body_.variable(id).name));
+            return problem("graph.scope", fmt::format("{} uses variable '{}', which it does not bind", where,
+                                                      body_.variable(id).name));
         }
     }
 
@@ -336,17 +359,21 @@ private:
             for (size_t dimension = 0; dimension < equation.left.size(); dimension++) {
                 const auto& form = forms[static_cast<size_t>(equation.left[dimension])];
                 if (!form) {
-                    return problem("graph.cover", fmt::format("coordinate {} of equation {} is not affine", dimension, i));
+                    return problem("graph.cover",
+                                   fmt::format("coordinate {} of equation {} is not affine", dimension, i));
                 }
                 if (!check_radix(*form, covered)) {
-                    return problem("graph.cover", fmt::format("coordinate {} of equation {} is not mixed radix in its variables", dimension, i),
-                                   "coefficients 1, then the product of the extents so far; each variable in one coordinate");
+                    return problem(
+                        "graph.cover",
+                        fmt::format("coordinate {} of equation {} is not mixed radix in its variables", dimension, i),
+                        "coefficients 1, then the product of the extents so far; each variable in one coordinate");
                 }
             }
             for (VariableId id : equation.variables) {
                 if (body_.variable(id).extent.value <= 1 || covered.contains(id)) continue;
-                return problem("graph.cover", fmt::format("equation {} has variable '{}', which its left side does not use", i,
-                                                          body_.variable(id).name));
+                return problem("graph.cover",
+                               fmt::format("equation {} has variable '{}', which its left side does not use", i,
+                                           body_.variable(id).name));
             }
         }
         check_boxes();
@@ -371,7 +398,8 @@ private:
             const TensorType& output = outputs_[static_cast<size_t>(box.output)];
             for (size_t d = 0; d < box.start.size(); d++) {
                 if (box.start[d] >= 0 && box.start[d] + box.shape[d] <= output.shape[d].value) continue;
-                return problem("graph.cover", fmt::format("an equation writes outside of output {} in dimension {}", box.output, d),
+                return problem("graph.cover",
+                               fmt::format("an equation writes outside of output {} in dimension {}", box.output, d),
                                fmt::format("within [0, {})", output.shape[d].value),
                                fmt::format("[{}, {})", box.start[d], box.start[d] + box.shape[d]));
             }

@@ -19,8 +19,10 @@ std::vector<std::string> output_names(const Template& made) {
 void report_unwritten(const Template& made, const std::set<std::string>& written, NameChecker& names) {
     for (const TensorSpec& output : made.outputs) {
         if (written.contains(output.name) || names.failed.contains(output.name)) continue;
-        names.report({.code = "language.output_not_written", .summary = fmt::format("nothing computes the output `{}`", output.name),
-                      .place = output.place, .remedy = fmt::format("write {} = ...", output.name)});
+        names.report({.code = "language.output_not_written",
+                      .summary = fmt::format("nothing computes the output `{}`", output.name),
+                      .place = output.place,
+                      .remedy = fmt::format("write {} = ...", output.name)});
     }
 }
 
@@ -39,10 +41,10 @@ private:
     void statements(const std::vector<SyntaxPointer>& list) {
         for (const SyntaxPointer& statement : list) {
             switch (statement->kind) {
-                case Kind::let: let(*statement); break;
-                case Kind::equation: equation(*statement); break;
-                case Kind::parallel_block: parallel(*statement); break;
-                default: scan(*statement); break;
+            case Kind::let: let(*statement); break;
+            case Kind::equation: equation(*statement); break;
+            case Kind::parallel_block: parallel(*statement); break;
+            default: scan(*statement); break;
             }
         }
     }
@@ -97,9 +99,11 @@ private:
         if (names_.failed.contains(statement.text)) return;
         if (statement.initial) {
             if (!scans_.empty()) return;  // its scan has declared it
-            names_.report({.code = "language.state_outside_scan",
-                           .summary = fmt::format("`{}` has an initial value, but there is no scan around it", statement.text),
-                           .place = statement.mark, .remedy = "write scan t < $n: and the equation in its block"});
+            names_.report(
+                {.code = "language.state_outside_scan",
+                 .summary = fmt::format("`{}` has an initial value, but there is no scan around it", statement.text),
+                 .place = statement.mark,
+                 .remedy = "write scan t < $n: and the equation in its block"});
             return;
         }
         bool steps = !scans_.empty() && !statement.children.empty() && statement.children[0]->kind == Kind::name &&
@@ -107,7 +111,8 @@ private:
         if (steps) {
             names_.report({.code = "language.state_without_initial",
                            .summary = fmt::format("the state `{}` has no initial value", statement.text),
-                           .place = statement.mark, .reason = "its value at step -1 is what the first step reads",
+                           .place = statement.mark,
+                           .reason = "its value at step -1 is what the first step reads",
                            .remedy = fmt::format("write {}[{}] = ... from 0", statement.text, scans_.back())});
             return;
         }
@@ -115,17 +120,19 @@ private:
         auto known = names_.scope.find(statement.text);
         std::string remedy = !nearest.empty() ? fmt::format("did you mean {}?", nearest)
                                               : fmt::format("to name a value, write let {} = ...", statement.text);
-        std::string summary = known == names_.scope.end()
-                                  ? fmt::format("no output is named `{}`", statement.text)
-                                  : fmt::format("`{}` is {} and cannot be written", statement.text, name(known->second.kind));
-        names_.report({.code = "language.unknown_output", .summary = summary, .place = statement.mark, .remedy = remedy});
+        std::string summary = known == names_.scope.end() ? fmt::format("no output is named `{}`", statement.text)
+                                                          : fmt::format("`{}` is {} and cannot be written",
+                                                                        statement.text, name(known->second.kind));
+        names_.report(
+            {.code = "language.unknown_output", .summary = summary, .place = statement.mark, .remedy = remedy});
     }
 
     // A name alone that means nothing yet is a new variable over the whole dimension.
     void left(const SyntaxPointer& coordinate, std::vector<std::string>& added) {
         if (coordinate->kind == Kind::binder) {
             names_.check(coordinate->children[0]);
-            if (names_.declare(coordinate->text, BareName::Kind::variable, coordinate->place)) added.push_back(coordinate->text);
+            if (names_.declare(coordinate->text, BareName::Kind::variable, coordinate->place))
+                added.push_back(coordinate->text);
             return;
         }
         const Syntax* item = coordinate.get();
@@ -136,9 +143,11 @@ private:
                       (known->second.kind == BareName::Kind::variable || known->second.kind == BareName::Kind::let);
         if (usable) return;
         if (names_.axes.contains(item->text)) {
-            names_.report({.code = "language.forgotten_at",
-                           .summary = fmt::format("`{}` is a new variable here, but also an axis of the index", item->text),
-                           .place = item->place, .remedy = fmt::format("did you mean @{}?", item->text)});
+            names_.report(
+                {.code = "language.forgotten_at",
+                 .summary = fmt::format("`{}` is a new variable here, but also an axis of the index", item->text),
+                 .place = item->place,
+                 .remedy = fmt::format("did you mean @{}?", item->text)});
         }
         if (names_.declare(item->text, BareName::Kind::variable, item->place)) added.push_back(item->text);
     }

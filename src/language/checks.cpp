@@ -51,12 +51,18 @@ private:
     void bind_static(const std::string& name, const char* what, const Place& place) {
         auto [found, fresh] = names_.statics.try_emplace(name, place);
         if (name == "index") {
-            report({.code = "language.duplicate_name", .summary = fmt::format("{} cannot be named `index`", what), .place = place,
-                    .reason = "$index is the operation index space", .remedy = "choose another name"});
+            report({.code = "language.duplicate_name",
+                    .summary = fmt::format("{} cannot be named `index`", what),
+                    .place = place,
+                    .reason = "$index is the operation index space",
+                    .remedy = "choose another name"});
         }
         if (fresh) return;
-        report({.code = "language.duplicate_name", .summary = fmt::format("${} is bound twice", name), .place = place,
-                .reason = "all `$` names of a template form one namespace", .remedy = "rename one of the two",
+        report({.code = "language.duplicate_name",
+                .summary = fmt::format("${} is bound twice", name),
+                .place = place,
+                .reason = "all `$` names of a template form one namespace",
+                .remedy = "rename one of the two",
                 .contexts = {{"the other is here", found->second}}});
     }
 
@@ -74,7 +80,8 @@ private:
     // Variables of input patterns and dtypes. A dimension may name a parameter or a let (it must be equal), never an input.
     void bind_patterns() {
         for (const TensorSpec& input : made_.inputs) {
-            if (input.dtype && input.dtype->kind == Kind::static_name) bind_variable(input.dtype->text, input.dtype->place);
+            if (input.dtype && input.dtype->kind == Kind::static_name)
+                bind_variable(input.dtype->text, input.dtype->place);
             visit_all(input.shape, [&](const Syntax& node) {
                 if (!is_dimension(node)) return;
                 bind_variable(node.text, node.place);
@@ -87,8 +94,10 @@ private:
             auto dimension = dimensions_.find(name);
             if (dimension == dimensions_.end()) continue;
             report({.code = "language.dimension_and_index",
-                    .summary = fmt::format("${} is both a dimension and an index of tensors", name), .place = place,
-                    .remedy = "rename one of the two", .contexts = {{"it is a dimension here", dimension->second}}});
+                    .summary = fmt::format("${} is both a dimension and an index of tensors", name),
+                    .place = place,
+                    .remedy = "rename one of the two",
+                    .contexts = {{"it is a dimension here", dimension->second}}});
         }
     }
 
@@ -110,8 +119,10 @@ private:
             auto [found, fresh] = names_.scope.try_emplace(output.name, BareName{BareName::Kind::output, output.place});
             names_.presence.insert(output.name);
             if (fresh) continue;
-            report({.code = "language.duplicate_name", .summary = fmt::format("two tensors are named `{}`", output.name),
-                    .place = output.place, .remedy = "rename one of the two",
+            report({.code = "language.duplicate_name",
+                    .summary = fmt::format("two tensors are named `{}`", output.name),
+                    .place = output.place,
+                    .remedy = "rename one of the two",
                     .contexts = {{"the other is here", found->second.place}}});
         }
     }
@@ -144,7 +155,8 @@ private:
         for (const TensorSpec* input : open) {
             auto ellipses = unknown_ellipses(*input->shape, known);
             report({.code = "language.two_open_ellipses",
-                    .summary = fmt::format("nothing says how long {} is", print(*ellipses[1])), .place = ellipses[1]->place,
+                    .summary = fmt::format("nothing says how long {} is", print(*ellipses[1])),
+                    .place = ellipses[1]->place,
                     .reason = "one ellipsis of a pattern takes what the others leave",
                     .remedy = fmt::format("give all but one a length: ${}...{{$axis}}", ellipses[1]->text),
                     .contexts = {{"this one is open too", ellipses[0]->place}}});
@@ -175,7 +187,8 @@ private:
         auto [found, fresh] = seen.try_emplace(part.text, part.place);
         if (!fresh) {
             report({.code = "language.duplicate_dimension",
-                    .summary = fmt::format("${} occurs twice in one pattern", part.text), .place = part.place,
+                    .summary = fmt::format("${} occurs twice in one pattern", part.text),
+                    .place = part.place,
                     .reason = "a name tells one dimension of a tensor from another",
                     .remedy = fmt::format("to ask for an equal size, write it in parentheses: (${})", part.text),
                     .contexts = {{"the first is here", found->second}}});
@@ -193,14 +206,18 @@ private:
             auto [found, fresh] = seen.try_emplace(axis.name, axis.element->place);
             names_.axes.insert(axis.name);
             if (fresh || !made_.index) continue;
-            report({.code = "language.duplicate_dimension", .summary = fmt::format("two axes are named `{}`", axis.name),
-                    .place = axis.element->place, .remedy = fmt::format("name one of them: other = ${}", axis.name),
+            report({.code = "language.duplicate_dimension",
+                    .summary = fmt::format("two axes are named `{}`", axis.name),
+                    .place = axis.element->place,
+                    .remedy = fmt::format("name one of them: other = ${}", axis.name),
                     .contexts = {{"the first is here", found->second}}});
         }
         bool shaped = !made_.outputs.empty() && made_.outputs[0].shape;
         if (made_.index || shaped || !made_.graph.empty()) return;
-        report({.code = "language.missing_key", .summary = fmt::format("`{}` has neither an index nor a shape", made_.name),
-                .place = made_.place, .reason = "the index and the first output's shape default to each other",
+        report({.code = "language.missing_key",
+                .summary = fmt::format("`{}` has neither an index nor a shape", made_.name),
+                .place = made_.place,
+                .reason = "the index and the first output's shape default to each other",
                 .remedy = "write index: \"[$n]\""});
     }
 
@@ -223,7 +240,8 @@ private:
         for (const Requirement& requirement : made_.requirements) check_static(requirement.condition);
         check_static(made_.index);
         if (made_.each) check_static(made_.each->count);
-        for (const DTypeConstraint& constraint : made_.dtypes) names_.check_static_name(constraint.name, constraint.place);
+        for (const DTypeConstraint& constraint : made_.dtypes)
+            names_.check_static_name(constraint.name, constraint.place);
         for (const Reduces& reduces : made_.reduces) names_.check_static_name(reduces.axis, reduces.place);
     }
 
@@ -235,8 +253,10 @@ private:
             std::vector<std::string> inputs;
             for (const TensorSpec& input : made_.inputs) inputs.push_back(input.name);
             std::string nearest = nearest_name(output.overwrites, inputs);
-            report({.code = "language.unknown_name", .summary = fmt::format("no input is named `{}`", output.overwrites),
-                    .place = output.overwrites_place, .remedy = nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)});
+            report({.code = "language.unknown_name",
+                    .summary = fmt::format("no input is named `{}`", output.overwrites),
+                    .place = output.overwrites_place,
+                    .remedy = nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)});
         }
     }
 
@@ -286,8 +306,10 @@ private:
         for (const Parameter& p : made_.params) add(p.name, {p.type.length, p.type.of, p.default_value}, p.place);
         if (made_.index) add("index", {made_.index}, made_.index->place);
         find_cycles(order, uses, [&](const std::vector<std::string>& cycle) {
-            report({.code = "language.let_cycle", .summary = fmt::format("${} depends on itself", cycle.front()),
-                    .place = places.at(cycle.front()), .reason = chain(cycle, "$"),
+            report({.code = "language.let_cycle",
+                    .summary = fmt::format("${} depends on itself", cycle.front()),
+                    .place = places.at(cycle.front()),
+                    .reason = chain(cycle, "$"),
                     .remedy = "compute one of them from something else"});
         });
     }
@@ -304,8 +326,8 @@ void check_template(const Draft& draft, const FunctionTable& functions, Diagnost
     TemplateChecker(draft, functions, sink).run();
 }
 
-void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& functions, const std::set<std::string>& failed,
-                     DiagnosticSink& sink) {
+void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& functions,
+                     const std::set<std::string>& failed, DiagnosticSink& sink) {
     std::map<std::string, std::vector<std::string>> calls;
     std::vector<std::string> order;
     for (const FunctionLet& function : own) {
@@ -322,8 +344,10 @@ void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& f
         });
     }
     find_cycles(order, calls, [&](const std::vector<std::string>& cycle) {
-        sink.add({.code = "language.let_cycle", .summary = fmt::format("the function `{}` calls itself", cycle.front()),
-                  .place = functions.at(cycle.front()).place, .reason = chain(cycle, ""),
+        sink.add({.code = "language.let_cycle",
+                  .summary = fmt::format("the function `{}` calls itself", cycle.front()),
+                  .place = functions.at(cycle.front()).place,
+                  .reason = chain(cycle, ""),
                   .remedy = "evaluation is bounded: use a comprehension over range(n)"});
     });
 }

@@ -19,8 +19,8 @@ void check_body(const Template& made, NameChecker& names);
 void check_graph(const Template& made, NameChecker& names);
 
 // A file's own functions: their bodies see their parameters only, and they do not call themselves.
-void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& functions, const std::set<std::string>& failed,
-                     DiagnosticSink& sink);
+void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& functions,
+                     const std::set<std::string>& failed, DiagnosticSink& sink);
 
 // Cycles of a graph of names: calls report(cycle) with each cycle found first, in the order of `order`.
 void find_cycles(const std::vector<std::string>& order, const std::map<std::string, std::vector<std::string>>& uses,

@@ -124,7 +124,8 @@ private:
         if (spent_ <= expansion_limit) return true;
         sink_.add({.code = "language.too_large",
                    .summary = fmt::format("the members of this family have more than {} nodes", expansion_limit),
-                   .place = entry.key.place, .remedy = "split the family"});
+                   .place = entry.key.place,
+                   .remedy = "split the family"});
         return false;
     }
 
@@ -143,7 +144,8 @@ private:
             if (entry.value.entry(key) || draft.incomplete) continue;
             sink_.add({.code = "language.missing_key",
                        .summary = fmt::format("the member `{}` does not say `{}`", entry.name(), key),
-                       .place = entry.key.place, .reason = "other members of the family do",
+                       .place = entry.key.place,
+                       .reason = "other members of the family do",
                        .remedy = fmt::format("write {}: {{{}: ...}}", entry.name(), key)});
             draft.failed.insert(key);
         }
@@ -156,7 +158,8 @@ private:
         if (base.parameter(key) || base.input(key) || base.let(key)) {
             sink_.add({.code = "language.duplicate_name",
                        .summary = fmt::format("`{}` is a value of the family and another name of the template", key),
-                       .place = value.key.place, .remedy = "rename one of the two"});
+                       .place = value.key.place,
+                       .remedy = "rename one of the two"});
         }
         const Fragment* text = expression_text(value.value, "a member's value", sink_);
         SyntaxPointer parsed = text ? parse_element(*text, sink_) : nullptr;

@@ -16,7 +16,7 @@ bool is_word_character(char c) { return is_letter(c) || is_digit(c); }
 // Longest first.
 constexpr std::array<std::string_view, 35> symbols = {
     "...", ":>", "??", "->", "&&", "||", "==", "!=", "<=", ">=", "=>", "//", "|", "-", "+", "*", "/", "%",
-    "^",   "<",  ">",  "!",  "?",  ":",  ",",  ".",  "[",  "]",  "(",  ")", "{", "}", "=", "~", ";",
+    "^",   "<",  ">",  "!",  "?",  ":",  ",",  ".",  "[",  "]",  "(",  ")",  "{", "}", "=", "~", ";",
 };
 
 class Lexer {
@@ -175,7 +175,9 @@ private:
     }
 
     void report(const Token& token, const char* code, std::string summary, std::string remedy) {
-        sink_.add({.code = code, .summary = std::move(summary), .place = fragment_.place(token.offset, at_ - token.offset),
+        sink_.add({.code = code,
+                   .summary = std::move(summary),
+                   .place = fragment_.place(token.offset, at_ - token.offset),
                    .remedy = std::move(remedy)});
     }
 

@@ -12,13 +12,13 @@ namespace heddle {
 struct Token {
     enum class Kind : uint8_t { end, integer, real, text, static_name, index_name, name, symbol, bad };
     Kind kind = Kind::end;
-    std::string text;     // a name without sigil (`@` alone: empty), a symbol, a literal text without quotes
+    std::string text;  // a name without sigil (`@` alone: empty), a symbol, a literal text without quotes
     int64_t integer = 0;
     double real = 0;
     size_t offset = 0;  // in the fragment's text
     size_t length = 0;
-    int line = 0;        // counted from 0 within the fragment
-    int indent = 0;      // of its line, in columns
+    int line = 0;    // counted from 0 within the fragment
+    int indent = 0;  // of its line, in columns
     bool begins_line = false;
 
     bool is(std::string_view symbol) const { return kind == Kind::symbol && text == symbol; }

@@ -49,8 +49,9 @@ Result<std::shared_ptr<const SourceText>> read_text(const fs::path& path, const 
                               "check the path and the permissions"));
     }
     if (size > yaml_text_limit) {
-        return fail(complaint("language.too_large", fmt::format("`{}` has more than {} bytes", path.string(), yaml_text_limit),
-                              place, "split the file"));
+        return fail(complaint("language.too_large",
+                              fmt::format("`{}` has more than {} bytes", path.string(), yaml_text_limit), place,
+                              "split the file"));
     }
     std::ostringstream text;
     text << stream.rdbuf();
@@ -60,7 +61,8 @@ Result<std::shared_ptr<const SourceText>> read_text(const fs::path& path, const 
 // Files beside the importing one or below it.
 Result<std::shared_ptr<const SourceText>> read_beside(const std::string& name, const Place& place) {
     fs::path path(name);
-    bool inside = path.is_relative() && std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+    bool inside =
+        path.is_relative() && std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
     if (!inside) {
         return fail(complaint("language.import", fmt::format("`{}` lies outside the folder of the file", name), place,
                               "import files beside this one, or below it"));
@@ -156,8 +158,8 @@ struct Library::State {
 
     Diagnostic unknown_operator(const std::string& name, const Place& place) {
         std::string nearest = nearest_name(name, core_names());
-        Diagnostic diagnostic = complaint("language.unknown_operator", fmt::format("no operator is named `{}`", name), place,
-                                          nearest.empty() ? "" : fmt::format("did you mean {}?", nearest));
+        Diagnostic diagnostic = complaint("language.unknown_operator", fmt::format("no operator is named `{}`", name),
+                                          place, nearest.empty() ? "" : fmt::format("did you mean {}?", nearest));
         diagnostic.params = {{"operator", name}};
         if (!nearest.empty()) diagnostic.params.emplace_back("nearest", nearest);
         return diagnostic;
@@ -172,9 +174,9 @@ struct Library::State {
             std::vector<std::string> names;
             for (const Parameter& parameter : target.params) names.push_back(parameter.name);
             std::string nearest = nearest_name(argument.name, names);
-            errors.push_back(complaint("language.unknown_parameter",
-                                       fmt::format("`{}` has no parameter `{}`", target.name, argument.name), argument.place,
-                                       nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)));
+            errors.push_back(complaint(
+                "language.unknown_parameter", fmt::format("`{}` has no parameter `{}`", target.name, argument.name),
+                argument.place, nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)));
         }
         bool variadic = !target.inputs.empty() && target.inputs.back().variadic;
         if (variadic || call.children.size() <= target.inputs.size()) return;
@@ -204,7 +206,9 @@ struct Library::State {
         return known->second;
     }
 
-    static std::string key_of(const Template& made) { return (made.space == Namespace::onnx ? "onnx " : "") + made.name; }
+    static std::string key_of(const Template& made) {
+        return (made.space == Namespace::onnx ? "onnx " : "") + made.name;
+    }
 
     void check_cycle(const Template& start, Diagnostics& errors) {
         std::map<std::string, std::vector<std::string>> uses;
@@ -249,7 +253,8 @@ struct Library::State {
     }
 
     // Candidates of any version; the user's own, if there are any, hide the library's.
-    std::vector<const Template*> onnx_candidates(const std::string& domain, const std::string& name, Diagnostics& errors) {
+    std::vector<const Template*> onnx_candidates(const std::string& domain, const std::string& name,
+                                                 Diagnostics& errors) {
         std::vector<const Template*> found;
         for (auto file = user_files.rbegin(); file != user_files.rend() && found.empty(); ++file) {
             add_onnx(**file, domain, name, found);
@@ -353,8 +358,9 @@ Result<const Template*> Library::find_onnx(const std::string& domain, const std:
     if (best) return state_->checked_answer(best);
     if (!errors.empty()) return fail(std::move(errors));
     if (!found.empty()) {
-        return fail(complaint("language.onnx_version", fmt::format("no template stands for {} of opset {}", name, opset),
-                              found.front()->place, "convert the model to a newer opset, or write a template with a lower `since`"));
+        return fail(complaint("language.onnx_version",
+                              fmt::format("no template stands for {} of opset {}", name, opset), found.front()->place,
+                              "convert the model to a newer opset, or write a template with a lower `since`"));
     }
     std::vector<std::string> names;
     for (const Template* made : state_->all_onnx()) {
@@ -363,9 +369,9 @@ Result<const Template*> Library::find_onnx(const std::string& domain, const std:
     std::sort(names.begin(), names.end());
     std::string nearest = nearest_name(name, names);
     std::string full = plain_domain.empty() ? name : plain_domain + "::" + name;
-    Diagnostic diagnostic =
-        complaint("language.unknown_onnx_operator", fmt::format("no template stands for the ONNX operator {}", full), {},
-                  fmt::format("write a template with onnx: {{domain: \"{}\", name: {}, since: {}}}", plain_domain, name, opset));
+    Diagnostic diagnostic = complaint(
+        "language.unknown_onnx_operator", fmt::format("no template stands for the ONNX operator {}", full), {},
+        fmt::format("write a template with onnx: {{domain: \"{}\", name: {}, since: {}}}", plain_domain, name, opset));
     if (!nearest.empty()) diagnostic.remedy = fmt::format("did you mean {}? Or ", nearest) + diagnostic.remedy;
     diagnostic.params = {{"domain", plain_domain}, {"operator", name}, {"opset", std::to_string(opset)}};
     return fail(std::move(diagnostic));
@@ -408,8 +414,9 @@ Result<void> Library::check_all() const {
         for (const TemplatePointer& made : loaded->templates) {
             auto [other, fresh] = seen.try_emplace({file->space, made->name}, made.get());
             if (!fresh) {
-                errors.push_back(complaint("language.duplicate_operator", fmt::format("two operators are named `{}`", made->name),
-                                           made->place, "rename one of the two"));
+                errors.push_back(complaint("language.duplicate_operator",
+                                           fmt::format("two operators are named `{}`", made->name), made->place,
+                                           "rename one of the two"));
                 errors.back().contexts.push_back({"the other is here", other->second->place});
             }
         }

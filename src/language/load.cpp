@@ -33,8 +33,10 @@ public:
         if (root_.is_mapping()) {
             read_top();
         } else if (!incomplete_) {
-            sink_.add({.code = "language.yaml_kind", .summary = "a template file is a mapping from names to metakernels",
-                       .place = {file_.source, 0, 1}, .found = std::string(root_.kind_name()),
+            sink_.add({.code = "language.yaml_kind",
+                       .summary = "a template file is a mapping from names to metakernels",
+                       .place = {file_.source, 0, 1},
+                       .found = std::string(root_.kind_name()),
                        .remedy = "write `name:` and the metakernel's sections indented below it"});
         }
         return std::move(file_);
@@ -70,12 +72,14 @@ private:
         }
         for (auto& line : parse_function_lets(*text, sink_, failed)) {
             FunctionLet function{line.name, line.parameters, line.value, line.place};
-            bool known = function_named(function.name) || is_reduction_name(function.name) || is_dtype_name(function.name);
+            bool known =
+                function_named(function.name) || is_reduction_name(function.name) || is_dtype_name(function.name);
             auto [other, fresh] = table.try_emplace(function.name, function);
             if (known || !fresh) {
                 Complaint complaint{.code = "language.duplicate_name",
                                     .summary = fmt::format("the function `{}` exists already", function.name),
-                                    .place = function.place, .remedy = "choose another name"};
+                                    .place = function.place,
+                                    .remedy = "choose another name"};
                 if (!fresh) complaint.contexts.push_back({"the other is here", other->second.place});
                 sink_.add(std::move(complaint));
                 continue;
@@ -87,8 +91,11 @@ private:
 
     void read_imports(const YamlNode& node, FunctionTable& table) {
         if (!node.is_sequence()) {
-            sink_.add({.code = "language.yaml_kind", .summary = "import must be a list of files", .place = node.place,
-                       .found = std::string(node.kind_name()), .remedy = "write import: [shared.yaml]"});
+            sink_.add({.code = "language.yaml_kind",
+                       .summary = "import must be a list of files",
+                       .place = node.place,
+                       .found = std::string(node.kind_name()),
+                       .remedy = "write import: [shared.yaml]"});
             return;
         }
         for (const YamlNode& item : node.items) {
@@ -103,13 +110,17 @@ private:
     }
 
     void refuse_import(const YamlNode& item, std::string summary, std::string remedy) {
-        sink_.add({.code = "language.import", .summary = std::move(summary), .place = item.place, .remedy = std::move(remedy)});
+        sink_.add({.code = "language.import",
+                   .summary = std::move(summary),
+                   .place = item.place,
+                   .remedy = std::move(remedy)});
     }
 
     std::shared_ptr<const LoadedFile> read_import(const YamlNode& item) {
         const std::string& path = item.scalar.text;
         if (!imports_.reader) {
-            refuse_import(item, fmt::format("`{}` cannot be read here", path), "a text without a file has no files beside it");
+            refuse_import(item, fmt::format("`{}` cannot be read here", path),
+                          "a text without a file has no files beside it");
             return nullptr;
         }
         auto source = imports_.reader(path, item.place);
@@ -155,8 +166,10 @@ private:
             auto [other, fresh] = names_.try_emplace(draft.made.name, draft.made.place);
             if (!fresh) {
                 sink_.add({.code = "language.duplicate_operator",
-                           .summary = fmt::format("two operators are named `{}`", draft.made.name), .place = draft.made.place,
-                           .remedy = "rename one of the two", .contexts = {{"the other is here", other->second}}});
+                           .summary = fmt::format("two operators are named `{}`", draft.made.name),
+                           .place = draft.made.place,
+                           .remedy = "rename one of the two",
+                           .contexts = {{"the other is here", other->second}}});
                 continue;
             }
             file_.templates.push_back(std::make_shared<const Template>(std::move(draft.made)));
@@ -174,7 +187,8 @@ private:
         find_cycles(order, uses, [&](const std::vector<std::string>& cycle) {
             sink_.add({.code = "language.composition_cycle",
                        .summary = fmt::format("the composition `{}` is made of itself", cycle.front()),
-                       .place = names_.at(cycle.front()), .reason = fmt::format("{} uses {}", fmt::join(cycle, " uses "), cycle.front()),
+                       .place = names_.at(cycle.front()),
+                       .reason = fmt::format("{} uses {}", fmt::join(cycle, " uses "), cycle.front()),
                        .remedy = "give one of them a body"});
         });
     }
@@ -191,8 +205,10 @@ private:
             for (const YamlEntry& field : entry.value.entries) read_rule_field(field, rule);
             for (const char* key : {"match", "replace"}) {
                 if (entry.value.entry(key) || incomplete_) continue;
-                sink_.add({.code = "language.missing_key", .summary = fmt::format("the rule `{}` has no `{}`", rule.name, key),
-                           .place = rule.place, .remedy = "write both match and replace"});
+                sink_.add({.code = "language.missing_key",
+                           .summary = fmt::format("the rule `{}` has no `{}`", rule.name, key),
+                           .place = rule.place,
+                           .remedy = "write both match and replace"});
             }
             file_.rewrites.push_back(std::move(rule));
         }
@@ -232,7 +248,8 @@ private:
 
 }  // namespace
 
-Result<LoadedFile> load_template_file(std::shared_ptr<const SourceText> source, Namespace space, const ImportReader& reader) {
+Result<LoadedFile> load_template_file(std::shared_ptr<const SourceText> source, Namespace space,
+                                      const ImportReader& reader) {
     DiagnosticSink sink;
     ImportState imports{reader, {}, {source->name()}};
     LoadedFile file = FileLoader(std::move(source), space, imports, sink).load();

@@ -13,13 +13,13 @@ using Kind = Syntax::Kind;
 
 std::string_view name(BareName::Kind kind) {
     switch (kind) {
-        case BareName::Kind::input: return "an input";
-        case BareName::Kind::output: return "an output";
-        case BareName::Kind::let: return "a let";
-        case BareName::Kind::local: return "a local array";
-        case BareName::Kind::state: return "a state";
-        case BareName::Kind::variable: return "a variable";
-        case BareName::Kind::result: return "a result";
+    case BareName::Kind::input: return "an input";
+    case BareName::Kind::output: return "an output";
+    case BareName::Kind::let: return "a let";
+    case BareName::Kind::local: return "a local array";
+    case BareName::Kind::state: return "a state";
+    case BareName::Kind::variable: return "a variable";
+    case BareName::Kind::result: return "a result";
     }
     return "";
 }
@@ -53,7 +53,9 @@ bool NameChecker::declare(const std::string& name, BareName::Kind kind, const Pl
     if (fresh) return true;
     report({.code = "language.shadowing",
             .summary = fmt::format("`{}` already names {}", name, heddle::name(found->second.kind)),
-            .place = place, .reason = "a name means one thing wherever it can be seen", .remedy = "choose another name",
+            .place = place,
+            .reason = "a name means one thing wherever it can be seen",
+            .remedy = "choose another name",
             .contexts = {{"the other is here", found->second.place}}});
     return false;
 }
@@ -61,20 +63,27 @@ bool NameChecker::declare(const std::string& name, BareName::Kind kind, const Pl
 void NameChecker::check_static_name(const std::string& name, const Place& place) {
     if (statics.contains(name) || name == "index" || failed.contains(name)) return;
     if (axes.contains(name)) {
-        report({.code = "language.unbound_static", .summary = fmt::format("nothing binds ${}", name), .place = place,
-                .reason = fmt::format("{} is an axis of the index", name), .remedy = fmt::format("did you mean @{}?", name)});
+        report({.code = "language.unbound_static",
+                .summary = fmt::format("nothing binds ${}", name),
+                .place = place,
+                .reason = fmt::format("{} is an axis of the index", name),
+                .remedy = fmt::format("did you mean @{}?", name)});
         return;
     }
     std::string remedy = asked(nearest_name(name, keys(statics)), "$");
     if (scope.contains(name)) remedy = fmt::format("did you mean {} without `$`?", name);
-    report({.code = "language.unbound_static", .summary = fmt::format("nothing binds ${}", name), .place = place,
-            .reason = "a `$` name is bound by a parameter, an input's shape or dtype, a let or each", .remedy = remedy});
+    report({.code = "language.unbound_static",
+            .summary = fmt::format("nothing binds ${}", name),
+            .place = place,
+            .reason = "a `$` name is bound by a parameter, an input's shape or dtype, a let or each",
+            .remedy = remedy});
 }
 
 void NameChecker::check_coordinate(const Syntax& node) {
     if (!coordinates_allowed) {
         report({.code = "language.coordinate_in_static",
-                .summary = fmt::format("@{} has no value here", node.text), .place = node.place,
+                .summary = fmt::format("@{} has no value here", node.text),
+                .place = node.place,
                 .reason = "this expression is evaluated once, before there are index points",
                 .remedy = node.text.empty() ? "" : fmt::format("did you mean ${}?", node.text)});
         return;
@@ -83,28 +92,36 @@ void NameChecker::check_coordinate(const Syntax& node) {
     std::string remedy = asked(nearest_name(node.text, keys(axes)), "@");
     if (scope.contains(node.text)) remedy = fmt::format("did you mean {} without `@`?", node.text);
     report({.code = "language.unknown_coordinate",
-            .summary = fmt::format("the index has no axis named {}", node.text), .place = node.place,
-            .reason = "an axis is named by `$name`, `$name...` or `name = extent` in the index", .remedy = remedy});
+            .summary = fmt::format("the index has no axis named {}", node.text),
+            .place = node.place,
+            .reason = "an axis is named by `$name`, `$name...` or `name = extent` in the index",
+            .remedy = remedy});
 }
 
 void NameChecker::check_bare_name(const Syntax& node) {
     auto found = scope.find(node.text);
     if (found != scope.end()) {
         if (found->second.kind != BareName::Kind::output) return;
-        report({.code = "language.output_read", .summary = fmt::format("`{}` is an output, and outputs are not read", node.text),
-                .place = node.place, .remedy = "name the value with let, and use that name here and in the output's equation"});
+        report({.code = "language.output_read",
+                .summary = fmt::format("`{}` is an output, and outputs are not read", node.text),
+                .place = node.place,
+                .remedy = "name the value with let, and use that name here and in the output's equation"});
         return;
     }
     if (is_dtype_name(node.text) || failed.contains(node.text)) return;
     if (coordinates_allowed && axes.contains(node.text)) {
-        report({.code = "language.forgotten_at", .summary = fmt::format("nothing is named `{}`", node.text), .place = node.place,
+        report({.code = "language.forgotten_at",
+                .summary = fmt::format("nothing is named `{}`", node.text),
+                .place = node.place,
                 .reason = fmt::format("{} is an axis of the index", node.text),
                 .remedy = fmt::format("did you mean @{}?", node.text)});
         return;
     }
     std::string remedy = statics.contains(node.text) ? fmt::format("did you mean ${}?", node.text)
                                                      : asked(nearest_name(node.text, keys(scope)));
-    report({.code = "language.unknown_name", .summary = fmt::format("nothing is named `{}`", node.text), .place = node.place,
+    report({.code = "language.unknown_name",
+            .summary = fmt::format("nothing is named `{}`", node.text),
+            .place = node.place,
             .remedy = remedy});
 }
 
@@ -114,7 +131,8 @@ void NameChecker::check_extent(const Generator& generator) {
     visit_all(generator.range, [&](const Syntax& node) {
         if ((node.kind != Kind::index_name && node.kind != Kind::index_all) || !coordinates_allowed) return;
         report({.code = "language.extent_not_static",
-                .summary = fmt::format("the extent of `{}` depends on a coordinate", generator.name), .place = node.place,
+                .summary = fmt::format("the extent of `{}` depends on a coordinate", generator.name),
+                .place = node.place,
                 .reason = "extents are known before there are index points",
                 .remedy = "take the whole extent and filter: sum(k < $n if k <= @n : ...)"});
     });
@@ -126,16 +144,20 @@ void NameChecker::check_presence(const Syntax& node) {
     const Syntax& asked_for = *node.children[0];
     bool is_name = asked_for.kind == Kind::name || asked_for.kind == Kind::static_name;
     if (is_name && (presence.contains(asked_for.text) || failed.contains(asked_for.text))) return;
-    report({.code = "language.unknown_name", .summary = "`has` asks for an input, an output or a parameter",
-            .place = asked_for.place,
-            .remedy = asked(is_name ? nearest_name(asked_for.text, {presence.begin(), presence.end()}) : std::string())});
+    report(
+        {.code = "language.unknown_name",
+         .summary = "`has` asks for an input, an output or a parameter",
+         .place = asked_for.place,
+         .remedy = asked(is_name ? nearest_name(asked_for.text, {presence.begin(), presence.end()}) : std::string())});
 }
 
 void NameChecker::check_argument_count(const Syntax& node, int least, int most) {
     int given = static_cast<int>(node.children.size());
     for (const auto& argument : node.named) {
-        report({.code = "language.function_arguments", .summary = fmt::format("`{}` has no named arguments", node.text),
-                .place = argument.place, .remedy = "only operators, in a graph, take `name: value`"});
+        report({.code = "language.function_arguments",
+                .summary = fmt::format("`{}` has no named arguments", node.text),
+                .place = argument.place,
+                .remedy = "only operators, in a graph, take `name: value`"});
     }
     bool expands = std::any_of(node.children.begin(), node.children.end(),
                                [](const SyntaxPointer& child) { return child->kind == Kind::spread; });
@@ -143,8 +165,11 @@ void NameChecker::check_argument_count(const Syntax& node, int least, int most) 
     std::string wanted = least == most ? std::to_string(least)
                          : most < 0    ? fmt::format("{} or more", least)
                                        : fmt::format("{} to {}", least, most);
-    report({.code = "language.function_arguments", .summary = fmt::format("`{}` takes {} argument{}", node.text, wanted, wanted == "1" ? "" : "s"),
-            .place = node.place, .expected = wanted, .found = std::to_string(given)});
+    report({.code = "language.function_arguments",
+            .summary = fmt::format("`{}` takes {} argument{}", node.text, wanted, wanted == "1" ? "" : "s"),
+            .place = node.place,
+            .expected = wanted,
+            .found = std::to_string(given)});
 }
 
 void NameChecker::check_call(const Syntax& node) {
@@ -157,15 +182,20 @@ void NameChecker::check_call(const Syntax& node) {
         return check_argument_count(node, count, count);
     }
     if (is_dtype_name(node.text)) return check_argument_count(node, 1, 1);
-    if (const FunctionInfo* known = function_named(node.text)) return check_argument_count(node, known->least, known->most);
+    if (const FunctionInfo* known = function_named(node.text))
+        return check_argument_count(node, known->least, known->most);
     if (failed.contains(node.text)) return;
     if (is_reduction_name(node.text)) {
-        report({.code = "language.function_arguments", .summary = fmt::format("`{}` reduces over a variable", node.text),
-                .place = node.mark, .remedy = fmt::format("write {}(k < $n : x[k])", node.text)});
+        report({.code = "language.function_arguments",
+                .summary = fmt::format("`{}` reduces over a variable", node.text),
+                .place = node.mark,
+                .remedy = fmt::format("write {}(k < $n : x[k])", node.text)});
         return;
     }
-    report({.code = "language.unknown_function", .summary = fmt::format("no function is named `{}`", node.text),
-            .place = node.mark, .remedy = asked(nearest_name(node.text, callable_names(functions_)))});
+    report({.code = "language.unknown_function",
+            .summary = fmt::format("no function is named `{}`", node.text),
+            .place = node.mark,
+            .remedy = asked(nearest_name(node.text, callable_names(functions_)))});
 }
 
 void NameChecker::check_children(const Syntax& node) {
@@ -179,28 +209,30 @@ void NameChecker::check(const SyntaxPointer& syntax) {
     if (!syntax || sink_.full()) return;
     const Syntax& node = *syntax;
     switch (node.kind) {
-        case Kind::static_name: return check_static_name(node.text, node.place);
-        case Kind::index_name:
-        case Kind::index_all: return check_coordinate(node);
-        case Kind::name: return check_bare_name(node);
-        case Kind::call: return check_call(node);
-        case Kind::reduction:
-        case Kind::comprehension:
-            with_generators(node.generators, [&] {
-                check(node.filter);
-                check_children(node);
-            });
-            return;
-        case Kind::spread: {
-            const Kind item = node.children[0]->kind;
-            if (!fill_allowed && node.children.size() == 1 && (item == Kind::integer || item == Kind::real)) {
-                report({.code = "language.fill_without_size", .summary = "this fill has no size", .place = node.place,
-                        .reason = "only an index projection function describes a known number of dimensions",
-                        .remedy = "say how many: 1...{$axis}"});
-            }
-            return check_children(node);
+    case Kind::static_name: return check_static_name(node.text, node.place);
+    case Kind::index_name:
+    case Kind::index_all: return check_coordinate(node);
+    case Kind::name: return check_bare_name(node);
+    case Kind::call: return check_call(node);
+    case Kind::reduction:
+    case Kind::comprehension:
+        with_generators(node.generators, [&] {
+            check(node.filter);
+            check_children(node);
+        });
+        return;
+    case Kind::spread: {
+        const Kind item = node.children[0]->kind;
+        if (!fill_allowed && node.children.size() == 1 && (item == Kind::integer || item == Kind::real)) {
+            report({.code = "language.fill_without_size",
+                    .summary = "this fill has no size",
+                    .place = node.place,
+                    .reason = "only an index projection function describes a known number of dimensions",
+                    .remedy = "say how many: 1...{$axis}"});
         }
-        default: return check_children(node);
+        return check_children(node);
+    }
+    default: return check_children(node);
     }
 }
 
@@ -208,32 +240,32 @@ void NameChecker::check_graph(const SyntaxPointer& syntax) {
     if (!syntax) return;
     const Syntax& node = *syntax;
     switch (node.kind) {
-        case Kind::call:
-            if (node.text == "has") return check(syntax);
-            for (const auto& child : node.children) check_graph(child);
-            for (const auto& argument : node.named) check(argument.value);
-            return;
-        case Kind::conditional:
-            check(node.children[0]);
-            check_graph(node.children[1]);
-            check_graph(node.children[2]);
-            return;
-        case Kind::comprehension:
-            with_generators(node.generators, [&] {
-                check(node.filter);
-                check_graph(node.children[0]);
-            });
-            return;
-        case Kind::subscript:
-        case Kind::slice:
-        case Kind::spread:
+    case Kind::call:
+        if (node.text == "has") return check(syntax);
+        for (const auto& child : node.children) check_graph(child);
+        for (const auto& argument : node.named) check(argument.value);
+        return;
+    case Kind::conditional:
+        check(node.children[0]);
+        check_graph(node.children[1]);
+        check_graph(node.children[2]);
+        return;
+    case Kind::comprehension:
+        with_generators(node.generators, [&] {
+            check(node.filter);
             check_graph(node.children[0]);
-            for (size_t i = 1; i < node.children.size(); i++) check(node.children[i]);
-            return;
-        case Kind::list:
-            for (const auto& child : node.children) check_graph(child);
-            return;
-        default: return check(syntax);
+        });
+        return;
+    case Kind::subscript:
+    case Kind::slice:
+    case Kind::spread:
+        check_graph(node.children[0]);
+        for (size_t i = 1; i < node.children.size(); i++) check(node.children[i]);
+        return;
+    case Kind::list:
+        for (const auto& child : node.children) check_graph(child);
+        return;
+    default: return check(syntax);
     }
 }
 

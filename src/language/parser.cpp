@@ -44,8 +44,8 @@ void Parser::fail_expected(std::string_view what) {
     std::string found = token.kind == Token::Kind::end
                             ? "the end"
                             : fmt::format("`{}`", std::string_view(fragment_.text).substr(token.offset, token.length));
-    Complaint diagnostic{.code = "language.syntax", .summary = fmt::format("expected {}, found {}", what, found),
-                         .place = place(token)};
+    Complaint diagnostic{
+        .code = "language.syntax", .summary = fmt::format("expected {}, found {}", what, found), .place = place(token)};
     if (token.is("=")) diagnostic.remedy = "equality is written ==";
     if (token.is("|")) diagnostic.remedy = "`or` is written ||";
     sink_.add(std::move(diagnostic));
@@ -91,7 +91,8 @@ SyntaxPointer Parser::finish(std::shared_ptr<Syntax> made, const Token& first) {
     for (const auto& child : made->children) look(child);
     for (const auto& generator : made->generators) look(generator.range);
     for (const auto& argument : made->named) look(argument.value);
-    for (const SyntaxPointer* part : {&made->filter, &made->value, &made->initial, &made->pick, &made->offset, &made->extents}) {
+    for (const SyntaxPointer* part :
+         {&made->filter, &made->value, &made->initial, &made->pick, &made->offset, &made->extents}) {
         look(*part);
     }
     made->height = below + 1;
@@ -266,24 +267,24 @@ SyntaxPointer Parser::primary() {
         return finish(made, token);
     };
     switch (token.kind) {
-        case Token::Kind::integer:
-        case Token::Kind::real:
-        case Token::Kind::text: take(); return literal(token);
-        case Token::Kind::static_name: return leaf(Kind::static_name);
-        case Token::Kind::index_name: return leaf(token.text.empty() ? Kind::index_all : Kind::index_name);
-        case Token::Kind::name:
-            if (token.text == "true" || token.text == "false" || token.text == "none" || token.text == "inf" ||
-                token.text == "nan" || token.text == "pi") {
-                take();
-                return literal(token);
-            }
-            take_name("a value");
-            if (at("(")) return call(token);
-            at_--;
-            return leaf(Kind::name);
-        case Token::Kind::symbol: break;
-        case Token::Kind::end:
-        case Token::Kind::bad: fail_expected("a value");
+    case Token::Kind::integer:
+    case Token::Kind::real:
+    case Token::Kind::text: take(); return literal(token);
+    case Token::Kind::static_name: return leaf(Kind::static_name);
+    case Token::Kind::index_name: return leaf(token.text.empty() ? Kind::index_all : Kind::index_name);
+    case Token::Kind::name:
+        if (token.text == "true" || token.text == "false" || token.text == "none" || token.text == "inf" ||
+            token.text == "nan" || token.text == "pi") {
+            take();
+            return literal(token);
+        }
+        take_name("a value");
+        if (at("(")) return call(token);
+        at_--;
+        return leaf(Kind::name);
+    case Token::Kind::symbol: break;
+    case Token::Kind::end:
+    case Token::Kind::bad: fail_expected("a value");
     }
     if (accept("(")) {
         SyntaxPointer inner = expression();
@@ -331,7 +332,8 @@ SyntaxPointer Parser::call(const Token& function) {
 SyntaxPointer Parser::reduction(std::shared_ptr<Syntax> made, const Token& first) {
     made->kind = Kind::reduction;
     for (const SyntaxPointer& argument : made->children) {
-        bool below = argument->kind == Kind::binary && argument->text == "<" && argument->children[0]->kind == Kind::name;
+        bool below =
+            argument->kind == Kind::binary && argument->text == "<" && argument->children[0]->kind == Kind::name;
         if (!below) {
             fail(argument->place, "language.syntax", "a reduction variable is written `name < extent`",
                  "put an extent that is a condition in parentheses");

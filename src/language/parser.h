@@ -21,9 +21,9 @@ public:
 
     // ---- expressions (parser.cpp)
     SyntaxPointer expression();
-    SyntaxPointer sum();          // what may follow `name <`
+    SyntaxPointer sum();  // what may follow `name <`
     SyntaxPointer element();
-    SyntaxPointer list();         // "[" elements "]"
+    SyntaxPointer list();                       // "[" elements "]"
     std::vector<Generator> generators_below();  // name < sum {, name < sum}
 
     // ---- shape patterns, index projection functions, tensor types (parser_pattern.cpp)
@@ -34,21 +34,21 @@ public:
         bool optional = false, variadic = false;
     };
     TensorType tensor_type(bool is_input);
-    Parameter parameter();              // type and default; parser_parameter.cpp
-    Iteration iteration();              // $i < count
-    KernelRow kernel_row();             // parser_parameter.cpp
+    Parameter parameter();   // type and default; parser_parameter.cpp
+    Iteration iteration();   // $i < count
+    KernelRow kernel_row();  // parser_parameter.cpp
 
     // ---- statements (parser_statement.cpp)
-    SyntaxPointer statement();          // one line of a body that opens no block
-    SyntaxPointer assignment();         // one line of a graph
+    SyntaxPointer statement();   // one line of a body that opens no block
+    SyntaxPointer assignment();  // one line of a graph
     struct StaticAssignment {
         std::string name;
         std::vector<std::string> parameters;
         SyntaxPointer value;
         Place place;
     };
-    StaticAssignment static_let();      // $name = expression
-    StaticAssignment function_let();    // name(parameters) = expression
+    StaticAssignment static_let();    // $name = expression
+    StaticAssignment function_let();  // name(parameters) = expression
 
     // ---- tokens
     const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
@@ -137,7 +137,8 @@ std::optional<KernelRow> parse_kernel_row(const Fragment& fragment, DiagnosticSi
 // Lines of a block: `;` separates, a deeper indent or an open bracket continues. Lines that do not parse are reported and
 // left out; the name that such a line would have defined is added to `failed`.
 std::vector<SyntaxPointer> parse_body(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed);
-std::vector<SyntaxPointer> parse_graph(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed);
+std::vector<SyntaxPointer> parse_graph(const Fragment& fragment, DiagnosticSink& sink,
+                                       std::vector<std::string>& failed);
 std::vector<Parser::StaticAssignment> parse_static_lets(const Fragment& fragment, DiagnosticSink& sink,
                                                         std::vector<std::string>& failed);
 std::vector<Parser::StaticAssignment> parse_function_lets(const Fragment& fragment, DiagnosticSink& sink,

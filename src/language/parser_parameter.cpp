@@ -15,7 +15,7 @@ namespace {
 const std::map<std::string, ParameterType::Kind>& parameter_kinds() {
     using enum ParameterType::Kind;
     static const std::map<std::string, ParameterType::Kind> kinds = {
-        {"int", integer}, {"float", real},   {"bool", boolean}, {"string", string},
+        {"int", integer}, {"float", real},    {"bool", boolean}, {"string", string},
         {"dtype", dtype}, {"number", number}, {"axis", axis},    {"axes", axes},
     };
     return kinds;
@@ -25,13 +25,13 @@ const std::map<std::string, ParameterType::Kind>& parameter_kinds() {
 bool contradicts(const ParameterType& type, const Syntax& value) {
     if (type.is_list || type.kind == ParameterType::Kind::axes) return false;
     switch (value.kind) {
-        case Kind::text: return type.kind != ParameterType::Kind::string && type.kind != ParameterType::Kind::choice;
-        case Kind::boolean: return type.kind != ParameterType::Kind::boolean;
-        case Kind::integer:
-            return type.kind == ParameterType::Kind::string || type.kind == ParameterType::Kind::boolean ||
-                   type.kind == ParameterType::Kind::dtype;
-        case Kind::real: return type.kind != ParameterType::Kind::real && type.kind != ParameterType::Kind::number;
-        default: return false;
+    case Kind::text: return type.kind != ParameterType::Kind::string && type.kind != ParameterType::Kind::choice;
+    case Kind::boolean: return type.kind != ParameterType::Kind::boolean;
+    case Kind::integer:
+        return type.kind == ParameterType::Kind::string || type.kind == ParameterType::Kind::boolean ||
+               type.kind == ParameterType::Kind::dtype;
+    case Kind::real: return type.kind != ParameterType::Kind::real && type.kind != ParameterType::Kind::number;
+    default: return false;
     }
 }
 
@@ -167,7 +167,8 @@ KernelRow Parser::kernel_row() {
     expect("]");
     auto check = [&](size_t flavours, size_t types, std::string_view what) {
         if (row.runtime || flavours == types) return;
-        fail(place_since(open), "language.kernel_row", fmt::format("{} {}, but {} of their flavours", types, what, flavours),
+        fail(place_since(open), "language.kernel_row",
+             fmt::format("{} {}, but {} of their flavours", types, what, flavours),
              "write one flavour per argument and result, or [runtime]");
     };
     check(row.argument_flavours.size(), row.arguments.size(), "argument types");
@@ -197,7 +198,8 @@ std::optional<Parameter> parse_parameter(const Fragment& fragment, DiagnosticSin
     return parse_piece<Parameter>(fragment, sink, [](Parser& parser) { return parser.parameter(); });
 }
 std::optional<Parser::TensorType> parse_tensor_type(const Fragment& fragment, bool is_input, DiagnosticSink& sink) {
-    return parse_piece<Parser::TensorType>(fragment, sink, [&](Parser& parser) { return parser.tensor_type(is_input); });
+    return parse_piece<Parser::TensorType>(fragment, sink,
+                                           [&](Parser& parser) { return parser.tensor_type(is_input); });
 }
 std::optional<Iteration> parse_iteration(const Fragment& fragment, DiagnosticSink& sink) {
     return parse_piece<Iteration>(fragment, sink, [](Parser& parser) { return parser.iteration(); });

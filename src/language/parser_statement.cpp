@@ -116,8 +116,8 @@ Parser::StaticAssignment Parser::function_let() {
     while (!at(")")) {
         Token parameter = take_name("a parameter's name");
         if (std::find(made.parameters.begin(), made.parameters.end(), parameter.text) != made.parameters.end()) {
-            fail(place(parameter), "language.duplicate_name", fmt::format("two parameters are named `{}`", parameter.text),
-                 "rename one of them");
+            fail(place(parameter), "language.duplicate_name",
+                 fmt::format("two parameters are named `{}`", parameter.text), "rename one of them");
         }
         made.parameters.push_back(parameter.text);
         if (!accept(",")) break;
@@ -241,12 +241,15 @@ private:
         bool sound = header(line, *made);
         bool filled = next_ < lines_.size() && lines_[next_].indent > line.indent;
         if (!filled && sound) {
-            sink_.add({.code = "language.empty_block", .summary = fmt::format("this `{}` has no statements", line.first().text),
-                       .place = made->place, .remedy = "indent the statements of the block deeper than its first line"});
+            sink_.add({.code = "language.empty_block",
+                       .summary = fmt::format("this `{}` has no statements", line.first().text),
+                       .place = made->place,
+                       .remedy = "indent the statements of the block deeper than its first line"});
             return nullptr;
         }
         if (depth >= nesting_limit) {
-            sink_.add({.code = "language.too_deep", .summary = fmt::format("blocks nested deeper than {}", nesting_limit),
+            sink_.add({.code = "language.too_deep",
+                       .summary = fmt::format("blocks nested deeper than {}", nesting_limit),
                        .place = made->place});
             next_ = lines_.size();
             return nullptr;
@@ -265,7 +268,8 @@ private:
         try {
             made.generators = parser.generators_below();
             if (made.kind == Kind::scan_block && made.generators.size() != 1) {
-                parser.fail(made.generators[1].place, "language.syntax", "a scan has one axis", "nest a scan in a scan");
+                parser.fail(made.generators[1].place, "language.syntax", "a scan has one axis",
+                            "nest a scan in a scan");
             }
             parser.expect(":");
             parser.expect_end();
@@ -279,7 +283,8 @@ private:
 
     void report_indentation(const Line& line) {
         const Token& first = line.first();
-        sink_.add({.code = "language.indentation", .summary = "unexpected indentation",
+        sink_.add({.code = "language.indentation",
+                   .summary = "unexpected indentation",
                    .place = fragment_.place(first.offset, first.length),
                    .reason = "statements of one block begin in one column",
                    .remedy = "indent it like the statement above, or deeper to continue a line"});
@@ -323,19 +328,23 @@ SyntaxPointer parse_whole(const Fragment& fragment, DiagnosticSink& sink, const 
 
 }  // namespace
 
-std::vector<SyntaxPointer> parse_body(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed) {
+std::vector<SyntaxPointer> parse_body(const Fragment& fragment, DiagnosticSink& sink,
+                                      std::vector<std::string>& failed) {
     return BlockParser(fragment, sink, failed).run();
 }
-std::vector<SyntaxPointer> parse_graph(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed) {
+std::vector<SyntaxPointer> parse_graph(const Fragment& fragment, DiagnosticSink& sink,
+                                       std::vector<std::string>& failed) {
     return parse_lines<SyntaxPointer>(fragment, sink, failed, [](Parser& parser) { return parser.assignment(); });
 }
 std::vector<Parser::StaticAssignment> parse_static_lets(const Fragment& fragment, DiagnosticSink& sink,
                                                         std::vector<std::string>& failed) {
-    return parse_lines<Parser::StaticAssignment>(fragment, sink, failed, [](Parser& parser) { return parser.static_let(); });
+    return parse_lines<Parser::StaticAssignment>(fragment, sink, failed,
+                                                 [](Parser& parser) { return parser.static_let(); });
 }
 std::vector<Parser::StaticAssignment> parse_function_lets(const Fragment& fragment, DiagnosticSink& sink,
                                                           std::vector<std::string>& failed) {
-    return parse_lines<Parser::StaticAssignment>(fragment, sink, failed, [](Parser& parser) { return parser.function_let(); });
+    return parse_lines<Parser::StaticAssignment>(fragment, sink, failed,
+                                                 [](Parser& parser) { return parser.function_let(); });
 }
 SyntaxPointer parse_expression(const Fragment& fragment, DiagnosticSink& sink) {
     return parse_whole(fragment, sink, [](Parser& parser) { return parser.expression(); });

@@ -11,7 +11,17 @@ namespace {
 using Kind = Syntax::Kind;
 
 // How tightly a construct binds; an operand that binds less than its place asks for gets parentheses.
-enum Level { any_level, or_level, and_level, comparison_level, sum_level, product_level, unary_level, power_level, postfix_level };
+enum Level {
+    any_level,
+    or_level,
+    and_level,
+    comparison_level,
+    sum_level,
+    product_level,
+    unary_level,
+    power_level,
+    postfix_level
+};
 
 Level level_of_operator(const std::string& symbol) {
     if (symbol == "||") return or_level;
@@ -24,12 +34,12 @@ Level level_of_operator(const std::string& symbol) {
 
 Level level_of(const Syntax& node) {
     switch (node.kind) {
-        case Kind::conditional: return any_level;
-        case Kind::binary: return level_of_operator(node.text);
-        // A guard stands where an operand of a product may: its own right side reaches as far as a unary does.
-        case Kind::unary:
-        case Kind::guard: return unary_level;
-        default: return postfix_level;
+    case Kind::conditional: return any_level;
+    case Kind::binary: return level_of_operator(node.text);
+    // A guard stands where an operand of a product may: its own right side reaches as far as a unary does.
+    case Kind::unary:
+    case Kind::guard: return unary_level;
+    default: return postfix_level;
     }
 }
 
@@ -51,7 +61,8 @@ std::string print_generators(const std::vector<Generator>& generators) {
     for (const Generator& generator : generators) {
         if (!text.empty()) text += ", ";
         bool in = generator.kind == Generator::Kind::in;
-        text += fmt::format("{} {} {}", generator.name, in ? "in" : "<", print_at(*generator.range, in ? or_level : sum_level));
+        text += fmt::format("{} {} {}", generator.name, in ? "in" : "<",
+                            print_at(*generator.range, in ? or_level : sum_level));
     }
     return text;
 }
@@ -130,53 +141,55 @@ std::string print_structured(const Syntax& node) {
 
 std::string print_node(const Syntax& node) {
     switch (node.kind) {
-        case Kind::integer: return std::to_string(node.integer);
-        case Kind::real: return print_real(node.real);
-        case Kind::text: return print_text(node.text);
-        case Kind::boolean: return node.integer ? "true" : "false";
-        case Kind::none: return "none";
-        case Kind::static_name: return "$" + node.text;
-        case Kind::index_name: return "@" + node.text;
-        case Kind::index_all: return "@";
-        case Kind::name: return node.text;
-        case Kind::unknown_extent: return "?" + node.text;
-        case Kind::unary: return node.text + print_at(*node.children[0], unary_level);
-        case Kind::binary: return print_binary(node);
-        case Kind::conditional:
-            return fmt::format("{} ? {} : {}", print_at(*node.children[0], or_level), print(*node.children[1]),
-                               print(*node.children[2]));
-        case Kind::subscript: return print_at(*node.children[0], postfix_level) + "[" + joined(node.children, 1) + "]";
-        case Kind::slice:
-            return fmt::format("{}[{}:{}]", print_at(*node.children[0], postfix_level), print_or_nothing(node.children[1]),
-                               print_or_nothing(node.children[2]));
-        case Kind::attribute: return print_at(*node.children[0], postfix_level) + "." + node.text;
-        case Kind::fill: return print_at(*node.children[0], postfix_level) + "...";
-        case Kind::guard:
-            return fmt::format("{} ?? {}", print_at(*node.children[0], postfix_level), print_at(*node.children[1], unary_level));
-        case Kind::call: return print_call(node);
-        case Kind::reduction: return fmt::format("{}({} : {})", node.text, print_with_filter(node), print(*node.children[0]));
-        case Kind::list: return "[" + joined(node.children) + "]";
-        case Kind::comprehension: return fmt::format("[{} for {}]", print(*node.children[0]), print_with_filter(node));
-        case Kind::whole: return "*";
-        case Kind::wildcard:
-        case Kind::any_dimension: return "_";
-        case Kind::any_dimensions: return "_...";
-        case Kind::ranged: return print(*node.children[0]) + " :> " + print(*node.children[1]);
-        case Kind::spread: return print_spread(node);
-        case Kind::named_element: return node.text + " = " + print(*node.children[0]);
-        case Kind::binder: return node.text + " < " + print_at(*node.children[0], sum_level);
-        case Kind::pattern: return "[" + joined(node.children) + "]";
-        case Kind::dimension:
-        case Kind::dimensions:
-        case Kind::dimension_group: return print_dimension(node);
-        case Kind::rows:
-        case Kind::diagonal: return print_projection(node);
-        case Kind::structured: return print_structured(node);
-        case Kind::let:
-        case Kind::equation:
-        case Kind::parallel_block:
-        case Kind::scan_block:
-        case Kind::assignment: break;
+    case Kind::integer: return std::to_string(node.integer);
+    case Kind::real: return print_real(node.real);
+    case Kind::text: return print_text(node.text);
+    case Kind::boolean: return node.integer ? "true" : "false";
+    case Kind::none: return "none";
+    case Kind::static_name: return "$" + node.text;
+    case Kind::index_name: return "@" + node.text;
+    case Kind::index_all: return "@";
+    case Kind::name: return node.text;
+    case Kind::unknown_extent: return "?" + node.text;
+    case Kind::unary: return node.text + print_at(*node.children[0], unary_level);
+    case Kind::binary: return print_binary(node);
+    case Kind::conditional:
+        return fmt::format("{} ? {} : {}", print_at(*node.children[0], or_level), print(*node.children[1]),
+                           print(*node.children[2]));
+    case Kind::subscript: return print_at(*node.children[0], postfix_level) + "[" + joined(node.children, 1) + "]";
+    case Kind::slice:
+        return fmt::format("{}[{}:{}]", print_at(*node.children[0], postfix_level), print_or_nothing(node.children[1]),
+                           print_or_nothing(node.children[2]));
+    case Kind::attribute: return print_at(*node.children[0], postfix_level) + "." + node.text;
+    case Kind::fill: return print_at(*node.children[0], postfix_level) + "...";
+    case Kind::guard:
+        return fmt::format("{} ?? {}", print_at(*node.children[0], postfix_level),
+                           print_at(*node.children[1], unary_level));
+    case Kind::call: return print_call(node);
+    case Kind::reduction:
+        return fmt::format("{}({} : {})", node.text, print_with_filter(node), print(*node.children[0]));
+    case Kind::list: return "[" + joined(node.children) + "]";
+    case Kind::comprehension: return fmt::format("[{} for {}]", print(*node.children[0]), print_with_filter(node));
+    case Kind::whole: return "*";
+    case Kind::wildcard:
+    case Kind::any_dimension: return "_";
+    case Kind::any_dimensions: return "_...";
+    case Kind::ranged: return print(*node.children[0]) + " :> " + print(*node.children[1]);
+    case Kind::spread: return print_spread(node);
+    case Kind::named_element: return node.text + " = " + print(*node.children[0]);
+    case Kind::binder: return node.text + " < " + print_at(*node.children[0], sum_level);
+    case Kind::pattern: return "[" + joined(node.children) + "]";
+    case Kind::dimension:
+    case Kind::dimensions:
+    case Kind::dimension_group: return print_dimension(node);
+    case Kind::rows:
+    case Kind::diagonal: return print_projection(node);
+    case Kind::structured: return print_structured(node);
+    case Kind::let:
+    case Kind::equation:
+    case Kind::parallel_block:
+    case Kind::scan_block:
+    case Kind::assignment: break;
     }
     std::string text = print_statement(node);
     if (!text.empty() && text.back() == '\n') text.pop_back();
@@ -195,26 +208,27 @@ std::string print(const Syntax& syntax) { return print_node(syntax); }
 std::string print_statement(const Syntax& statement, int indent) {
     std::string pad(static_cast<size_t>(indent), ' ');
     switch (statement.kind) {
-        case Kind::let: {
-            std::string axes = statement.generators.empty() ? "" : "[" + print_generators(statement.generators) + "]";
-            return fmt::format("{}let {}{} = {}\n", pad, statement.text, axes, print(*statement.value));
-        }
-        case Kind::equation: {
-            std::string left = statement.text;
-            if (statement.pick) left += "[" + print(*statement.pick) + "]";
-            if (statement.has_left) left += "[" + joined(statement.children) + "]";
-            std::string from = statement.initial ? " from " + print(*statement.initial) : "";
-            return fmt::format("{}{} = {}{}\n", pad, left, print(*statement.value), from);
-        }
-        case Kind::assignment: return fmt::format("{}{} = {}\n", pad, joined(statement.children), print(*statement.value));
-        case Kind::parallel_block:
-        case Kind::scan_block: {
-            bool scan = statement.kind == Kind::scan_block;
-            std::string text = fmt::format("{}{} {}:\n", pad, scan ? "scan" : "for", print_generators(statement.generators));
-            for (const auto& child : statement.children) text += print_statement(*child, indent + 2);
-            return text;
-        }
-        default: return pad + print(statement) + "\n";
+    case Kind::let: {
+        std::string axes = statement.generators.empty() ? "" : "[" + print_generators(statement.generators) + "]";
+        return fmt::format("{}let {}{} = {}\n", pad, statement.text, axes, print(*statement.value));
+    }
+    case Kind::equation: {
+        std::string left = statement.text;
+        if (statement.pick) left += "[" + print(*statement.pick) + "]";
+        if (statement.has_left) left += "[" + joined(statement.children) + "]";
+        std::string from = statement.initial ? " from " + print(*statement.initial) : "";
+        return fmt::format("{}{} = {}{}\n", pad, left, print(*statement.value), from);
+    }
+    case Kind::assignment: return fmt::format("{}{} = {}\n", pad, joined(statement.children), print(*statement.value));
+    case Kind::parallel_block:
+    case Kind::scan_block: {
+        bool scan = statement.kind == Kind::scan_block;
+        std::string text =
+            fmt::format("{}{} {}:\n", pad, scan ? "scan" : "for", print_generators(statement.generators));
+        for (const auto& child : statement.children) text += print_statement(*child, indent + 2);
+        return text;
+    }
+    default: return pad + print(statement) + "\n";
     }
 }
 

@@ -15,14 +15,18 @@ namespace heddle {
 const Fragment* expression_text(const YamlNode& node, const std::string& what, DiagnosticSink& sink) {
     if (node.refused) return nullptr;
     if (!node.is_scalar()) {
-        sink.add({.code = "language.yaml_kind", .summary = fmt::format("{} must be text", what), .place = node.place,
+        sink.add({.code = "language.yaml_kind",
+                  .summary = fmt::format("{} must be text", what),
+                  .place = node.place,
                   .found = std::string(node.kind_name()),
                   .remedy = node.kind == YamlNode::Kind::empty ? "write it, or remove the key" : "quote it: \"[$n]\""});
         return nullptr;
     }
     if (node.folded) {
-        sink.add({.code = "language.folded", .summary = fmt::format("{} is folded over several lines", what),
-                  .place = node.place, .reason = "YAML joins such lines, and columns and comments are lost",
+        sink.add({.code = "language.folded",
+                  .summary = fmt::format("{} is folded over several lines", what),
+                  .place = node.place,
+                  .reason = "YAML joins such lines, and columns and comments are lost",
                   .remedy = "write it on one line, or as a block that begins with |"});
         return nullptr;
     }
@@ -31,21 +35,28 @@ const Fragment* expression_text(const YamlNode& node, const std::string& what, D
 
 bool expect_mapping(const YamlNode& node, const std::string& what, DiagnosticSink& sink) {
     if (node.is_mapping() || node.refused) return node.is_mapping();
-    sink.add({.code = "language.yaml_kind", .summary = fmt::format("{} must be a mapping", what), .place = node.place,
-              .found = std::string(node.kind_name()), .remedy = "write `name: value` lines, indented deeper"});
+    sink.add({.code = "language.yaml_kind",
+              .summary = fmt::format("{} must be a mapping", what),
+              .place = node.place,
+              .found = std::string(node.kind_name()),
+              .remedy = "write `name: value` lines, indented deeper"});
     return false;
 }
 
 bool check_name(const YamlNode& key, const std::string& what, DiagnosticSink& sink) {
     const std::string& name = key.scalar.text;
     if (!is_identifier(name)) {
-        sink.add({.code = "language.name", .summary = fmt::format("`{}` cannot name {}", name, what), .place = key.place,
+        sink.add({.code = "language.name",
+                  .summary = fmt::format("`{}` cannot name {}", name, what),
+                  .place = key.place,
                   .remedy = "use letters, digits and _, beginning with a letter"});
         return false;
     }
     if (is_reserved(name)) {
-        sink.add({.code = "language.reserved_word", .summary = fmt::format("`{}` is a word of the language", name),
-                  .place = key.place, .remedy = "choose another name"});
+        sink.add({.code = "language.reserved_word",
+                  .summary = fmt::format("`{}` is a word of the language", name),
+                  .place = key.place,
+                  .remedy = "choose another name"});
         return false;
     }
     return true;
@@ -54,8 +65,10 @@ bool check_name(const YamlNode& key, const std::string& what, DiagnosticSink& si
 void report_unknown_key(const YamlNode& key, const std::string& where, const std::vector<std::string>& known,
                         DiagnosticSink& sink) {
     std::string nearest = nearest_name(key.scalar.text, known);
-    sink.add({.code = "language.unknown_key", .summary = fmt::format("{} has no key `{}`", where, key.scalar.text),
-              .place = key.place, .expected = fmt::format("{}", fmt::join(known, ", ")),
+    sink.add({.code = "language.unknown_key",
+              .summary = fmt::format("{} has no key `{}`", where, key.scalar.text),
+              .place = key.place,
+              .expected = fmt::format("{}", fmt::join(known, ", ")),
               .remedy = nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)});
 }
 
@@ -64,14 +77,18 @@ namespace {
 // A word or sentence that is no expression.
 std::string plain_text(const YamlNode& node, const std::string& what, DiagnosticSink& sink) {
     if (node.is_scalar() || node.refused) return node.scalar.text;
-    sink.add({.code = "language.yaml_kind", .summary = fmt::format("{} must be text", what), .place = node.place,
+    sink.add({.code = "language.yaml_kind",
+              .summary = fmt::format("{} must be text", what),
+              .place = node.place,
               .found = std::string(node.kind_name())});
     return {};
 }
 
 std::optional<bool> truth(const YamlNode& node, const std::string& what, DiagnosticSink& sink) {
-    if (node.is_scalar() && (node.scalar.text == "true" || node.scalar.text == "false")) return node.scalar.text == "true";
-    sink.add({.code = "language.yaml_kind", .summary = fmt::format("{} must be true or false", what), .place = node.place});
+    if (node.is_scalar() && (node.scalar.text == "true" || node.scalar.text == "false"))
+        return node.scalar.text == "true";
+    sink.add(
+        {.code = "language.yaml_kind", .summary = fmt::format("{} must be true or false", what), .place = node.place});
     return std::nullopt;
 }
 
@@ -95,7 +112,8 @@ SyntaxPointer structured_value(const YamlNode& node, DiagnosticSink& sink) {
     return made;
 }
 
-bool structured_fields(const YamlNode& node, const std::vector<std::string>& known, Syntax& made, DiagnosticSink& sink) {
+bool structured_fields(const YamlNode& node, const std::vector<std::string>& known, Syntax& made,
+                       DiagnosticSink& sink) {
     bool sound = true;
     for (const YamlEntry& entry : node.entries) {
         if (entry.name() == "affineMap" && entry.value.is_mapping()) {
@@ -124,10 +142,13 @@ SyntaxPointer read_ipf(const YamlNode& node, DiagnosticSink& sink) {
     bool sound = structured_fields(node, {"affineMap", "map", "shape", "clip", "rows"}, *made, sink);
     for (const char* field : {"projection", "offset", "shape"}) {
         bool has_map = node.entry("map") && std::string_view(field) != "shape";
-        bool given = std::any_of(made->named.begin(), made->named.end(), [&](const auto& n) { return n.name == field; });
+        bool given =
+            std::any_of(made->named.begin(), made->named.end(), [&](const auto& n) { return n.name == field; });
         if (!sound || given || has_map) continue;
-        sink.add({.code = "language.missing_key", .summary = fmt::format("a structured projection needs `{}`", field),
-                  .place = node.place, .remedy = "write {affineMap: {projection: [[1, 0]], offset: [0]}, shape: [1]}"});
+        sink.add({.code = "language.missing_key",
+                  .summary = fmt::format("a structured projection needs `{}`", field),
+                  .place = node.place,
+                  .remedy = "write {affineMap: {projection: [[1, 0]], offset: [0]}, shape: [1]}"});
         sound = false;
     }
     return sound ? made : nullptr;
@@ -136,14 +157,15 @@ SyntaxPointer read_ipf(const YamlNode& node, DiagnosticSink& sink) {
 // ---------------------------------------------------------------- tensors
 
 const std::vector<std::string>& tensor_keys() {
-    static const std::vector<std::string> keys = {"shape",   "dtype",    "ipf",      "placement",  "flavour",
+    static const std::vector<std::string> keys = {"shape",    "dtype",    "ipf",        "placement", "flavour",
                                                   "optional", "variadic", "overwrites", "doc"};
     return keys;
 }
 
 class TensorReader {
 public:
-    TensorReader(TensorSpec& made, bool is_input, DiagnosticSink& sink) : made_(made), is_input_(is_input), sink_(sink) {}
+    TensorReader(TensorSpec& made, bool is_input, DiagnosticSink& sink)
+        : made_(made), is_input_(is_input), sink_(sink) {}
 
     // False if a pattern or a dtype did not parse.
     bool read(const YamlEntry& entry) {
@@ -204,7 +226,9 @@ private:
         } else if (word == "transparent") {
             made_.flavour = Flavour::transparent;
         } else {
-            sink_.add({.code = "language.flavour", .summary = fmt::format("`{}` is not a flavour", word), .place = value.place,
+            sink_.add({.code = "language.flavour",
+                       .summary = fmt::format("`{}` is not a flavour", word),
+                       .place = value.place,
                        .remedy = "write concrete (its value must be known) or transparent (it passes unopened)"});
         }
     }
@@ -221,8 +245,10 @@ std::vector<TensorSpec> read_tensors(const YamlNode& node, bool is_input, Draft&
     constexpr size_t tensor_limit = 1024;
     for (const YamlEntry& entry : node.entries) {
         if (tensors.size() == tensor_limit) {
-            sink.add({.code = "language.too_large", .summary = fmt::format("more than {} tensors", tensor_limit),
-                      .place = entry.key.place, .remedy = "use a variadic one: \"$T[$n]*\""});
+            sink.add({.code = "language.too_large",
+                      .summary = fmt::format("more than {} tensors", tensor_limit),
+                      .place = entry.key.place,
+                      .remedy = "use a variadic one: \"$T[$n]*\""});
             draft.incomplete = true;
             break;
         }
@@ -239,10 +265,14 @@ std::vector<TensorSpec> read_tensors(const YamlNode& node, bool is_input, Draft&
 
 void read_dtypes(const YamlEntry& entry, Draft& draft, DiagnosticSink& sink) {
     const YamlNode* list = &entry.value;
-    if (list->is_mapping() && list->entries.size() == 1 && list->entries[0].name() == "enum") list = &list->entries[0].value;
+    if (list->is_mapping() && list->entries.size() == 1 && list->entries[0].name() == "enum")
+        list = &list->entries[0].value;
     if (!list->is_sequence()) {
-        sink.add({.code = "language.yaml_kind", .summary = fmt::format("the dtypes of `{}` must be a list", entry.name()),
-                  .place = list->place, .found = std::string(list->kind_name()), .remedy = "write {T: [float32, float64]}"});
+        sink.add({.code = "language.yaml_kind",
+                  .summary = fmt::format("the dtypes of `{}` must be a list", entry.name()),
+                  .place = list->place,
+                  .found = std::string(list->kind_name()),
+                  .remedy = "write {T: [float32, float64]}"});
         return;
     }
     DTypeConstraint constraint{entry.name(), {}, entry.key.place};
@@ -250,8 +280,10 @@ void read_dtypes(const YamlEntry& entry, Draft& draft, DiagnosticSink& sink) {
         std::string name = plain_text(item, "a dtype", sink);
         if (!is_dtype_name(name)) {
             std::string nearest = nearest_name(name, dtype_names());
-            sink.add({.code = "language.unknown_dtype", .summary = fmt::format("`{}` is not a dtype", name),
-                      .place = item.place, .remedy = nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)});
+            sink.add({.code = "language.unknown_dtype",
+                      .summary = fmt::format("`{}` is not a dtype", name),
+                      .place = item.place,
+                      .remedy = nearest.empty() ? "" : fmt::format("did you mean {}?", nearest)});
         }
         constraint.dtype_names.push_back(std::move(name));
     }
@@ -260,8 +292,10 @@ void read_dtypes(const YamlEntry& entry, Draft& draft, DiagnosticSink& sink) {
 
 void read_requirement(const YamlNode& node, Draft& draft, DiagnosticSink& sink) {
     if (!node.is_sequence() || node.items.size() != 2) {
-        sink.add({.code = "language.yaml_kind", .summary = "a requirement is a pair of a condition and a message",
-                  .place = node.place, .remedy = "write [\"$chunk > 0\", \"chunk must be positive\"]"});
+        sink.add({.code = "language.yaml_kind",
+                  .summary = "a requirement is a pair of a condition and a message",
+                  .place = node.place,
+                  .remedy = "write [\"$chunk > 0\", \"chunk must be positive\"]"});
         return;
     }
     const Fragment* text = expression_text(node.items[0], "a condition", sink);
@@ -276,7 +310,9 @@ void read_constraints(const YamlNode& node, Draft& draft, DiagnosticSink& sink) 
         if (entry.name() != "require") {
             read_dtypes(entry, draft, sink);
         } else if (!entry.value.is_sequence()) {
-            sink.add({.code = "language.yaml_kind", .summary = "require must be a list of pairs", .place = entry.value.place,
+            sink.add({.code = "language.yaml_kind",
+                      .summary = "require must be a list of pairs",
+                      .place = entry.value.place,
                       .found = std::string(entry.value.kind_name()),
                       .remedy = "write [[\"$chunk > 0\", \"chunk must be positive\"]]"});
         } else {
@@ -300,8 +336,10 @@ void read_reduces(const YamlNode& node, Draft& draft, DiagnosticSink& sink) {
     for (const YamlEntry& entry : node.entries) {
         std::string reducer = plain_text(entry.value, "a reduction", sink);
         if (!is_reduction_name(reducer)) {
-            sink.add({.code = "language.unknown_function", .summary = fmt::format("`{}` is not a reduction", reducer),
-                      .place = entry.value.place, .remedy = "write sum, prod, min, max, any or all"});
+            sink.add({.code = "language.unknown_function",
+                      .summary = fmt::format("`{}` is not a reduction", reducer),
+                      .place = entry.value.place,
+                      .remedy = "write sum, prod, min, max, any or all"});
         }
         draft.made.reduces.push_back({entry.name(), reducer, entry.key.place});
     }
@@ -373,8 +411,10 @@ std::optional<OnnxKey> read_onnx(const YamlNode& node, const std::string& defaul
             std::string text = plain_text(field.value, "since", sink);
             auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), key.since);
             if (status != std::errc{} || end != text.data() + text.size() || key.since < 1) {
-                sink.add({.code = "language.onnx_since", .summary = fmt::format("`{}` is not a version", text),
-                          .place = field.value.place, .remedy = "write the first opset version, as since: 13"});
+                sink.add({.code = "language.onnx_since",
+                          .summary = fmt::format("`{}` is not a version", text),
+                          .place = field.value.place,
+                          .remedy = "write the first opset version, as since: 13"});
                 key.since = 1;
             }
         } else {
@@ -395,16 +435,21 @@ public:
     void read(const YamlNode& node) {
         for (const YamlEntry& section : node.entries) read_section(section);
         if (!node.entry("outputs") && !draft_.incomplete) {
-            sink_.add({.code = "language.missing_key", .summary = fmt::format("`{}` has no outputs", made_.name),
-                       .place = made_.place, .remedy = "write outputs: {y: \"$T\"}"});
+            sink_.add({.code = "language.missing_key",
+                       .summary = fmt::format("`{}` has no outputs", made_.name),
+                       .place = made_.place,
+                       .remedy = "write outputs: {y: \"$T\"}"});
             draft_.incomplete = true;
         }
         const YamlEntry* body = node.entry("body");
         const YamlEntry* graph = node.entry("graph");
         if (body && graph) {
-            sink_.add({.code = "language.body_and_graph", .summary = fmt::format("`{}` has both a body and a graph", made_.name),
-                       .place = graph->key.place, .reason = "a composition is made of other operators' bodies",
-                       .remedy = "remove one of the two", .contexts = {{"the body is here", body->key.place}}});
+            sink_.add({.code = "language.body_and_graph",
+                       .summary = fmt::format("`{}` has both a body and a graph", made_.name),
+                       .place = graph->key.place,
+                       .reason = "a composition is made of other operators' bodies",
+                       .remedy = "remove one of the two",
+                       .contexts = {{"the body is here", body->key.place}}});
         }
     }
 
@@ -444,8 +489,8 @@ private:
             draft_.family = &value;
         } else {
             report_unknown_key(section.key, fmt::format("`{}`", made_.name),
-                               {"doc", "params", "inputs", "outputs", "constraints", "let", "index", "each", "body", "graph",
-                                "kernels", "reduces", "grad", "family", "onnx"},
+                               {"doc", "params", "inputs", "outputs", "constraints", "let", "index", "each", "body",
+                                "graph", "kernels", "reduces", "grad", "family", "onnx"},
                                sink_);
         }
     }
@@ -472,8 +517,10 @@ private:
         into = parse(*text, sink_, failed);
         draft_.failed.insert(failed.begin(), failed.end());
         if (into.empty() && failed.empty()) {
-            sink_.add({.code = "language.empty_block", .summary = fmt::format("{} has no statements", what),
-                       .place = value.place, .remedy = "write y = ..., or remove the key"});
+            sink_.add({.code = "language.empty_block",
+                       .summary = fmt::format("{} has no statements", what),
+                       .place = value.place,
+                       .remedy = "write y = ..., or remove the key"});
         }
     }
 

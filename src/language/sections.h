@@ -29,6 +29,7 @@ const Fragment* expression_text(const YamlNode& node, const std::string& what, D
 bool expect_mapping(const YamlNode& node, const std::string& what, DiagnosticSink& sink);
 // A key that names something of the template: a word that is not reserved.
 bool check_name(const YamlNode& key, const std::string& what, DiagnosticSink& sink);
-void report_unknown_key(const YamlNode& key, const std::string& where, const std::vector<std::string>& known, DiagnosticSink& sink);
+void report_unknown_key(const YamlNode& key, const std::string& where, const std::vector<std::string>& known,
+                        DiagnosticSink& sink);
 
 }  // namespace heddle

@@ -56,24 +56,24 @@ struct Syntax {
         fill,            // `value...` before `[`, as in 1...[:$axis]; children: the value
         guard,           // access ?? otherwise; children: access, otherwise
         call,            // text(children..., named...); children are elements (a spread may occur); see `reduction`
-        reduction,       // text(generators if filter : children[0]); `text` is sum prod min max any all mean argmin argmax count
-        list,            // [elements]; children are elements
-        comprehension,   // [children[0] for generators if filter]; children[0] is an element (a spread may occur)
+        reduction,  // text(generators if filter : children[0]); `text` is sum prod min max any all mean argmin argmax count
+        list,       // [elements]; children are elements
+        comprehension,  // [children[0] for generators if filter]; children[0] is an element (a spread may occur)
         // ---- elements: what else may stand in a list, a subscript, an index, an output's shape
-        whole,           // *: the whole dimension
-        wildcard,        // _
-        ranged,          // start :> extent; children: start (may be `whole`), extent
-        spread,          // element...  or  element...{count}; children: element, then the count if one is given.
-                         // A bare `...` is a spread of integer 1 with `text` "..."
-        named_element,   // name = element, in an index; `text` is the name; children: the element
-        binder,          // name < extent as a left coordinate; `text` is the name; children: the extent
+        whole,          // *: the whole dimension
+        wildcard,       // _
+        ranged,         // start :> extent; children: start (may be `whole`), extent
+        spread,         // element...  or  element...{count}; children: element, then the count if one is given.
+                        // A bare `...` is a spread of integer 1 with `text` "..."
+        named_element,  // name = element, in an index; `text` is the name; children: the element
+        binder,         // name < extent as a left coordinate; `text` is the name; children: the extent
         // ---- shape patterns of inputs. A dimension that must equal a value is that expression itself
-        pattern,         // [dimensions]; children
-        dimension,       // $name: one dimension; `text` is the name; see `broadcast`, `collector`
-        dimensions,      // $name...  or  $name...{count}; `text` is the name; children: the count if one is given
-        dimension_group, // $name=(members); `text` is the name; children: dimension patterns
-        any_dimension,   // _
-        any_dimensions,  // _...
+        pattern,          // [dimensions]; children
+        dimension,        // $name: one dimension; `text` is the name; see `broadcast`, `collector`
+        dimensions,       // $name...  or  $name...{count}; `text` is the name; children: the count if one is given
+        dimension_group,  // $name=(members); `text` is the name; children: dimension patterns
+        any_dimension,    // _
+        any_dimensions,   // _...
         // ---- statements
         let,             // let text = value; with generators: let text[j < n, ...] = value, a local array
         equation,        // text[children] = value from initial; see `pick`, `has_left`
@@ -81,9 +81,9 @@ struct Syntax {
         scan_block,      // scan generators[0]: children (statements)
         assignment,      // in a graph: children (names) = value
         // ---- index projection functions
-        rows,            // children: one element per tensor dimension (`whole`, `ranged`, an expression, a spread)
-        diagonal,        // children: the coefficients (elements); `offset` and `extents` are lists, null if not given
-        structured,      // named: projection (list of lists), offset, shape, and where given clip, rows, map
+        rows,        // children: one element per tensor dimension (`whole`, `ranged`, an expression, a spread)
+        diagonal,    // children: the coefficients (elements); `offset` and `extents` are lists, null if not given
+        structured,  // named: projection (list of lists), offset, shape, and where given clip, rows, map
     };
 
     Kind kind = Kind::none;

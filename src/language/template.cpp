@@ -17,7 +17,9 @@ auto find_named(const List& list, const std::string& name) -> decltype(list.data
 
 }  // namespace
 
-const Parameter* Template::parameter(const std::string& parameter_name) const { return find_named(params, parameter_name); }
+const Parameter* Template::parameter(const std::string& parameter_name) const {
+    return find_named(params, parameter_name);
+}
 const TensorSpec* Template::input(const std::string& input_name) const { return find_named(inputs, input_name); }
 const TensorSpec* Template::output(const std::string& output_name) const { return find_named(outputs, output_name); }
 const StaticLet* Template::let(const std::string& let_name) const { return find_named(lets, let_name); }
@@ -54,21 +56,21 @@ using Kind = Syntax::Kind;
 void collect_calls(const SyntaxPointer& syntax, std::vector<const Syntax*>& calls) {
     if (!syntax) return;
     switch (syntax->kind) {
-        case Kind::call:
-            if (syntax->text != "has") calls.push_back(syntax.get());
-            for (const auto& argument : syntax->children) collect_calls(argument, calls);
-            return;
-        case Kind::conditional:
-            collect_calls(syntax->children[1], calls);
-            collect_calls(syntax->children[2], calls);
-            return;
-        case Kind::spread:
-        case Kind::subscript:
-        case Kind::slice:
-        case Kind::comprehension: collect_calls(syntax->children[0], calls); return;
-        default:
-            for (const auto& child : syntax->children) collect_calls(child, calls);
-            return;
+    case Kind::call:
+        if (syntax->text != "has") calls.push_back(syntax.get());
+        for (const auto& argument : syntax->children) collect_calls(argument, calls);
+        return;
+    case Kind::conditional:
+        collect_calls(syntax->children[1], calls);
+        collect_calls(syntax->children[2], calls);
+        return;
+    case Kind::spread:
+    case Kind::subscript:
+    case Kind::slice:
+    case Kind::comprehension: collect_calls(syntax->children[0], calls); return;
+    default:
+        for (const auto& child : syntax->children) collect_calls(child, calls);
+        return;
     }
 }
 
@@ -88,15 +90,15 @@ std::string print_type(const ParameterType& type) {
     using enum ParameterType::Kind;
     std::string text;
     switch (type.kind) {
-        case integer: text = "int"; break;
-        case real: text = "float"; break;
-        case boolean: text = "bool"; break;
-        case string: text = "string"; break;
-        case dtype: text = "dtype"; break;
-        case number: text = "number"; break;
-        case axis: text = "axis(" + print(*type.of) + ")"; break;
-        case axes: text = "axes(" + print(*type.of) + ")"; break;
-        case choice: text = fmt::format("{}", fmt::join(type.choices, " | ")); break;
+    case integer: text = "int"; break;
+    case real: text = "float"; break;
+    case boolean: text = "bool"; break;
+    case string: text = "string"; break;
+    case dtype: text = "dtype"; break;
+    case number: text = "number"; break;
+    case axis: text = "axis(" + print(*type.of) + ")"; break;
+    case axes: text = "axes(" + print(*type.of) + ")"; break;
+    case choice: text = fmt::format("{}", fmt::join(type.choices, " | ")); break;
     }
     if (type.is_list) text += "[" + (type.length ? print(*type.length) : std::string()) + "]";
     return text;
@@ -167,13 +169,16 @@ Result<Answer> parse_source(std::shared_ptr<const SourceText> source, const Pars
 }  // namespace
 
 Result<SyntaxPointer> parse_expression(std::shared_ptr<const SourceText> source) {
-    return parse_source<SyntaxPointer>(std::move(source), [](auto& fragment, auto& sink) { return parse_expression(fragment, sink); });
+    return parse_source<SyntaxPointer>(std::move(source),
+                                       [](auto& fragment, auto& sink) { return parse_expression(fragment, sink); });
 }
 Result<SyntaxPointer> parse_pattern(std::shared_ptr<const SourceText> source) {
-    return parse_source<SyntaxPointer>(std::move(source), [](auto& fragment, auto& sink) { return parse_pattern(fragment, sink); });
+    return parse_source<SyntaxPointer>(std::move(source),
+                                       [](auto& fragment, auto& sink) { return parse_pattern(fragment, sink); });
 }
 Result<SyntaxPointer> parse_ipf(std::shared_ptr<const SourceText> source) {
-    return parse_source<SyntaxPointer>(std::move(source), [](auto& fragment, auto& sink) { return parse_ipf(fragment, sink); });
+    return parse_source<SyntaxPointer>(std::move(source),
+                                       [](auto& fragment, auto& sink) { return parse_ipf(fragment, sink); });
 }
 Result<std::vector<SyntaxPointer>> parse_body(std::shared_ptr<const SourceText> source) {
     return parse_source<std::vector<SyntaxPointer>>(std::move(source), [](auto& fragment, auto& sink) {

@@ -83,10 +83,10 @@ struct Iteration {
 struct KernelRow {
     std::string text;  // as written
     std::string placement;
-    std::vector<std::string> arguments, results;              // type words: "HostRing64Tensor"
-    bool runtime = false;                                      // [runtime]
+    std::vector<std::string> arguments, results;                  // type words: "HostRing64Tensor"
+    bool runtime = false;                                         // [runtime]
     std::vector<std::string> argument_flavours, result_flavours;  // "concrete" or "transparent"; empty if `runtime`
-    std::vector<std::string> stages;                           // conversions, left to right; the last is the kernel
+    std::vector<std::string> stages;                              // conversions, left to right; the last is the kernel
     Place place;
 };
 
@@ -147,7 +147,7 @@ struct Template {
 
 // An axis of an index as its element names it. `$n`, `$n...` and `part = e` have a name; any other element has none
 // and is read by position (@[0]).
-struct TemplateAxis {  // not graph.h's IndexAxis, which is an axis with its extent
+struct TemplateAxis {     // not graph.h's IndexAxis, which is an axis with its extent
     std::string name;     // empty if it has none
     bool spread = false;  // `$batch...`: a list of axes
     SyntaxPointer element;
@@ -182,7 +182,8 @@ struct LoadedFile {
 };
 
 // Gives the text that an `import` names, or diagnostics. `place` is that of the name in the importing file.
-using ImportReader = std::function<Result<std::shared_ptr<const SourceText>>(const std::string& path, const Place& place)>;
+using ImportReader =
+    std::function<Result<std::shared_ptr<const SourceText>>(const std::string& path, const Place& place)>;
 
 // Reads one template file: a pure function of the text (and of what `reader` gives). All independent errors at once.
 // Without a reader an import is an error. Never throws; time and memory are bounded by the size of the text.

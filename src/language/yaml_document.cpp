@@ -22,10 +22,10 @@ const YamlEntry* YamlNode::entry(const std::string& key) const {
 
 std::string_view YamlNode::kind_name() const {
     switch (kind) {
-        case Kind::empty: return "nothing";
-        case Kind::scalar: return "text";
-        case Kind::sequence: return "a list";
-        case Kind::mapping: return "a mapping";
+    case Kind::empty: return "nothing";
+    case Kind::scalar: return "text";
+    case Kind::sequence: return "a list";
+    case Kind::mapping: return "a mapping";
     }
     return "";
 }
@@ -75,12 +75,14 @@ public:
         node.place = place(mark);
         add(std::move(node));
     }
-    void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+    void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  const std::string& value) override {
         refuse_anchor(mark, anchor);
         YamlNode node;
         node.kind = YamlNode::Kind::scalar;
         locate_scalar(source_, offset(mark), value, node);
-        bool tagged = source_->text().substr(offset(mark)).starts_with('!') || !(tag.empty() || tag == "?" || tag == "!");
+        bool tagged =
+            source_->text().substr(offset(mark)).starts_with('!') || !(tag.empty() || tag == "?" || tag == "!");
         if (tagged) refuse_tag(mark);
         node.refused = tagged || anchor;
         add(std::move(node));
@@ -146,19 +148,25 @@ private:
     }
     void add_entry(Open& mapping, std::map<std::string, Place>& seen, YamlNode key, YamlNode value) {
         if (!key.is_scalar() || key.folded) {
-            sink_.add({.code = "language.yaml_feature", .summary = "a key must be one word", .place = key.place,
-                       .found = std::string(key.kind_name()), .remedy = quote_remedy});
+            sink_.add({.code = "language.yaml_feature",
+                       .summary = "a key must be one word",
+                       .place = key.place,
+                       .found = std::string(key.kind_name()),
+                       .remedy = quote_remedy});
             return;
         }
         if (key.scalar.text == "<<") {
-            sink_.add({.code = "language.yaml_feature", .summary = "a YAML merge key is not part of a template",
-                       .place = key.place, .remedy = "write the keys out, or use `family`"});
+            sink_.add({.code = "language.yaml_feature",
+                       .summary = "a YAML merge key is not part of a template",
+                       .place = key.place,
+                       .remedy = "write the keys out, or use `family`"});
             return;
         }
         if (value.kind == YamlNode::Kind::empty) value.place = key.place;
         if (mapping.flow && value.kind == YamlNode::Kind::empty) {
             if (!mapping.node.entries.empty()) mapping.node.entries.back().value.refused = true;
-            sink_.add({.code = "language.unquoted", .summary = fmt::format("`{}` has no value", key.scalar.text),
+            sink_.add({.code = "language.unquoted",
+                       .summary = fmt::format("`{}` has no value", key.scalar.text),
                        .place = key.place,
                        .reason = "inside { } YAML splits text at every comma, also within an expression",
                        .remedy = "quote the expression: {f: \"max(x, 0)\"}"});
@@ -166,8 +174,10 @@ private:
         }
         auto [first, fresh] = seen.try_emplace(key.scalar.text, key.place);
         if (!fresh) {
-            sink_.add({.code = "language.duplicate_key", .summary = fmt::format("the key `{}` occurs twice", key.scalar.text),
-                       .place = key.place, .remedy = "remove one of the two",
+            sink_.add({.code = "language.duplicate_key",
+                       .summary = fmt::format("the key `{}` occurs twice", key.scalar.text),
+                       .place = key.place,
+                       .remedy = "remove one of the two",
                        .contexts = {{"the first is here", first->second}}});
             return;
         }
@@ -175,8 +185,10 @@ private:
     }
     void add(YamlNode node) {
         if (++nodes_ > yaml_node_limit) {
-            sink_.add({.code = "language.too_large", .summary = fmt::format("more than {} YAML nodes", yaml_node_limit),
-                       .place = node.place, .remedy = "split the file"});
+            sink_.add({.code = "language.too_large",
+                       .summary = fmt::format("more than {} YAML nodes", yaml_node_limit),
+                       .place = node.place,
+                       .remedy = "split the file"});
             throw Stop{};
         }
         if (stack_.empty()) {
@@ -199,7 +211,10 @@ size_t utf8_length(std::string_view text, size_t at) {
     auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
     unsigned lead = byte(at);
     if (lead < 0x80) return 1;
-    size_t length = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+    size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
+                    : lead >= 0xE0 && lead < 0xF0 ? 3
+                    : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                  : 0;
     for (size_t i = 1; i < length; i++) {
         if ((byte(at + i) & 0xC0) != 0x80) return 0;
     }

@@ -16,12 +16,12 @@ struct YamlNode {
     enum class Kind : uint8_t { empty, scalar, sequence, mapping };
     Kind kind = Kind::empty;
     Fragment scalar;
-    bool folded = false;  // a scalar over several lines that YAML joins (plain, quoted or `>`)
-    bool quoted = false;  // a quoted or block scalar
-    bool refused = false;  // reported already: whoever reads it stays silent
-    std::vector<YamlNode> items;      // of a sequence
-    std::vector<YamlEntry> entries;   // of a mapping, in order, keys distinct
-    Place place;                      // of a scalar's text; else where it begins
+    bool folded = false;             // a scalar over several lines that YAML joins (plain, quoted or `>`)
+    bool quoted = false;             // a quoted or block scalar
+    bool refused = false;            // reported already: whoever reads it stays silent
+    std::vector<YamlNode> items;     // of a sequence
+    std::vector<YamlEntry> entries;  // of a mapping, in order, keys distinct
+    Place place;                     // of a scalar's text; else where it begins
 
     bool is_scalar() const { return kind == Kind::scalar; }
     bool is_mapping() const { return kind == Kind::mapping; }

@@ -26,10 +26,10 @@ private:
 
 int escape_digits(char letter) {
     switch (letter) {
-        case 'x': return 2;
-        case 'u': return 4;
-        case 'U': return 8;
-        default: return 0;
+    case 'x': return 2;
+    case 'u': return 4;
+    case 'U': return 8;
+    default: return 0;
     }
 }
 
@@ -84,7 +84,8 @@ void map_block(std::string_view raw, size_t at, const std::string& value, Mapper
         // Leading blanks that belong to the text (an indentation indicator was given) are found by comparing.
         indent = first - line;
         size_t kept = value.find_first_not_of("\n");
-        size_t spaces = kept == std::string::npos ? 0 : std::min(value.find_first_not_of(' ', kept), value.size()) - kept;
+        size_t spaces =
+            kept == std::string::npos ? 0 : std::min(value.find_first_not_of(' ', kept), value.size()) - kept;
         indent -= std::min(indent, spaces);
         break;
     }

@@ -79,10 +79,13 @@ void join_reads(const System& system, Classes& classes, const std::set<int32_t>&
             const Equation& equation = system.equation(writer);
             for (size_t d = 0; d < rank; d++) {
                 // A dimension that the pieces cut does not run with the reader's.
-                bool cut = tensor.equations.size() > 1 && equation.left[d]->high - equation.left[d]->low + 1 != tensor.shape[d];
+                bool cut = tensor.equations.size() > 1 &&
+                           equation.left[d]->high - equation.left[d]->low + 1 != tensor.shape[d];
                 if (cut) continue;
                 for (auto [axis, digit] : match(arena, equation.left[d], read->operands[d])) {
-                    if (digit->kind != Kind::axis || arena.extent(static_cast<AxisId>(digit->integer)) != arena.extent(axis)) continue;
+                    if (digit->kind != Kind::axis ||
+                        arena.extent(static_cast<AxisId>(digit->integer)) != arena.extent(axis))
+                        continue;
                     classes.join({writer, axis}, {reader, static_cast<AxisId>(digit->integer)});
                 }
             }

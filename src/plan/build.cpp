@@ -102,8 +102,12 @@ private:
         if (known >= 0) return known;
         const SystemTensor& tensor = system_.tensor(t);
         const StorageMap& map = map_of(t);
-        Buffer buffer{.name = tensor.name, .dtype = tensor.dtype, .bytes = map.elements() * bytes(tensor.dtype),
-                      .base = map.offset() * bytes(tensor.dtype), .filling = map.filling, .sizes = tensor.sizes,
+        Buffer buffer{.name = tensor.name,
+                      .dtype = tensor.dtype,
+                      .bytes = map.elements() * bytes(tensor.dtype),
+                      .base = map.offset() * bytes(tensor.dtype),
+                      .filling = map.filling,
+                      .sizes = tensor.sizes,
                       .storage = map};
         using Kind = Buffer::Kind;
         if (tensor.kind == SystemTensor::Kind::constant) {
@@ -211,9 +215,14 @@ private:
             TensorIndex t = system_.inputs[i];
             if (input_of_.contains(t)) continue;
             const SystemTensor& tensor = system_.tensor(t);
-            int32_t from = add_buffer({.name = tensor.name, .kind = Buffer::Kind::input, .dtype = tensor.dtype,
-                                       .bytes = tensor_bytes(t), .index = static_cast<int32_t>(i), .sizes = tensor.sizes,
-                                       .storage = StorageMap::row_major(tensor.shape)}, t);
+            int32_t from = add_buffer({.name = tensor.name,
+                                       .kind = Buffer::Kind::input,
+                                       .dtype = tensor.dtype,
+                                       .bytes = tensor_bytes(t),
+                                       .index = static_cast<int32_t>(i),
+                                       .sizes = tensor.sizes,
+                                       .storage = StorageMap::row_major(tensor.shape)},
+                                      t);
             pending_inputs_[t] = from;
         }
     }
@@ -243,13 +252,23 @@ private:
         bool done = buffer_of_[static_cast<size_t>(t)] >= 0;
         if (tensor.kind != SystemTensor::Kind::constant || map.is_row_major() || done) return {};
         StorageMap plain = StorageMap::row_major(tensor.shape);
-        int32_t from = add_buffer({.name = tensor.name, .kind = Buffer::Kind::constant, .dtype = tensor.dtype,
-                                   .bytes = tensor_bytes(t), .constant = constant_data(*tensor.constant),
-                                   .sizes = tensor.sizes, .storage = plain}, t);
-        int32_t to = add_buffer({.name = tensor.name + " layout", .kind = Buffer::Kind::prepared, .dtype = tensor.dtype,
-                                 .bytes = tensor_bytes(t), .sizes = tensor.sizes, .storage = map});
+        int32_t from = add_buffer({.name = tensor.name,
+                                   .kind = Buffer::Kind::constant,
+                                   .dtype = tensor.dtype,
+                                   .bytes = tensor_bytes(t),
+                                   .constant = constant_data(*tensor.constant),
+                                   .sizes = tensor.sizes,
+                                   .storage = plain},
+                                  t);
+        int32_t to = add_buffer({.name = tensor.name + " layout",
+                                 .kind = Buffer::Kind::prepared,
+                                 .dtype = tensor.dtype,
+                                 .bytes = tensor_bytes(t),
+                                 .sizes = tensor.sizes,
+                                 .storage = map});
         buffer_of_[static_cast<size_t>(t)] = to;
-        auto placed = place(form_copy(plain, map, tensor.dtype, tensor.shape), {from, to}, tensor.name + " layout", true);
+        auto placed =
+            place(form_copy(plain, map, tensor.dtype, tensor.shape), {from, to}, tensor.name + " layout", true);
         if (!placed) return fail(std::move(placed.error()));
         if (placed->launch.tasks > 0) plan_.prepare.push_back({std::move(placed->launch)});
         return {};
@@ -306,8 +325,12 @@ private:
             const SystemTensor& tensor = system_.tensor(t);
             if (auto done = copy_input(t); !done) return done;
             StorageMap plain = StorageMap::row_major(tensor.shape);
-            int32_t to = add_buffer({.name = tensor.name, .kind = Buffer::Kind::output, .dtype = tensor.dtype,
-                                     .bytes = tensor_bytes(t), .index = static_cast<int32_t>(i), .sizes = tensor.sizes,
+            int32_t to = add_buffer({.name = tensor.name,
+                                     .kind = Buffer::Kind::output,
+                                     .dtype = tensor.dtype,
+                                     .bytes = tensor_bytes(t),
+                                     .index = static_cast<int32_t>(i),
+                                     .sizes = tensor.sizes,
                                      .storage = plain});
             auto placed = place(form_copy(map_of(t), plain, tensor.dtype, hint_shape(t), named(t)), {buffer(t), to},
                                 tensor.name + " layout", true);

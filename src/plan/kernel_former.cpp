@@ -49,7 +49,9 @@ struct ViewDimension {
 class KernelFormer {
 public:
     explicit KernelFormer(const FormRequest& request)
-        : request_(request), system_(request.system), arena_(*request.system.arena),
+        : request_(request),
+          system_(request.system),
+          arena_(*request.system.arena),
           classes_(axis_classes(system_, request.kernel.equations)),
           inside_(request.kernel.equations.begin(), request.kernel.equations.end()) {}
 
@@ -71,7 +73,8 @@ private:
             if (axis >= 0) found.insert(classes_.at({equation, axis}));
         }
         auto& list = result_.kernel.common;
-        if (found.size() == 1 && std::find(list.begin(), list.end(), *found.begin()) == list.end()) list.push_back(*found.begin());
+        if (found.size() == 1 && std::find(list.begin(), list.end(), *found.begin()) == list.end())
+            list.push_back(*found.begin());
     }
 
     void add_axes() {
@@ -121,7 +124,8 @@ private:
         const SystemTensor& from = system_.tensor(t);
         const StorageMap& map = *request_.maps[static_cast<size_t>(t)];
         sched::KernelTensor to;
-        bool input = std::find(request_.kernel.inputs.begin(), request_.kernel.inputs.end(), t) != request_.kernel.inputs.end();
+        bool input =
+            std::find(request_.kernel.inputs.begin(), request_.kernel.inputs.end(), t) != request_.kernel.inputs.end();
         using Role = sched::KernelTensor::Role;
         to.role = !written_here(t) ? Role::input : input ? Role::in_out : Role::output;
         to.name = "t" + std::to_string(result_.buffers.size());
@@ -212,7 +216,8 @@ private:
         if (from.equations.size() == 1) {
             const Equation& writer = system_.equation(from.equations[0]);
             for (size_t d = 0; d < writer.left.size(); d++) {
-                for (const Digit& digit : digits(writer.left[d], nullptr)) view.push_back({d, digit.radix, arena_.extent(digit.axis)});
+                for (const Digit& digit : digits(writer.left[d], nullptr))
+                    view.push_back({d, digit.radix, arena_.extent(digit.axis)});
             }
         } else {
             for (size_t d = 0; d < from.shape.size(); d++) {
@@ -321,7 +326,9 @@ private:
         case Kind::minimum:
         case Kind::maximum:
         case Kind::conjunction:
-            v.op = e->kind == Kind::minimum ? ScalarOp::minimum : e->kind == Kind::maximum ? ScalarOp::maximum : ScalarOp::logical_and;
+            v.op = e->kind == Kind::minimum   ? ScalarOp::minimum
+                   : e->kind == Kind::maximum ? ScalarOp::maximum
+                                              : ScalarOp::logical_and;
             [[fallthrough]];
         case Kind::scalar:
             v.kind = V::scalar;
@@ -340,7 +347,8 @@ private:
             v.kind = e->kind == Kind::read ? V::read : V::guarded_read;
             v.tensor = index_.at(e->tensor);
             size_t rank = system_.tensor(e->tensor).shape.size();
-            v.coordinates = coordinates(e->tensor, {e->operands.begin(), e->operands.begin() + static_cast<int64_t>(rank)});
+            v.coordinates =
+                coordinates(e->tensor, {e->operands.begin(), e->operands.begin() + static_cast<int64_t>(rank)});
             if (e->kind == Kind::guarded_read) v.operands = {value(e->operands.back())};
             break;
         }
@@ -379,8 +387,8 @@ private:
 
 FormedKernel form_kernel(const FormRequest& request) { return KernelFormer(request).form(); }
 
-sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape,
-                        const std::vector<bool>& named) {
+sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
+                        const std::vector<int64_t>& hint_shape, const std::vector<bool>& named) {
     sched::Kernel kernel;
     std::vector<sched::AxisIndex> axis_of(to.extent.size(), -1);
     for (int32_t d32 : to.order) {
@@ -398,10 +406,12 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
         StorageMap hint_map = map;
         hint_map.extent = hint_shape;
         auto strides = map.strides(), hint_strides = hint_map.strides();
-        sched::KernelTensor tensor{.name = "t" + std::to_string(side),
-                                   .role = side == 0 ? sched::KernelTensor::Role::input : sched::KernelTensor::Role::output,
-                                   .dtype = dtype, .filling = map.filling,
-                                   .aligned = map.offset() % static_cast<int64_t>(64 / bytes(dtype)) == 0};
+        sched::KernelTensor tensor{
+            .name = "t" + std::to_string(side),
+            .role = side == 0 ? sched::KernelTensor::Role::input : sched::KernelTensor::Role::output,
+            .dtype = dtype,
+            .filling = map.filling,
+            .aligned = map.offset() % static_cast<int64_t>(64 / bytes(dtype)) == 0};
         hints.emplace_back();
         for (int32_t d32 : map.order) {
             size_t d = static_cast<size_t>(d32);
@@ -412,7 +422,8 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
         }
         kernel.tensors.push_back(std::move(tensor));
     }
-    kernel.values.push_back({.kind = sched::Value::Kind::read, .dtype = dtype, .tensor = 0, .coordinates = coordinates[0]});
+    kernel.values.push_back(
+        {.kind = sched::Value::Kind::read, .dtype = dtype, .tensor = 0, .coordinates = coordinates[0]});
     sched::KernelEquation equation{.tensor = 1, .left = coordinates[1], .right = 0};
     for (sched::AxisIndex a = 0; a < static_cast<sched::AxisIndex>(kernel.axes.size()); a++) equation.axes.push_back(a);
     kernel.common = equation.axes;

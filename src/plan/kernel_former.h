@@ -32,7 +32,7 @@ FormedKernel form_kernel(const FormRequest& request);
 
 // A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic. `named`: the dimensions that
 // have an origin; empty: none.
-schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype, const std::vector<int64_t>& hint_shape,
-                            const std::vector<bool>& named = {});
+schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
+                            const std::vector<int64_t>& hint_shape, const std::vector<bool>& named = {});
 
 }  // namespace heddle::plan

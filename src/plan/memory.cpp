@@ -54,7 +54,8 @@ std::vector<int32_t> by_size(const Plan& plan, Buffer::Kind kind) {
     std::vector<int32_t> list;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         const Buffer& buffer = plan.buffers[i];
-        if (buffer.kind == kind && (buffer.first >= 0 || kind == Buffer::Kind::prepared)) list.push_back(static_cast<int32_t>(i));
+        if (buffer.kind == kind && (buffer.first >= 0 || kind == Buffer::Kind::prepared))
+            list.push_back(static_cast<int32_t>(i));
     }
     std::stable_sort(list.begin(), list.end(), [&](int32_t a, int32_t b) {
         return plan.buffers[static_cast<size_t>(a)].bytes > plan.buffers[static_cast<size_t>(b)].bytes;

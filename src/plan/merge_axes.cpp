@@ -105,8 +105,8 @@ private:
         // A margin inside breaks the run; one outside is passed over as the outer dimension's own.
         if (b.margin_before || b.margin_after || a.margin_before || a.margin_after) return false;
         const auto& hints = hints_[static_cast<size_t>(access.tensor)];
-        return a.stride == b.extent * b.stride && hints[static_cast<size_t>(outer_at)] ==
-                                                      kernel_.axis(inner).hint * hints[static_cast<size_t>(inner_at)];
+        return a.stride == b.extent * b.stride &&
+               hints[static_cast<size_t>(outer_at)] == kernel_.axis(inner).hint * hints[static_cast<size_t>(inner_at)];
     }
 
     // False where the axis occurs but does not stand alone in exactly one dimension.
@@ -157,7 +157,8 @@ private:
 
 std::string axis_name(size_t number) {
     std::string name;
-    for (number++; number > 0; number = (number - 1) / 26) name.insert(name.begin(), static_cast<char>('a' + (number - 1) % 26));
+    for (number++; number > 0; number = (number - 1) / 26)
+        name.insert(name.begin(), static_cast<char>('a' + (number - 1) % 26));
     return name;
 }
 

@@ -14,7 +14,9 @@ bool only_layout(const Batch& batch) {
 }
 
 std::unexpected<Diagnostics> broken(std::string what, std::string found) {
-    return fail({.code = "plan.broken", .summary = std::move(what), .found = std::move(found),
+    return fail({.code = "plan.broken",
+                 .summary = std::move(what),
+                 .found = std::move(found),
                  .reason = "this is a mistake of the compiler, not of the model"});
 }
 
@@ -24,10 +26,12 @@ bool writes(const Plan& plan, const Launch& launch, size_t position) {
 }
 
 Result<void> verify_launch(const Plan& plan, const Launch& launch) {
-    if (launch.tree < 0 || launch.tree >= static_cast<int32_t>(plan.trees.size())) return broken("a launch has no tree", launch.name);
+    if (launch.tree < 0 || launch.tree >= static_cast<int32_t>(plan.trees.size()))
+        return broken("a launch has no tree", launch.name);
     const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
     if (tree.buffers() != launch.buffers.size()) return broken("a launch's buffers do not fit its tree", launch.name);
-    if (tree.numbers.size() != launch.numbers.size()) return broken("a launch's numbers do not fit its tree", launch.name);
+    if (tree.numbers.size() != launch.numbers.size())
+        return broken("a launch's numbers do not fit its tree", launch.name);
     for (size_t i = 0; i < launch.buffers.size(); i++) {
         if (launch.buffers[i] < 0 || launch.buffers[i] >= static_cast<int32_t>(plan.buffers.size())) {
             return broken("a launch uses a buffer that is not there", launch.name);
@@ -53,7 +57,8 @@ Result<void> verify_apart(const Plan& plan, const Batch& batch) {
         for (size_t i = 0; i < writer.buffers.size(); i++) {
             if (!writes(plan, writer, i)) continue;
             for (const Launch& other : batch) {
-                if (&other != &writer && reads(plan, other, writer.buffers[i])) return broken("launches of one batch depend on each other", writer.name + " and " + other.name);
+                if (&other != &writer && reads(plan, other, writer.buffers[i]))
+                    return broken("launches of one batch depend on each other", writer.name + " and " + other.name);
             }
         }
     }
@@ -97,15 +102,20 @@ Result<void> verify_lifetimes(const Plan& plan) {
             for (int32_t index : launch.buffers) {
                 const Buffer& buffer = plan.buffers[static_cast<size_t>(index)];
                 bool of_session = buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins;
-                bool lives = buffer.first >= 0 && buffer.first <= static_cast<int32_t>(b) && static_cast<int32_t>(b) <= buffer.last;
-                if (of_session && !lives) return broken("a launch uses a buffer outside of its lifetime", launch.name + " uses " + buffer.name);
+                bool lives = buffer.first >= 0 && buffer.first <= static_cast<int32_t>(b) &&
+                             static_cast<int32_t>(b) <= buffer.last;
+                if (of_session && !lives)
+                    return broken("a launch uses a buffer outside of its lifetime",
+                                  launch.name + " uses " + buffer.name);
             }
         }
     }
     return {};
 }
 
-bool overlap(const Buffer& a, const Buffer& b) { return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes; }
+bool overlap(const Buffer& a, const Buffer& b) {
+    return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
 
 // Buffer i lies inside of its memory, and apart from those behind it in the table that live when it does.
 Result<void> verify_place(const Plan& plan, size_t i) {
@@ -113,7 +123,9 @@ Result<void> verify_place(const Plan& plan, size_t i) {
     bool prepared = a.kind == Buffer::Kind::prepared;
     if (!prepared && !of_session(a)) return {};
     if (a.offset < 0 || a.offset + a.bytes > (prepared ? plan.prepared_bytes : plan.workspace_bytes)) {
-        return broken(prepared ? "a buffer lies outside of the prepared memory" : "a buffer lies outside of the workspace", a.name);
+        return broken(
+            prepared ? "a buffer lies outside of the prepared memory" : "a buffer lies outside of the workspace",
+            a.name);
     }
     for (size_t j = i + 1; j < plan.buffers.size(); j++) {
         const Buffer& b = plan.buffers[j];
@@ -159,24 +171,26 @@ Result<void> verify(const Plan& plan) {
 }
 
 std::string print(const Plan& plan) {
-    std::string text = fmt::format("plan: {} launches, {} layout launches, {} kernels, workspace {} bytes (most live {}), prepared {} bytes\n",
-                                   plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes,
-                                   plan.most_live_bytes(), plan.prepared_bytes);
+    std::string text = fmt::format(
+        "plan: {} launches, {} layout launches, {} kernels, workspace {} bytes (most live {}), prepared {} bytes\n",
+        plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes, plan.most_live_bytes(),
+        plan.prepared_bytes);
     constexpr const char* kinds[] = {"input", "output", "constant", "prepared", "workspace", "margins"};
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         const Buffer& b = plan.buffers[i];
         std::string shape;
         for (const Size& size : b.sizes) shape += (shape.empty() ? "" : ", ") + size.text();
         text += fmt::format("  buffer {} {} {} {}[{}] {} bytes at {} batches {}..{} map {}\n", i, b.name,
-                            kinds[static_cast<size_t>(b.kind)], name(b.dtype), shape, b.bytes, b.offset, b.first, b.last,
-                            b.packed.empty() ? b.storage.text() : b.packed);
+                            kinds[static_cast<size_t>(b.kind)], name(b.dtype), shape, b.bytes, b.offset, b.first,
+                            b.last, b.packed.empty() ? b.storage.text() : b.packed);
     }
     auto phase = [&](const char* title, const std::vector<Batch>& batches) {
         for (size_t b = 0; b < batches.size(); b++) {
             for (const Launch& launch : batches[b]) {
                 text += fmt::format("  {} {}: {}{} kernel {} tasks {} buffers {} numbers {}\n", title, b, launch.name,
-                                    launch.layout ? " (layout)" : "", plan.keys[static_cast<size_t>(launch.tree)].substr(0, 8),
-                                    launch.tasks, fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
+                                    launch.layout ? " (layout)" : "",
+                                    plan.keys[static_cast<size_t>(launch.tree)].substr(0, 8), launch.tasks,
+                                    fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
             }
         }
     };

@@ -41,13 +41,13 @@ struct Buffer {
 };
 
 struct Launch {
-    std::string name;              // the tensors that it writes
+    std::string name;  // the tensors that it writes
     int32_t tree = -1;
     std::vector<int32_t> buffers;  // the tree's, in order
     std::vector<int64_t> numbers;
     int64_t tasks = 0;
-    int64_t scratch_bytes = 0;     // of each thread
-    bool layout = false;           // only packs, fills a margin or copies between layouts
+    int64_t scratch_bytes = 0;  // of each thread
+    bool layout = false;        // only packs, fills a margin or copies between layouts
 };
 
 // Launches that do not depend on one another: their task ranges run together.
@@ -73,9 +73,9 @@ struct Plan {
 };
 
 struct PlanOptions {
-    bool fuse = true;               // false: every equation a kernel of its own
+    bool fuse = true;  // false: every equation a kernel of its own
     bool one_contraction = true;
-    bool keep_all = false;          // every buffer keeps memory of its own, so that all can be looked at afterwards
+    bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
 };
 
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options = {});

@@ -194,7 +194,8 @@ private:
                 add_vote(read->tensor, reduced_dimensions(equation, read, rank_of(read)), weight);
             } else if (is_window(equation, read, rank_of(read))) {
                 Preference channel = channel_dimension(equation, read);
-                if (!channel.empty()) vote_for_weights(operands, read->operands[static_cast<size_t>(channel[0])], weight);
+                if (!channel.empty())
+                    vote_for_weights(operands, read->operands[static_cast<size_t>(channel[0])], weight);
                 add_vote(read->tensor, std::move(channel), weight);
             }
         }
@@ -317,7 +318,8 @@ private:
         for (const auto& [preference, unused] : votes) {
             double weight = 0;
             for (const auto& [other, vote] : votes) {
-                bool served = other.size() <= preference.size() && std::equal(other.rbegin(), other.rend(), preference.rbegin());
+                bool served =
+                    other.size() <= preference.size() && std::equal(other.rbegin(), other.rend(), preference.rbegin());
                 weight += served ? vote : 0;
             }
             if (weight > most) {
@@ -360,8 +362,8 @@ private:
         return changed;
     }
 
-    bool follow(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, const std::set<int32_t>& innermost,
-                TensorIndex t, std::vector<std::optional<StorageMap>>& maps) {
+    bool follow(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes,
+                const std::set<int32_t>& innermost, TensorIndex t, std::vector<std::optional<StorageMap>>& maps) {
         auto& map = maps[static_cast<size_t>(t)];
         bool pinned = system_.tensor(t).is_output && reads_of(t) == 0;
         if (!map || pinned || !votes_[static_cast<size_t>(t)].empty() || is_constant(t)) return false;

@@ -33,7 +33,7 @@ struct StorageMap {
 // A map for every tensor that is a buffer (read or written by a kernel as one), by TensorIndex; others have none.
 // The map of a system input or output is the one that our kernels use; its owner always sees row-major, so that a map that
 // is not row-major costs a layout copy at the edge.
-std::vector<std::optional<StorageMap>> choose_storage(const equations::System& system, const equations::Partition& partition,
-                                                      const Target& target);
+std::vector<std::optional<StorageMap>> choose_storage(const equations::System& system,
+                                                      const equations::Partition& partition, const Target& target);
 
 }  // namespace heddle::plan

@@ -32,7 +32,8 @@ Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan&
 namespace {
 
 std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
-    return fail({.code = "runtime.out_of_memory", .summary = "the system has not the memory that the plan needs",
+    return fail({.code = "runtime.out_of_memory",
+                 .summary = "the system has not the memory that the plan needs",
                  .expected = fmt::format("{} bytes", bytes)});
 }
 
@@ -56,7 +57,9 @@ Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, Kern
     executable->prepared_ = allocate_buffer(static_cast<size_t>(p.prepared_bytes));
     if (!executable->prepared_) return out_of_memory(p.prepared_bytes);
     auto scratch = allocate_scratch(p, pool.threads());
-    auto address = [&](int32_t b) { return fixed_address(p.buffers[static_cast<size_t>(b)], executable->prepared_.get()); };
+    auto address = [&](int32_t b) {
+        return fixed_address(p.buffers[static_cast<size_t>(b)], executable->prepared_.get());
+    };
     auto done = run_batches(p, p.prepare, executable->functions_, address, scratch, pool, nullptr);
     if (!done) return fail(std::move(done.error()));
     return executable;
@@ -88,7 +91,8 @@ Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<T
     workspace_ = allocate_buffer(static_cast<size_t>(p.workspace_bytes));
     scratch_ = allocate_scratch(p, pool_->threads());
     for (const auto& buffer : p.buffers) {
-        if (workspace_ && buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0) fill(workspace_.get() + buffer.offset, buffer);
+        if (workspace_ && buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0)
+            fill(workspace_.get() + buffer.offset, buffer);
     }
 }
 
@@ -101,15 +105,19 @@ Result<void> Session::check(const std::vector<TensorData>& inputs) const {
     const plan::Plan& p = executable_->plan();
     if (!workspace_) return out_of_memory(p.workspace_bytes);
     if (inputs.size() != p.input_types.size()) {
-        return fail({.code = "runtime.input_count", .summary = "the number of inputs is wrong",
-                     .expected = std::to_string(p.input_types.size()), .found = std::to_string(inputs.size())});
+        return fail({.code = "runtime.input_count",
+                     .summary = "the number of inputs is wrong",
+                     .expected = std::to_string(p.input_types.size()),
+                     .found = std::to_string(inputs.size())});
     }
     Diagnostics problems;
     for (size_t i = 0; i < inputs.size(); i++) {
         const TensorType& type = p.input_types[i];
         TensorType found{inputs[i].dtype(), {inputs[i].shape().begin(), inputs[i].shape().end()}};
-        Diagnostic problem{.summary = fmt::format("input '{}' does not fit", p.input_names[i]), .expected = type.text(),
-                           .found = found.text(), .params = {{"input", p.input_names[i]}}};
+        Diagnostic problem{.summary = fmt::format("input '{}' does not fit", p.input_names[i]),
+                           .expected = type.text(),
+                           .found = found.text(),
+                           .params = {{"input", p.input_names[i]}}};
         if (found.dtype != type.dtype) {
             problem.code = "runtime.input_dtype";
             problems.push_back(std::move(problem));
@@ -132,7 +140,8 @@ TensorData Session::contents(int32_t index) const {
     const plan::Plan& p = executable_->plan();
     const plan::Buffer& buffer = p.buffers[static_cast<size_t>(index)];
     bool of_session = buffer.kind == plan::Buffer::Kind::workspace || buffer.kind == plan::Buffer::Kind::margins;
-    const std::byte* memory = of_session ? workspace_.get() + buffer.offset : fixed_address(buffer, executable_->prepared_.get());
+    const std::byte* memory =
+        of_session ? workspace_.get() + buffer.offset : fixed_address(buffer, executable_->prepared_.get());
     TensorData result(buffer.dtype, buffer.storage.extent);
     auto strides = buffer.storage.strides();
     std::vector<int64_t> point(strides.size(), 0);

@@ -15,7 +15,7 @@ struct Ready {
     schedules::KernelFunction function = nullptr;
     const plan::Launch* launch = nullptr;
     std::vector<void*> buffers;  // without the scratch
-    int64_t first_task = 0;  // in the batch
+    int64_t first_task = 0;      // in the batch
 };
 
 // The first failing call of a batch by its tasks, so that the message does not depend on the threads.
@@ -47,7 +47,8 @@ std::unexpected<Diagnostics> out_of_range(const Failure& failure) {
 
 class BatchRunner {
 public:
-    BatchRunner(const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool) : scratch_(scratch), pool_(pool) {}
+    BatchRunner(const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool)
+        : scratch_(scratch), pool_(pool) {}
 
     // Tasks of all launches one behind the other.
     Result<void> run(std::vector<Ready>& batch) {
@@ -93,7 +94,8 @@ Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>&
     BatchRunner runner(scratch, pool);
     auto make_ready = [&](const plan::Launch& launch) {
         Ready ready{.function = functions[static_cast<size_t>(launch.tree)].function, .launch = &launch};
-        for (int32_t b : launch.buffers) ready.buffers.push_back(address(b) + plan.buffers[static_cast<size_t>(b)].base);
+        for (int32_t b : launch.buffers)
+            ready.buffers.push_back(address(b) + plan.buffers[static_cast<size_t>(b)].base);
         return ready;
     };
     std::vector<Ready> ready;

@@ -124,9 +124,8 @@ bool needs_guard(const Kernel& kernel, const Value& read, size_t d) {
     int64_t before = fills ? dimension.margin_before : 0, after = fills ? dimension.margin_after : 0;
     // Panels of a named extent: that this size divides says nothing of the next one, which shares the code.
     bool by_chance = before == 0 && after == 0 &&
-                     std::any_of(read.coordinates[d].axes.begin(), read.coordinates[d].axes.end(), [&](const auto& term) {
-                         return term.second > 1 && kernel.axis(term.first).named;
-                     });
+                     std::any_of(read.coordinates[d].axes.begin(), read.coordinates[d].axes.end(),
+                                 [&](const auto& term) { return term.second > 1 && kernel.axis(term.first).named; });
     if (by_chance) return true;
     return !range || range->first < -before || range->second >= dimension.extent + after;
 }

@@ -17,7 +17,9 @@ struct Arithmetic {
     CodeValue integer(CodeValue like, int64_t value) const {
         return widened(code, code.integer(like.dtype, value), like.width);
     }
-    CodeValue real(CodeValue like, double value) const { return widened(code, code.real(like.dtype, value), like.width); }
+    CodeValue real(CodeValue like, double value) const {
+        return widened(code, code.real(like.dtype, value), like.width);
+    }
     CodeValue zero(CodeValue like) const { return is_float(like.dtype) ? real(like, 0) : integer(like, 0); }
     CodeValue logical_not(CodeValue a) const { return op(CodeOp::bit_xor, a, integer(a, 1)); }
     CodeValue both(CodeValue a, CodeValue b) const { return op(CodeOp::bit_and, a, b); }
@@ -50,7 +52,8 @@ struct Arithmetic {
     }
     CodeValue copy_sign(CodeValue magnitude, CodeValue sign) const {
         const CodeValue bit = sign_bit(sign);
-        return with_bits(CodeOp::bit_or, absolute(magnitude), op(CodeOp::bit_and, code.reinterpret(sign, bit.dtype), bit));
+        return with_bits(CodeOp::bit_or, absolute(magnitude),
+                         op(CodeOp::bit_and, code.reinterpret(sign, bit.dtype), bit));
     }
     CodeValue is_infinite(CodeValue a) const {
         return equal(absolute(a), real(a, std::numeric_limits<double>::infinity()));
@@ -106,9 +109,7 @@ struct Arithmetic {
         const CodeValue infinity = real(a, std::numeric_limits<double>::infinity());
         const CodeValue possible = both(less(absolute(a), infinity), less(zero(a), divisor));
         const Cell rest_cell = code.cell(select(possible, absolute(a), zero(a)));
-        const auto unfinished = [&] {
-            return both(possible, op(CodeOp::less_equal, divisor, code.get(rest_cell)));
-        };
+        const auto unfinished = [&] { return both(possible, op(CodeOp::less_equal, divisor, code.get(rest_cell))); };
         code.repeat_while(
             [&] { return code.any(unfinished()); },
             [&] {
@@ -121,12 +122,13 @@ struct Arithmetic {
                 }
                 const CodeValue quotient = op(CodeOp::divide, rest, step);
                 const DType type = bits_type(a);
-                const CodeValue leading = widened(code, code.integer(type, wide ? ~int64_t{7} : int64_t{0xfffffff8}), a.width);
+                const CodeValue leading =
+                    widened(code, code.integer(type, wide ? ~int64_t{7} : int64_t{0xfffffff8}), a.width);
                 // One unit less before the low bits go: a quotient that was rounded up would take off too much.
                 const CodeValue raw = code.reinterpret(quotient, type);
                 const CodeValue below = op(CodeOp::bit_and, op(CodeOp::subtract, raw, integer(raw, 1)), leading);
-                const CodeValue chunk = select(less(quotient, real(a, wide ? 0x1p51 : 0x1p21)), op(CodeOp::truncate, quotient),
-                                               code.reinterpret(below, a.dtype));
+                const CodeValue chunk = select(less(quotient, real(a, wide ? 0x1p51 : 0x1p21)),
+                                               op(CodeOp::truncate, quotient), code.reinterpret(below, a.dtype));
                 CodeValue next = code.multiply_add(negate(chunk), step, rest);
                 next = select(less(next, zero(a)), op(CodeOp::add, next, step), next);
                 code.set(rest_cell, select(unfinished(), next, rest));
@@ -151,7 +153,8 @@ struct Arithmetic {
 
     CodeValue integer_power(CodeValue a, CodeValue b) const {
         const CodeValue zero_value = integer(a, 0), one = integer(a, 1);
-        const CodeValue negative = is_signed(b) ? less(b, zero_value) : widened(code, code.integer(DType::boolean, 0), a.width);
+        const CodeValue negative =
+            is_signed(b) ? less(b, zero_value) : widened(code, code.integer(DType::boolean, 0), a.width);
         const Cell result = code.cell(one), base = code.cell(a), exponent = code.cell(select(negative, zero_value, b));
         code.repeat_while([&] { return code.any(op(CodeOp::not_equal, code.get(exponent), zero_value)); },
                           [&] {
@@ -163,7 +166,8 @@ struct Arithmetic {
                           });
         const CodeValue odd = equal(op(CodeOp::bit_and, b, one), one);
         const CodeValue minus_one = integer(a, -1);
-        const CodeValue of_units = select(equal(a, one), one, select(equal(a, minus_one), select(odd, minus_one, one), zero_value));
+        const CodeValue of_units =
+            select(equal(a, one), one, select(equal(a, minus_one), select(odd, minus_one, one), zero_value));
         return select(negative, of_units, code.get(result));
     }
 
@@ -182,12 +186,12 @@ struct Arithmetic {
 
 DType dtype_of(StepType type) {
     switch (type) {
-        case StepType::float32: return DType::float32;
-        case StepType::float64: return DType::float64;
-        case StepType::int32: return DType::int32;
-        case StepType::int64: return DType::int64;
-        case StepType::mask32:
-        case StepType::mask64: return DType::boolean;
+    case StepType::float32: return DType::float32;
+    case StepType::float64: return DType::float64;
+    case StepType::int32: return DType::int32;
+    case StepType::int64: return DType::int64;
+    case StepType::mask32:
+    case StepType::mask64: return DType::boolean;
     }
     return DType::float32;
 }
@@ -204,38 +208,41 @@ CodeValue Arithmetic::run(const Recipe& recipe, std::span<const CodeValue> argum
             return code.reinterpret(op(CodeOp::shift_right, raw, integer(raw, s.integer)), type);
         };
         switch (s.primitive) {
-            case Primitive::argument: values.push_back(arguments[static_cast<size_t>(s.integer)]); break;
-            case Primitive::constant:
-                values.push_back(widened(code, is_float(type) ? code.real(type, s.real) : code.integer(type, s.integer), width));
-                break;
-            case Primitive::add: values.push_back(op(CodeOp::add, v(0), v(1))); break;
-            case Primitive::subtract: values.push_back(op(CodeOp::subtract, v(0), v(1))); break;
-            case Primitive::multiply: values.push_back(op(CodeOp::multiply, v(0), v(1))); break;
-            case Primitive::divide: values.push_back(op(CodeOp::divide, v(0), v(1))); break;
-            case Primitive::multiply_add: values.push_back(code.multiply_add(v(0), v(1), v(2))); break;
-            case Primitive::square_root: values.push_back(op(CodeOp::square_root, v(0))); break;
-            case Primitive::widen:
-            case Primitive::narrow:
-            case Primitive::float_of_integer: values.push_back(code.convert(v(0), type)); break;
-            case Primitive::bits_of:
-            case Primitive::float_of_bits: values.push_back(code.reinterpret(v(0), type)); break;
-            case Primitive::integer_add: values.push_back(op(CodeOp::add, v(0), v(1))); break;
-            case Primitive::integer_subtract: values.push_back(op(CodeOp::subtract, v(0), v(1))); break;
-            case Primitive::mask_and:
-            case Primitive::bit_and: values.push_back(op(CodeOp::bit_and, v(0), v(1))); break;
-            case Primitive::mask_or:
-            case Primitive::bit_or: values.push_back(op(CodeOp::bit_or, v(0), v(1))); break;
-            case Primitive::bit_xor: values.push_back(op(CodeOp::bit_xor, v(0), v(1))); break;
-            case Primitive::shift_left: values.push_back(op(CodeOp::shift_left, v(0), integer(v(0), s.integer))); break;
-            case Primitive::shift_right: values.push_back(unsigned_shift(v(0))); break;
-            case Primitive::shift_right_signed: values.push_back(op(CodeOp::shift_right, v(0), integer(v(0), s.integer))); break;
-            case Primitive::less: values.push_back(op(CodeOp::less, v(0), v(1))); break;
-            case Primitive::less_equal: values.push_back(op(CodeOp::less_equal, v(0), v(1))); break;
-            case Primitive::equal:
-            case Primitive::integer_equal: values.push_back(op(CodeOp::equal, v(0), v(1))); break;
-            case Primitive::not_equal: values.push_back(op(CodeOp::not_equal, v(0), v(1))); break;
-            case Primitive::mask_not: values.push_back(logical_not(v(0))); break;
-            case Primitive::select: values.push_back(select(v(0), v(1), v(2))); break;
+        case Primitive::argument: values.push_back(arguments[static_cast<size_t>(s.integer)]); break;
+        case Primitive::constant:
+            values.push_back(
+                widened(code, is_float(type) ? code.real(type, s.real) : code.integer(type, s.integer), width));
+            break;
+        case Primitive::add: values.push_back(op(CodeOp::add, v(0), v(1))); break;
+        case Primitive::subtract: values.push_back(op(CodeOp::subtract, v(0), v(1))); break;
+        case Primitive::multiply: values.push_back(op(CodeOp::multiply, v(0), v(1))); break;
+        case Primitive::divide: values.push_back(op(CodeOp::divide, v(0), v(1))); break;
+        case Primitive::multiply_add: values.push_back(code.multiply_add(v(0), v(1), v(2))); break;
+        case Primitive::square_root: values.push_back(op(CodeOp::square_root, v(0))); break;
+        case Primitive::widen:
+        case Primitive::narrow:
+        case Primitive::float_of_integer: values.push_back(code.convert(v(0), type)); break;
+        case Primitive::bits_of:
+        case Primitive::float_of_bits: values.push_back(code.reinterpret(v(0), type)); break;
+        case Primitive::integer_add: values.push_back(op(CodeOp::add, v(0), v(1))); break;
+        case Primitive::integer_subtract: values.push_back(op(CodeOp::subtract, v(0), v(1))); break;
+        case Primitive::mask_and:
+        case Primitive::bit_and: values.push_back(op(CodeOp::bit_and, v(0), v(1))); break;
+        case Primitive::mask_or:
+        case Primitive::bit_or: values.push_back(op(CodeOp::bit_or, v(0), v(1))); break;
+        case Primitive::bit_xor: values.push_back(op(CodeOp::bit_xor, v(0), v(1))); break;
+        case Primitive::shift_left: values.push_back(op(CodeOp::shift_left, v(0), integer(v(0), s.integer))); break;
+        case Primitive::shift_right: values.push_back(unsigned_shift(v(0))); break;
+        case Primitive::shift_right_signed:
+            values.push_back(op(CodeOp::shift_right, v(0), integer(v(0), s.integer)));
+            break;
+        case Primitive::less: values.push_back(op(CodeOp::less, v(0), v(1))); break;
+        case Primitive::less_equal: values.push_back(op(CodeOp::less_equal, v(0), v(1))); break;
+        case Primitive::equal:
+        case Primitive::integer_equal: values.push_back(op(CodeOp::equal, v(0), v(1))); break;
+        case Primitive::not_equal: values.push_back(op(CodeOp::not_equal, v(0), v(1))); break;
+        case Primitive::mask_not: values.push_back(logical_not(v(0))); break;
+        case Primitive::select: values.push_back(select(v(0), v(1), v(2))); break;
         }
     }
     return values[static_cast<size_t>(recipe.result)];
@@ -266,7 +273,8 @@ CodeValue double_to_odd_single(Code& code, CodeValue value) {
     const CodeValue even = m.equal(m.op(CodeOp::bit_and, raw, m.integer(raw, 1)), m.integer(raw, 0));
     const CodeValue inexact = m.both(m.logical_not(m.equal(back, value)), m.logical_not(m.is_nan(value)));
     const CodeValue outward = m.less(m.absolute(back), m.absolute(value));
-    const CodeValue moved = m.select(outward, m.op(CodeOp::add, raw, m.integer(raw, 1)), m.op(CodeOp::subtract, raw, m.integer(raw, 1)));
+    const CodeValue moved =
+        m.select(outward, m.op(CodeOp::add, raw, m.integer(raw, 1)), m.op(CodeOp::subtract, raw, m.integer(raw, 1)));
     return code.reinterpret(m.select(m.both(even, inexact), moved, raw), DType::float32);
 }
 
@@ -325,58 +333,59 @@ CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands) {
     const CodeValue a = v[0], b = v.size() > 1 ? v[1] : CodeValue{};
     const bool real = is_float(a.dtype);
     switch (op) {
-        case ScalarOp::add: return m.op(CodeOp::add, a, b);
-        case ScalarOp::subtract: return m.op(CodeOp::subtract, a, b);
-        case ScalarOp::multiply: return m.op(CodeOp::multiply, a, b);
-        case ScalarOp::divide: return m.op(CodeOp::divide, a, b);
-        case ScalarOp::floor_divide: return real ? m.op(CodeOp::floor, m.op(CodeOp::divide, a, b)) : m.floor_divide_integers(a, b);
-        case ScalarOp::modulo: return real ? m.floor_modulo_floats(a, b) : m.floor_modulo_integers(a, b);
-        case ScalarOp::truncate_divide:
-            return real ? m.op(CodeOp::truncate, m.op(CodeOp::divide, a, b)) : m.divide_integers(a, b).quotient;
-        case ScalarOp::truncate_remainder: return real ? m.exact_remainder(a, b) : m.divide_integers(a, b).rest;
-        case ScalarOp::minimum: return m.extreme(true, a, b);
-        case ScalarOp::maximum: return m.extreme(false, a, b);
-        case ScalarOp::power: return m.integer_power(a, b);
-        case ScalarOp::bit_and:
-        case ScalarOp::logical_and: return m.both(a, b);
-        case ScalarOp::bit_or:
-        case ScalarOp::logical_or: return m.either(a, b);
-        case ScalarOp::bit_xor:
-        case ScalarOp::logical_xor: return m.op(CodeOp::bit_xor, a, b);
-        case ScalarOp::shift_left: return m.shift(true, a, b);
-        case ScalarOp::shift_right: return m.shift(false, a, b);
-        case ScalarOp::equal: return m.equal(a, b);
-        case ScalarOp::not_equal: return m.op(CodeOp::not_equal, a, b);
-        case ScalarOp::less: return m.less(a, b);
-        case ScalarOp::less_equal: return m.op(CodeOp::less_equal, a, b);
-        case ScalarOp::greater: return m.less(b, a);
-        case ScalarOp::greater_equal: return m.op(CodeOp::less_equal, b, a);
-        case ScalarOp::negate: return m.negate(a);
-        case ScalarOp::absolute: return m.absolute(a);
-        case ScalarOp::sign: return m.sign(a);
-        case ScalarOp::logical_not: return m.logical_not(a);
-        case ScalarOp::bit_not: return m.op(CodeOp::bit_xor, a, m.integer(a, -1));
-        case ScalarOp::floor: return real ? m.op(CodeOp::floor, a) : a;
-        case ScalarOp::ceil: return real ? m.op(CodeOp::ceil, a) : a;
-        case ScalarOp::round: return real ? m.op(CodeOp::round, a) : a;
-        case ScalarOp::truncate: return real ? m.op(CodeOp::truncate, a) : a;
-        case ScalarOp::is_nan: return m.is_nan(a);
-        case ScalarOp::is_infinite: return m.is_infinite(a);
-        default: return a;  // functions have recipes; `verify` admits them on floats only
+    case ScalarOp::add: return m.op(CodeOp::add, a, b);
+    case ScalarOp::subtract: return m.op(CodeOp::subtract, a, b);
+    case ScalarOp::multiply: return m.op(CodeOp::multiply, a, b);
+    case ScalarOp::divide: return m.op(CodeOp::divide, a, b);
+    case ScalarOp::floor_divide:
+        return real ? m.op(CodeOp::floor, m.op(CodeOp::divide, a, b)) : m.floor_divide_integers(a, b);
+    case ScalarOp::modulo: return real ? m.floor_modulo_floats(a, b) : m.floor_modulo_integers(a, b);
+    case ScalarOp::truncate_divide:
+        return real ? m.op(CodeOp::truncate, m.op(CodeOp::divide, a, b)) : m.divide_integers(a, b).quotient;
+    case ScalarOp::truncate_remainder: return real ? m.exact_remainder(a, b) : m.divide_integers(a, b).rest;
+    case ScalarOp::minimum: return m.extreme(true, a, b);
+    case ScalarOp::maximum: return m.extreme(false, a, b);
+    case ScalarOp::power: return m.integer_power(a, b);
+    case ScalarOp::bit_and:
+    case ScalarOp::logical_and: return m.both(a, b);
+    case ScalarOp::bit_or:
+    case ScalarOp::logical_or: return m.either(a, b);
+    case ScalarOp::bit_xor:
+    case ScalarOp::logical_xor: return m.op(CodeOp::bit_xor, a, b);
+    case ScalarOp::shift_left: return m.shift(true, a, b);
+    case ScalarOp::shift_right: return m.shift(false, a, b);
+    case ScalarOp::equal: return m.equal(a, b);
+    case ScalarOp::not_equal: return m.op(CodeOp::not_equal, a, b);
+    case ScalarOp::less: return m.less(a, b);
+    case ScalarOp::less_equal: return m.op(CodeOp::less_equal, a, b);
+    case ScalarOp::greater: return m.less(b, a);
+    case ScalarOp::greater_equal: return m.op(CodeOp::less_equal, b, a);
+    case ScalarOp::negate: return m.negate(a);
+    case ScalarOp::absolute: return m.absolute(a);
+    case ScalarOp::sign: return m.sign(a);
+    case ScalarOp::logical_not: return m.logical_not(a);
+    case ScalarOp::bit_not: return m.op(CodeOp::bit_xor, a, m.integer(a, -1));
+    case ScalarOp::floor: return real ? m.op(CodeOp::floor, a) : a;
+    case ScalarOp::ceil: return real ? m.op(CodeOp::ceil, a) : a;
+    case ScalarOp::round: return real ? m.op(CodeOp::round, a) : a;
+    case ScalarOp::truncate: return real ? m.op(CodeOp::truncate, a) : a;
+    case ScalarOp::is_nan: return m.is_nan(a);
+    case ScalarOp::is_infinite: return m.is_infinite(a);
+    default: return a;  // functions have recipes; `verify` admits them on floats only
     }
 }
 
 CodeValue combine(Code& code, Reducer reducer, CodeValue accumulator, CodeValue term) {
     const Arithmetic m{code};
     switch (reducer) {
-        case Reducer::sum: return m.op(CodeOp::add, accumulator, term);
-        case Reducer::product: return m.op(CodeOp::multiply, accumulator, term);
-        case Reducer::minimum:
-        case Reducer::argument_minimum: return m.extreme(true, accumulator, term);
-        case Reducer::maximum:
-        case Reducer::argument_maximum: return m.extreme(false, accumulator, term);
-        case Reducer::any: return m.either(accumulator, term);
-        case Reducer::all: return m.both(accumulator, term);
+    case Reducer::sum: return m.op(CodeOp::add, accumulator, term);
+    case Reducer::product: return m.op(CodeOp::multiply, accumulator, term);
+    case Reducer::minimum:
+    case Reducer::argument_minimum: return m.extreme(true, accumulator, term);
+    case Reducer::maximum:
+    case Reducer::argument_maximum: return m.extreme(false, accumulator, term);
+    case Reducer::any: return m.either(accumulator, term);
+    case Reducer::all: return m.both(accumulator, term);
     }
     return accumulator;
 }
@@ -388,7 +397,8 @@ CodeValue is_better(Code& code, Reducer reducer, CodeValue a, CodeValue b) {
     return m.either(strictly, m.both(m.is_nan(b), m.logical_not(m.is_nan(a))));
 }
 
-CodeValue is_better_or_first(Code& code, Reducer reducer, CodeValue a, CodeValue a_index, CodeValue b, CodeValue b_index) {
+CodeValue is_better_or_first(Code& code, Reducer reducer, CodeValue a, CodeValue a_index, CodeValue b,
+                             CodeValue b_index) {
     const Arithmetic m{code};
     CodeValue same = m.equal(a, b);
     if (is_float(a.dtype)) same = m.either(same, m.both(m.is_nan(a), m.is_nan(b)));

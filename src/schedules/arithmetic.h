@@ -16,7 +16,8 @@ CodeValue combine(Code& code, Reducer reducer, CodeValue accumulator, CodeValue 
 // Where `b` with index `b_index` is to be taken instead of `a`: strictly better, or a first NaN. With `ties`, also where the
 // values are equally good and b's index is the smaller one.
 CodeValue is_better(Code& code, Reducer reducer, CodeValue a, CodeValue b);
-CodeValue is_better_or_first(Code& code, Reducer reducer, CodeValue a, CodeValue a_index, CodeValue b, CodeValue b_index);
+CodeValue is_better_or_first(Code& code, Reducer reducer, CodeValue a, CodeValue a_index, CodeValue b,
+                             CodeValue b_index);
 // The neutral element of the reducer, of the argument reductions that of minimum and maximum; a scalar.
 CodeValue neutral(Code& code, Reducer reducer, DType dtype);
 

@@ -23,8 +23,8 @@ std::string signature(const Affine& affine) {
 }
 
 std::string signature(const Expression& e) {
-    std::string text = std::to_string(static_cast<int>(e.kind)) + " " + std::to_string(static_cast<int>(e.dtype)) + " " +
-                       std::to_string(static_cast<int>(e.op)) + " " + std::to_string(e.integer) + " " +
+    std::string text = std::to_string(static_cast<int>(e.kind)) + " " + std::to_string(static_cast<int>(e.dtype)) +
+                       " " + std::to_string(static_cast<int>(e.op)) + " " + std::to_string(e.integer) + " " +
                        std::to_string(std::bit_cast<uint64_t>(e.real)) + " " + (e.number.launch ? "n" : "") +
                        std::to_string(e.number.value) + " " + std::to_string(e.target) + " " +
                        std::to_string(e.address.memory) + " " + std::to_string(static_cast<int>(e.address.access));
@@ -55,7 +55,11 @@ Number NumberTable::real(double value, const std::string& what) {
 }
 
 Assembly::Assembly(const Kernel& k, const Target& t, std::vector<PhaseGroup> g, std::vector<LocalStorage> s)
-    : kernel(k), target(t), groups(std::move(g)), storage(std::move(s)), tasks(cut_tasks(k, t, groups, storage)),
+    : kernel(k),
+      target(t),
+      groups(std::move(g)),
+      storage(std::move(s)),
+      tasks(cut_tasks(k, t, groups, storage)),
       numbers(result.tree, result.launch) {
     add_tasks();
     add_memories();
@@ -69,7 +73,8 @@ VariableId Assembly::variable(const std::string& name, Variable::Kind kind) {
 }
 
 ExpressionId Assembly::intern(Expression expression) {
-    auto [at, added] = interned_.emplace(signature(expression), static_cast<ExpressionId>(result.tree.expressions.size()));
+    auto [at, added] =
+        interned_.emplace(signature(expression), static_cast<ExpressionId>(result.tree.expressions.size()));
     if (added) result.tree.expressions.push_back(std::move(expression));
     return at->second;
 }
@@ -119,7 +124,8 @@ void Assembly::add_memories() {
                     : tensor.role == KernelTensor::Role::output ? Memory::Kind::output
                                                                 : Memory::Kind::in_out;
         memories[t] = static_cast<MemoryId>(tree.memories.size());
-        tree.memories.push_back({tensor.name, kind, tensor.dtype, tensor.aligned, tensor.slack, tensor.may_alias, {}, {}});
+        tree.memories.push_back(
+            {tensor.name, kind, tensor.dtype, tensor.aligned, tensor.slack, tensor.may_alias, {}, {}});
         result.buffers.push_back({static_cast<TensorIndex>(t), -1});
     }
     for (PhaseGroup& group : groups) {
@@ -157,7 +163,8 @@ void Assembly::add_array(TensorIndex tensor) {
         bool of_task = cut && cut->fused.empty();
         int64_t size = of_task ? cut->step : std::max<int64_t>(0, local.dimensions[d].extent);
         bool last = i + 1 == where.order.size();
-        strides[d] = last ? Number{false, 1} : numbers.integer(stride, "stride " + std::to_string(d) + " of " + local.name);
+        strides[d] =
+            last ? Number{false, 1} : numbers.integer(stride, "stride " + std::to_string(d) + " of " + local.name);
         if (of_task) memory.origin.push_back({task_variables[cut->axis].first, 1, strides[d]});
         stride *= last ? round_up(std::max<int64_t>(1, size), padding) : std::max<int64_t>(1, size);
     }

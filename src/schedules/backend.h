@@ -31,8 +31,8 @@ public:
     virtual ~Backend() = default;
     virtual std::string name() const = 0;
     // Code for all trees, in order, on up to `threads` threads.
-    virtual Result<std::shared_ptr<CompiledKernels>> compile(const std::vector<const Tree*>& trees, const Target& target,
-                                                             int threads) = 0;
+    virtual Result<std::shared_ptr<CompiledKernels>> compile(const std::vector<const Tree*>& trees,
+                                                             const Target& target, int threads) = 0;
     // The source or assembly text for one tree, for `explain --source`.
     virtual Result<std::string> source(const Tree& tree, const Target& target) = 0;
 };

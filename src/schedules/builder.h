@@ -28,7 +28,8 @@ private:
 
 // Everything that the nests of one kernel share.
 struct Assembly {
-    Assembly(const Kernel& kernel, const Target& target, std::vector<PhaseGroup> groups, std::vector<LocalStorage> storage);
+    Assembly(const Kernel& kernel, const Target& target, std::vector<PhaseGroup> groups,
+             std::vector<LocalStorage> storage);
 
     const Kernel& kernel;
     const Target& target;
@@ -38,8 +39,8 @@ struct Assembly {
     Scheduled result;
     NumberTable numbers;
     std::map<AxisIndex, std::pair<VariableId, VariableId>> task_variables;  // begin, end
-    std::vector<MemoryId> memories;                   // per tensor; -1: none of its own
-    std::vector<std::vector<Number>> array_strides;   // per local tensor and dimension
+    std::vector<MemoryId> memories;                                         // per tensor; -1: none of its own
+    std::vector<std::vector<Number>> array_strides;                         // per local tensor and dimension
 
     VariableId variable(const std::string& name, Variable::Kind kind);
     ExpressionId intern(Expression expression);
@@ -68,7 +69,8 @@ public:
     // Loops run only where this dimension of the guarded read lies inside.
     void clear_guard(ValueIndex read, size_t dimension) { cleared_.insert({read, dimension}); }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
-    Affine clipped(const Coordinate& coordinate, AxisIndex without, int64_t constant, int64_t sign, const std::string& what);
+    Affine clipped(const Coordinate& coordinate, AxisIndex without, int64_t constant, int64_t sign,
+                   const std::string& what);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
     ExpressionId value(ValueIndex index, ExpressionId guard = -1);
     Address store_address(const KernelEquation& equation);
@@ -79,10 +81,11 @@ public:
 private:
     Affine coordinate(const Coordinate& coordinate, const std::string& what);
     void add_term(Affine& affine, AxisIndex axis, int64_t scale, Number number);
-    Address address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const std::string& what, ExpressionId guard);
-    void add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates);
-    void add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates, const std::string& what,
+    Address address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const std::string& what,
                     ExpressionId guard);
+    void add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates);
+    void add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
+                    const std::string& what, ExpressionId guard);
     Access access(const Affine& element, ExpressionId guard) const;
     Number stride(TensorIndex tensor, size_t dimension);
     int64_t stride_value(TensorIndex tensor, size_t dimension) const;

@@ -74,9 +74,9 @@ TileChoice choose_tile(const Target& target, int width, int64_t columns, int64_t
         for (auto [count, size] : {std::pair(large, small + 1), std::pair(tiles - large, small)}) {
             if (count == 0 || size == 0) continue;
             double s = static_cast<double>(size);
-            cycles += static_cast<double>(count) * std::max({s * nv / target.fma_per_cycle, (s + nv) / target.loads_per_cycle,
-                                                             static_cast<double>(target.fma_latency),
-                                                             panel_bytes / target.l2_bytes_per_cycle});
+            cycles += static_cast<double>(count) *
+                      std::max({s * nv / target.fma_per_cycle, (s + nv) / target.loads_per_cycle,
+                                static_cast<double>(target.fma_latency), panel_bytes / target.l2_bytes_per_cycle});
         }
         bool spills = 2 * panel_bytes * static_cast<double>(reduced) > 0.65 * static_cast<double>(target.l2_bytes);
         TileChoice choice{cycles * panels * (spills ? 1.2 : 1), nv, mr};
@@ -91,7 +91,12 @@ class Chooser {
 public:
     Chooser(const Kernel& kernel, const Target& target, const PhaseRecord& record, PhaseGroup& group,
             const std::vector<LocalStorage>& storage, bool single)
-        : kernel_(kernel), target_(target), record_(record), group_(group), storage_(storage), single_(single),
+        : kernel_(kernel),
+          target_(target),
+          record_(record),
+          group_(group),
+          storage_(storage),
+          single_(single),
           movements_(kernel, storage) {}
 
     void choose();
@@ -126,9 +131,9 @@ private:
     const std::vector<LocalStorage>& storage_;
     bool single_;
     Movements movements_;
-    std::vector<ReadAccess> reads_;                    // of the loop's body
-    std::vector<EquationIndex> writes_;                // stored results
-    std::vector<EquationIndex> stream_writes_;         // stored in the loop's body
+    std::vector<ReadAccess> reads_;             // of the loop's body
+    std::vector<EquationIndex> writes_;         // stored results
+    std::vector<EquationIndex> stream_writes_;  // stored in the loop's body
 };
 
 bool Chooser::is_member(TensorIndex tensor) const {
@@ -149,7 +154,8 @@ void Chooser::collect() {
     body.insert(body.end(), results.begin(), results.end());
     for (EquationIndex index : body) {
         for (const ReadAccess& read : reads_of(kernel_, equation(index).right)) {
-            bool known = std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& r) { return r.value == read.value; });
+            bool known =
+                std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& r) { return r.value == read.value; });
             if (!known && !is_member(read.tensor)) reads_.push_back(read);
         }
     }
@@ -205,13 +211,15 @@ bool Chooser::is_candidate(AxisIndex axis) const {
 int64_t Chooser::rows_sharing(ValueIndex read, AxisIndex lanes) const {
     int64_t rows = 1;
     for (AxisIndex axis : group_.axes) {
-        if (axis != lanes && movements_.of(read, axis) == Movement::still) rows *= std::min<int64_t>(hint(axis), 1 << 20);
+        if (axis != lanes && movements_.of(read, axis) == Movement::still)
+            rows *= std::min<int64_t>(hint(axis), 1 << 20);
     }
     return rows;
 }
 
 std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisIndex lanes) const {
-    if (record_.pack == false || read.address || group_.reductions.empty() || contains(group_.reduced, lanes)) return {};
+    if (record_.pack == false || read.address || group_.reductions.empty() || contains(group_.reduced, lanes))
+        return {};
     const Value& value = kernel_.value(read.value);
     const KernelTensor& tensor = kernel_.tensor(read.tensor);
     if (value.kind != Value::Kind::read || tensor.role != KernelTensor::Role::input || tensor.may_alias) return {};
@@ -344,12 +352,13 @@ void Chooser::choose_rows() {
     if (group_.rows >= 0 || group_.lanes_reduced) return;
     for (AxisIndex axis : group_.axes) {
         bool overlaps = axis != group_.lanes && std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
-            const auto& coordinates = kernel_.value(read.value).coordinates;
-            return std::any_of(coordinates.begin(), coordinates.end(), [&](const Coordinate& c) {
-                return coefficient(c, axis) != 0 && std::any_of(group_.reduced.begin(), group_.reduced.end(),
-                                                                [&](AxisIndex r) { return coefficient(c, r) != 0; });
-            });
-        });
+                            const auto& coordinates = kernel_.value(read.value).coordinates;
+                            return std::any_of(coordinates.begin(), coordinates.end(), [&](const Coordinate& c) {
+                                return coefficient(c, axis) != 0 &&
+                                       std::any_of(group_.reduced.begin(), group_.reduced.end(),
+                                                   [&](AxisIndex r) { return coefficient(c, r) != 0; });
+                            });
+                        });
         if (overlaps) group_.rows = axis;
     }
 }
@@ -379,8 +388,8 @@ void Chooser::choose_tile_size() {
                                 [&](const PackedOperand& p) { return kernel_.tensor(p.tensor).constant; });
         int64_t reduced = 1;
         for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
-        TileChoice tile = choose_tile(target_, group_.width, hint(group_.lanes), free ? 5040 : hint(group_.rows), reduced,
-                                      record_.vectors, record_.maximum_rows);
+        TileChoice tile = choose_tile(target_, group_.width, hint(group_.lanes), free ? 5040 : hint(group_.rows),
+                                      reduced, record_.vectors, record_.maximum_rows);
         set(tile.vectors, tile.rows);
     } else if (group_.contraction) {
         set(2, 4);
@@ -393,7 +402,8 @@ void Chooser::choose_tile_size() {
         set(reduces ? 8 : 4, 1);
     }
     if (group_.lanes < 0) set(1, 1);
-    if (record_.vectors && group_.lanes >= 0 && !group_.transposed) group_.vectors = std::clamp(*record_.vectors, 1, 16);
+    if (record_.vectors && group_.lanes >= 0 && !group_.transposed)
+        group_.vectors = std::clamp(*record_.vectors, 1, 16);
     if (record_.maximum_rows && group_.rows >= 0 && !group_.transposed) {
         group_.maximum_rows = std::clamp(*record_.maximum_rows, 1, 32);
     }
@@ -421,7 +431,8 @@ void Chooser::choose_order() {
                                [&](EquationIndex i) { return is_argument(*equation(i).reducer); });
     if (ordered) return;
     auto is_packed = [&](ValueIndex read) {
-        return std::any_of(group_.packed.begin(), group_.packed.end(), [&](const PackedOperand& p) { return p.read == read; });
+        return std::any_of(group_.packed.begin(), group_.packed.end(),
+                           [&](const PackedOperand& p) { return p.read == read; });
     };
     auto place = [&](AxisIndex axis) {
         int64_t best = INT64_MAX;
@@ -438,7 +449,8 @@ void Chooser::choose_order() {
         }
         return best;
     };
-    std::stable_sort(group_.loops.begin(), group_.loops.end(), [&](AxisIndex a, AxisIndex b) { return place(a) > place(b); });
+    std::stable_sort(group_.loops.begin(), group_.loops.end(),
+                     [&](AxisIndex a, AxisIndex b) { return place(a) > place(b); });
 }
 
 // One row index over several row axes where tiles within the innermost divide badly.
@@ -471,7 +483,9 @@ void Chooser::choose_fused_rows() {
     for (AxisIndex axis : more) all *= std::min<int64_t>(hint(axis), 1 << 16);
     for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
     auto cycles = [&](int64_t rows) {
-        return choose_tile(target_, group_.width, hint(group_.lanes), rows, reduced, group_.vectors, group_.maximum_rows).cycles;
+        return choose_tile(target_, group_.width, hint(group_.lanes), rows, reduced, group_.vectors,
+                           group_.maximum_rows)
+            .cycles;
     };
     double apart = cycles(inner) * static_cast<double>(all) / static_cast<double>(inner);
     if (!record_.fuse_rows.value_or(cycles(all) < 0.93 * apart)) return;
@@ -481,7 +495,8 @@ void Chooser::choose_fused_rows() {
 
 void Chooser::choose_prefetch() {
     if (group_.packed.empty() || group_.rows < 0 || !group_.contraction) return;
-    int64_t rows = rows_sharing(group_.packed[0].read, group_.lanes), bytes_of_panel = target_.vector_bytes * group_.vectors;
+    int64_t rows = rows_sharing(group_.packed[0].read, group_.lanes),
+            bytes_of_panel = target_.vector_bytes * group_.vectors;
     for (AxisIndex axis : group_.reduced) bytes_of_panel *= std::min<int64_t>(hint(axis), 1 << 16);
     int64_t panels = (hint(group_.lanes) + group_.vectors * group_.width - 1) / (group_.vectors * group_.width);
     bool large = bytes_of_panel * panels > target_.l2_bytes / 2;
@@ -497,10 +512,12 @@ std::vector<int> row_sizes(int maximum, int64_t rows, bool named) {
     if (least >= int64_t{maximum - 1} * (maximum - 2)) {
         sizes.push_back(maximum - 1);
     } else if (named) {
-        for (int size = maximum - 1; size > 1; size = maximum > 7 && size < maximum - 1 ? size / 2 : size - 1) sizes.push_back(size);
+        for (int size = maximum - 1; size > 1; size = maximum > 7 && size < maximum - 1 ? size / 2 : size - 1)
+            sizes.push_back(size);
     } else {
         int64_t tiles = std::max<int64_t>(1, (rows + maximum - 1) / maximum);
-        sizes = {static_cast<int>(std::max<int64_t>(1, (rows + tiles - 1) / tiles)), static_cast<int>(std::max<int64_t>(1, rows / tiles))};
+        sizes = {static_cast<int>(std::max<int64_t>(1, (rows + tiles - 1) / tiles)),
+                 static_cast<int>(std::max<int64_t>(1, rows / tiles))};
     }
     sizes.push_back(1);
     std::sort(sizes.begin(), sizes.end(), std::greater<>());
@@ -556,7 +573,8 @@ void Chooser::choose() {
             rows *= hint(group_.fused[i]);
             named = named || kernel_.axis(group_.fused[i]).named;
         }
-        group_.row_sizes = group_.transposed ? std::vector<int>{group_.width} : row_sizes(group_.maximum_rows, rows, named);
+        group_.row_sizes =
+            group_.transposed ? std::vector<int>{group_.width} : row_sizes(group_.maximum_rows, rows, named);
         if (record_.row_sizes && !group_.transposed && !record_.row_sizes->empty() && record_.row_sizes->back() == 1) {
             group_.row_sizes = *record_.row_sizes;
         }
@@ -564,7 +582,8 @@ void Chooser::choose() {
     }
     group_.lanes_outside = record_.lanes_outside.value_or(true);
     double written = 0;
-    for (EquationIndex index : writes_) written += static_cast<double>(bytes(kernel_.tensor(equation(index).tensor).dtype));
+    for (EquationIndex index : writes_)
+        written += static_cast<double>(bytes(kernel_.tensor(equation(index).tensor).dtype));
     for (AxisIndex axis : group_.axes) written *= static_cast<double>(hint(axis));
     group_.non_temporal = single_ && group_.reductions.empty() && written > static_cast<double>(target_.l3_bytes);
 }
@@ -581,7 +600,8 @@ void order_arrays(const Kernel& kernel, const PhaseGroup& group, std::vector<Loc
     Movements movements(kernel, storage);
     auto decide = [&](TensorIndex tensor, const std::vector<Coordinate>& coordinates) {
         LocalStorage& local = storage[static_cast<size_t>(tensor)];
-        if (kernel.tensor(tensor).role != KernelTensor::Role::local || !local.order.empty() || coordinates.empty()) return;
+        if (kernel.tensor(tensor).role != KernelTensor::Role::local || !local.order.empty() || coordinates.empty())
+            return;
         local.order.resize(coordinates.size());
         std::iota(local.order.begin(), local.order.end(), 0);
         auto last = group.lanes < 0 ? std::nullopt : movements.plain_dimension(coordinates, group.lanes);
@@ -589,7 +609,8 @@ void order_arrays(const Kernel& kernel, const PhaseGroup& group, std::vector<Loc
     };
     for (EquationIndex index : group.equations()) {
         const KernelEquation& e = kernel.equations[static_cast<size_t>(index)];
-        for (const ReadAccess& read : reads_of(kernel, e.right)) decide(read.tensor, kernel.value(read.value).coordinates);
+        for (const ReadAccess& read : reads_of(kernel, e.right))
+            decide(read.tensor, kernel.value(read.value).coordinates);
         decide(e.tensor, e.left);
     }
 }
@@ -610,7 +631,8 @@ void choose(const Kernel& kernel, const Target& target, const Record& record, st
             std::vector<LocalStorage>& storage) {
     std::vector<size_t> costly(groups.size());
     std::iota(costly.begin(), costly.end(), size_t{0});
-    std::stable_sort(costly.begin(), costly.end(), [&](size_t a, size_t b) { return work(kernel, groups[a]) > work(kernel, groups[b]); });
+    std::stable_sort(costly.begin(), costly.end(),
+                     [&](size_t a, size_t b) { return work(kernel, groups[a]) > work(kernel, groups[b]); });
     static const PhaseRecord none;
     for (size_t index : costly) {
         auto found = record.phases.find(static_cast<int>(index));

@@ -26,7 +26,8 @@ std::vector<ValueIndex> neutral_reads(const Kernel& kernel, const KernelEquation
     double infinity = std::numeric_limits<double>::infinity();
     auto consider = [&](ValueIndex index, double neutral) {
         ValueIndex at = below_casts(kernel, index);
-        if (kernel.value(at).kind == Value::Kind::guarded_read && is_literal(kernel, kernel.value(at), neutral)) found.push_back(at);
+        if (kernel.value(at).kind == Value::Kind::guarded_read && is_literal(kernel, kernel.value(at), neutral))
+            found.push_back(at);
     };
     const Value& right = kernel.value(e.right);
     if (*e.reducer == Reducer::sum && right.kind == Value::Kind::scalar && right.op == ScalarOp::multiply) {

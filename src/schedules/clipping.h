@@ -12,9 +12,9 @@ struct ClippedGuard {
     ValueIndex value = -1;
     size_t dimension = 0;
     AxisIndex reduced = -1;
-    int64_t factor = 1;   // of the reduced axis, positive
-    int64_t extent = 0;   // of the tensor's dimension
-    bool on_rows = false; // the row axis occurs, and it alone of the free ones
+    int64_t factor = 1;    // of the reduced axis, positive
+    int64_t extent = 0;    // of the tensor's dimension
+    bool on_rows = false;  // the row axis occurs, and it alone of the free ones
 };
 
 // The guards of the group's reductions that clipping the reduced axis (and cutting the rows) makes needless.

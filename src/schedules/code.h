@@ -23,13 +23,27 @@ struct CodeValue {
 
 enum class CodeOp : uint8_t {
     // Two operands of one type. Integers wrap; integer division truncates, and its operands never overflow nor are zero.
-    add, subtract, multiply, divide, remainder,
-    bit_and, bit_or, bit_xor,  // also booleans
-    shift_left, shift_right,   // by less than the width; to the right by the type's signedness
+    add,
+    subtract,
+    multiply,
+    divide,
+    remainder,
+    bit_and,
+    bit_or,
+    bit_xor,  // also booleans
+    shift_left,
+    shift_right,  // by less than the width; to the right by the type's signedness
     // To a boolean. Floats: all but not_equal are false on NaN.
-    equal, not_equal, less, less_equal,
+    equal,
+    not_equal,
+    less,
+    less_equal,
     // One float. round: half to even.
-    square_root, floor, ceil, round, truncate,
+    square_root,
+    floor,
+    ceil,
+    round,
+    truncate,
 };
 
 // A changeable variable; readable within the block (then, loop body ...) in which it was made.
@@ -52,8 +66,8 @@ public:
 
     virtual CodeValue integer(DType dtype, int64_t value) = 0;  // booleans too
     virtual CodeValue real(DType dtype, double value) = 0;
-    virtual CodeValue number(int64_t index) = 0;                // launch number, int64
-    virtual CodeValue iota(DType dtype, int width) = 0;         // 0, 1, 2 ...
+    virtual CodeValue number(int64_t index) = 0;         // launch number, int64
+    virtual CodeValue iota(DType dtype, int width) = 0;  // 0, 1, 2 ...
     virtual CodeValue broadcast(CodeValue scalar, int width) = 0;
     virtual CodeValue lane(CodeValue vector, int lane) = 0;
     // Element k is element lanes[k] of a followed by b.
@@ -70,7 +84,8 @@ public:
 
     // `mask`: lanes that are not in it are not read and give 0; of width 1 for a scalar.
     virtual CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) = 0;
-    virtual void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) = 0;
+    virtual void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask,
+                       bool non_temporal) = 0;
     virtual CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) = 0;  // int64 vector
     virtual void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) = 0;
     virtual CodeValue address_of(const CodeAddress& address) = 0;  // as int64

@@ -45,12 +45,14 @@ Number ExpressionBuilder::stride(TensorIndex tensor, size_t dimension) {
     if (t.role == KernelTensor::Role::local) return assembly_.array_strides[static_cast<size_t>(tensor)][dimension];
     Movements movements(assembly_.kernel, assembly_.storage);
     if (movements.unit_dimension(tensor) == static_cast<int>(dimension)) return {false, 1};
-    return assembly_.numbers.integer(t.dimensions[dimension].stride, "stride " + std::to_string(dimension) + " of " + t.name);
+    return assembly_.numbers.integer(t.dimensions[dimension].stride,
+                                     "stride " + std::to_string(dimension) + " of " + t.name);
 }
 
 // One term an axis: its coefficient in the address is one launch number, or one in the text. Where windows are facts a term
 // stands for each dimension, the coordinate's own coefficient in the text.
-void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates) {
+void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
+                                         const std::vector<Coordinate>& coordinates) {
     std::vector<AxisIndex> axes;
     for (const Coordinate& c : coordinates) {
         for (const auto& [axis, factor] : c.axes) {
@@ -77,7 +79,8 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor, con
             }
         }
         const std::string& name = assembly_.kernel.tensor(tensor).name;
-        add_term(affine, axis, 1, assembly_.numbers.integer(total, "stride of " + name + " along " + assembly_.axis_name(axis)));
+        add_term(affine, axis, 1,
+                 assembly_.numbers.integer(total, "stride of " + name + " along " + assembly_.axis_name(axis)));
     }
 }
 
@@ -116,12 +119,14 @@ Affine ExpressionBuilder::coordinate(const Coordinate& c, const std::string& wha
         if (factor == 1 || factor == -1 || group_.windowed) {
             add_term(affine, axis, factor, {false, 1});
         } else {
-            Number number = assembly_.numbers.integer(factor, "coefficient of " + assembly_.axis_name(axis) + " in " + what);
+            Number number =
+                assembly_.numbers.integer(factor, "coefficient of " + assembly_.axis_name(axis) + " in " + what);
             add_term(affine, axis, 1, number);
         }
     }
     for (const auto& [part, factor] : c.values) {
-        Number number = factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, "coefficient of a value in " + what);
+        Number number =
+            factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, "coefficient of a value in " + what);
         affine.values.push_back({cast(value(part), DType::int64), number});
     }
     return affine;
@@ -156,8 +161,8 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
     return Access::strided;
 }
 
-Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const std::string& what,
-                                   ExpressionId guard) {
+Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordinate>& coordinates,
+                                   const std::string& what, ExpressionId guard) {
     const LocalStorage& storage = assembly_.storage[static_cast<size_t>(tensor)];
     if (storage.kind == LocalStorage::Kind::output) {
         const auto& equation = assembly_.kernel.equations[static_cast<size_t>(storage.target_equation)];
@@ -206,7 +211,9 @@ Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     for (size_t i = operand.inner.size(); i-- > 0;) {
         AxisIndex axis = axis_of(operand.inner[i]);
         bool last = i + 1 == operand.inner.size();
-        Number number = last ? Number{false, stride} : assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis));
+        Number number =
+            last ? Number{false, stride}
+                 : assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis));
         add_term(result.element, axis, 1, number);
         stride *= extent_of(axis);
     }
@@ -215,7 +222,8 @@ Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     stride *= (extent_of(lanes) + operand.panel - 1) / operand.panel;
     for (size_t i = operand.outer.size(); i-- > 0;) {
         AxisIndex axis = axis_of(operand.outer[i]);
-        add_term(result.element, axis, 1, assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis)));
+        add_term(result.element, axis, 1,
+                 assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis)));
         stride *= extent_of(axis);
     }
     return result;
@@ -245,7 +253,8 @@ bool ExpressionBuilder::depends(ExpressionId id, Variable::Kind kind) const {
         if (e.kind == Expression::Kind::let) open.push_back(tree.let(e.target).value);
         if (e.kind == Expression::Kind::accumulator) {
             const Accumulator& accumulator = tree.accumulator(e.target);
-            if (kind == Variable::Kind::row ? group_.rows >= 0 : !accumulator.reduced_lanes && accumulator.width > 1) return true;
+            if (kind == Variable::Kind::row ? group_.rows >= 0 : !accumulator.reduced_lanes && accumulator.width > 1)
+                return true;
         }
     }
     return false;
@@ -289,32 +298,36 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
     e.dtype = v.dtype;
     ExpressionId result = -1;
     switch (v.kind) {
-        case Value::Kind::integer:
-            e.kind = v.from_template ? Expression::Kind::integer : Expression::Kind::number;
-            if (v.from_template) e.integer = v.integer;
-            else e.number = assembly_.numbers.integer(v.integer, what);
-            result = assembly_.intern(e);
-            break;
-        case Value::Kind::real:
-            if (is_half(v.dtype)) e.dtype = DType::float32;
-            e.kind = v.from_template ? Expression::Kind::real : Expression::Kind::number;
-            if (v.from_template) e.real = v.real;
-            else e.number = assembly_.numbers.real(v.real, what);
-            result = cast(assembly_.intern(e), v.dtype);
-            break;
-        case Value::Kind::coordinate: result = this->index(v.coordinates[0], v.dtype, what); break;
-        case Value::Kind::scalar: result = scalar(v, guard); break;
-        case Value::Kind::cast: result = cast(value(v.operands[0], guard), v.dtype); break;
-        case Value::Kind::select: result = select(v, guard); break;
-        case Value::Kind::inside:
-            e.kind = Expression::Kind::inside;
-            e.dtype = DType::boolean;
-            e.operands = {this->index(v.coordinates[0], DType::int64, what)};
-            e.number = assembly_.numbers.integer(v.integer, "bound of " + what);
-            result = assembly_.intern(e);
-            break;
-        case Value::Kind::read: result = read(v, index, guard); break;
-        case Value::Kind::guarded_read: result = guarded_read(v, index, guard); break;
+    case Value::Kind::integer:
+        e.kind = v.from_template ? Expression::Kind::integer : Expression::Kind::number;
+        if (v.from_template)
+            e.integer = v.integer;
+        else
+            e.number = assembly_.numbers.integer(v.integer, what);
+        result = assembly_.intern(e);
+        break;
+    case Value::Kind::real:
+        if (is_half(v.dtype)) e.dtype = DType::float32;
+        e.kind = v.from_template ? Expression::Kind::real : Expression::Kind::number;
+        if (v.from_template)
+            e.real = v.real;
+        else
+            e.number = assembly_.numbers.real(v.real, what);
+        result = cast(assembly_.intern(e), v.dtype);
+        break;
+    case Value::Kind::coordinate: result = this->index(v.coordinates[0], v.dtype, what); break;
+    case Value::Kind::scalar: result = scalar(v, guard); break;
+    case Value::Kind::cast: result = cast(value(v.operands[0], guard), v.dtype); break;
+    case Value::Kind::select: result = select(v, guard); break;
+    case Value::Kind::inside:
+        e.kind = Expression::Kind::inside;
+        e.dtype = DType::boolean;
+        e.operands = {this->index(v.coordinates[0], DType::int64, what)};
+        e.number = assembly_.numbers.integer(v.integer, "bound of " + what);
+        result = assembly_.intern(e);
+        break;
+    case Value::Kind::read: result = read(v, index, guard); break;
+    case Value::Kind::guarded_read: result = guarded_read(v, index, guard); break;
     }
     built_[{index, guard}] = result;
     return result;
@@ -340,7 +353,8 @@ ExpressionId ExpressionBuilder::select(const Value& v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::select;
     e.dtype = v.dtype;
-    bool reads_then = contains_read(assembly_.kernel, v.operands[1]), reads_else = contains_read(assembly_.kernel, v.operands[2]);
+    bool reads_then = contains_read(assembly_.kernel, v.operands[1]),
+         reads_else = contains_read(assembly_.kernel, v.operands[2]);
     ExpressionId then = value(v.operands[1], reads_then ? conjunction(guard, condition) : guard);
     ExpressionId otherwise = value(v.operands[2], reads_else ? conjunction(guard, negation(condition)) : guard);
     e.operands = {condition, then, otherwise};
@@ -382,12 +396,14 @@ ExpressionId ExpressionBuilder::read(const Value& v, ValueIndex index, Expressio
     return load(v, "value " + std::to_string(index), guard);
 }
 
-Affine ExpressionBuilder::clipped(const Coordinate& c, AxisIndex without, int64_t constant, int64_t sign, const std::string& what) {
+Affine ExpressionBuilder::clipped(const Coordinate& c, AxisIndex without, int64_t constant, int64_t sign,
+                                  const std::string& what) {
     Affine affine;
     affine.constant = assembly_.numbers.integer(constant + sign * c.constant, what);
     for (const auto& [axis, factor] : c.axes) {
         if (axis == without) continue;
-        Number number = factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, what + " along " + assembly_.axis_name(axis));
+        Number number = factor == 1 ? Number{false, 1}
+                                    : assembly_.numbers.integer(factor, what + " along " + assembly_.axis_name(axis));
         add_term(affine, axis, sign, number);
     }
     return affine;

@@ -21,7 +21,8 @@ struct V {
 struct Builder {
     Recipe recipe;
 
-    V push(Primitive primitive, StepType type, std::initializer_list<V> operands, int64_t integer = 0, double real = 0) {
+    V push(Primitive primitive, StepType type, std::initializer_list<V> operands, int64_t integer = 0,
+           double real = 0) {
         Step step;
         step.primitive = primitive;
         step.type = type;
@@ -93,9 +94,7 @@ inline V equal(V a, V b) { return record(Primitive::equal, mask_type(a), {a, b})
 inline V equal(V a, double b) { return equal(a, number(a, b)); }
 inline V integer_equal(V a, V b) { return record(Primitive::integer_equal, mask_type(a), {a, b}); }
 inline V is_nan(V x) { return record(Primitive::not_equal, mask_type(x), {x, x}); }
-inline V select(V mask, V then, V otherwise) {
-    return record(Primitive::select, then.type, {mask, then, otherwise});
-}
+inline V select(V mask, V then, V otherwise) { return record(Primitive::select, then.type, {mask, then, otherwise}); }
 inline V select(V mask, V then, double otherwise) { return select(mask, then, number(then, otherwise)); }
 inline V select(V mask, double then, V otherwise) { return select(mask, number(otherwise, then), otherwise); }
 
@@ -104,9 +103,7 @@ inline V absolute(V x) { return from_bits(bits(x) & integer(x, ~sign_bit(x))); }
 inline V sign_of(V x) { return bits(x) & integer(x, sign_bit(x)); }
 // `magnitude` must not be negative.
 inline V with_sign(V magnitude, V sign) { return from_bits(bits(magnitude) | sign_of(sign)); }
-inline V negate_where(V mask, V x) {
-    return from_bits(bits(x) ^ select(mask, integer(x, sign_bit(x)), integer(x, 0)));
-}
+inline V negate_where(V mask, V x) { return from_bits(bits(x) ^ select(mask, integer(x, sign_bit(x)), integer(x, 0))); }
 // The smaller of x and `limit`, or NaN for NaN.
 inline V at_most(V x, double limit) { return select(limit < x, limit, x); }
 inline V at_least(V x, double limit) { return select(x < limit, limit, x); }

@@ -18,7 +18,8 @@ constexpr double ln2 = 0x1.62e42fefa39efp-1;
 constexpr double ln2_high_single = 0x1.62ep-1, ln2_low_single = 0x1.0bfbe8p-15;
 constexpr double ln2_high_double = 0x1.62e42feep-1, ln2_low_double = 0x1.a39ef35793c76p-33;
 // pi/2 as a sum of three doubles.
-constexpr double half_pi_0 = 0x1.921fb54442d18p+0, half_pi_1 = 0x1.1a62633145c06p-54, half_pi_2 = 0x1.c1cd129024e08p-107;
+constexpr double half_pi_0 = 0x1.921fb54442d18p+0, half_pi_1 = 0x1.1a62633145c06p-54,
+                 half_pi_2 = 0x1.c1cd129024e08p-107;
 constexpr double two_over_pi = 0x1.45f306dc9c883p-1;
 
 int mantissa_bits(V x) { return is_double(x) ? 52 : 23; }
@@ -26,7 +27,7 @@ int64_t exponent_bias(V x) { return is_double(x) ? 1023 : 127; }
 
 // Adding 1.5 * 2^mantissa_bits rounds to an integer, which then stands in the low bits. |x| < 2^(mantissa_bits - 1).
 struct Rounded {
-    V real;     // as a float
+    V real;  // as a float
     V integer;
 };
 Rounded round_to_integer(V x, double factor) {
@@ -224,7 +225,8 @@ V atan_of(V x) { return with_sign(arctangent_of_quotient(absolute(x), number(x, 
 
 V atan2_of(V y, V x) {
     const V huge = (0x1p1000 < absolute(x)) | (0x1p1000 < absolute(y));
-    const V factor = select(huge, 0x1p-100, select((absolute(x) < 0x1p-900) & (absolute(y) < 0x1p-900), 0x1p120, number(x, 1)));
+    const V factor =
+        select(huge, 0x1p-100, select((absolute(x) < 0x1p-900) & (absolute(y) < 0x1p-900), 0x1p120, number(x, 1)));
     const V both_infinite = equal(absolute(x), infinity) & equal(absolute(y), infinity);
     const V both_zero = equal(x, 0) & equal(y, 0);
     const V up = select(both_infinite, 1.0, absolute(y) * factor);
@@ -237,8 +239,8 @@ V atan2_of(V y, V x) {
 
 // For a <= 1/2: a + a z P(z), z = a^2. For a > 1/2: asin(a) = pi/2 - 2 asin(s), s = sqrt((1 - a) / 2).
 struct Arcsine {
-    V large;     // a > 1/2
-    V root;      // s or a
+    V large;       // a > 1/2
+    V root;        // s or a
     V correction;  // root z P(z)
 };
 Arcsine arcsine_parts(V x) {
@@ -355,35 +357,35 @@ using Unary = V (*)(V);
 // Written in single precision itself; all others of float32 are computed in double and rounded once.
 Unary single_or_double(ScalarOp op) {
     switch (op) {
-        case ScalarOp::sqrt: return [](V x) { return square_root(x); };
-        case ScalarOp::rsqrt: return [](V x) { return 1.0 / square_root(x); };
-        case ScalarOp::reciprocal: return [](V x) { return 1.0 / x; };
-        case ScalarOp::exp: return exp_of;
-        case ScalarOp::exp2: return exp2_of;
-        case ScalarOp::expm1: return expm1_of;
-        case ScalarOp::log: return log_of;
-        case ScalarOp::log2: return log2_of;
-        case ScalarOp::log1p: return log1p_of;
-        case ScalarOp::tanh: return tanh_of;
-        case ScalarOp::erf: return erf_of;
-        case ScalarOp::sigmoid: return sigmoid_of;
-        default: return nullptr;
+    case ScalarOp::sqrt: return [](V x) { return square_root(x); };
+    case ScalarOp::rsqrt: return [](V x) { return 1.0 / square_root(x); };
+    case ScalarOp::reciprocal: return [](V x) { return 1.0 / x; };
+    case ScalarOp::exp: return exp_of;
+    case ScalarOp::exp2: return exp2_of;
+    case ScalarOp::expm1: return expm1_of;
+    case ScalarOp::log: return log_of;
+    case ScalarOp::log2: return log2_of;
+    case ScalarOp::log1p: return log1p_of;
+    case ScalarOp::tanh: return tanh_of;
+    case ScalarOp::erf: return erf_of;
+    case ScalarOp::sigmoid: return sigmoid_of;
+    default: return nullptr;
     }
 }
 Unary double_only(ScalarOp op) {
     switch (op) {
-        case ScalarOp::sin: return sin_of;
-        case ScalarOp::cos: return cos_of;
-        case ScalarOp::tan: return tan_of;
-        case ScalarOp::asin: return asin_of;
-        case ScalarOp::acos: return acos_of;
-        case ScalarOp::atan: return atan_of;
-        case ScalarOp::sinh: return sinh_of;
-        case ScalarOp::cosh: return cosh_of;
-        case ScalarOp::asinh: return asinh_of;
-        case ScalarOp::acosh: return acosh_of;
-        case ScalarOp::atanh: return atanh_of;
-        default: return nullptr;
+    case ScalarOp::sin: return sin_of;
+    case ScalarOp::cos: return cos_of;
+    case ScalarOp::tan: return tan_of;
+    case ScalarOp::asin: return asin_of;
+    case ScalarOp::acos: return acos_of;
+    case ScalarOp::atan: return atan_of;
+    case ScalarOp::sinh: return sinh_of;
+    case ScalarOp::cosh: return cosh_of;
+    case ScalarOp::asinh: return asinh_of;
+    case ScalarOp::acosh: return acosh_of;
+    case ScalarOp::atanh: return atanh_of;
+    default: return nullptr;
     }
 }
 

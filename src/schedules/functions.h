@@ -19,15 +19,35 @@ enum class Primitive : uint8_t {
     argument,  // Step::integer: which
     constant,  // Step::real for a float, Step::integer for an integer
     // Floats, rounded to nearest even; multiply_add is fused.
-    add, subtract, multiply, divide, multiply_add, square_root,
-    widen, narrow,                    // float32 to float64 and back
-    bits_of, float_of_bits,           // reinterpreted, same width
-    float_of_integer,                 // converted, same width
+    add,
+    subtract,
+    multiply,
+    divide,
+    multiply_add,
+    square_root,
+    widen,
+    narrow,  // float32 to float64 and back
+    bits_of,
+    float_of_bits,     // reinterpreted, same width
+    float_of_integer,  // converted, same width
     // Integers; wrap. Shifts by Step::integer, smaller than the width.
-    integer_add, integer_subtract, bit_and, bit_or, bit_xor, shift_left, shift_right, shift_right_signed,
+    integer_add,
+    integer_subtract,
+    bit_and,
+    bit_or,
+    bit_xor,
+    shift_left,
+    shift_right,
+    shift_right_signed,
     // To a mask. All but not_equal are false on NaN.
-    less, less_equal, equal, not_equal, integer_equal,
-    mask_and, mask_or, mask_not,
+    less,
+    less_equal,
+    equal,
+    not_equal,
+    integer_equal,
+    mask_and,
+    mask_or,
+    mask_not,
     select,  // mask, then, else
 };
 
@@ -36,7 +56,7 @@ enum class StepType : uint8_t { float32, float64, int32, int64, mask32, mask64 }
 
 struct Step {
     Primitive primitive = Primitive::argument;
-    StepType type = StepType::float32;  // of the result
+    StepType type = StepType::float32;   // of the result
     int32_t operands[3] = {-1, -1, -1};  // steps before this one
     double real = 0;                     // float32 constants are exactly representable
     int64_t integer = 0;

@@ -20,10 +20,10 @@ using TensorIndex = int32_t;  // of Kernel::tensors
 using ValueIndex = int32_t;   // of Kernel::values
 
 struct KernelAxis {
-    std::string name;     // by first use: a, b, c ...
-    int64_t extent = 1;   // of this launch
-    int64_t hint = 1;     // of the size class's representative: costs look at this one only
-    bool named = false;   // has an origin: no fact may concern it
+    std::string name;    // by first use: a, b, c ...
+    int64_t extent = 1;  // of this launch
+    int64_t hint = 1;    // of the size class's representative: costs look at this one only
+    bool named = false;  // has an origin: no fact may concern it
 };
 
 // How a dimension of a buffer is stored. Address in elements: base + sum over dimensions of coordinate * stride; the base
@@ -40,11 +40,11 @@ struct KernelTensor {
     Role role = Role::input;
     DType dtype = DType::float32;
     std::vector<BufferDimension> dimensions;  // of a local: extents only, the schedule stores it
-    double filling = 0;          // of the margins
-    bool constant = false;       // a weight: may be packed in `prepare`
-    bool aligned = true;         // base at 64 bytes
-    bool slack = true;           // 64 readable bytes behind
-    bool may_alias = false;      // shares memory with another tensor of the kernel: not `noalias`
+    double filling = 0;                       // of the margins
+    bool constant = false;                    // a weight: may be packed in `prepare`
+    bool aligned = true;                      // base at 64 bytes
+    bool slack = true;                        // 64 readable bytes behind
+    bool may_alias = false;                   // shares memory with another tensor of the kernel: not `noalias`
 };
 
 // constant + sum coefficient * axis + sum coefficient * value (an integer value: an indirect read, a remainder, a clamp)
@@ -62,9 +62,9 @@ struct Value {
         coordinate,  // the integer value of `coordinates[0]`
         scalar,      // op(operands)
         cast,
-        select,      // condition, then, else: lazy
-        inside,      // bool: 0 <= coordinates[0] < integer
-        read,        // tensor at coordinates
+        select,        // condition, then, else: lazy
+        inside,        // bool: 0 <= coordinates[0] < integer
+        read,          // tensor at coordinates
         guarded_read,  // the same, outside of the tensor operands[0], a literal
     };
     Kind kind = Kind::integer;
@@ -80,20 +80,20 @@ struct Value {
 
 struct KernelEquation {
     TensorIndex tensor = -1;
-    std::vector<AxisIndex> axes;      // outermost first
-    std::vector<Coordinate> left;     // one a dimension of the tensor
+    std::vector<AxisIndex> axes;   // outermost first
+    std::vector<Coordinate> left;  // one a dimension of the tensor
     std::optional<Reducer> reducer;
     std::vector<AxisIndex> reduced;
     ValueIndex right = -1;
-    bool light = false;               // may lack a common axis: a phase that each task runs
+    bool light = false;  // may lack a common axis: a phase that each task runs
 };
 
 struct Kernel {
     std::vector<KernelAxis> axes;
-    std::vector<KernelTensor> tensors;   // buffers in order of first use, then locals
+    std::vector<KernelTensor> tensors;  // buffers in order of first use, then locals
     std::vector<Value> values;
     std::vector<KernelEquation> equations;  // in order
-    std::vector<AxisIndex> common;       // T, outermost first: tasks are independent over it
+    std::vector<AxisIndex> common;          // T, outermost first: tasks are independent over it
 
     const Value& value(ValueIndex i) const { return values[static_cast<size_t>(i)]; }
     const KernelTensor& tensor(TensorIndex i) const { return tensors[static_cast<size_t>(i)]; }

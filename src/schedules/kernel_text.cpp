@@ -52,12 +52,14 @@ private:
 
     void print_tensor(const KernelTensor& t) {
         static constexpr const char* roles[] = {"input", "output", "in_out", "local"};
-        text_ += std::string("  ") + roles[static_cast<size_t>(t.role)] + " " + t.name + ": " + std::string(heddle::name(t.dtype)) + " [";
+        text_ += std::string("  ") + roles[static_cast<size_t>(t.role)] + " " + t.name + ": " +
+                 std::string(heddle::name(t.dtype)) + " [";
         for (size_t d = 0; d < t.dimensions.size(); d++) {
             const BufferDimension& dimension = t.dimensions[d];
             text_ += (d ? ", " : "") + std::to_string(dimension.extent) + " stride " + std::to_string(dimension.stride);
             if (dimension.margin_before || dimension.margin_after) {
-                text_ += " margin " + std::to_string(dimension.margin_before) + " " + std::to_string(dimension.margin_after);
+                text_ +=
+                    " margin " + std::to_string(dimension.margin_before) + " " + std::to_string(dimension.margin_after);
             }
         }
         text_ += "]";
@@ -85,10 +87,12 @@ private:
     std::string coordinate(const Coordinate& c) const {
         std::string text;
         for (const auto& [axis, factor] : c.axes) {
-            text += (text.empty() ? "" : " + ") + kernel_.axis(axis).name + (factor == 1 ? "" : "*" + std::to_string(factor));
+            text += (text.empty() ? "" : " + ") + kernel_.axis(axis).name +
+                    (factor == 1 ? "" : "*" + std::to_string(factor));
         }
         for (const auto& [part, factor] : c.values) {
-            text += (text.empty() ? "" : " + ") + ("{" + value(part) + "}") + (factor == 1 ? "" : "*" + std::to_string(factor));
+            text += (text.empty() ? "" : " + ") + ("{" + value(part) + "}") +
+                    (factor == 1 ? "" : "*" + std::to_string(factor));
         }
         if (c.constant != 0 || text.empty()) text += (text.empty() ? "" : " + ") + std::to_string(c.constant);
         return text;
@@ -111,18 +115,18 @@ private:
         std::string operands;
         for (ValueIndex operand : v.operands) operands += (operands.empty() ? "" : ", ") + value(operand);
         switch (v.kind) {
-            case Value::Kind::integer:
-            case Value::Kind::real: return literal(v);
-            case Value::Kind::coordinate:
-                return "index(" + coordinate(v.coordinates[0]) + "):" + std::string(heddle::name(v.dtype));
-            case Value::Kind::scalar: return std::string(info(v.op).name) + "(" + operands + ")";
-            case Value::Kind::cast: return std::string(heddle::name(v.dtype)) + "(" + operands + ")";
-            case Value::Kind::select: return "select(" + operands + ")";
-            case Value::Kind::inside:
-                return "inside(" + coordinate(v.coordinates[0]) + ", " + std::to_string(v.integer) + ")";
-            case Value::Kind::read: return kernel_.tensor(v.tensor).name + coordinates(v.coordinates);
-            case Value::Kind::guarded_read:
-                return kernel_.tensor(v.tensor).name + coordinates(v.coordinates) + " ?? " + operands;
+        case Value::Kind::integer:
+        case Value::Kind::real: return literal(v);
+        case Value::Kind::coordinate:
+            return "index(" + coordinate(v.coordinates[0]) + "):" + std::string(heddle::name(v.dtype));
+        case Value::Kind::scalar: return std::string(info(v.op).name) + "(" + operands + ")";
+        case Value::Kind::cast: return std::string(heddle::name(v.dtype)) + "(" + operands + ")";
+        case Value::Kind::select: return "select(" + operands + ")";
+        case Value::Kind::inside:
+            return "inside(" + coordinate(v.coordinates[0]) + ", " + std::to_string(v.integer) + ")";
+        case Value::Kind::read: return kernel_.tensor(v.tensor).name + coordinates(v.coordinates);
+        case Value::Kind::guarded_read:
+            return kernel_.tensor(v.tensor).name + coordinates(v.coordinates) + " ?? " + operands;
         }
         return {};
     }
@@ -184,7 +188,8 @@ private:
         axis.extent = axis.hint = reader_.integer("an extent");
         if (reader_.take("hint")) axis.hint = reader_.integer("a hint");
         axis.named = reader_.take("named");
-        if (!axes_.emplace(axis.name, static_cast<AxisIndex>(kernel_.axes.size())).second) reader_.error("another name for the axis");
+        if (!axes_.emplace(axis.name, static_cast<AxisIndex>(kernel_.axes.size())).second)
+            reader_.error("another name for the axis");
         kernel_.axes.push_back(axis);
     }
 
@@ -221,7 +226,8 @@ private:
         for (size_t d = t.dimensions.size(); d-- > 0;) {
             BufferDimension& dimension = t.dimensions[d];
             if (!strided[d]) dimension.stride = dense;
-            if (__builtin_mul_overflow(dimension.stride, dimension.extent + dimension.margin_before + dimension.margin_after, &dense)) {
+            if (__builtin_mul_overflow(dimension.stride,
+                                       dimension.extent + dimension.margin_before + dimension.margin_after, &dense)) {
                 reader_.error("a smaller buffer");
             }
         }
@@ -230,7 +236,8 @@ private:
         t.aligned = !reader_.take("unaligned");
         t.slack = !reader_.take("tight");
         t.may_alias = reader_.take("aliased");
-        if (!tensors_.emplace(t.name, static_cast<TensorIndex>(kernel_.tensors.size())).second) reader_.error("another name for the tensor");
+        if (!tensors_.emplace(t.name, static_cast<TensorIndex>(kernel_.tensors.size())).second)
+            reader_.error("another name for the tensor");
         kernel_.tensors.push_back(std::move(t));
     }
 
@@ -281,9 +288,12 @@ private:
                 AxisIndex a = axis();
                 c.axes.emplace_back(a, sign * factor());
             }
-            if (reader_.take("+")) sign = 1;
-            else if (reader_.take("-")) sign = -1;
-            else break;
+            if (reader_.take("+"))
+                sign = 1;
+            else if (reader_.take("-"))
+                sign = -1;
+            else
+                break;
         } while (!reader_.failed());
         return c;
     }
@@ -339,8 +349,9 @@ private:
     ValueIndex shared(Value v) {
         for (size_t i = 0; i < kernel_.values.size(); i++) {
             const Value& o = kernel_.values[i];
-            bool same = o.kind == v.kind && o.dtype == v.dtype && o.op == v.op && o.tensor == v.tensor && o.integer == v.integer &&
-                        std::bit_cast<uint64_t>(o.real) == std::bit_cast<uint64_t>(v.real) && o.from_template == v.from_template && o.operands == v.operands &&
+            bool same = o.kind == v.kind && o.dtype == v.dtype && o.op == v.op && o.tensor == v.tensor &&
+                        o.integer == v.integer && std::bit_cast<uint64_t>(o.real) == std::bit_cast<uint64_t>(v.real) &&
+                        o.from_template == v.from_template && o.operands == v.operands &&
                         o.coordinates.size() == v.coordinates.size();
             for (size_t d = 0; same && d < v.coordinates.size(); d++) {
                 const Coordinate &a = o.coordinates[d], &b = v.coordinates[d];
@@ -393,7 +404,8 @@ private:
             operands(v);
             ScalarClass kind = info(*op).kind;
             bool truth = kind == ScalarClass::comparison || kind == ScalarClass::predicate;
-            v.dtype = truth || v.operands.empty() || reader_.failed() ? DType::boolean : kernel_.value(v.operands[0]).dtype;
+            v.dtype =
+                truth || v.operands.empty() || reader_.failed() ? DType::boolean : kernel_.value(v.operands[0]).dtype;
         } else {
             reader_.error("a scalar function, a dtype, index, inside or select");
             return 0;

@@ -34,7 +34,9 @@ private:
 
     // Everything that an index names exists; values stand behind their operands.
     void check_indices() {
-        auto bad = [&](const std::string& what) { error("schedules.index", "the kernel names something that it does not have", what); };
+        auto bad = [&](const std::string& what) {
+            error("schedules.index", "the kernel names something that it does not have", what);
+        };
         auto coordinate = [&](const Coordinate& c, int64_t before) {
             for (const auto& [axis, factor] : c.axes) {
                 if (!in(kernel_.axes, axis)) bad("an axis in a coordinate");
@@ -46,14 +48,16 @@ private:
         for (size_t i = 0; i < kernel_.values.size(); i++) {
             const Value& v = kernel_.values[i];
             for (ValueIndex operand : v.operands) {
-                if (operand < 0 || operand >= static_cast<ValueIndex>(i)) bad("an operand of value " + std::to_string(i));
+                if (operand < 0 || operand >= static_cast<ValueIndex>(i))
+                    bad("an operand of value " + std::to_string(i));
             }
             bool reads = v.kind == Value::Kind::read || v.kind == Value::Kind::guarded_read;
             if (reads && !in(kernel_.tensors, v.tensor)) bad("the tensor of value " + std::to_string(i));
             for (const Coordinate& c : v.coordinates) coordinate(c, static_cast<int64_t>(i));
         }
         for (const KernelEquation& e : kernel_.equations) {
-            if (!in(kernel_.tensors, e.tensor) || !in(kernel_.values, e.right)) bad("the tensor or right side of an equation");
+            if (!in(kernel_.tensors, e.tensor) || !in(kernel_.values, e.right))
+                bad("the tensor or right side of an equation");
             for (AxisIndex axis : e.axes) {
                 if (!in(kernel_.axes, axis)) bad("an axis of an equation");
             }
@@ -70,7 +74,8 @@ private:
         }
         for (const KernelTensor& tensor : kernel_.tensors) {
             for (const BufferDimension& d : tensor.dimensions) {
-                if (d.extent < 0 || d.margin_before < 0 || d.margin_after < 0) bad("a negative extent of " + tensor.name);
+                if (d.extent < 0 || d.margin_before < 0 || d.margin_after < 0)
+                    bad("a negative extent of " + tensor.name);
             }
         }
     }
@@ -88,18 +93,18 @@ private:
     void check_value(ValueIndex index, const Value& v) {
         size_t operands = 0, coordinates = 0;
         switch (v.kind) {
-            case Value::Kind::integer:
-            case Value::Kind::real: break;
-            case Value::Kind::coordinate:
-            case Value::Kind::inside: coordinates = 1; break;
-            case Value::Kind::scalar: operands = static_cast<size_t>(info(v.op).operands); break;
-            case Value::Kind::cast: operands = 1; break;
-            case Value::Kind::select: operands = 3; break;
-            case Value::Kind::read: coordinates = kernel_.tensor(v.tensor).dimensions.size(); break;
-            case Value::Kind::guarded_read:
-                operands = 1;
-                coordinates = kernel_.tensor(v.tensor).dimensions.size();
-                break;
+        case Value::Kind::integer:
+        case Value::Kind::real: break;
+        case Value::Kind::coordinate:
+        case Value::Kind::inside: coordinates = 1; break;
+        case Value::Kind::scalar: operands = static_cast<size_t>(info(v.op).operands); break;
+        case Value::Kind::cast: operands = 1; break;
+        case Value::Kind::select: operands = 3; break;
+        case Value::Kind::read: coordinates = kernel_.tensor(v.tensor).dimensions.size(); break;
+        case Value::Kind::guarded_read:
+            operands = 1;
+            coordinates = kernel_.tensor(v.tensor).dimensions.size();
+            break;
         }
         if (v.operands.size() != operands || v.coordinates.size() != coordinates) return mismatch(index, "the number");
         for (const Coordinate& c : v.coordinates) {
@@ -116,7 +121,8 @@ private:
         if (v.kind == Value::Kind::real && !is_float(v.dtype)) mismatch(index, "the dtype");
         if (v.kind == Value::Kind::integer && is_float(v.dtype)) mismatch(index, "the dtype");
         if (v.kind == Value::Kind::select) {
-            bool fits = is_bool(type(v.operands[0])) && type(v.operands[1]) == v.dtype && type(v.operands[2]) == v.dtype;
+            bool fits =
+                is_bool(type(v.operands[0])) && type(v.operands[1]) == v.dtype && type(v.operands[2]) == v.dtype;
             if (!fits) mismatch(index, "the dtypes");
         }
         bool reads = v.kind == Value::Kind::read || v.kind == Value::Kind::guarded_read;
@@ -143,7 +149,8 @@ private:
                 error("schedules.role", "an input is written", name);
             }
             if (e.left.size() != kernel_.tensor(e.tensor).dimensions.size()) {
-                error("schedules.index", "a left side has another number of coordinates than its tensor has dimensions", name);
+                error("schedules.index", "a left side has another number of coordinates than its tensor has dimensions",
+                      name);
                 continue;
             }
             check_scope(e, name);
@@ -175,7 +182,8 @@ private:
         visit(kernel_, e.right, [&](ValueIndex index) {
             for (const Coordinate& c : kernel_.value(index).coordinates) {
                 for (const auto& [axis, factor] : c.axes) {
-                    if (!scope.contains(axis)) error("schedules.scope", "an axis on the right is not the equation's", name);
+                    if (!scope.contains(axis))
+                        error("schedules.scope", "an axis on the right is not the equation's", name);
                 }
             }
         });
@@ -214,7 +222,8 @@ private:
             seen[static_cast<size_t>(at)] = true;
             const Value& v = kernel_.value(at);
             if (v.kind == Value::Kind::read && !inside(v.tensor, v.coordinates)) {
-                error("schedules.bounds", "a read leaves its tensor and has no guard", kernel_.tensor(v.tensor).name + " in " + name);
+                error("schedules.bounds", "a read leaves its tensor and has no guard",
+                      kernel_.tensor(v.tensor).name + " in " + name);
             }
             bool lazy = v.kind == Value::Kind::select;
             for (size_t i = 0; i < v.operands.size() && !(lazy && i > 0); i++) open.push_back(v.operands[i]);

@@ -8,8 +8,8 @@
 namespace heddle::schedules {
 namespace {
 
-constexpr int64_t longest_unrolled = 8;     // iterations of a window that are written out
-constexpr int64_t unrolled_updates = 64;    // of a contraction's tile
+constexpr int64_t longest_unrolled = 8;   // iterations of a window that are written out
+constexpr int64_t unrolled_updates = 64;  // of a contraction's tile
 
 class Nest {
 public:
@@ -73,7 +73,8 @@ Range Nest::range(AxisIndex axis) {
     auto task = assembly_.task_variables.find(axis);
     bool of_task = task != assembly_.task_variables.end() && contains(group_.axes, axis);
     const TaskCut* cut = assembly_.tasks.find(axis);
-    if (of_task && (cut->fused.empty() || !group_.fused.empty())) return {{bound(task->second.first)}, {bound(task->second.second)}};
+    if (of_task && (cut->fused.empty() || !group_.fused.empty()))
+        return {{bound(task->second.first)}, {bound(task->second.second)}};
     if (auto extent = window(axis)) {
         std::string fact = "extent of " + assembly_.axis_name(axis) + " = " + std::to_string(*extent);
         if (std::find(tree_.facts.begin(), tree_.facts.end(), fact) == tree_.facts.end()) tree_.facts.push_back(fact);
@@ -130,7 +131,8 @@ Block Nest::lanes(const Inner& inner) {
 Block Nest::rows(const Inner& inner) {
     if (group_.rows < 0) return inner();
     if (!group_.fused.empty()) return fused_rows(inner);
-    if (std::any_of(guards_.begin(), guards_.end(), [](const ClippedGuard& g) { return g.on_rows; })) return cut_rows(inner);
+    if (std::any_of(guards_.begin(), guards_.end(), [](const ClippedGuard& g) { return g.on_rows; }))
+        return cut_rows(inner);
     return {Statement{row_tiles(range(group_.rows), group_.row_sizes, inner)}};
 }
 
@@ -190,8 +192,10 @@ bool Nest::clip(For& loop, AxisIndex axis) {
     for (const ClippedGuard& guard : guards_) {
         if (guard.reduced != axis || (guard.on_rows && !border_)) continue;
         const Coordinate& c = assembly_.kernel.value(guard.value).coordinates[guard.dimension];
-        std::string what = "clip of value " + std::to_string(guard.value) + " dimension " + std::to_string(guard.dimension);
-        Number divisor = guard.factor == 1 ? Number{false, 1} : assembly_.numbers.integer(guard.factor, what + " divisor");
+        std::string what =
+            "clip of value " + std::to_string(guard.value) + " dimension " + std::to_string(guard.dimension);
+        Number divisor =
+            guard.factor == 1 ? Number{false, 1} : assembly_.numbers.integer(guard.factor, what + " divisor");
         loop.range.lower.push_back({expressions_.clipped(c, axis, 0, -1, what + " below"), divisor});
         loop.range.upper.push_back({expressions_.clipped(c, axis, guard.extent, -1, what + " above"), divisor});
         any = true;
@@ -209,7 +213,8 @@ Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     int64_t tile = int64_t{group_.vectors} * group_.maximum_rows;
     bool small = group_.windowed || !group_.contraction || tile * extent.value_or(0) <= unrolled_updates;
     bool clipped = clip(loop, axis);
-    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced && !clipped) loop.unrolled = *extent;
+    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced && !clipped)
+        loop.unrolled = *extent;
     expressions_.bind(axis, loop.variable);
     loop.body = reduced_loops(depth + 1, inner);
     expressions_.unbind(axis);
@@ -285,7 +290,8 @@ void Nest::add_prefetch_start(Block& block) {
     const Kernel& kernel = assembly_.kernel;
     int64_t panel = operand.panel;
     for (int d : operand.inner) {
-        panel *= std::max<int64_t>(0, kernel.axis(plain_axis(kernel.value(operand.read).coordinates[static_cast<size_t>(d)])).extent);
+        panel *= std::max<int64_t>(
+            0, kernel.axis(plain_axis(kernel.value(operand.read).coordinates[static_cast<size_t>(d)])).extent);
     }
     PrefetchStart start;
     Address address = expressions_.packed_address(operand);
@@ -312,7 +318,8 @@ void Nest::add_prefetches(Block& block) {
     if (group_.packed.empty()) return;
     const PackedOperand& operand = group_.packed.front();
     if (group_.prefetch_panel) {
-        int64_t bytes_a_step = 64LL * group_.vectors * group_.maximum_rows, visit = std::max<int64_t>(1, assembly_.tasks.visit.length);
+        int64_t bytes_a_step = 64LL * group_.vectors * group_.maximum_rows,
+                visit = std::max<int64_t>(1, assembly_.tasks.visit.length);
         Prefetch next;
         next.running = true;
         next.step = assembly_.numbers.integer((bytes_a_step + visit - 1) / visit, "prefetch step");
@@ -362,7 +369,8 @@ Phase Nest::build() {
     }
     std::vector<AxisIndex> outside;
     for (AxisIndex axis : group_.axes) {
-        bool inside = axis == group_.rows || (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
+        bool inside =
+            axis == group_.rows || (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
         if (!inside) outside.push_back(axis);
     }
     phase.body = serial(outside, [&] {

@@ -37,7 +37,8 @@ private:
         packing_.copy.tensors.push_back(tensor);
         read_.resize(coordinates_.size());
         for (const BufferDimension& d : source.dimensions) {
-            packing_.map += (packing_.map.empty() ? "" : " ") + std::to_string(d.extent) + "*" + std::to_string(d.stride);
+            packing_.map +=
+                (packing_.map.empty() ? "" : " ") + std::to_string(d.extent) + "*" + std::to_string(d.stride);
         }
         packing_.map += " panel " + std::to_string(operand_.panel) + ":";
     }
@@ -124,6 +125,8 @@ private:
 
 }  // namespace
 
-Packing make_packing(const Kernel& kernel, const PackedOperand& operand) { return PackingBuilder(kernel, operand).build(); }
+Packing make_packing(const Kernel& kernel, const PackedOperand& operand) {
+    return PackingBuilder(kernel, operand).build();
+}
 
 }  // namespace heddle::schedules

@@ -16,7 +16,8 @@ bool reads_any(const Kernel& kernel, const KernelEquation& reader, const std::ve
     });
 }
 
-bool reads_all_own_points(const Kernel& kernel, const KernelEquation& reader, const std::vector<EquationIndex>& producers) {
+bool reads_all_own_points(const Kernel& kernel, const KernelEquation& reader,
+                          const std::vector<EquationIndex>& producers) {
     return std::all_of(producers.begin(), producers.end(), [&](EquationIndex producer) {
         return reads_own_points(kernel, reader, equation(kernel, producer));
     });
@@ -79,7 +80,8 @@ bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     return true;
 }
 
-bool read_outside(const Kernel& kernel, const std::vector<PhaseGroup>& groups, const PhaseGroup& home, TensorIndex tensor) {
+bool read_outside(const Kernel& kernel, const std::vector<PhaseGroup>& groups, const PhaseGroup& home,
+                  TensorIndex tensor) {
     for (const PhaseGroup& group : groups) {
         if (&group == &home) continue;
         for (EquationIndex index : group.equations()) {
@@ -177,7 +179,8 @@ bool reads_own_points(const Kernel& kernel, const KernelEquation& reader, const 
     for (const ReadAccess& read : reads_of(kernel, reader.right)) {
         if (read.tensor != producer.tensor) continue;
         const Value& value = kernel.value(read.value);
-        if (value.kind == Value::Kind::guarded_read || !same_coordinates(value.coordinates, producer.left)) return false;
+        if (value.kind == Value::Kind::guarded_read || !same_coordinates(value.coordinates, producer.left))
+            return false;
     }
     return true;
 }
@@ -188,7 +191,8 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel, const Record& record)
         const KernelEquation& e = kernel.equations[i];
         auto index = static_cast<EquationIndex>(i);
         bool piece = writers(kernel, e.tensor) > 1;
-        if (!groups.empty() && !piece && record.join_phases.value_or(true) && join(kernel, groups.back(), index)) continue;
+        if (!groups.empty() && !piece && record.join_phases.value_or(true) && join(kernel, groups.back(), index))
+            continue;
         PhaseGroup group;
         group.axes = e.axes;
         group.reduced = e.reduced;
@@ -217,7 +221,8 @@ std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<P
             } else if (TensorIndex dead = dead_array(kernel, storage, index); dead >= 0) {
                 local.kind = LocalStorage::Kind::alias;
                 local.target = dead;
-            } else if (LocalStorage trial = local; live_in_output(kernel, group, index, trial) && taken.insert(trial.target).second) {
+            } else if (LocalStorage trial = local;
+                       live_in_output(kernel, group, index, trial) && taken.insert(trial.target).second) {
                 local = trial;
             }
         }

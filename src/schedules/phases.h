@@ -17,33 +17,33 @@ struct PackedOperand {
     ValueIndex read = -1;
     TensorIndex tensor = -1;
     int lane_dimension = -1;
-    int64_t panel = 0;               // NR, elements
-    std::vector<int> outer, inner;   // dimensions of the tensor, outermost first
-    int index = -1;                  // of Scheduled::packings
+    int64_t panel = 0;              // NR, elements
+    std::vector<int> outer, inner;  // dimensions of the tensor, outermost first
+    int index = -1;                 // of Scheduled::packings
 };
 
 // The equations of one nest: `before` are streams that `reductions` consume as they are made, `after` the epilogue (or,
 // without reductions, the stream itself).
 struct PhaseGroup {
     std::vector<EquationIndex> before, reductions, after;
-    std::vector<AxisIndex> axes;     // of the results, outermost first
+    std::vector<AxisIndex> axes;  // of the results, outermost first
     std::vector<AxisIndex> reduced;
 
     // Choices (choices.h).
-    AxisIndex lanes = -1;            // -1: no axis at all
+    AxisIndex lanes = -1;  // -1: no axis at all
     bool lanes_reduced = false;
     AxisIndex rows = -1;
-    std::vector<AxisIndex> fused;    // row axes that one row index runs over, outermost first; the last is `rows`
+    std::vector<AxisIndex> fused;  // row axes that one row index runs over, outermost first; the last is `rows`
     bool transposed = false;
-    bool contraction = false;        // moving along the rows leaves an operand unmoved
-    bool windowed = false;           // strides of windows are facts
+    bool contraction = false;  // moving along the rows leaves an operand unmoved
+    bool windowed = false;     // strides of windows are facts
     bool lanes_outside = true;
     int vectors = 1, maximum_rows = 1, width = 1;
     std::vector<int> row_sizes;
-    std::vector<AxisIndex> loops;    // reduced axes but for lanes, outermost first
+    std::vector<AxisIndex> loops;  // reduced axes but for lanes, outermost first
     std::vector<PackedOperand> packed;
     bool prefetch_panel = false;
-    int64_t prefetch_ahead = 0;      // elements; 0: none
+    int64_t prefetch_ahead = 0;  // elements; 0: none
     bool non_temporal = false;
 
     std::vector<EquationIndex> equations() const;  // in order

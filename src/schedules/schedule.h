@@ -17,8 +17,8 @@ namespace heddle::schedules {
 
 // Choices that override the rules; all optional. Phases are numbered in order.
 struct PhaseRecord {
-    std::optional<std::string> lanes, rows;      // names of axes; rows "" is none
-    std::optional<int> vectors, maximum_rows;    // NV, MR
+    std::optional<std::string> lanes, rows;    // names of axes; rows "" is none
+    std::optional<int> vectors, maximum_rows;  // NV, MR
     std::optional<std::vector<int>> row_sizes;
     std::optional<bool> fuse_rows, lanes_outside, prefetch, pack;
 };
@@ -41,9 +41,9 @@ struct Packing {
     TensorIndex tensor = -1;  // of the scheduled kernel
     bool constant = false;
     DType dtype = DType::float32;
-    int64_t elements = 0;     // allocate at 64 bytes, with 64 readable bytes behind
+    int64_t elements = 0;  // allocate at 64 bytes, with 64 readable bytes behind
     Kernel copy;
-    std::string map;          // equal (source buffer, map): equal contents. Numbers included
+    std::string map;  // equal (source buffer, map): equal contents. Numbers included
 };
 
 // Where buffer i of the tree comes from: a tensor of the kernel, or its packed form.

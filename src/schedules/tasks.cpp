@@ -18,7 +18,7 @@ int64_t product(int64_t a, int64_t b) {
 constexpr int64_t task_elements = 16384;  // what a task of a stream or a row kernel should have at least
 constexpr int64_t enough_tasks = 32;
 constexpr int64_t longest_stream = 4096;
-constexpr int64_t block_rows = 48;        // of a task of several phases
+constexpr int64_t block_rows = 48;  // of a task of several phases
 
 class Cutter {
 public:
@@ -97,7 +97,8 @@ void Cutter::cut_rows(const PhaseGroup& group, const std::vector<AxisIndex>& row
         if (other != cut && other->extent > 1) outer = other;
     }
     int64_t n = std::max<int64_t>(1, cut->extent), mr = group.maximum_rows;
-    bool few = n < (mr - 1) * (mr - 2) && std::find(group.row_sizes.begin(), group.row_sizes.end(), mr - 1) == group.row_sizes.end();
+    bool few = n < (mr - 1) * (mr - 2) &&
+               std::find(group.row_sizes.begin(), group.row_sizes.end(), mr - 1) == group.row_sizes.end();
     if (few || (outer && n <= 512 && n >= block)) {
         cut->step = n;
     } else if (n >= block || !outer) {
@@ -119,9 +120,8 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
     std::vector<AxisIndex> batch, rows, lanes;
     int64_t m = 1, batches = 1, k = 1, window = 1;
     for (const TaskCut& cut : plan_.axes) {
-        bool moves = std::any_of(vectors.begin(), vectors.end(), [&](ValueIndex read) {
-            return movements.of(read, cut.axis) != Movement::still;
-        });
+        bool moves = std::any_of(vectors.begin(), vectors.end(),
+                                 [&](ValueIndex read) { return movements.of(read, cut.axis) != Movement::still; });
         if (cut.axis == group.lanes) {
             lanes.push_back(cut.axis);
         } else if (moves && cut.axis != group.rows) {
@@ -142,10 +142,13 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
     }
     int64_t element = std::max(1, target_.vector_bytes / group.width), panel = int64_t{group.width} * group.vectors;
     int64_t panels = divide_up(extent(group.lanes), panel), tiles = divide_up(m, group.maximum_rows);
-    int64_t packed = product(product(element, k), extent(group.lanes)), row = std::max<int64_t>(1, product(element, k) / window);
-    int64_t small = group.maximum_rows * std::clamp<int64_t>(product(product(tiles, panels), batches) / enough_tasks, 1, 8);
+    int64_t packed = product(product(element, k), extent(group.lanes)),
+            row = std::max<int64_t>(1, product(element, k) / window);
+    int64_t small =
+        group.maximum_rows * std::clamp<int64_t>(product(product(tiles, panels), batches) / enough_tasks, 1, 8);
     bool stays = packed <= target_.l2_bytes / 2, panels_first = !stays && product(row, m) <= target_.l2_bytes / 2;
-    int64_t block = stays || panels_first ? small : std::max<int64_t>(2 * group.maximum_rows, target_.l2_bytes / 2 / row);
+    int64_t block =
+        stays || panels_first ? small : std::max<int64_t>(2 * group.maximum_rows, target_.l2_bytes / 2 / row);
     order_ = batch;
     const auto& first = panels_first ? lanes : rows;
     const auto& second = panels_first ? rows : lanes;
@@ -186,11 +189,13 @@ void Cutter::cut_phases() {
         int64_t mr = group.maximum_rows, most = group.contraction ? std::max(mr, block_rows / mr * mr) : mr;
         int64_t n = std::max<int64_t>(1, cut->extent), blocks = divide_up(n, most), others = 1;
         for (const TaskCut& axis : plan_.axes) {
-            if (axis.axis != cut->axis) others = product(others, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
+            if (axis.axis != cut->axis)
+                others = product(others, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
         }
         // As many blocks for each core: one left over would cost as much as a whole round of them.
         if (product(blocks, others) < enough_tasks) {
-            blocks = std::min(divide_up(n, mr), round_up(std::max<int64_t>(blocks, divide_up(2 * target_.cores, others)), target_.cores));
+            blocks = std::min(divide_up(n, mr),
+                              round_up(std::max<int64_t>(blocks, divide_up(2 * target_.cores, others)), target_.cores));
         }
         int64_t step = divide_up(n, std::max<int64_t>(1, blocks));
         int64_t before = cut->step;
@@ -251,7 +256,8 @@ TaskPlan Cutter::cut() {
     list_axes();
     cut_lanes();
     bool single = groups_.size() == 1;
-    bool contraction = single && groups_[0].contraction && !groups_[0].lanes_reduced && contains(kernel_.common, groups_[0].rows);
+    bool contraction =
+        single && groups_[0].contraction && !groups_[0].lanes_reduced && contains(kernel_.common, groups_[0].rows);
     if (contraction) {
         cut_contraction(groups_[0]);
     } else if (single && groups_[0].transposed && contains(kernel_.common, groups_[0].rows)) {

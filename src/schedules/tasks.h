@@ -9,20 +9,20 @@
 namespace heddle::schedules {
 
 struct TaskCut {
-    AxisIndex axis = -1;             // of fused rows: the innermost
-    std::vector<AxisIndex> fused;    // all of them, outermost first, or empty
+    AxisIndex axis = -1;           // of fused rows: the innermost
+    std::vector<AxisIndex> fused;  // all of them, outermost first, or empty
     int64_t extent = 0, step = 1, count = 0, divisor = 1;
 };
 
 // Of a kernel of one contraction: how the next panel's prefetch keeps step with the rows.
 struct PanelVisit {
-    std::vector<AxisIndex> rows;     // axes that a visit of one panel runs over, outermost first
-    int64_t length = 1;              // rows of a visit
-    bool of_task = false;            // a visit is one task's rows, not all
+    std::vector<AxisIndex> rows;  // axes that a visit of one panel runs over, outermost first
+    int64_t length = 1;           // rows of a visit
+    bool of_task = false;         // a visit is one task's rows, not all
 };
 
 struct TaskPlan {
-    std::vector<TaskCut> axes;       // in the order of the tree
+    std::vector<TaskCut> axes;  // in the order of the tree
     int64_t tasks = 1;
     PanelVisit visit;
 

@@ -14,7 +14,7 @@ namespace heddle::schedules {
 struct Token {
     enum class Kind : uint8_t { word, integer, real, mark, string, line, end };
     Kind kind = Kind::end;
-    std::string text;    // a line's: empty
+    std::string text;  // a line's: empty
     int64_t integer = 0;
     double real = 0;
     int indentation = 0;  // of a line: spaces before its first token
@@ -30,11 +30,11 @@ public:
     const Token& peek(size_t ahead = 0) const;
     Token next();
     bool is(const std::string& text) const { return peek().text == text && peek().kind != Token::Kind::string; }
-    bool take(const std::string& text);            // if it is next
+    bool take(const std::string& text);  // if it is next
     void expect(const std::string& text);
     std::string word(const char* expected);
-    int64_t integer(const char* expected);         // with a sign before
-    double real(const char* expected);             // an integer, a real, inf, -inf or nan
+    int64_t integer(const char* expected);  // with a sign before
+    double real(const char* expected);      // an integer, a real, inf, -inf or nan
     bool at_line() const { return peek().kind == Token::Kind::line; }
     bool at_end() const { return peek().kind == Token::Kind::end; }
     void error(const std::string& expected);

@@ -44,8 +44,8 @@ std::array<uint64_t, 2> hash(const std::string& text) {
 }  // namespace
 
 size_t Tree::buffers() const {
-    return static_cast<size_t>(std::count_if(memories.begin(), memories.end(),
-                                             [](const Memory& m) { return m.kind != Memory::Kind::array; }));
+    return static_cast<size_t>(
+        std::count_if(memories.begin(), memories.end(), [](const Memory& m) { return m.kind != Memory::Kind::array; }));
 }
 
 std::vector<Varies> varies(const Tree& tree) {
@@ -85,7 +85,8 @@ std::string key(const Tree& tree, const Target& target) {
     for (Statement& statement : nameless.body) {
         if (auto* phase = std::get_if<Phase>(&statement.node)) phase->name = "phase";
     }
-    std::string text = print(nameless) + "\n" + target.cpu + "\n" + target.features + "\n" + std::to_string(target.vector_bytes);
+    std::string text =
+        print(nameless) + "\n" + target.cpu + "\n" + target.features + "\n" + std::to_string(target.vector_bytes);
     constexpr const char* digits = "0123456789abcdef";
     std::string result;
     for (uint64_t part : hash(text)) {

@@ -37,11 +37,12 @@ struct Number {
 
 struct Variable {
     enum class Kind : uint8_t {
-        task_begin, task_end,  // of a task axis: the task's part of it
-        loop,                  // of For, the same for the whole tile
-        row,                   // of Rows: base + i
-        fused_row,             // of Rows with fused axes: row i's digit, a value of its own for each i
-        lane,                  // of Lanes: base + j * width + l
+        task_begin,
+        task_end,   // of a task axis: the task's part of it
+        loop,       // of For, the same for the whole tile
+        row,        // of Rows: base + i
+        fused_row,  // of Rows with fused axes: row i's digit, a value of its own for each i
+        lane,       // of Lanes: base + j * width + l
     };
     std::string name;  // unique in the tree
     Kind kind = Kind::loop;
@@ -116,18 +117,18 @@ struct Address {
 // loaded, cast and stored. Selects are eager: loads that may be out of bounds carry their condition as a guard.
 struct Expression {
     enum class Kind : uint8_t {
-        integer,      // literal, of any dtype but floats
-        real,         // literal
-        number,       // a launch number; a float one is a double's bits
-        index,        // the value of `affine`, of an integer dtype
-        scalar,       // op(operands)
-        cast,         // operands[0] to dtype, by language.md's rules (float to integer truncates, saturating; NaN gives 0)
-        select,       // operands: condition, then, else
-        inside,       // bool: 0 <= operands[0] < number
-        check,        // operands[0], an integer; where it is not in 0 <= . < number, in an active lane and where the guard
-                      // operands[1] (if there) holds, the kernel stops with status 1 and stores as int64 in scratch:
-                      // `tag`, the value, the bound, the task. Where inactive the value is 0
-        load,         // `address`; where the guard operands[0] (if there) does not hold, or in masked lanes: 0, not read
+        integer,  // literal, of any dtype but floats
+        real,     // literal
+        number,   // a launch number; a float one is a double's bits
+        index,    // the value of `affine`, of an integer dtype
+        scalar,   // op(operands)
+        cast,     // operands[0] to dtype, by language.md's rules (float to integer truncates, saturating; NaN gives 0)
+        select,   // operands: condition, then, else
+        inside,   // bool: 0 <= operands[0] < number
+        check,    // operands[0], an integer; where it is not in 0 <= . < number, in an active lane and where the guard
+                  // operands[1] (if there) holds, the kernel stops with status 1 and stores as int64 in scratch:
+                  // `tag`, the value, the bound, the task. Where inactive the value is 0
+        load,     // `address`; where the guard operands[0] (if there) does not hold, or in masked lanes: 0, not read
         accumulator,  // its value after Finish: a scalar a row if its lanes were reduced, else a vector a (i, j)
         let,          // the value of that Let
     };
@@ -136,7 +137,7 @@ struct Expression {
     ScalarOp op = ScalarOp::add;
     int64_t integer = 0;  // literal; check: tag
     double real = 0;
-    Number number;        // number, inside, check
+    Number number;  // number, inside, check
     std::vector<ExpressionId> operands;
     Affine affine;        // index
     Address address;      // load
@@ -147,11 +148,12 @@ struct Expression {
 struct Accumulator {
     std::string name;
     Reducer reducer = Reducer::sum;
-    DType dtype = DType::float32;        // of the terms; `any` and `all`: boolean
-    DType index_dtype = DType::int32;    // argmin, argmax: of the index, which is the accumulator's value. Ties: the least
-    int vectors = 1;                     // vectors a row; with reduced lanes those of its Lanes
-    int width = 1;                       // lanes a vector; 1: a scalar
-    bool reduced_lanes = false;          // Finish folds vectors, then lanes
+    DType dtype = DType::float32;  // of the terms; `any` and `all`: boolean
+    DType index_dtype =
+        DType::int32;            // argmin, argmax: of the index, which is the accumulator's value. Ties: the least
+    int vectors = 1;             // vectors a row; with reduced lanes those of its Lanes
+    int width = 1;               // lanes a vector; 1: a scalar
+    bool reduced_lanes = false;  // Finish folds vectors, then lanes
 };
 
 struct Let {
@@ -241,7 +243,7 @@ struct Define {
 
 struct Store {
     Address address;
-    ExpressionId value = -1;  // of the memory's dtype
+    ExpressionId value = -1;    // of the memory's dtype
     bool non_temporal = false;  // where the address is aligned to the vector; else plain
 };
 
@@ -273,15 +275,15 @@ struct TaskAxis {
 };
 
 struct LaunchNumberInfo {
-    std::string what;                  // for people: "stride 1 of x", "step of a"
-    DType dtype = DType::int64;        // float64: passed as its bits
+    std::string what;            // for people: "stride 1 of x", "step of a"
+    DType dtype = DType::int64;  // float64: passed as its bits
 };
 
 struct Tree {
     std::string name;
     std::vector<std::string> facts;  // what the text bakes in, "extent d = 3"
     std::vector<LaunchNumberInfo> numbers;
-    std::vector<Memory> memories;    // buffers, then arrays
+    std::vector<Memory> memories;  // buffers, then arrays
     std::vector<Variable> variables;
     std::vector<Accumulator> accumulators;
     std::vector<Let> lets;

@@ -10,7 +10,8 @@ namespace {
 
 class Parser {
 public:
-    explicit Parser(std::shared_ptr<const SourceText> source) : reader_(std::move(source)), tree_(std::make_shared<Tree>()) {}
+    explicit Parser(std::shared_ptr<const SourceText> source)
+        : reader_(std::move(source)), tree_(std::make_shared<Tree>()) {}
 
     Result<std::shared_ptr<Tree>> parse() {
         next_line();
@@ -71,7 +72,8 @@ private:
             tree_->facts.push_back(reader_.next().text);
         } else if (reader_.take("number")) {
             reader_.expect("#");
-            if (reader_.integer("a number") != static_cast<int64_t>(tree_->numbers.size())) reader_.error("numbers in order");
+            if (reader_.integer("a number") != static_cast<int64_t>(tree_->numbers.size()))
+                reader_.error("numbers in order");
             reader_.expect(":");
             LaunchNumberInfo info;
             info.dtype = dtype();
@@ -145,7 +147,8 @@ private:
             m.slack = reader_.take("slack");
             m.may_alias = reader_.take("aliased");
         }
-        if (!memories_.emplace(m.name, static_cast<MemoryId>(tree_->memories.size())).second) reader_.error("another name for the memory");
+        if (!memories_.emplace(m.name, static_cast<MemoryId>(tree_->memories.size())).second)
+            reader_.error("another name for the memory");
         tree_->memories.push_back(std::move(m));
     }
 
@@ -204,7 +207,8 @@ private:
         reader_.expect("[");
         a.element = affine();
         reader_.expect("]");
-        for (auto access : {Access::uniform, Access::contiguous, Access::packed, Access::strided, Access::indexed, Access::transposed}) {
+        for (auto access : {Access::uniform, Access::contiguous, Access::packed, Access::strided, Access::indexed,
+                            Access::transposed}) {
             if (!reader_.take(tree_names::access(access))) continue;
             a.access = access;
             return a;
@@ -254,8 +258,10 @@ private:
         double real = reader_.real("a literal");
         e.dtype = suffix();
         e.kind = is_float(e.dtype) ? Expression::Kind::real : Expression::Kind::integer;
-        if (is_float(e.dtype)) e.real = real;
-        else e.integer = sign < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(digits)) : digits;
+        if (is_float(e.dtype))
+            e.real = real;
+        else
+            e.integer = sign < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(digits)) : digits;
         return add(std::move(e));
     }
 
@@ -272,7 +278,8 @@ private:
         const Token token = reader_.peek();
         bool special = (token.text == "inf" || token.text == "nan") && reader_.peek(1).text == ":";
         if (token.kind != Token::Kind::word || special) return literal();
-        if (auto named = named_.find(token.text); named != named_.end() && reader_.peek(1).text != "[" && reader_.peek(1).text != "(") {
+        if (auto named = named_.find(token.text);
+            named != named_.end() && reader_.peek(1).text != "[" && reader_.peek(1).text != "(") {
             reader_.next();
             return named->second;
         }
@@ -428,8 +435,10 @@ private:
         rows.variable = bind(Variable::Kind::row);
         reader_.expect("in");
         rows.range = range();
-        if (reader_.take("transpose")) rows.mode = Rows::Mode::transpose;
-        else reader_.expect("balanced");
+        if (reader_.take("transpose"))
+            rows.mode = Rows::Mode::transpose;
+        else
+            reader_.expect("balanced");
         while (reader_.peek().kind == Token::Kind::integer) rows.sizes.push_back(count());
         while (reader_.take("digit")) {
             Rows::Digit digit;
@@ -473,6 +482,8 @@ private:
 
 }  // namespace
 
-Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text) { return Parser(std::move(text)).parse(); }
+Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text) {
+    return Parser(std::move(text)).parse();
+}
 
 }  // namespace heddle::schedules

@@ -15,11 +15,13 @@ public:
         line(0, "scheduled " + tree_.name);
         for (const std::string& fact : tree_.facts) line(1, "fact \"" + fact + "\"");
         for (size_t i = 0; i < tree_.numbers.size(); i++) {
-            line(1, "number #" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " \"" + tree_.numbers[i].what + "\"");
+            line(1, "number #" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " \"" +
+                        tree_.numbers[i].what + "\"");
         }
         for (const TaskAxis& axis : tree_.tasks) {
-            line(1, "tasks " + axis.name + " " + variable(axis.begin) + " .. " + variable(axis.end) + " in " + text(axis.extent) +
-                        " step " + text(axis.step) + " count " + text(axis.count) + " divisor " + text(axis.divisor));
+            line(1, "tasks " + axis.name + " " + variable(axis.begin) + " .. " + variable(axis.end) + " in " +
+                        text(axis.extent) + " step " + text(axis.step) + " count " + text(axis.count) + " divisor " +
+                        text(axis.divisor));
         }
         for (const Memory& memory : tree_.memories) print_memory(memory);
         for (const Accumulator& accumulator : tree_.accumulators) print_accumulator(accumulator);
@@ -30,25 +32,29 @@ public:
     }
 
 private:
-    void line(int depth, const std::string& content) { text_ += std::string(static_cast<size_t>(depth) * 2, ' ') + content + "\n"; }
+    void line(int depth, const std::string& content) {
+        text_ += std::string(static_cast<size_t>(depth) * 2, ' ') + content + "\n";
+    }
     const std::string& variable(VariableId id) const { return tree_.variable(id).name; }
     static std::string text(const Number& n) { return (n.launch ? "#" : "") + std::to_string(n.value); }
 
     void print_memory(const Memory& m) {
-        std::string content = std::string(tree_names::memory_kind(m.kind)) + " " + m.name + ": " + std::string(name(m.dtype));
+        std::string content =
+            std::string(tree_names::memory_kind(m.kind)) + " " + m.name + ": " + std::string(name(m.dtype));
         if (m.kind == Memory::Kind::array) {
             content += " at " + text(m.offset);
             for (const Term& term : m.origin) content += " - " + this->term(term);
         } else {
-            content += std::string(m.aligned ? " aligned" : "") + (m.slack ? " slack" : "") + (m.may_alias ? " aliased" : "");
+            content +=
+                std::string(m.aligned ? " aligned" : "") + (m.slack ? " slack" : "") + (m.may_alias ? " aliased" : "");
         }
         line(1, content);
     }
 
     void print_accumulator(const Accumulator& a) {
-        line(1, "accumulator " + a.name + ": " + std::string(name(a.reducer)) + " " + std::string(name(a.dtype)) + " index " +
-                    std::string(name(a.index_dtype)) + " vectors " + std::to_string(a.vectors) + " x " + std::to_string(a.width) +
-                    (a.reduced_lanes ? " reduced" : ""));
+        line(1, "accumulator " + a.name + ": " + std::string(name(a.reducer)) + " " + std::string(name(a.dtype)) +
+                    " index " + std::string(name(a.index_dtype)) + " vectors " + std::to_string(a.vectors) + " x " +
+                    std::to_string(a.width) + (a.reduced_lanes ? " reduced" : ""));
     }
 
     std::string term(const Term& t) const {
@@ -62,7 +68,8 @@ private:
         std::string content;
         for (const Term& t : a.terms) content += (content.empty() ? "" : " + ") + term(t);
         for (const auto& [value, factor] : a.values) {
-            content += (content.empty() ? "" : " + ") + ("{" + expression(value) + "}") + (factor.is(1) ? "" : "@" + text(factor));
+            content += (content.empty() ? "" : " + ") + ("{" + expression(value) + "}") +
+                       (factor.is(1) ? "" : "@" + text(factor));
         }
         if (!a.constant.is(0) || content.empty()) content += (content.empty() ? "" : " + ") + text(a.constant);
         return content;
@@ -125,19 +132,19 @@ private:
         for (ExpressionId operand : e.operands) operands += (operands.empty() ? "" : ", ") + expression(operand);
         std::string dtype = ":" + std::string(name(e.dtype));
         switch (e.kind) {
-            case Expression::Kind::integer: return std::to_string(e.integer) + dtype;
-            case Expression::Kind::real: return real_text(e.real) + dtype;
-            case Expression::Kind::number: return text(e.number) + dtype;
-            case Expression::Kind::index: return "index(" + affine(e.affine) + ")" + dtype;
-            case Expression::Kind::scalar: return std::string(info(e.op).name) + "(" + operands + ")" + dtype;
-            case Expression::Kind::cast: return "cast(" + operands + ")" + dtype;
-            case Expression::Kind::select: return "select(" + operands + ")" + dtype;
-            case Expression::Kind::inside: return "inside(" + operands + ", " + text(e.number) + ")";
-            case Expression::Kind::check:
-                return "check " + std::to_string(e.integer) + " " + text(e.number) + " (" + operands + ")" + dtype;
-            case Expression::Kind::load: return address(e.address) + (operands.empty() ? "" : " if (" + operands + ")");
-            case Expression::Kind::accumulator: return "acc(" + std::to_string(e.target) + ")" + dtype;
-            case Expression::Kind::let: return "let(" + std::to_string(e.target) + ")" + dtype;
+        case Expression::Kind::integer: return std::to_string(e.integer) + dtype;
+        case Expression::Kind::real: return real_text(e.real) + dtype;
+        case Expression::Kind::number: return text(e.number) + dtype;
+        case Expression::Kind::index: return "index(" + affine(e.affine) + ")" + dtype;
+        case Expression::Kind::scalar: return std::string(info(e.op).name) + "(" + operands + ")" + dtype;
+        case Expression::Kind::cast: return "cast(" + operands + ")" + dtype;
+        case Expression::Kind::select: return "select(" + operands + ")" + dtype;
+        case Expression::Kind::inside: return "inside(" + operands + ", " + text(e.number) + ")";
+        case Expression::Kind::check:
+            return "check " + std::to_string(e.integer) + " " + text(e.number) + " (" + operands + ")" + dtype;
+        case Expression::Kind::load: return address(e.address) + (operands.empty() ? "" : " if (" + operands + ")");
+        case Expression::Kind::accumulator: return "acc(" + std::to_string(e.target) + ")" + dtype;
+        case Expression::Kind::let: return "let(" + std::to_string(e.target) + ")" + dtype;
         }
         return {};
     }
@@ -155,7 +162,8 @@ private:
 
     void print_statement(const For& loop, int depth) {
         prepare(loop.range, depth);
-        line(depth, "for " + variable(loop.variable) + " in " + range(loop.range) + " step " + std::to_string(loop.step) +
+        line(depth, "for " + variable(loop.variable) + " in " + range(loop.range) + " step " +
+                        std::to_string(loop.step) +
                         (loop.unrolled ? " unrolled " + std::to_string(loop.unrolled) : ""));
         block(loop.body, depth + 1);
     }
@@ -165,15 +173,17 @@ private:
         std::string content = "rows " + variable(rows.variable) + " in " + range(rows.range) + " " +
                               (rows.mode == Rows::Mode::balanced ? "balanced" : "transpose");
         for (int size : rows.sizes) content += " " + std::to_string(size);
-        for (const Rows::Digit& digit : rows.fused) content += " digit " + variable(digit.variable) + " < " + text(digit.extent);
+        for (const Rows::Digit& digit : rows.fused)
+            content += " digit " + variable(digit.variable) + " < " + text(digit.extent);
         line(depth, content);
         block(rows.body, depth + 1);
     }
 
     void print_statement(const Lanes& lanes, int depth) {
         prepare(lanes.range, depth);
-        line(depth, "lanes " + variable(lanes.variable) + " in " + range(lanes.range) + " by " + std::to_string(lanes.vectors) + " x " +
-                        std::to_string(lanes.width) + " mask " + tree_names::mask(lanes.mask) + (lanes.reduced ? " reduced" : ""));
+        line(depth, "lanes " + variable(lanes.variable) + " in " + range(lanes.range) + " by " +
+                        std::to_string(lanes.vectors) + " x " + std::to_string(lanes.width) + " mask " +
+                        tree_names::mask(lanes.mask) + (lanes.reduced ? " reduced" : ""));
         block(lanes.body, depth + 1);
     }
 
@@ -183,8 +193,8 @@ private:
     void print_statement(const Update& u, int depth) {
         prepare(u.value, depth);
         if (u.index >= 0) prepare(u.index, depth);
-        line(depth, "update " + std::to_string(u.accumulator) + (u.fused ? " fused" : "") + " with " + expression(u.value) +
-                        (u.index >= 0 ? " at " + expression(u.index) : ""));
+        line(depth, "update " + std::to_string(u.accumulator) + (u.fused ? " fused" : "") + " with " +
+                        expression(u.value) + (u.index >= 0 ? " at " + expression(u.index) : ""));
     }
 
     void print_statement(const Define& d, int depth) {
@@ -196,7 +206,8 @@ private:
     void print_statement(const Store& s, int depth) {
         prepare(s.address.element, depth);
         prepare(s.value, depth);
-        line(depth, "store " + address(s.address) + " = " + expression(s.value) + (s.non_temporal ? " nontemporal" : ""));
+        line(depth,
+             "store " + address(s.address) + " = " + expression(s.value) + (s.non_temporal ? " nontemporal" : ""));
     }
 
     void print_statement(const PrefetchStart& p, int depth) {
@@ -204,8 +215,10 @@ private:
     }
 
     void print_statement(const Prefetch& p, int depth) {
-        if (p.running) line(depth, "prefetch_next step " + text(p.step));
-        else line(depth, "prefetch_ahead " + std::to_string(p.ahead) + " " + address(p.address));
+        if (p.running)
+            line(depth, "prefetch_next step " + text(p.step));
+        else
+            line(depth, "prefetch_ahead " + std::to_string(p.ahead) + " " + address(p.address));
     }
 
     const Tree& tree_;

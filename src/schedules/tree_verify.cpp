@@ -66,14 +66,16 @@ private:
             const Expression& e = tree_.expressions[i];
             auto before = static_cast<int64_t>(i);
             for (ExpressionId operand : e.operands) {
-                if (operand < 0 || operand >= before) error("schedules.tree_index", "an operand stands behind its user", std::to_string(i));
+                if (operand < 0 || operand >= before)
+                    error("schedules.tree_index", "an operand stands behind its user", std::to_string(i));
             }
             check_number(e.number);
             check_affine(e.affine, before);
             check_affine(e.address.element, before);
             if (e.kind == Expression::Kind::load) in(tree_.memories, e.address.memory, "a memory");
             if (e.kind == Expression::Kind::accumulator) in(tree_.accumulators, e.target, "an accumulator");
-            if (e.kind == Expression::Kind::let && in(tree_.lets, e.target, "a let") && tree_.let(e.target).value >= before) {
+            if (e.kind == Expression::Kind::let && in(tree_.lets, e.target, "a let") &&
+                tree_.let(e.target).value >= before) {
                 error("schedules.tree_index", "a let is used before its value", tree_.let(e.target).name);
             }
             if (errors_.empty()) check_operands(static_cast<ExpressionId>(i), e);
@@ -94,7 +96,8 @@ private:
         }
         std::set<std::string> names;
         for (const Variable& variable : tree_.variables) {
-            if (!names.insert(variable.name).second) error("schedules.tree_index", "two variables have one name", variable.name);
+            if (!names.insert(variable.name).second)
+                error("schedules.tree_index", "two variables have one name", variable.name);
         }
     }
 
@@ -110,14 +113,17 @@ private:
         if (e.kind == load) most = 1;
         bool fits = e.operands.size() >= least && e.operands.size() <= most;
         if (fits && e.kind == scalar) fits = scalar_fits(e);
-        if (fits && e.kind == select) fits = is_bool(type(e.operands[0])) && type(e.operands[1]) == e.dtype && type(e.operands[2]) == e.dtype;
+        if (fits && e.kind == select)
+            fits = is_bool(type(e.operands[0])) && type(e.operands[1]) == e.dtype && type(e.operands[2]) == e.dtype;
         if (fits && e.kind == inside) fits = is_integer(type(e.operands[0])) && is_bool(e.dtype);
         if (fits && e.kind == check) fits = is_integer(type(e.operands[0])) && type(e.operands[0]) == e.dtype;
         if (fits && e.kind == check && e.operands.size() == 2) fits = is_bool(type(e.operands[1]));
         if (fits && e.kind == load) fits = e.dtype == tree_.memory(e.address.memory).dtype;
         if (fits && e.kind == load && !e.operands.empty()) fits = is_bool(type(e.operands[0]));
         if (fits && e.kind == let) fits = e.dtype == type(tree_.let(e.target).value);
-        if (!fits) error("schedules.tree_type", "the operands of an expression do not fit it", "expression " + std::to_string(id));
+        if (!fits)
+            error("schedules.tree_type", "the operands of an expression do not fit it",
+                  "expression " + std::to_string(id));
     }
 
     bool scalar_fits(const Expression& e) const {
@@ -131,7 +137,8 @@ private:
 
     void check_scope(VariableId variable, const std::string& where) {
         if (!scope_.contains(variable)) {
-            error("schedules.tree_scope", "a variable is used where no statement binds it", tree_.variable(variable).name + " in " + where);
+            error("schedules.tree_scope", "a variable is used where no statement binds it",
+                  tree_.variable(variable).name + " in " + where);
         }
     }
 
@@ -154,7 +161,8 @@ private:
                 error("schedules.tree_scope", "a let is used before it is defined", tree_.let(e.target).name);
             }
             if (e.kind == Expression::Kind::accumulator && !finished_.contains(e.target)) {
-                error("schedules.tree_scope", "an accumulator is used before it is finished", tree_.accumulator(e.target).name);
+                error("schedules.tree_scope", "an accumulator is used before it is finished",
+                      tree_.accumulator(e.target).name);
             }
         }
     }
@@ -180,17 +188,18 @@ private:
         }
         bool fits = true;
         switch (a.access) {
-            case Access::uniform: fits = lanes == 0 && !indexed; break;
-            case Access::contiguous: fits = lanes == 1 && unit && !indexed; break;
-            case Access::packed: fits = lanes == 1 && !indexed; break;
-            case Access::strided: fits = lanes >= 1 && !indexed; break;
-            case Access::indexed: fits = indexed; break;
-            case Access::transposed:
-                fits = lanes >= 1 && rows == 1 && row_unit && !indexed && !rows_indexed && transposes_ &&
-                       (guard < 0 || !varies_[static_cast<size_t>(guard)].rows);
-                break;
+        case Access::uniform: fits = lanes == 0 && !indexed; break;
+        case Access::contiguous: fits = lanes == 1 && unit && !indexed; break;
+        case Access::packed: fits = lanes == 1 && !indexed; break;
+        case Access::strided: fits = lanes >= 1 && !indexed; break;
+        case Access::indexed: fits = indexed; break;
+        case Access::transposed:
+            fits = lanes >= 1 && rows == 1 && row_unit && !indexed && !rows_indexed && transposes_ &&
+                   (guard < 0 || !varies_[static_cast<size_t>(guard)].rows);
+            break;
         }
-        if (!fits) error("schedules.tree_access", "an address is not what its access says", tree_.memory(a.memory).name);
+        if (!fits)
+            error("schedules.tree_access", "an address is not what its access says", tree_.memory(a.memory).name);
     }
 
     void check_range(const Range& range) {
@@ -199,7 +208,8 @@ private:
             for (const Bound& bound : *list) {
                 check_affine(bound.affine, static_cast<int64_t>(tree_.expressions.size()));
                 check_number(bound.divisor);
-                if (!bound.divisor.launch && bound.divisor.value < 1) error("schedules.tree_range", "a divisor is not positive", "");
+                if (!bound.divisor.launch && bound.divisor.value < 1)
+                    error("schedules.tree_range", "a divisor is not positive", "");
                 for (const Term& term : bound.affine.terms) check_scope(term.variable, "a range");
                 for (const auto& [value, factor] : bound.affine.values) check_use(value);
             }
@@ -215,8 +225,11 @@ private:
 
     void bind(VariableId variable, Variable::Kind kind) {
         if (!in(tree_.variables, variable, "a variable")) return;
-        if (tree_.variable(variable).kind != kind) error("schedules.tree_scope", "a statement binds a variable of another kind", tree_.variable(variable).name);
-        if (!scope_.insert(variable).second) error("schedules.tree_scope", "a variable is bound twice", tree_.variable(variable).name);
+        if (tree_.variable(variable).kind != kind)
+            error("schedules.tree_scope", "a statement binds a variable of another kind",
+                  tree_.variable(variable).name);
+        if (!scope_.insert(variable).second)
+            error("schedules.tree_scope", "a variable is bound twice", tree_.variable(variable).name);
     }
 
     void check(const Phase& phase) { check_block(phase.body); }
@@ -224,7 +237,8 @@ private:
     void check(const For& loop) {
         check_range(loop.range);
         if (loop.step < 1) error("schedules.tree_range", "a step is not positive", std::to_string(loop.step));
-        if (loop.unrolled < 0 || loop.unrolled > most_copies) error("schedules.tree_range", "a loop is written out too often", std::to_string(loop.unrolled));
+        if (loop.unrolled < 0 || loop.unrolled > most_copies)
+            error("schedules.tree_range", "a loop is written out too often", std::to_string(loop.unrolled));
         bind(loop.variable, Variable::Kind::loop);
         check_block(loop.body);
         scope_.erase(loop.variable);
@@ -235,10 +249,12 @@ private:
         bool falls = !rows.sizes.empty();
         for (size_t i = 1; i < rows.sizes.size(); i++) falls = falls && rows.sizes[i] < rows.sizes[i - 1];
         bool balanced = rows.mode == Rows::Mode::balanced;
-        if (!falls || rows.sizes.back() < 1 || rows.sizes.front() > most_copies || (balanced && rows.sizes.back() != 1)) {
+        if (!falls || rows.sizes.back() < 1 || rows.sizes.front() > most_copies ||
+            (balanced && rows.sizes.back() != 1)) {
             error("schedules.tree_rows", "row sizes do not fall strictly to one", "");
         }
-        if (!balanced && (rows.sizes.size() != 1 || !rows.fused.empty())) error("schedules.tree_rows", "a transposed tile has one size", "");
+        if (!balanced && (rows.sizes.size() != 1 || !rows.fused.empty()))
+            error("schedules.tree_rows", "a transposed tile has one size", "");
         if (in_rows_) error("schedules.tree_rows", "rows stand inside of rows", "");
         bind(rows.variable, Variable::Kind::row);
         for (const Rows::Digit& digit : rows.fused) {
@@ -258,7 +274,8 @@ private:
     void check(const Lanes& lanes) {
         check_range(lanes.range);
         bool power = lanes.width >= 1 && (lanes.width & (lanes.width - 1)) == 0;
-        if (!power || lanes.vectors < 1 || lanes.vectors > most_copies || lanes.width > most_copies) error("schedules.tree_lanes", "lanes are no power of two, or vectors are none or too many", tree_.name);
+        if (!power || lanes.vectors < 1 || lanes.vectors > most_copies || lanes.width > most_copies)
+            error("schedules.tree_lanes", "lanes are no power of two, or vectors are none or too many", tree_.name);
         if (in_lanes_) error("schedules.tree_lanes", "lanes stand inside of lanes", "");
         bind(lanes.variable, Variable::Kind::lane);
         in_lanes_ = true;
@@ -274,23 +291,29 @@ private:
     }
 
     void check(const Update& u) {
-        if (!in(tree_.accumulators, u.accumulator, "an accumulator") || !in(tree_.expressions, u.value, "an update's value")) return;
+        if (!in(tree_.accumulators, u.accumulator, "an accumulator") ||
+            !in(tree_.expressions, u.value, "an update's value"))
+            return;
         const Accumulator& a = tree_.accumulator(u.accumulator);
-        if (!started_.contains(u.accumulator)) error("schedules.tree_scope", "an accumulator is updated before its start", a.name);
+        if (!started_.contains(u.accumulator))
+            error("schedules.tree_scope", "an accumulator is updated before its start", a.name);
         check_use(u.value);
         const Expression& value = tree_.expression(u.value);
         bool product = value.kind == Expression::Kind::scalar && value.op == ScalarOp::multiply && is_float(a.dtype);
         if (value.dtype != a.dtype || (u.fused && (a.reducer != Reducer::sum || !product))) {
             error("schedules.tree_type", "an update does not fit its accumulator", a.name);
         }
-        if (is_argument(a.reducer) != (u.index >= 0)) return error("schedules.tree_type", "an update lacks its index, or has one", a.name);
+        if (is_argument(a.reducer) != (u.index >= 0))
+            return error("schedules.tree_type", "an update lacks its index, or has one", a.name);
         if (u.index < 0 || !in(tree_.expressions, u.index, "an update's index")) return;
         check_use(u.index);
-        if (type(u.index) != a.index_dtype) error("schedules.tree_type", "an index does not fit its accumulator", a.name);
+        if (type(u.index) != a.index_dtype)
+            error("schedules.tree_type", "an index does not fit its accumulator", a.name);
     }
 
     void check(const Finish& f) {
-        if (!started_.contains(f.accumulator)) return error("schedules.tree_scope", "an accumulator is finished before its start", "");
+        if (!started_.contains(f.accumulator))
+            return error("schedules.tree_scope", "an accumulator is finished before its start", "");
         started_.erase(f.accumulator);
         finished_.insert(f.accumulator);
     }
@@ -302,7 +325,8 @@ private:
     }
 
     void check(const Store& s) {
-        if (!in(tree_.memories, s.address.memory, "a memory") || !in(tree_.expressions, s.value, "a stored value")) return;
+        if (!in(tree_.memories, s.address.memory, "a memory") || !in(tree_.expressions, s.value, "a stored value"))
+            return;
         const Memory& memory = tree_.memory(s.address.memory);
         check_affine(s.address.element, static_cast<int64_t>(tree_.expressions.size()));
         for (const Term& term : s.address.element.terms) check_scope(term.variable, "a store");
@@ -310,7 +334,8 @@ private:
         check_use(s.value);
         check_access(s.address, -1);
         if (memory.kind == Memory::Kind::input) error("schedules.tree_access", "an input is stored to", memory.name);
-        if (type(s.value) != memory.dtype) error("schedules.tree_type", "a stored value is not of its memory's dtype", memory.name);
+        if (type(s.value) != memory.dtype)
+            error("schedules.tree_type", "a stored value is not of its memory's dtype", memory.name);
         bool vector = varies_[static_cast<size_t>(s.value)].lanes;
         bool loads_only = s.address.access == Access::transposed || s.address.access == Access::packed;
         if ((vector && s.address.access == Access::uniform) || loads_only) {

@@ -13,8 +13,10 @@ void collect_stores(const Block& statements, std::set<MemoryId>& found) {
     for (const Statement& statement : statements) {
         std::visit(
             [&](const auto& node) {
-                if constexpr (requires { node.body; }) collect_stores(node.body, found);
-                else if constexpr (std::is_same_v<std::decay_t<decltype(node)>, Store>) found.insert(node.address.memory);
+                if constexpr (requires { node.body; })
+                    collect_stores(node.body, found);
+                else if constexpr (std::is_same_v<std::decay_t<decltype(node)>, Store>)
+                    found.insert(node.address.memory);
             },
             statement.node);
     }
@@ -204,8 +206,7 @@ void Walker::balanced_rows(const Rows& node, CodeValue first, CodeValue end) {
         const CodeValue begin = code_.get(position);
         const CodeValue left = integer_op(CodeOp::subtract, end, begin);
         const auto rounded_up = [&](CodeValue divisor) {
-            const CodeValue raised =
-                integer_op(CodeOp::add, left, integer_op(CodeOp::subtract, divisor, integer(1)));
+            const CodeValue raised = integer_op(CodeOp::add, left, integer_op(CodeOp::subtract, divisor, integer(1)));
             return integer_op(CodeOp::divide, raised, divisor);
         };
         const CodeValue wanted = rounded_up(rounded_up(integer(node.sizes[0])));
@@ -241,8 +242,10 @@ void Walker::statement(const Rows& node) {
     depth_++;
     const auto [first, end] = range(node.range);
     forget_reads_of(stored_in(node.body));
-    if (node.mode == Rows::Mode::transpose) transposed_rows(node, first, end);
-    else balanced_rows(node, first, end);
+    if (node.mode == Rows::Mode::transpose)
+        transposed_rows(node, first, end);
+    else
+        balanced_rows(node, first, end);
     depth_--;
     bindings_[static_cast<size_t>(node.variable)].reset();
     for (const Rows::Digit& digit : node.fused) bindings_[static_cast<size_t>(digit.variable)].reset();
@@ -257,7 +260,8 @@ void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::op
     masks_.clear();
     if (end) {
         const int block_lanes = vectors * node.width;
-        const CodeValue left = cast(code_, smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes)), DType::int32);
+        const CodeValue left =
+            cast(code_, smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes)), DType::int32);
         const CodeValue lanes = code_.iota(DType::int32, node.width);
         for (int j = 0; j < vectors; j++) {
             const CodeValue left_here = integer_op(CodeOp::subtract, left, code_.integer(DType::int32, j * node.width));
@@ -281,12 +285,15 @@ void Walker::statement(const Lanes& node) {
     } else {
         const CodeValue extent = larger(integer_op(CodeOp::subtract, end, first), integer(0));
         const CodeValue blocks = integer_op(CodeOp::divide, extent, integer(block_lanes));
-        const CodeValue full = integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, integer(block_lanes)));
-        code_.repeat(first, full, block_lanes, [&](CodeValue base) { lanes_block(node, node.vectors, base, std::nullopt); });
+        const CodeValue full =
+            integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, integer(block_lanes)));
+        code_.repeat(first, full, block_lanes,
+                     [&](CodeValue base) { lanes_block(node, node.vectors, base, std::nullopt); });
         if (node.mask == Lanes::Mask::edge && node.reduced) {
             code_.repeat(full, end, node.width, [&](CodeValue base) { lanes_block(node, 1, base, end); });
         } else if (node.mask == Lanes::Mask::edge) {
-            code_.branch(integer_op(CodeOp::less, full, end), [&] { lanes_block(node, node.vectors, full, end); }, [] {});
+            code_.branch(
+                integer_op(CodeOp::less, full, end), [&] { lanes_block(node, node.vectors, full, end); }, [] {});
         }
     }
     depth_--;
@@ -348,7 +355,8 @@ void Walker::statement(const Update& node) {
                 const CodeValue b = widened(code_, evaluate(product.operands[1], i, j), accumulator.width);
                 next = code_.multiply_add(a, b, old);
             } else {
-                next = combine(code_, accumulator.reducer, old, widened(code_, evaluate(node.value, i, j), accumulator.width));
+                next = combine(code_, accumulator.reducer, old,
+                               widened(code_, evaluate(node.value, i, j), accumulator.width));
             }
             if (lanes_reduced_ && !masks_.empty()) next = code_.select(*lane_mask(j), next, old);
             code_.set(cell, next);

@@ -22,8 +22,10 @@ CodeValue Walker::number(const Number& number) {
 }
 
 CodeValue Walker::scaled(CodeValue value, int64_t scale, const Number& number) {
-    if (number.launch) value = integer_op(CodeOp::multiply, value, code_.number(number.value));
-    else scale = static_cast<int64_t>(static_cast<uint64_t>(scale) * static_cast<uint64_t>(number.value));
+    if (number.launch)
+        value = integer_op(CodeOp::multiply, value, code_.number(number.value));
+    else
+        scale = static_cast<int64_t>(static_cast<uint64_t>(scale) * static_cast<uint64_t>(number.value));
     return scale == 1 ? value : integer_op(CodeOp::multiply, value, integer(scale));
 }
 
@@ -42,8 +44,10 @@ void Walker::add_term(Lanewise& sum, const Term& term, int i, int j, bool packed
     const Binding& binding = *bindings_[static_cast<size_t>(term.variable)];
     int64_t moved = 0;  // by this many units of the variable
     CodeValue base = binding.base;
-    if (!binding.rows.empty()) base = binding.rows[static_cast<size_t>(i)];
-    else if (term.variable == row_variable_) moved = i;
+    if (!binding.rows.empty())
+        base = binding.rows[static_cast<size_t>(i)];
+    else if (term.variable == row_variable_)
+        moved = i;
     if (term.variable == lane_variable_) {
         if (packed) {
             sum.first.constant += int64_t{j} * width_;
@@ -52,18 +56,24 @@ void Walker::add_term(Lanewise& sum, const Term& term, int i, int j, bool packed
             sum.strides.push_back({term.scale, term.number});
         }
     }
-    if (binding.constant) moved = *binding.constant;
-    else add(sum.first, scaled(base, term.scale, term.number));
+    if (binding.constant)
+        moved = *binding.constant;
+    else
+        add(sum.first, scaled(base, term.scale, term.number));
     if (moved == 0) return;
-    if (term.number.launch) add(sum.first, scaled(integer(moved), term.scale, term.number));
-    else sum.first.constant += moved * term.scale * term.number.value;
+    if (term.number.launch)
+        add(sum.first, scaled(integer(moved), term.scale, term.number));
+    else
+        sum.first.constant += moved * term.scale * term.number.value;
 }
 
 // Outer variables first: what does not move in an inner loop is one sum that can leave it.
 Walker::Lanewise Walker::lanewise(const Affine& affine, int i, int j, bool packed) {
     Lanewise sum;
-    if (affine.constant.launch) sum.first.value = code_.number(affine.constant.value);
-    else sum.first.constant = affine.constant.value;
+    if (affine.constant.launch)
+        sum.first.value = code_.number(affine.constant.value);
+    else
+        sum.first.constant = affine.constant.value;
     std::vector<const Term*> terms;
     for (const Term& term : affine.terms) terms.push_back(&term);
     std::stable_sort(terms.begin(), terms.end(), [&](const Term* a, const Term* b) {
@@ -75,8 +85,10 @@ Walker::Lanewise Walker::lanewise(const Affine& affine, int i, int j, bool packe
         if (!factor.is(1)) {
             value = integer_op(CodeOp::multiply, value, widened(code_, number(factor), value.width));
         }
-        if (value.width == 1) add(sum.first, value);
-        else sum.vectors.push_back(value);
+        if (value.width == 1)
+            add(sum.first, value);
+        else
+            sum.vectors.push_back(value);
     }
     return sum;
 }
@@ -204,7 +216,8 @@ void Walker::load_transposed(ExpressionId id, int j) {
         }
         std::optional<CodeValue> mask = row_mask;
         if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
-        columns.push_back(code_.load({e.address.memory, index.value ? *index.value : integer(0), index.constant}, rows_, mask));
+        columns.push_back(
+            code_.load({e.address.memory, index.value ? *index.value : integer(0), index.constant}, rows_, mask));
     }
     // log2(n) times: element k of pair i goes to 2 k and 2 k + 1 of what vectors i and i + n/2 make.
     const size_t n = columns.size();
@@ -238,8 +251,10 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
         guard = both(guard, exists, guard ? guard->width : 1);
     }
     if (e.address.access == Access::uniform) return load_uniform(e, i, j, guard);
-    if (e.address.access != Access::packed) guard = both(guard, lane_mask(j), width_);
-    else if (guard) guard = widened(code_, *guard, width_);
+    if (e.address.access != Access::packed)
+        guard = both(guard, lane_mask(j), width_);
+    else if (guard)
+        guard = widened(code_, *guard, width_);
     if (e.address.access == Access::strided || e.address.access == Access::indexed) {
         return code_.gather(e.address.memory, lane_indices(e.address, i, j), guard);
     }
@@ -248,37 +263,37 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
 
 CodeValue Walker::compute(const Expression& e, int i, int j) {
     switch (e.kind) {
-        case Expression::Kind::integer: return code_.integer(e.dtype, e.integer);
-        case Expression::Kind::real: return code_.real(e.dtype, e.real);
-        case Expression::Kind::number: {
-            const CodeValue value = number(e.number);
-            if (!is_float(e.dtype)) return cast(code_, value, e.dtype);
-            return cast(code_, code_.reinterpret(value, DType::float64), e.dtype);
-        }
-        case Expression::Kind::index: return index_value(e, i, j);
-        case Expression::Kind::scalar: {
-            std::vector<CodeValue> operands;
-            for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));
-            return apply(code_, e.op, operands);
-        }
-        case Expression::Kind::cast: return cast(code_, evaluate(e.operands[0], i, j), e.dtype);
-        case Expression::Kind::select: {
-            const CodeValue condition = evaluate(e.operands[0], i, j);
-            CodeValue then = evaluate(e.operands[1], i, j), otherwise = evaluate(e.operands[2], i, j);
-            const int width = std::max({condition.width, then.width, otherwise.width});
-            return code_.select(condition, widened(code_, then, width), widened(code_, otherwise, width));
-        }
-        case Expression::Kind::inside: return inside(evaluate(e.operands[0], i, j), number(e.number));
-        case Expression::Kind::check: return check(e, i, j);
-        case Expression::Kind::accumulator: {
-            const AccumulatorTile& tile = accumulators_[static_cast<size_t>(e.target)];
-            const Accumulator& accumulator = tree_.accumulator(e.target);
-            const size_t row = static_cast<size_t>(i);
-            if (accumulator.reduced_lanes) return tile.results[row];
-            return tile.results[row * static_cast<size_t>(accumulator.vectors) + static_cast<size_t>(j)];
-        }
-        case Expression::Kind::let: return lets_.at({e.target, i, j});
-        case Expression::Kind::load: break;
+    case Expression::Kind::integer: return code_.integer(e.dtype, e.integer);
+    case Expression::Kind::real: return code_.real(e.dtype, e.real);
+    case Expression::Kind::number: {
+        const CodeValue value = number(e.number);
+        if (!is_float(e.dtype)) return cast(code_, value, e.dtype);
+        return cast(code_, code_.reinterpret(value, DType::float64), e.dtype);
+    }
+    case Expression::Kind::index: return index_value(e, i, j);
+    case Expression::Kind::scalar: {
+        std::vector<CodeValue> operands;
+        for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));
+        return apply(code_, e.op, operands);
+    }
+    case Expression::Kind::cast: return cast(code_, evaluate(e.operands[0], i, j), e.dtype);
+    case Expression::Kind::select: {
+        const CodeValue condition = evaluate(e.operands[0], i, j);
+        CodeValue then = evaluate(e.operands[1], i, j), otherwise = evaluate(e.operands[2], i, j);
+        const int width = std::max({condition.width, then.width, otherwise.width});
+        return code_.select(condition, widened(code_, then, width), widened(code_, otherwise, width));
+    }
+    case Expression::Kind::inside: return inside(evaluate(e.operands[0], i, j), number(e.number));
+    case Expression::Kind::check: return check(e, i, j);
+    case Expression::Kind::accumulator: {
+        const AccumulatorTile& tile = accumulators_[static_cast<size_t>(e.target)];
+        const Accumulator& accumulator = tree_.accumulator(e.target);
+        const size_t row = static_cast<size_t>(i);
+        if (accumulator.reduced_lanes) return tile.results[row];
+        return tile.results[row * static_cast<size_t>(accumulator.vectors) + static_cast<size_t>(j)];
+    }
+    case Expression::Kind::let: return lets_.at({e.target, i, j});
+    case Expression::Kind::load: break;
     }
     return {};
 }

@@ -9,7 +9,19 @@
 namespace heddle {
 
 enum class DType : uint8_t {
-    boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+    boolean,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
 };
 
 enum class DTypeClass : uint8_t { boolean, signed_integer, unsigned_integer, floating };
@@ -20,9 +32,9 @@ struct DTypeInfo {
     std::string_view c_name;    // the C type that stores it
     std::string_view npy_name;  // NumPy's descriptor; empty where NumPy has none
     DTypeClass kind;
-    int bits;         // as stored; a bool is stored in a byte
-    DType arithmetic;  // the type that arithmetic is done in: halves widen to float32
-    DType accumulator; // the type that sums are kept in
+    int bits;           // as stored; a bool is stored in a byte
+    DType arithmetic;   // the type that arithmetic is done in: halves widen to float32
+    DType accumulator;  // the type that sums are kept in
 };
 
 const DTypeInfo& info(DType dtype);

@@ -48,10 +48,13 @@ struct OpenFile {
 
 Result<OpenFile> open_regular(const std::string& path) {
     Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (descriptor.number() < 0) return fail(problem("support.file_open", fmt::format("cannot open '{}'", path), path, errno));
+    if (descriptor.number() < 0)
+        return fail(problem("support.file_open", fmt::format("cannot open '{}'", path), path, errno));
     struct stat status;
-    if (::fstat(descriptor.number(), &status) != 0) return fail(problem("support.file_open", fmt::format("cannot examine '{}'", path), path, errno));
-    if (!S_ISREG(status.st_mode)) return fail(problem("support.file_open", fmt::format("'{}' is not a regular file", path), path));
+    if (::fstat(descriptor.number(), &status) != 0)
+        return fail(problem("support.file_open", fmt::format("cannot examine '{}'", path), path, errno));
+    if (!S_ISREG(status.st_mode))
+        return fail(problem("support.file_open", fmt::format("'{}' is not a regular file", path), path));
     return OpenFile{std::move(descriptor), static_cast<int64_t>(status.st_size)};
 }
 
@@ -85,8 +88,10 @@ Result<MappedFile> map_file(const std::string& path) {
     auto size = static_cast<size_t>(file->size);
     if (size == 0) return MappedFile{};  // nothing can be mapped, and nothing need be kept
     void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->descriptor.number(), 0);
-    if (memory == MAP_FAILED) return fail(problem("support.file_open", fmt::format("cannot map '{}'", path), path, errno));
-    std::shared_ptr<const void> owner(memory, [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
+    if (memory == MAP_FAILED)
+        return fail(problem("support.file_open", fmt::format("cannot map '{}'", path), path, errno));
+    std::shared_ptr<const void> owner(memory,
+                                      [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
     return MappedFile{std::move(owner), {static_cast<const std::byte*>(memory), size}};
 }
 
@@ -95,7 +100,8 @@ Result<void> write_file(const std::string& path, std::string_view bytes) {
     static std::atomic<unsigned> counter{0};
     std::string temporary = fmt::format("{}.{}.{}.part", path, ::getpid(), counter++);
     Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (descriptor.number() < 0) return fail(problem("support.file_write", fmt::format("cannot create '{}'", temporary), path, errno));
+    if (descriptor.number() < 0)
+        return fail(problem("support.file_write", fmt::format("cannot create '{}'", temporary), path, errno));
     auto give_up = [&](const char* what) {
         Diagnostic diagnostic = problem("support.file_write", fmt::format("cannot {} '{}'", what, path), path, errno);
         ::unlink(temporary.c_str());

@@ -17,7 +17,8 @@ constexpr std::string_view magic = "\x93NUMPY";
 constexpr size_t maximum_header = size_t{1} << 20;
 constexpr size_t maximum_rank = 64;
 
-Diagnostic problem(const char* code, std::string summary, const std::string& name, std::string expected = {}, std::string found = {}) {
+Diagnostic problem(const char* code, std::string summary, const std::string& name, std::string expected = {},
+                   std::string found = {}) {
     Diagnostic diagnostic;
     diagnostic.code = code;
     diagnostic.summary = fmt::format("'{}': {}", name, summary);
@@ -123,7 +124,8 @@ std::optional<DType> dtype_of(std::string descriptor) {
     if (descriptor[0] == '=') descriptor[0] = '<';  // "native", which is little-endian wherever we run
     for (const DTypeInfo& row : all_dtypes()) {
         if (row.npy_name.empty()) continue;
-        bool one_byte = row.bits == 8 && (descriptor[0] == '<' || descriptor[0] == '>') && descriptor.substr(1) == row.npy_name.substr(1);
+        bool one_byte = row.bits == 8 && (descriptor[0] == '<' || descriptor[0] == '>') &&
+                        descriptor.substr(1) == row.npy_name.substr(1);
         if (descriptor == row.npy_name || one_byte) return row.dtype;
     }
     return std::nullopt;
@@ -144,22 +146,29 @@ std::optional<size_t> payload(const Header& header, DType dtype) {
 
 Result<TensorData> parse_npy(std::span<const std::byte> bytes, const std::string& name) {
     std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (text.size() < 10 || !text.starts_with(magic)) return fail(problem("support.npy_format", "this is not a .npy file", name));
+    if (text.size() < 10 || !text.starts_with(magic))
+        return fail(problem("support.npy_format", "this is not a .npy file", name));
     auto byte = [&](size_t index) { return static_cast<size_t>(static_cast<unsigned char>(text[index])); };
     size_t version = byte(6), length = byte(8) | byte(9) << 8, begin = 10;
     if (version != 1 && version != 2) {
-        return fail(problem("support.npy_format", "unknown version of the format", name, "1 or 2", std::to_string(version)));
+        return fail(
+            problem("support.npy_format", "unknown version of the format", name, "1 or 2", std::to_string(version)));
     }
     if (version == 2) {
         if (text.size() < 12) return fail(problem("support.npy_format", "the header is cut short", name));
         length |= byte(10) << 16 | byte(11) << 24;
         begin = 12;
     }
-    if (length > maximum_header || length > text.size() - begin) return fail(problem("support.npy_format", "the header is cut short or too long", name));
+    if (length > maximum_header || length > text.size() - begin)
+        return fail(problem("support.npy_format", "the header is cut short or too long", name));
     auto header = HeaderParser(text.substr(begin, length)).run();
-    if (!header) return fail(problem("support.npy_format", "the header is malformed", name, "{'descr': ..., 'fortran_order': ..., 'shape': (...)}"));
+    if (!header)
+        return fail(problem("support.npy_format", "the header is malformed", name,
+                            "{'descr': ..., 'fortran_order': ..., 'shape': (...)}"));
     auto dtype = dtype_of(header->descriptor);
-    if (!dtype) return fail(problem("support.npy_dtype", "elements of this type are not supported", name, "little-endian numbers or bool", header->descriptor));
+    if (!dtype)
+        return fail(problem("support.npy_dtype", "elements of this type are not supported", name,
+                            "little-endian numbers or bool", header->descriptor));
     if (header->fortran_order && header->shape.size() > 1) {
         Diagnostic diagnostic = problem("support.npy_order", "the array is in Fortran order", name);
         diagnostic.remedy = "save numpy.ascontiguousarray(array)";
@@ -169,7 +178,9 @@ Result<TensorData> parse_npy(std::span<const std::byte> bytes, const std::string
     size_t available = text.size() - begin - length;
     if (!size || *size > available) {
         return fail(problem("support.npy_size", "the file ends before its elements do", name,
-                            size ? fmt::format("{} bytes", *size) : fmt::format("an array of shape ({})", fmt::join(header->shape, ", ")), fmt::format("{} bytes", available)));
+                            size ? fmt::format("{} bytes", *size)
+                                 : fmt::format("an array of shape ({})", fmt::join(header->shape, ", ")),
+                            fmt::format("{} bytes", available)));
     }
     TensorData data(*dtype, header->shape);
     if (*size > 0) std::memcpy(data.mutable_data(), bytes.data() + begin + length, *size);

@@ -35,9 +35,13 @@ public:
     std::byte* mutable_data();  // owned memory only
 
     template <typename T>
-    const T* as() const { return reinterpret_cast<const T*>(data_); }
+    const T* as() const {
+        return reinterpret_cast<const T*>(data_);
+    }
     template <typename T>
-    T* mutable_as() { return reinterpret_cast<T*>(mutable_data()); }
+    T* mutable_as() {
+        return reinterpret_cast<T*>(mutable_data());
+    }
 
     // One element as a number; exact for every dtype but 64-bit integers beyond 2^53 in `real_at`.
     double real_at(int64_t index) const;

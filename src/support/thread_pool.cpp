@@ -60,8 +60,9 @@ struct ThreadPool::State {
             int64_t size = chunk.load(std::memory_order_relaxed), all = tasks.load(std::memory_order_relaxed);
             const Body* run = body.load(std::memory_order_relaxed);
             if (index >= chunks.load(std::memory_order_relaxed)) return;
-            if (!ticket.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-            (*run)(thread, index * size, std::min((index + 1) * size, all));
+            if (!ticket.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+                continue;
+            (*run)(thread, index* size, std::min((index + 1) * size, all));
             finished.fetch_add(1, std::memory_order_release);
             finished.notify_one();
             next = ticket.load(std::memory_order_acquire);

@@ -41,7 +41,8 @@ Result<std::vector<Size>> extents_of(Environment& environment, const std::vector
         auto product = checked_multiply(total, std::max<int64_t>(value.integer(), 1));
         // Sixteen bytes an element at most, so that sizes in bytes cannot overflow either.
         if (!product || *product > std::numeric_limits<int64_t>::max() / 16) {
-            return fail(environment.diagnostic("symbolic.extent", syntax.place, "more elements than 64 bits can count"));
+            return fail(
+                environment.diagnostic("symbolic.extent", syntax.place, "more elements than 64 bits can count"));
         }
         total = *product;
         extents.push_back(value.size());
@@ -58,8 +59,9 @@ Result<void> bind_index(Environment& environment) {
     const Syntax* index = metakernel.index.get();
     if (!index && !metakernel.outputs.empty()) index = metakernel.outputs[0].shape.get();
     if (!index) {
-        return fail(environment.diagnostic("symbolic.output_type", metakernel.place,
-                                           fmt::format("{} has neither an index nor a shape of its first output", metakernel.name)));
+        return fail(environment.diagnostic(
+            "symbolic.output_type", metakernel.place,
+            fmt::format("{} has neither an index nor a shape of its first output", metakernel.name)));
     }
     std::vector<BoundAxis> axes;
     for (const auto& element : index->children) {
@@ -94,7 +96,8 @@ Result<TensorType> output_type(Environment& environment, const TensorSpec& speci
     auto dtype = environment.evaluate(*specification.dtype);
     if (!dtype) return std::unexpected(dtype.error());
     if (!dtype->is_dtype()) {
-        return type_error(specification.dtype->place, fmt::format("the dtype of output {}", specification.name), "a dtype", *dtype);
+        return type_error(specification.dtype->place, fmt::format("the dtype of output {}", specification.name),
+                          "a dtype", *dtype);
     }
     type.dtype = dtype->dtype();
     if (!specification.shape) {
@@ -102,8 +105,9 @@ Result<TensorType> output_type(Environment& environment, const TensorSpec& speci
         return type;
     }
     if (has_data_extent(*specification.shape)) {
-        Diagnostic diagnostic = environment.diagnostic("symbolic.data_extent", specification.shape->place,
-                                                       fmt::format("the shape of output {} depends on data", specification.name));
+        Diagnostic diagnostic =
+            environment.diagnostic("symbolic.data_extent", specification.shape->place,
+                                   fmt::format("the shape of output {} depends on data", specification.name));
         diagnostic.reason = "tensors have sizes that are known when the graph is built";
         return fail(std::move(diagnostic));
     }
@@ -131,8 +135,9 @@ Result<int64_t> operation_count(Environment& environment) {
     if (!metakernel.each) {
         for (const TensorSpec& output : metakernel.outputs) {
             if (!output.variadic) continue;
-            return fail(environment.diagnostic("symbolic.variadic_output", output.place,
-                                               fmt::format("output {} is variadic, but there is no `each`", output.name)));
+            return fail(
+                environment.diagnostic("symbolic.variadic_output", output.place,
+                                       fmt::format("output {} is variadic, but there is no `each`", output.name)));
         }
         return 1;
     }
@@ -143,7 +148,8 @@ Result<int64_t> operation_count(Environment& environment) {
         return type_error(place, "the count of an `each` is an integer from 0 on", "an integer from 0 on", *count);
     }
     if (count->integer() > largest_each) {
-        return limit_error(place, fmt::format("an `each` of {} operations; there are at most {}", count->integer(), largest_each));
+        return limit_error(
+            place, fmt::format("an `each` of {} operations; there are at most {}", count->integer(), largest_each));
     }
     return count->integer();
 }
@@ -164,7 +170,8 @@ Result<AppliedOperation> build_operation(Environment& environment, std::vector<E
     operation.inputs = std::move(built->inputs);
     operation.outputs = std::move(built->outputs);
     operation.projections = std::move(built->projections);
-    written.insert(written.end(), std::make_move_iterator(built->written.begin()), std::make_move_iterator(built->written.end()));
+    written.insert(written.end(), std::make_move_iterator(built->written.begin()),
+                   std::make_move_iterator(built->written.end()));
     return operation;
 }
 
@@ -205,7 +212,8 @@ Result<Application> apply_template(Environment& environment) {
     if (environment.metakernel().has_body()) {
         if (auto covered = check_cover(environment, written); !covered) return std::unexpected(covered.error());
     }
-    for (const BoundOutput& output : environment.outputs()) application.outputs.push_back({output.requested, output.types});
+    for (const BoundOutput& output : environment.outputs())
+        application.outputs.push_back({output.requested, output.types});
     for (const Parameter& parameter : environment.metakernel().params) {
         auto value = environment.lookup(parameter.name, parameter.place);
         if (value) application.parameters.emplace(parameter.name, value->print());

@@ -24,8 +24,8 @@ struct AppliedOutput {
 };
 
 struct Application {
-    std::vector<AppliedOutput> outputs;  // in the template's order
-    std::vector<AppliedOperation> operations;  // one a value of `each`
+    std::vector<AppliedOutput> outputs;             // in the template's order
+    std::vector<AppliedOperation> operations;       // one a value of `each`
     std::map<std::string, std::string> parameters;  // as printed
 };
 

@@ -49,7 +49,8 @@ void append_tensor(std::string& key, const Session::State& session, const Tensor
     const TensorData* data = session.known_value(tensor);
     append(key, data != nullptr);
     // One too large to be opened is an error anyway.
-    if (data && data->size() <= largest_static_list) append_value(key, static_value_of(*data, session.known_sizes(tensor)));
+    if (data && data->size() <= largest_static_list)
+        append_value(key, static_value_of(*data, session.known_sizes(tensor)));
 }
 
 }  // namespace
@@ -62,7 +63,8 @@ std::string application_key(const Session::State& session, const Template& metak
     for (size_t position = 0; position < arguments.tensors.size(); ++position) {
         append(key, static_cast<bool>(arguments.given[position]));
         append(key, arguments.tensors[position].size());
-        for (TensorId tensor : arguments.tensors[position]) append_tensor(key, session, metakernel.inputs[position], tensor);
+        for (TensorId tensor : arguments.tensors[position])
+            append_tensor(key, session, metakernel.inputs[position], tensor);
     }
     append(key, parameters.size());
     for (const auto& [name, value] : parameters) {

@@ -35,14 +35,16 @@ private:
         }
     }
 
-    void block(const std::vector<SyntaxPointer>& statements, BodyScope& scope, const std::vector<VariableId>& variables);
+    void block(const std::vector<SyntaxPointer>& statements, BodyScope& scope,
+               const std::vector<VariableId>& variables);
     void let(const Syntax& statement, BodyScope& scope);
     void parallel_block(const Syntax& statement, const BodyScope& scope, std::vector<VariableId> variables);
     void equation(const Syntax& statement, const BodyScope& scope, const std::vector<VariableId>& variables);
-    std::vector<NodeId> left(const Syntax& statement, const BoundOutput& output, const TensorType& type, BodyScope& scope,
-                             std::vector<VariableId>& variables);
+    std::vector<NodeId> left(const Syntax& statement, const BoundOutput& output, const TensorType& type,
+                             BodyScope& scope, std::vector<VariableId>& variables);
     std::vector<BodyValue> default_left(const Syntax& statement, const BoundOutput& output, const TensorType& type);
-    TensorReference written_tensor(const Syntax& statement, int32_t position, const BodyScope& scope, bool& picked_by_left);
+    TensorReference written_tensor(const Syntax& statement, int32_t position, const BodyScope& scope,
+                                   bool& picked_by_left);
     Result<BodyResult> finished();
 
     Environment& environment_;
@@ -54,7 +56,8 @@ private:
     std::vector<Place> equation_places_;
 };
 
-void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope& scope, const std::vector<VariableId>& variables) {
+void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope& scope,
+                        const std::vector<VariableId>& variables) {
     for (const SyntaxPointer& statement : statements) {
         guarded([&] {
             switch (statement->kind) {
@@ -109,17 +112,21 @@ TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t pos
         pick = statement.children[0];  // parts[$i] = ...
         picked_by_left = true;
     }
-    auto element = pick ? expressions_.values().static_integer(expressions_.evaluate(*pick, scope), "the number of an output", pick->place)
+    auto element = pick ? expressions_.values().static_integer(expressions_.evaluate(*pick, scope),
+                                                               "the number of an output", pick->place)
                         : environment_.each_value();
-    if (element >= 0 && element < static_cast<int64_t>(output.types.size())) return {position, static_cast<int32_t>(element)};
+    if (element >= 0 && element < static_cast<int64_t>(output.types.size()))
+        return {position, static_cast<int32_t>(element)};
     Diagnostic diagnostic = expressions_.elements().error(
-        "symbolic.range", statement.place, fmt::format("output {} of {} in '{}'", element, output.types.size(), output.spec->name));
+        "symbolic.range", statement.place,
+        fmt::format("output {} of {} in '{}'", element, output.types.size(), output.spec->name));
     diagnostic.expected = fmt::format("0 .. {}", static_cast<int64_t>(output.types.size()) - 1);
     expressions_.elements().refuse(std::move(diagnostic));
 }
 
 // Without left coordinates: the element that the index point names.
-std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const BoundOutput& output, const TensorType& type) {
+std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const BoundOutput& output,
+                                                 const TensorType& type) {
     if (output.spec->ipf && output.spec->ipf->kind == Syntax::Kind::rows) {
         bool elements = true;
         for (const SyntaxPointer& row : output.spec->ipf->children)
@@ -127,9 +134,11 @@ std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const 
         if (elements) return expressions_.expanded(output.spec->ipf->children, 0, type.shape.size(), {});
     }
     if (expressions_.all_coordinates().size() == type.shape.size()) return expressions_.all_coordinates();
-    Diagnostic diagnostic = expressions_.elements().error(
-        "symbolic.no_element", statement.place, fmt::format("'{}' has no element of its own at an index point", statement.text));
-    diagnostic.expected = fmt::format("an output of as many dimensions as the index, {}", expressions_.all_coordinates().size());
+    Diagnostic diagnostic =
+        expressions_.elements().error("symbolic.no_element", statement.place,
+                                      fmt::format("'{}' has no element of its own at an index point", statement.text));
+    diagnostic.expected =
+        fmt::format("an output of as many dimensions as the index, {}", expressions_.all_coordinates().size());
     diagnostic.found = fmt::format("{} dimensions", type.shape.size());
     diagnostic.remedy = fmt::format("give its coordinates: {}[...] = ...", statement.text);
     expressions_.elements().refuse(std::move(diagnostic));
@@ -172,8 +181,9 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
             open = &part;
         }
     if (fixed > rank || (!open && fixed < rank)) {
-        Diagnostic diagnostic = expressions_.elements().error(
-            "symbolic.rank", statement.place, fmt::format("'{}' is written with {} coordinates", output.spec->name, fixed));
+        Diagnostic diagnostic =
+            expressions_.elements().error("symbolic.rank", statement.place,
+                                          fmt::format("'{}' is written with {} coordinates", output.spec->name, fixed));
         diagnostic.expected = fmt::format("{}, as many as it has dimensions", rank);
         diagnostic.found = std::to_string(fixed);
         expressions_.elements().refuse(std::move(diagnostic));
@@ -187,8 +197,9 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
         if (scope.names.contains(part.name)) expressions_.need_new_name(part.name, scope, part.place);
         std::vector<BodyValue> own;
         for (size_t i = 0; i < (part.spread ? rank - fixed : 1); ++i) {
-            VariableId id = expressions_.nodes().add_variable(part.spread ? fmt::format("{}{}", part.name, i) : part.name,
-                                                              Variable::Kind::parallel, type.shape[coordinates.size()]);
+            VariableId id =
+                expressions_.nodes().add_variable(part.spread ? fmt::format("{}{}", part.name, i) : part.name,
+                                                  Variable::Kind::parallel, type.shape[coordinates.size()]);
             variables.push_back(id);
             own.push_back(expressions_.variable_value(id));
             coordinates.push_back(own.back());
@@ -197,7 +208,8 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
     }
     std::vector<NodeId> result;
     for (const BodyValue& coordinate : coordinates)
-        result.push_back(expressions_.elements().coordinate(expressions_.values().element(coordinate, statement.place), statement.place));
+        result.push_back(expressions_.elements().coordinate(expressions_.values().element(coordinate, statement.place),
+                                                            statement.place));
     return result;
 }
 
@@ -227,7 +239,8 @@ void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, cons
         result.left = left(statement, output, type, inner, result.variables);
     } else {
         for (const BodyValue& coordinate : default_left(statement, output, type))
-            result.left.push_back(elements.coordinate(expressions_.values().element(coordinate, statement.place), statement.place));
+            result.left.push_back(
+                elements.coordinate(expressions_.values().element(coordinate, statement.place), statement.place));
     }
     BodyValue value = expressions_.evaluate(*statement.value, inner);
     Element stored = expressions_.values().element(value, statement.value->place);
@@ -245,7 +258,8 @@ Result<BodyResult> BodyBuilder::finished() {
     std::vector<size_t> order(outputs_.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-        return std::pair(outputs_[a].position, outputs_[a].element) < std::pair(outputs_[b].position, outputs_[b].element);
+        return std::pair(outputs_[a].position, outputs_[a].element) <
+               std::pair(outputs_[b].position, outputs_[b].element);
     });
     std::vector<int32_t> renumbered(outputs_.size());
     for (size_t i = 0; i < order.size(); ++i) {
@@ -266,7 +280,8 @@ Result<BodyResult> BodyBuilder::finished() {
     }
     for (const TensorReference& reference : result.outputs) {
         const BoundOutput& output = environment_.outputs()[static_cast<size_t>(reference.position)];
-        projected.outputs.push_back({output.spec->name, output.types[static_cast<size_t>(reference.element)].extents(), output.spec});
+        projected.outputs.push_back(
+            {output.spec->name, output.types[static_cast<size_t>(reference.element)].extents(), output.spec});
     }
     std::vector<NodeId> renumbered_nodes;
     auto body = std::make_shared<const Body>(compacted(body_, kept, &renumbered_nodes));

@@ -27,7 +27,8 @@ struct EquationBox {
 // The index and the projections of one operation.
 struct OperationProjections {
     std::vector<IndexAxis> index;  // the axes of the operation index, then one for each reduction with its combiner
-    std::vector<IndexProjection> inputs;   // one a tensor of `BodyResult::inputs`, over the index axes without a combiner
+    std::vector<IndexProjection>
+        inputs;  // one a tensor of `BodyResult::inputs`, over the index axes without a combiner
     std::vector<IndexProjection> outputs;  // one a tensor of `BodyResult::outputs`
     Diagnostics notes;  // declared projections that are larger than what the body reads: the surplus, not an error
 };
@@ -36,7 +37,7 @@ struct BodyResult {
     std::shared_ptr<const Body> body;
     std::vector<TensorReference> inputs;   // what the body reads, in the template's order; read number i is inputs[i]
     std::vector<TensorReference> outputs;  // what it writes; an equation's `output` is a position here
-    std::vector<EquationBox> written;       // one an equation that writes anything
+    std::vector<EquationBox> written;      // one an equation that writes anything
     OperationProjections projections;
 };
 

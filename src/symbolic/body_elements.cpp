@@ -16,10 +16,10 @@ using Weak = Element::Weak;
 
 const std::map<std::string_view, ScalarOp>& operators() {
     static const std::map<std::string_view, ScalarOp> table = {
-        {"+", ScalarOp::add},        {"-", ScalarOp::subtract},      {"*", ScalarOp::multiply},
-        {"/", ScalarOp::divide},     {"//", ScalarOp::floor_divide}, {"%", ScalarOp::modulo},
-        {"^", ScalarOp::power},      {"==", ScalarOp::equal},        {"!=", ScalarOp::not_equal},
-        {"<", ScalarOp::less},       {"<=", ScalarOp::less_equal},   {">", ScalarOp::greater},
+        {"+", ScalarOp::add},           {"-", ScalarOp::subtract},      {"*", ScalarOp::multiply},
+        {"/", ScalarOp::divide},        {"//", ScalarOp::floor_divide}, {"%", ScalarOp::modulo},
+        {"^", ScalarOp::power},         {"==", ScalarOp::equal},        {"!=", ScalarOp::not_equal},
+        {"<", ScalarOp::less},          {"<=", ScalarOp::less_equal},   {">", ScalarOp::greater},
         {">=", ScalarOp::greater_equal}};
     return table;
 }
@@ -50,8 +50,8 @@ std::string BodyElements::type_name(Element element) const {
 
 void BodyElements::refuse_types(std::string_view what, Element a, Element b, std::string reason, std::string remedy,
                                 const Place& place) const {
-    Diagnostic diagnostic = error("symbolic.dtype", place,
-                                  fmt::format("{} of {} and {}", what, type_name(a), type_name(b)));
+    Diagnostic diagnostic =
+        error("symbolic.dtype", place, fmt::format("{} of {} and {}", what, type_name(a), type_name(b)));
     diagnostic.expected = "two elements of one dtype";
     diagnostic.found = fmt::format("{} and {}", type_name(a), type_name(b));
     diagnostic.reason = std::move(reason);
@@ -63,7 +63,8 @@ Element BodyElements::literal(const StaticValue& value, bool from_template, cons
     if (value.is_integer()) return {nodes_.sized_integer(value.size(), DType::int64, from_template), Weak::integer};
     if (value.is_real()) return {nodes_.real(value.real(), DType::float64, from_template), Weak::real};
     if (value.is_boolean()) return truth(value.boolean());
-    Diagnostic diagnostic = error("symbolic.type", place, fmt::format("{} stands where an element is needed", value.describe()));
+    Diagnostic diagnostic =
+        error("symbolic.type", place, fmt::format("{} stands where an element is needed", value.describe()));
     diagnostic.expected = "a number, a bool or an element of a tensor";
     diagnostic.found = value.print();
     if (value.is_none()) {
@@ -77,11 +78,13 @@ Element BodyElements::literal(const StaticValue& value, bool from_template, cons
 Element BodyElements::taken_as(Element a, DType dtype, std::string_view what, const Place& place) {
     if (a.weak == Weak::no) return a;
     Element other{nodes_.integer(0, dtype, true), Weak::no};
-    if (is_bool(dtype)) refuse_types(what, a, other, "a bool is not a number", "write a cast, or compare the number", place);
+    if (is_bool(dtype))
+        refuse_types(what, a, other, "a bool is not a number", "write a cast, or compare the number", place);
     if (a.weak == Weak::real && is_integer(dtype))
         refuse_types(what, a, other, "a float would lose its fraction as an integer", "write a cast", place);
     const Node& node = nodes_.node(a.node);
-    if (node.kind == Node::Kind::integer) return {nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template), Weak::no};
+    if (node.kind == Node::Kind::integer)
+        return {nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template), Weak::no};
     if (node.kind == Node::Kind::real) return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
     return {nodes_.cast(a.node, dtype), Weak::no};
 }
@@ -133,7 +136,8 @@ Element BodyElements::binary(std::string_view spelled, Element a, Element b, con
     }
     if (is_bool(type)) refuse_types(spelled, a, b, "arithmetic on bools", "use && || ! or a cast", place);
     if (op == ScalarOp::divide && !is_float(type))
-        refuse_types(spelled, a, b, "/ is for floats", "write // to round down, trunc_div to truncate, or a cast", place);
+        refuse_types(spelled, a, b, "/ is for floats", "write // to round down, trunc_div to truncate, or a cast",
+                     place);
     return {nodes_.scalar(op, {a.node, b.node}), a.weak};
 }
 
@@ -183,8 +187,11 @@ Element BodyElements::unary_function(ScalarOp op, Element a, const Place& place)
 
 Element BodyElements::negated(Element a, const Place& place) {
     const Node& node = nodes_.node(a.node);
-    if (a.weak == Weak::integer && node.kind == Node::Kind::integer && node.integer != std::numeric_limits<int64_t>::min())
-        return {nodes_.sized_integer(*difference_of_sizes(0, {node.integer, node.origin}), DType::int64, node.from_template), Weak::integer};
+    if (a.weak == Weak::integer && node.kind == Node::Kind::integer &&
+        node.integer != std::numeric_limits<int64_t>::min())
+        return {nodes_.sized_integer(*difference_of_sizes(0, {node.integer, node.origin}), DType::int64,
+                                     node.from_template),
+                Weak::integer};
     return unary_function(ScalarOp::negate, a, place);
 }
 
@@ -248,14 +255,16 @@ NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, c
     bool weak_fits = a.weak == Weak::integer ? !is_bool(dtype) : a.weak == Weak::real && is_float(dtype);
     if (a.weak != Weak::no && weak_fits) {
         const Node& node = nodes_.node(a.node);
-        if (node.kind == Node::Kind::integer) return nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template);
+        if (node.kind == Node::Kind::integer)
+            return nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template);
         if (node.kind == Node::Kind::real) return nodes_.real(node.real, dtype, node.from_template);
         return nodes_.cast(a.node, dtype);
     }
     if (a.weak == Weak::no && type == dtype) return a.node;
     if (a.weak == Weak::no && type == DType::float32 && is_half(dtype)) return nodes_.cast(a.node, dtype);
-    Diagnostic diagnostic = error("symbolic.stored_dtype", place,
-                                  fmt::format("output '{}' is {}, its equation gives {}", output, name(dtype), type_name(a)));
+    Diagnostic diagnostic =
+        error("symbolic.stored_dtype", place,
+              fmt::format("output '{}' is {}, its equation gives {}", output, name(dtype), type_name(a)));
     diagnostic.expected = name(dtype);
     diagnostic.found = type_name(a);
     diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(dtype));

@@ -23,13 +23,17 @@ struct BodyExpressions::Depth {
 };
 
 BodyExpressions::BodyExpressions(Environment& environment, Body& body)
-    : environment_(environment), nodes_(body), elements_(nodes_, environment), values_(elements_, environment.budget()),
+    : environment_(environment),
+      nodes_(body),
+      elements_(nodes_, environment),
+      values_(elements_, environment.budget()),
       body_(body) {
     for (size_t position = 0; position < environment.inputs().size(); ++position) {
         const BoundInput& input = environment.inputs()[position];
         first_tensor_.push_back(static_cast<int32_t>(tensors_.size()));
         for (size_t element = 0; element < input.tensors.size(); ++element)
-            tensors_.push_back({{static_cast<int32_t>(position), static_cast<int32_t>(element)}, &input.tensors[element], input.spec});
+            tensors_.push_back(
+                {{static_cast<int32_t>(position), static_cast<int32_t>(element)}, &input.tensors[element], input.spec});
     }
     for (const BoundAxis& axis : environment.index()) {
         std::vector<BodyValue> coordinates;
@@ -99,13 +103,15 @@ BodyValue BodyExpressions::reference(const Syntax& syntax, const BodyScope& scop
 
 BodyValue BodyExpressions::index_coordinate(const Syntax& syntax) {
     if (auto axis = axes_.find(syntax.text); axis != axes_.end()) return axis->second;
-    Diagnostic diagnostic = elements_.error("symbolic.unknown_name", syntax.place,
-                                            fmt::format("the index has no axis @{}", syntax.text));
+    Diagnostic diagnostic =
+        elements_.error("symbolic.unknown_name", syntax.place, fmt::format("the index has no axis @{}", syntax.text));
     std::vector<std::string> known;
     for (const auto& [axis_name, value] : axes_) known.push_back(axis_name);
     std::string nearest = nearest_name(syntax.text, known);
-    if (!nearest.empty()) diagnostic.remedy = fmt::format("did you mean @{}?", nearest);
-    else diagnostic.remedy = fmt::format("the axes are: {}", fmt::join(known, ", "));
+    if (!nearest.empty())
+        diagnostic.remedy = fmt::format("did you mean @{}?", nearest);
+    else
+        diagnostic.remedy = fmt::format("the axes are: {}", fmt::join(known, ", "));
     elements_.refuse(std::move(diagnostic));
 }
 
@@ -115,8 +121,9 @@ BodyValue BodyExpressions::named(const Syntax& syntax, const BodyScope& scope) {
     if (int32_t position = environment_.input_position(text); position >= 0) {
         const BoundInput& input = environment_.inputs()[static_cast<size_t>(position)];
         if (!input.given) {
-            Diagnostic diagnostic = elements_.error("symbolic.not_given", syntax.place,
-                                                    fmt::format("optional input '{}' is read where it was not given", text));
+            Diagnostic diagnostic =
+                elements_.error("symbolic.not_given", syntax.place,
+                                fmt::format("optional input '{}' is read where it was not given", text));
             diagnostic.remedy = fmt::format("test it first: has({}) ? ... : ...", text);
             elements_.refuse(std::move(diagnostic));
         }
@@ -133,20 +140,24 @@ BodyValue BodyExpressions::named(const Syntax& syntax, const BodyScope& scope) {
         diagnostic.remedy = "name the value with let, and use that name here and in the output's equation";
         elements_.refuse(std::move(diagnostic));
     }
-    Diagnostic diagnostic = elements_.error("symbolic.unknown_name", syntax.place, fmt::format("unknown name '{}'", text));
+    Diagnostic diagnostic =
+        elements_.error("symbolic.unknown_name", syntax.place, fmt::format("unknown name '{}'", text));
     std::vector<std::string> known;
     for (const BodyScope* s = &scope; s; s = s->outer)
         for (const auto& [local, value] : s->names) known.push_back(local);
     for (const BoundInput& input : environment_.inputs()) known.push_back(input.spec->name);
     std::string nearest = nearest_name(text, known);
-    if (axes_.contains(text)) diagnostic.remedy = fmt::format("did you mean @{}?", text);
-    else if (environment_.lookup(text, syntax.place)) diagnostic.remedy = fmt::format("did you mean ${}?", text);
-    else if (!nearest.empty()) diagnostic.remedy = fmt::format("did you mean {}?", nearest);
+    if (axes_.contains(text))
+        diagnostic.remedy = fmt::format("did you mean @{}?", text);
+    else if (environment_.lookup(text, syntax.place))
+        diagnostic.remedy = fmt::format("did you mean ${}?", text);
+    else if (!nearest.empty())
+        diagnostic.remedy = fmt::format("did you mean {}?", nearest);
     elements_.refuse(std::move(diagnostic));
 }
 
 void BodyExpressions::need_new_name(std::string_view name, const BodyScope& scope, const Place& place) {
-    std::string_view meaning = scope.find(name)                              ? "a name of this body"
+    std::string_view meaning = scope.find(name)                          ? "a name of this body"
                                : environment_.input_position(name) >= 0  ? "an input"
                                : environment_.output_position(name) >= 0 ? "an output"
                                                                          : "";
@@ -162,7 +173,8 @@ BodyValue BodyExpressions::binary(const Syntax& syntax, const BodyScope& scope) 
     bool conjunction = syntax.text == "&&", disjunction = syntax.text == "||";
     if (conjunction || disjunction) {
         if (left.is_list())
-            values_.refuse_type(syntax.children[0]->place, "a list is never a condition", "one bool", "write all(...) or any(...)");
+            values_.refuse_type(syntax.children[0]->place, "a list is never a condition", "one bool",
+                                "write all(...) or any(...)");
         if (left.is_fixed() && left.value.is_boolean() && left.value.boolean() == disjunction) return left;
         BodyValue right = evaluate(*syntax.children[1], scope);
         return conjunction ? values_.both(left, right, syntax.mark) : values_.either(left, right, syntax.mark);
@@ -178,8 +190,9 @@ BodyValue BodyExpressions::conditional(const Syntax& syntax, const BodyScope& sc
                             "write all(...), any(...), or where(...) for each element");
     if (condition.is_fixed()) {
         if (!condition.value.is_boolean())
-            values_.refuse_type(syntax.children[0]->place, fmt::format("{} is not a condition", condition.value.describe()),
-                                "a bool", "write a comparison");
+            values_.refuse_type(syntax.children[0]->place,
+                                fmt::format("{} is not a condition", condition.value.describe()), "a bool",
+                                "write a comparison");
         return evaluate(*syntax.children[condition.value.boolean() ? 1 : 2], scope);
     }
     BodyValue then = evaluate(*syntax.children[1], scope), otherwise = evaluate(*syntax.children[2], scope);
@@ -196,13 +209,15 @@ std::vector<BodyValue> BodyExpressions::expanded(const std::vector<SyntaxPointer
         BodyValue value = evaluate(spread ? *child.children[0] : child, scope);
         if (!spread) {
             if (value.is_list())
-                values_.refuse_type(child.place, "a list inside a list", "one element", "write ... after it to expand it");
+                values_.refuse_type(child.place, "a list inside a list", "one element",
+                                    "write ... after it to expand it");
             result.push_back(std::move(value));
             continue;
         }
         bool counted = child.children.size() > 1;
         std::optional<int64_t> count;
-        if (counted) count = values_.static_integer(evaluate(*child.children[1], scope), "the count", child.children[1]->place);
+        if (counted)
+            count = values_.static_integer(evaluate(*child.children[1], scope), "the count", child.children[1]->place);
         if (value.is_list()) {
             std::vector<BodyValue> items = values_.items(value, child.place);
             if (count && *count != static_cast<int64_t>(items.size()))
@@ -246,13 +261,15 @@ BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scop
         const BoundInput& input = environment_.inputs()[static_cast<size_t>(base.index)];
         auto count = static_cast<int64_t>(input.tensors.size());
         if (number < -count || number >= count) {
-            Diagnostic diagnostic = elements_.error("symbolic.range", syntax.place,
-                                                    fmt::format("tensor {} of {} in '{}'", number, count, input.spec->name));
+            Diagnostic diagnostic =
+                elements_.error("symbolic.range", syntax.place,
+                                fmt::format("tensor {} of {} in '{}'", number, count, input.spec->name));
             elements_.refuse(std::move(diagnostic));
         }
         BodyValue tensor;
         tensor.kind = Kind::tensor;
-        tensor.index = first_tensor_[static_cast<size_t>(base.index)] + static_cast<int32_t>(number < 0 ? number + count : number);
+        tensor.index =
+            first_tensor_[static_cast<size_t>(base.index)] + static_cast<int32_t>(number < 0 ? number + count : number);
         return tensor;
     }
     Diagnostic diagnostic = elements_.error("symbolic.rank", syntax.place, "one element has no coordinates");
@@ -277,7 +294,8 @@ BodyValue BodyExpressions::guard(const Syntax& syntax, const BodyScope& scope) {
     if (access.kind == Syntax::Kind::subscript) base = reference(*access.children[0], scope);
     if (base.kind == Kind::failed) throw BodyFailure{};
     if (base.kind != Kind::tensor) {
-        Diagnostic diagnostic = elements_.error("symbolic.guard", syntax.place, "?? stands behind something that is not an access");
+        Diagnostic diagnostic =
+            elements_.error("symbolic.guard", syntax.place, "?? stands behind something that is not an access");
         diagnostic.expected = "an access with coordinates, as in x[@n - 1] ?? 0";
         diagnostic.reason = "a guard binds to its access alone";
         diagnostic.remedy = "write ?? behind each access";
@@ -315,7 +333,8 @@ BodyValue BodyExpressions::call(const Syntax& syntax, const BodyScope& scope) {
     return values_.function(syntax.text, arguments, syntax.place);
 }
 
-BodyValue BodyExpressions::user_function(const FunctionLet& function, const std::vector<BodyValue>& arguments, const Place& place) {
+BodyValue BodyExpressions::user_function(const FunctionLet& function, const std::vector<BodyValue>& arguments,
+                                         const Place& place) {
     if (arguments.size() != function.parameters.size()) {
         Diagnostic diagnostic = elements_.error("symbolic.arguments", place,
                                                 fmt::format("{} takes {} arguments, {} given", function.name,
@@ -333,7 +352,8 @@ BodyValue BodyExpressions::comprehension(const Syntax& syntax, const BodyScope& 
     return values_.list_of(std::move(result));
 }
 
-void BodyExpressions::comprehend(const Syntax& syntax, size_t generator, const BodyScope& scope, std::vector<BodyValue>& result) {
+void BodyExpressions::comprehend(const Syntax& syntax, size_t generator, const BodyScope& scope,
+                                 std::vector<BodyValue>& result) {
     if (generator == syntax.generators.size()) {
         if (syntax.filter) {
             BodyValue keep = evaluate(*syntax.filter, scope);

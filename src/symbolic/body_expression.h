@@ -44,8 +44,8 @@ public:
     // The value of an expression; a bare tensor is the element that its pattern or its projection names.
     BodyValue evaluate(const Syntax& syntax, const BodyScope& scope);
     // Elements with their spreads expanded; a spread scalar fills up to `size`.
-    std::vector<BodyValue> expanded(const std::vector<SyntaxPointer>& children, size_t first, std::optional<size_t> size,
-                                    const BodyScope& scope);
+    std::vector<BodyValue> expanded(const std::vector<SyntaxPointer>& children, size_t first,
+                                    std::optional<size_t> size, const BodyScope& scope);
     // All axes of the index as coordinates.
     const std::vector<BodyValue>& all_coordinates() const { return all_coordinates_; }
     bool is_index_name(std::string_view name) const { return axes_.find(name) != axes_.end(); }
@@ -53,7 +53,9 @@ public:
     void bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, std::vector<VariableId>& variables);
     // A new name of the body: refused if it means something already.
     void need_new_name(std::string_view name, const BodyScope& scope, const Place& place);
-    BodyValue variable_value(VariableId id) { return BodyValue::of(Element{nodes_.variable(id), Element::Weak::integer}); }
+    BodyValue variable_value(VariableId id) {
+        return BodyValue::of(Element{nodes_.variable(id), Element::Weak::integer});
+    }
     // Where each read was written first.
     const std::map<NodeId, Place>& read_places() const { return read_places_; }
     int32_t add_local(std::string name, std::vector<VariableId> variables, Element value);
@@ -76,9 +78,11 @@ private:
     // ---- reads (body_reads.cpp)
     BodyValue bare(int32_t tensor, const Place& place);
     std::vector<BodyValue> coordinates_by_name(const BodyTensor& tensor, const Place& place);
-    std::vector<NodeId> tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given, const Place& place);
+    std::vector<NodeId> tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given,
+                                           const Place& place);
     BodyValue read(int32_t tensor, const std::vector<BodyValue>& coordinates, const Place& place);
-    BodyValue guarded(int32_t tensor, const std::vector<BodyValue>& coordinates, const BodyValue& otherwise, const Place& place);
+    BodyValue guarded(int32_t tensor, const std::vector<BodyValue>& coordinates, const BodyValue& otherwise,
+                      const Place& place);
     BodyValue read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place);
     std::optional<NodeId> as_half(Element value, DType dtype);
     [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);

@@ -12,10 +12,11 @@ using Kind = BodyValue::Kind;
 
 void BodyValues::need_arguments(std::string_view name, size_t given, size_t least, size_t most, const Place& place) {
     if (given >= least && given <= most) return;
-    Diagnostic diagnostic = elements_.error("symbolic.arguments", place,
-                                            fmt::format("{} takes {} argument{}, {} given", name,
-                                                        least == most ? std::to_string(least) : fmt::format("{} to {}", least, most),
-                                                        most == 1 ? "" : "s", given));
+    Diagnostic diagnostic =
+        elements_.error("symbolic.arguments", place,
+                        fmt::format("{} takes {} argument{}, {} given", name,
+                                    least == most ? std::to_string(least) : fmt::format("{} to {}", least, most),
+                                    most == 1 ? "" : "s", given));
     elements_.refuse(std::move(diagnostic));
 }
 
@@ -26,8 +27,8 @@ std::vector<int64_t> BodyValues::positions(const BodyValue& value, int64_t count
     for (const BodyValue& item : list) {
         int64_t position = static_integer(item, "a position", place);
         if (position < -count || position >= count) {
-            Diagnostic diagnostic = elements_.error("symbolic.range", place,
-                                                    fmt::format("position {} in a list of {}", position, count));
+            Diagnostic diagnostic =
+                elements_.error("symbolic.range", place, fmt::format("position {} in a list of {}", position, count));
             elements_.refuse(std::move(diagnostic));
         }
         result.push_back(position < 0 ? position + count : position);
@@ -44,8 +45,10 @@ BodyValue BodyValues::insertion(const std::vector<BodyValue>& arguments, const P
         refuse_type(place, fmt::format("insert: {} positions and {} values", where.size(), arguments[2].size()),
                     "as many values as positions", "");
     std::map<int64_t, BodyValue> values;
-    for (size_t i = 0; i < where.size(); ++i) values.insert_or_assign(where[i], many ? arguments[2].at(i) : arguments[2]);
-    if (values.size() != where.size()) refuse_type(place, "insert: a position is repeated", "positions that differ", "");
+    for (size_t i = 0; i < where.size(); ++i)
+        values.insert_or_assign(where[i], many ? arguments[2].at(i) : arguments[2]);
+    if (values.size() != where.size())
+        refuse_type(place, "insert: a position is repeated", "positions that differ", "");
     std::vector<BodyValue> result;
     size_t next = 0;
     for (size_t i = 0; i < list.size() + where.size(); ++i) {
@@ -135,13 +138,13 @@ std::optional<BodyValue> BodyValues::element_function(std::string_view name, con
                                                       const Place& place) {
     if (name == "clamp") {
         need_arguments(name, arguments.size(), 3, 3, place);
-        return least_or_greatest(true, least_or_greatest(false, arguments[0], arguments[1], place), arguments[2], place);
+        return least_or_greatest(true, least_or_greatest(false, arguments[0], arguments[1], place), arguments[2],
+                                 place);
     }
     if (name == "where") {
         need_arguments(name, arguments.size(), 3, 3, place);
-        return zip(arguments, name, place, [&](const std::vector<BodyValue>& three) {
-            return select(three[0], three[1], three[2], place);
-        });
+        return zip(arguments, name, place,
+                   [&](const std::vector<BodyValue>& three) { return select(three[0], three[1], three[2], place); });
     }
     if (name == "ceildiv") {
         need_arguments(name, arguments.size(), 2, 2, place);
@@ -150,7 +153,8 @@ std::optional<BodyValue> BodyValues::element_function(std::string_view name, con
     if (name == "cast") {
         need_arguments(name, arguments.size(), 2, 2, place);
         if (!arguments[1].is_fixed() || !arguments[1].value.is_dtype())
-            refuse_type(place, "the second argument of cast is a dtype", "a dtype", "write $dtype, or a name such as float32");
+            refuse_type(place, "the second argument of cast is a dtype", "a dtype",
+                        "write $dtype, or a name such as float32");
         return cast(arguments[0], arguments[1].value.dtype(), place);
     }
     if (auto dtype = dtype_named(name)) {
@@ -200,9 +204,11 @@ BodyValue BodyValues::function(std::string_view name, const std::vector<BodyValu
     if (auto value = element_function(name, arguments, place)) return *value;
     if (is_static_function(name))
         refuse_type(place, fmt::format("{} works on static values only", name), "static arguments", "");
-    Diagnostic diagnostic = elements_.error("symbolic.unknown_function", place, fmt::format("unknown function '{}'", name));
-    std::vector<std::string> known = {"sum", "prod", "min", "max", "all", "any", "clamp", "where", "cast", "insert", "remove",
-                                      "replace", "concat", "reverse", "flatten", "unflatten", "len", "ceildiv"};
+    Diagnostic diagnostic =
+        elements_.error("symbolic.unknown_function", place, fmt::format("unknown function '{}'", name));
+    std::vector<std::string> known = {"sum",    "prod",    "min",     "max",       "all",    "any",
+                                      "clamp",  "where",   "cast",    "insert",    "remove", "replace",
+                                      "concat", "reverse", "flatten", "unflatten", "len",    "ceildiv"};
     for (ScalarOp op = ScalarOp::add;; op = static_cast<ScalarOp>(static_cast<int>(op) + 1)) {
         known.emplace_back(info(op).name);
         if (op == ScalarOp::is_infinite) break;

@@ -180,7 +180,8 @@ std::optional<NodeId> BodyNodes::folded(ScalarOp op, const std::vector<NodeId>& 
     if (op == ScalarOp::logical_and || op == ScalarOp::logical_or) {
         bool neutral = op == ScalarOp::logical_and;
         for (size_t side = 0; side < 2; ++side)
-            if (auto value = literal_boolean(operands[side])) return *value == neutral ? operands[1 - side] : operands[side];
+            if (auto value = literal_boolean(operands[side]))
+                return *value == neutral ? operands[1 - side] : operands[side];
         return std::nullopt;
     }
     if (operands.size() != 2 || node(operands[0]).dtype != DType::int64) return std::nullopt;
@@ -285,7 +286,8 @@ bool BodyNodes::same_up_to_variables(NodeId a, NodeId b, std::unordered_map<Vari
     return true;
 }
 
-NodeId BodyNodes::reduce(Reducer reducer, DType dtype, std::vector<VariableId> variables, NodeId operand, NodeId filter) {
+NodeId BodyNodes::reduce(Reducer reducer, DType dtype, std::vector<VariableId> variables, NodeId operand,
+                         NodeId filter) {
     Node node = made(Node::Kind::reduce, dtype);
     node.reducer = reducer;
     node.variables = std::move(variables);
@@ -309,7 +311,10 @@ namespace {
 class Compaction {
 public:
     Compaction(const Body& body, const std::vector<int32_t>& tensors)
-        : from_(body), nodes_(body.nodes.size(), -1), variables_(body.variables.size(), -1), locals_(body.locals.size(), -1) {
+        : from_(body),
+          nodes_(body.nodes.size(), -1),
+          variables_(body.variables.size(), -1),
+          locals_(body.locals.size(), -1) {
         for (size_t i = 0; i < tensors.size(); ++i) {
             auto old = static_cast<size_t>(tensors[i]);
             if (tensors_.size() <= old) tensors_.resize(old + 1, -1);
@@ -400,7 +405,8 @@ std::vector<bool> tensors_read(const Body& body, int32_t count) {
         if (seen[static_cast<size_t>(id)]) continue;
         seen[static_cast<size_t>(id)] = true;
         const Node& node = body.node(id);
-        if (node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read) read[static_cast<size_t>(node.index)] = true;
+        if (node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read)
+            read[static_cast<size_t>(node.index)] = true;
         if (node.kind == Node::Kind::local) open.push_back(body.locals[static_cast<size_t>(node.index)].value);
         open.insert(open.end(), node.operands.begin(), node.operands.end());
     }

@@ -9,8 +9,8 @@ namespace heddle {
 using Kind = BodyValue::Kind;
 
 void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place) {
-    Diagnostic diagnostic = elements_.error("symbolic.rank", place,
-                                            fmt::format("'{}' is read with {} coordinate{}", name, given, given == 1 ? "" : "s"));
+    Diagnostic diagnostic = elements_.error(
+        "symbolic.rank", place, fmt::format("'{}' is read with {} coordinate{}", name, given, given == 1 ? "" : "s"));
     diagnostic.expected = fmt::format("{} coordinate{}", expected, expected == 1 ? "" : "s");
     diagnostic.found = std::to_string(given);
     diagnostic.params.emplace_back("tensor", name);
@@ -58,15 +58,16 @@ std::optional<NodeId> BodyExpressions::as_half(Element value, DType dtype) {
     return exact ? std::optional(nodes_.real(node.real, dtype, node.from_template)) : std::nullopt;
 }
 
-BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>& coordinates, const BodyValue& otherwise,
-                                   const Place& place) {
+BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>& coordinates,
+                                   const BodyValue& otherwise, const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     DType dtype = from.bound->type.dtype;
     std::vector<NodeId> own = tensor_coordinates(from, coordinates, place);
     Element outside = values_.element(otherwise, place);
     Element inside = elements_.widened(nodes_.read(tensor, dtype, own));
     elements_.unify(inside, outside, "??", place);
-    if (!is_half(dtype)) return BodyValue::of(Element{nodes_.guarded_read(tensor, dtype, std::move(own), outside.node)});
+    if (!is_half(dtype))
+        return BodyValue::of(Element{nodes_.guarded_read(tensor, dtype, std::move(own), outside.node)});
     if (auto half = as_half(outside, dtype))
         return BodyValue::of(elements_.widened(nodes_.guarded_read(tensor, dtype, std::move(own), *half)));
     // The value outside has more places than the tensor's type: it is chosen after widening.
@@ -102,8 +103,8 @@ std::vector<BodyValue> BodyExpressions::coordinates_by_name(const BodyTensor& te
     }
     if (result.size() == expected) return result;
     if (all_coordinates_.size() == expected) return all_coordinates_;
-    Diagnostic diagnostic = elements_.error("symbolic.no_element", place,
-                                            fmt::format("'{}' has no element of its own at an index point", bound.name));
+    Diagnostic diagnostic = elements_.error(
+        "symbolic.no_element", place, fmt::format("'{}' has no element of its own at an index point", bound.name));
     diagnostic.expected = "dimensions named like axes of the index, or as many dimensions as the index";
     diagnostic.found = fmt::format("{} of {} dimensions are axes of the index, which has {}", result.size(), expected,
                                    all_coordinates_.size());
@@ -119,7 +120,8 @@ BodyValue BodyExpressions::bare(int32_t tensor, const Place& place) {
             visit_all(row, [&](const Syntax& node) {
                 elements = elements && node.kind != Syntax::Kind::whole && node.kind != Syntax::Kind::ranged;
             });
-        if (elements) return read(tensor, expanded(from.spec->ipf->children, 0, from.bound->type.shape.size(), {}), place);
+        if (elements)
+            return read(tensor, expanded(from.spec->ipf->children, 0, from.bound->type.shape.size(), {}), place);
     }
     return read(tensor, coordinates_by_name(from, place), place);
 }
@@ -132,7 +134,8 @@ int32_t BodyExpressions::add_local(std::string name, std::vector<VariableId> var
 
 BodyValue BodyExpressions::read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place) {
     const Local& array = body_.locals[static_cast<size_t>(local)];
-    if (coordinates.size() != array.variables.size()) refuse_rank(array.name, array.variables.size(), coordinates.size(), place);
+    if (coordinates.size() != array.variables.size())
+        refuse_rank(array.name, array.variables.size(), coordinates.size(), place);
     std::vector<NodeId> own;
     for (const BodyValue& coordinate : coordinates)
         own.push_back(elements_.coordinate(values_.element(coordinate, place), place));

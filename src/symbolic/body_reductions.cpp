@@ -12,42 +12,50 @@ constexpr int64_t longest_unrolled = 2'048;  // terms
 
 bool mentions(const SyntaxPointer& syntax, const std::string& name) {
     bool found = false;
-    visit_all(syntax, [&](const Syntax& node) { found = found || (node.kind == Syntax::Kind::name && node.text == name); });
+    visit_all(syntax,
+              [&](const Syntax& node) { found = found || (node.kind == Syntax::Kind::name && node.text == name); });
     return found;
 }
 
 }  // namespace
 
-void BodyExpressions::bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, std::vector<VariableId>& variables) {
+void BodyExpressions::bind(const Generator& generator, Variable::Kind kind, BodyScope& scope,
+                           std::vector<VariableId>& variables) {
     need_new_name(generator.name, scope, generator.place);
     BodyValue extent = evaluate(*generator.range, scope);
     std::optional<std::vector<Size>> sizes;
-    if (extent.is_fixed() && extent.value.is_integer()) sizes = std::vector<Size>{extent.value.size()};
-    else if (extent.is_fixed()) sizes = extent.value.sizes();
+    if (extent.is_fixed() && extent.value.is_integer())
+        sizes = std::vector<Size>{extent.value.size()};
+    else if (extent.is_fixed())
+        sizes = extent.value.sizes();
     if (!sizes) {
         Diagnostic diagnostic = elements_.error("symbolic.static_extent", generator.range->place,
                                                 fmt::format("the extent of '{}' is not static", generator.name));
         diagnostic.expected = "a static integer, or a static list of integers";
         diagnostic.reason = "a shape cannot depend on coordinates or on data";
-        diagnostic.remedy = fmt::format("give a static bound and keep terms with a filter: ({} < bound if {} < ... : ...)",
-                                        generator.name, generator.name);
+        diagnostic.remedy =
+            fmt::format("give a static bound and keep terms with a filter: ({} < bound if {} < ... : ...)",
+                        generator.name, generator.name);
         elements_.refuse(std::move(diagnostic));
     }
     std::vector<BodyValue> coordinates;
     for (size_t i = 0; i < sizes->size(); ++i) {
         const Size& size = (*sizes)[i];
         if (size.value < 0) {
-            Diagnostic diagnostic = elements_.error("symbolic.extent", generator.range->place,
-                                                    fmt::format("the extent of '{}' is {}", generator.name, size.value));
+            Diagnostic diagnostic =
+                elements_.error("symbolic.extent", generator.range->place,
+                                fmt::format("the extent of '{}' is {}", generator.name, size.value));
             diagnostic.expected = "0 or more";
             elements_.refuse(std::move(diagnostic));
         }
         bool listed = extent.is_list();
-        VariableId id = nodes_.add_variable(listed ? fmt::format("{}{}", generator.name, i) : generator.name, kind, size);
+        VariableId id =
+            nodes_.add_variable(listed ? fmt::format("{}{}", generator.name, i) : generator.name, kind, size);
         variables.push_back(id);
         coordinates.push_back(variable_value(id));
     }
-    scope.names.insert_or_assign(generator.name, extent.is_list() ? BodyValue::of(std::move(coordinates)) : coordinates[0]);
+    scope.names.insert_or_assign(generator.name,
+                                 extent.is_list() ? BodyValue::of(std::move(coordinates)) : coordinates[0]);
 }
 
 // True if the variable picks a tensor of a variadic input, or something of a list that is not a number.
@@ -84,8 +92,8 @@ BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scop
     int64_t count = 1;
     if (unrolled.empty()) return reduced(syntax, reduced_over, syntax.text, scope, count);
     if (syntax.text == "argmin" || syntax.text == "argmax")
-        values_.refuse_type(syntax.place, fmt::format("{} over a list of tensors", syntax.text), "sum, prod, min, max, any, all, mean or count",
-                            "stack the tensors first");
+        values_.refuse_type(syntax.place, fmt::format("{} over a list of tensors", syntax.text),
+                            "sum, prod, min, max, any, all, mean or count", "stack the tensors first");
     std::vector<BodyValue> terms;
     int64_t total = 0;
     unroll(syntax, unrolled, 0, scope, terms, total);
@@ -99,7 +107,8 @@ void BodyExpressions::unroll(const Syntax& syntax, const std::vector<Generator>&
     if (generator == unrolled.size()) {
         std::vector<Generator> rest;
         for (const Generator& other : syntax.generators) {
-            bool done = std::any_of(unrolled.begin(), unrolled.end(), [&](const Generator& g) { return g.name == other.name; });
+            bool done =
+                std::any_of(unrolled.begin(), unrolled.end(), [&](const Generator& g) { return g.name == other.name; });
             if (!done) rest.push_back(other);
         }
         int64_t inner = 1;
@@ -112,7 +121,8 @@ void BodyExpressions::unroll(const Syntax& syntax, const std::vector<Generator>&
     need_new_name(from.name, scope, from.place);
     int64_t extent = values_.static_integer(evaluate(*from.range, scope), "the number of terms", from.range->place);
     if (extent > longest_unrolled) {
-        Diagnostic diagnostic = elements_.error("symbolic.limit", from.place, fmt::format("a reduction of {} tensors", extent));
+        Diagnostic diagnostic =
+            elements_.error("symbolic.limit", from.place, fmt::format("a reduction of {} tensors", extent));
         diagnostic.expected = fmt::format("at most {}", longest_unrolled);
         elements_.refuse(std::move(diagnostic));
     }
@@ -124,7 +134,8 @@ void BodyExpressions::unroll(const Syntax& syntax, const std::vector<Generator>&
 }
 
 // A term that counts only where the filter holds.
-BodyValue BodyExpressions::filtered(const std::string& reducer, const BodyValue& filter, const BodyValue& term, const Place& place) {
+BodyValue BodyExpressions::filtered(const std::string& reducer, const BodyValue& filter, const BodyValue& term,
+                                    const Place& place) {
     if (filter.is_fixed() && filter.value.is_boolean() && filter.value.boolean()) return term;
     Element value = values_.element(term, place);
     auto named_reducer = reducer_named(reducer);
@@ -134,7 +145,8 @@ BodyValue BodyExpressions::filtered(const std::string& reducer, const BodyValue&
 BodyValue BodyExpressions::mean(const BodyValue& sum, int64_t count, const Place& place) {
     Element total = values_.element(sum, place);
     if (!is_float(elements_.dtype(total))) {
-        Diagnostic diagnostic = elements_.error("symbolic.dtype", place, fmt::format("mean of {}", elements_.type_name(total)));
+        Diagnostic diagnostic =
+            elements_.error("symbolic.dtype", place, fmt::format("mean of {}", elements_.type_name(total)));
         diagnostic.expected = "a float";
         diagnostic.found = elements_.type_name(total);
         diagnostic.remedy = "write a cast, as in mean(... : float32(...))";
@@ -147,28 +159,31 @@ BodyValue BodyExpressions::mean(const BodyValue& sum, int64_t count, const Place
 void BodyExpressions::need_reducible(const std::string& reducer, Element operand, const Place& place) {
     bool wants_bool = reducer == "any" || reducer == "all" || reducer == "count";
     if (is_bool(elements_.dtype(operand)) == wants_bool) return;
-    Diagnostic diagnostic = elements_.error("symbolic.dtype", place, fmt::format("{} of {}", reducer, elements_.type_name(operand)));
+    Diagnostic diagnostic =
+        elements_.error("symbolic.dtype", place, fmt::format("{} of {}", reducer, elements_.type_name(operand)));
     diagnostic.expected = wants_bool ? "bool" : "a number";
     diagnostic.found = elements_.type_name(operand);
     diagnostic.remedy = wants_bool ? "write a comparison" : "use any, all or count, or write a cast";
     elements_.refuse(std::move(diagnostic));
 }
 
-BodyValue BodyExpressions::reduced(const Syntax& syntax, const std::vector<Generator>& generators, const std::string& reducer,
-                                   const BodyScope& scope, int64_t& count) {
+BodyValue BodyExpressions::reduced(const Syntax& syntax, const std::vector<Generator>& generators,
+                                   const std::string& reducer, const BodyScope& scope, int64_t& count) {
     BodyScope inner{&scope, {}};
     std::vector<VariableId> variables;
     for (const Generator& generator : generators) bind(generator, Variable::Kind::reduction, inner, variables);
     for (VariableId id : variables) {
         int64_t extent = body_.variable(id).extent.value;
         if (__builtin_mul_overflow(count, extent, &count)) {
-            Diagnostic diagnostic = elements_.error("symbolic.overflow", syntax.place, "a reduction has more than 2^63 terms");
+            Diagnostic diagnostic =
+                elements_.error("symbolic.overflow", syntax.place, "a reduction has more than 2^63 terms");
             elements_.refuse(std::move(diagnostic));
         }
     }
     BodyValue filter = syntax.filter ? evaluate(*syntax.filter, inner) : BodyValue::of(StaticValue::of(true), true);
     if (filter.is_list())
-        values_.refuse_type(syntax.filter->place, "a list is never a condition", "one bool", "write all(...) or any(...)");
+        values_.refuse_type(syntax.filter->place, "a list is never a condition", "one bool",
+                            "write all(...) or any(...)");
     Element term = values_.element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
     need_reducible(reducer, term, syntax.children[0]->place);
     if (reducer == "count") {
@@ -178,7 +193,8 @@ BodyValue BodyExpressions::reduced(const Syntax& syntax, const std::vector<Gener
     std::string plain = reducer == "mean" || reducer == "count" ? "sum" : reducer;
     Reducer combiner = *reducer_named(plain);
     if (is_argument(combiner) && (count == 0)) {
-        Diagnostic diagnostic = elements_.error("symbolic.extent", syntax.place, fmt::format("{} over no elements", reducer));
+        Diagnostic diagnostic =
+            elements_.error("symbolic.extent", syntax.place, fmt::format("{} over no elements", reducer));
         diagnostic.reason = "no element has a place";
         elements_.refuse(std::move(diagnostic));
     }
@@ -196,7 +212,8 @@ BodyValue BodyExpressions::reduced(const Syntax& syntax, const std::vector<Gener
     Element result{node, is_argument(combiner) ? Element::Weak::integer : term.weak};
     if (reducer == "mean") {
         if (syntax.filter)
-            values_.refuse_type(syntax.filter->place, "mean takes no filter", "sum and count", "divide a sum by a count");
+            values_.refuse_type(syntax.filter->place, "mean takes no filter", "sum and count",
+                                "divide a sum by a count");
         return mean(BodyValue::of(result), count, syntax.place);
     }
     return BodyValue::of(result);

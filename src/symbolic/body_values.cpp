@@ -53,7 +53,8 @@ Element BodyValues::element(const BodyValue& value, const Place& place) {
     switch (value.kind) {
     case Kind::element:
         if (elements_.nodes().depth(value.element.node) > deepest_body) {
-            Diagnostic diagnostic = elements_.error("symbolic.limit", place, "the body's expressions are too deep together");
+            Diagnostic diagnostic =
+                elements_.error("symbolic.limit", place, "the body's expressions are too deep together");
             diagnostic.expected = fmt::format("at most {} operations below one another", deepest_body);
             diagnostic.remedy = "reduce over a stacked tensor instead of a list of tensors";
             elements_.refuse(std::move(diagnostic));
@@ -86,7 +87,8 @@ BodyValue BodyValues::list_of(std::vector<BodyValue> items) const {
     return BodyValue::of(StaticValue::of(std::move(values)), from_template);
 }
 
-BodyValue BodyValues::each(const BodyValue& a, const Place& place, const std::function<BodyValue(const BodyValue&)>& f) {
+BodyValue BodyValues::each(const BodyValue& a, const Place& place,
+                           const std::function<BodyValue(const BodyValue&)>& f) {
     if (!a.is_list()) return f(a);
     std::vector<BodyValue> result;
     for (const BodyValue& item : items(a, place)) result.push_back(each(item, place, f));
@@ -101,8 +103,9 @@ BodyValue BodyValues::zip(const std::vector<BodyValue>& arguments, std::string_v
     for (const BodyValue& argument : arguments) {
         if (!argument.is_list()) continue;
         if (length && *length != argument.size()) {
-            Diagnostic diagnostic = elements_.error("symbolic.length", place,
-                                                    fmt::format("{} of lists of {} and {} elements", what, *length, argument.size()));
+            Diagnostic diagnostic =
+                elements_.error("symbolic.length", place,
+                                fmt::format("{} of lists of {} and {} elements", what, *length, argument.size()));
             diagnostic.expected = "lists of one length";
             diagnostic.found = fmt::format("{} and {} elements", *length, argument.size());
             elements_.refuse(std::move(diagnostic));
@@ -176,7 +179,8 @@ BodyValue BodyValues::select(const BodyValue& condition, const BodyValue& a, con
 }
 
 BodyValue BodyValues::cast(const BodyValue& a, DType dtype, const Place& place) {
-    return each(a, place, [&](const BodyValue& item) { return BodyValue::of(elements_.cast(element(item, place), dtype)); });
+    return each(a, place,
+                [&](const BodyValue& item) { return BodyValue::of(elements_.cast(element(item, place), dtype)); });
 }
 
 int64_t BodyValues::static_integer(const BodyValue& value, std::string_view what, const Place& place) {
@@ -188,16 +192,16 @@ int64_t BodyValues::static_integer(const BodyValue& value, std::string_view what
 BodyValue BodyValues::pick(const BodyValue& base, const BodyValue& index, const Place& place) {
     if (base.kind == Kind::failed || index.kind == Kind::failed) throw BodyFailure{};
     if (base.is_fixed() && index.is_fixed())
-        return unwrapped(static_element(base.value, index.value, place, budget_), base.from_template && index.from_template);
+        return unwrapped(static_element(base.value, index.value, place, budget_),
+                         base.from_template && index.from_template);
     if (!base.is_list()) refuse_type(place, "only a list or a tensor has elements", "a list or a tensor", "");
-    if (index.is_list())
-        return each(index, place, [&](const BodyValue& item) { return pick(base, item, place); });
+    if (index.is_list()) return each(index, place, [&](const BodyValue& item) { return pick(base, item, place); });
     if (index.kind == Kind::element) return table(base, index, place);
     int64_t position = static_integer(index, "the position", place);
     auto count = static_cast<int64_t>(base.size());
     if (position < -count || position >= count) {
-        Diagnostic diagnostic = elements_.error("symbolic.range", place,
-                                                fmt::format("element {} of a list of {}", position, count));
+        Diagnostic diagnostic =
+            elements_.error("symbolic.range", place, fmt::format("element {} of a list of {}", position, count));
         diagnostic.expected = fmt::format("a position in {} .. {}", -count, count - 1);
         diagnostic.found = std::to_string(position);
         elements_.refuse(std::move(diagnostic));
@@ -220,7 +224,8 @@ BodyValue BodyValues::table(const BodyValue& base, const BodyValue& index, const
         if (entry.is_list() || (entry.is_fixed() && !entry.value.is_number())) refuse_table(base.value.describe());
     auto integers = base.is_fixed() ? base.value.integers() : std::nullopt;
     // The numbers of a shape may happen to be a progression now, and each keeps its origin.
-    bool named = integers && std::ranges::any_of(base.value.list(), [](const StaticValue& entry) { return entry.size().named(); });
+    bool named = integers &&
+                 std::ranges::any_of(base.value.list(), [](const StaticValue& entry) { return entry.size().named(); });
     if (integers && !named) {
         auto step = integers->size() > 1 ? checked_subtract((*integers)[1], (*integers)[0]) : std::optional<int64_t>(0);
         bool progression = step.has_value();
@@ -241,7 +246,8 @@ BodyValue BodyValues::table(const BodyValue& base, const BodyValue& index, const
 
 BodyValue BodyValues::slice(const BodyValue& base, const BodyValue& from, const BodyValue& to, const Place& place) {
     if (base.kind == Kind::failed || from.kind == Kind::failed || to.kind == Kind::failed) throw BodyFailure{};
-    if (!from.is_fixed() || !to.is_fixed()) refuse_type(place, "the bounds of a slice are static", "static integers", "");
+    if (!from.is_fixed() || !to.is_fixed())
+        refuse_type(place, "the bounds of a slice are static", "static integers", "");
     if (base.is_fixed())
         return unwrapped(static_slice(base.value, from.value, to.value, place, budget_), base.from_template);
     std::vector<BodyValue> all = items(base, place);
@@ -258,7 +264,8 @@ BodyValue BodyValues::slice(const BodyValue& base, const BodyValue& from, const 
 BodyValue BodyValues::least_or_greatest(bool least, const BodyValue& a, const BodyValue& b, const Place& place) {
     std::string_view name = least ? "min" : "max";
     return zip({a, b}, name, place, [&](const std::vector<BodyValue>& pair) {
-        bool static_numbers = pair[0].is_fixed() && pair[1].is_fixed() && pair[0].value.is_number() && pair[1].value.is_number();
+        bool static_numbers =
+            pair[0].is_fixed() && pair[1].is_fixed() && pair[0].value.is_number() && pair[1].value.is_number();
         if (static_numbers) {
             StaticValue both_values[] = {pair[0].value, pair[1].value};
             return unwrapped(static_function(name, both_values, place, budget_), all_from_template(pair));
@@ -277,17 +284,21 @@ BodyValue BodyValues::combined(std::string_view reducer, const std::vector<BodyV
     };
     spend(static_cast<int64_t>(terms.size()), place);
     if (reducer == "sum")
-        return fold([&](const BodyValue& a, const BodyValue& b) { return binary("+", a, b, place); }, StaticValue::of(0));
+        return fold([&](const BodyValue& a, const BodyValue& b) { return binary("+", a, b, place); },
+                    StaticValue::of(0));
     if (reducer == "prod")
-        return fold([&](const BodyValue& a, const BodyValue& b) { return binary("*", a, b, place); }, StaticValue::of(1));
+        return fold([&](const BodyValue& a, const BodyValue& b) { return binary("*", a, b, place); },
+                    StaticValue::of(1));
     if (reducer == "all")
         return fold([&](const BodyValue& a, const BodyValue& b) { return both(a, b, place); }, StaticValue::of(true));
     if (reducer == "any")
-        return fold([&](const BodyValue& a, const BodyValue& b) { return either(a, b, place); }, StaticValue::of(false));
+        return fold([&](const BodyValue& a, const BodyValue& b) { return either(a, b, place); },
+                    StaticValue::of(false));
     if (reducer == "min" || reducer == "max") {
         if (terms.empty()) refuse_type(place, fmt::format("{} of an empty list", reducer), "at least one element", "");
-        return fold([&](const BodyValue& a, const BodyValue& b) { return least_or_greatest(reducer == "min", a, b, place); },
-                    StaticValue::none());
+        return fold(
+            [&](const BodyValue& a, const BodyValue& b) { return least_or_greatest(reducer == "min", a, b, place); },
+            StaticValue::none());
     }
     refuse_type(place, fmt::format("{} of a list", reducer), "sum, prod, min, max, all or any", "");
 }

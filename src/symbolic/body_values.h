@@ -92,7 +92,8 @@ private:
     BodyValue unwrapped(Result<StaticValue> value, bool from_template);
     BodyValue table(const BodyValue& base, const BodyValue& index, const Place& place);
     BodyValue least_or_greatest(bool least, const BodyValue& a, const BodyValue& b, const Place& place);
-    std::optional<BodyValue> list_function(std::string_view name, const std::vector<BodyValue>& arguments, const Place& place);
+    std::optional<BodyValue> list_function(std::string_view name, const std::vector<BodyValue>& arguments,
+                                           const Place& place);
     std::optional<BodyValue> element_function(std::string_view name, const std::vector<BodyValue>& arguments,
                                               const Place& place);
     BodyValue insertion(const std::vector<BodyValue>& arguments, const Place& place);

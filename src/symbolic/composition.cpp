@@ -72,21 +72,25 @@ private:
     Result<GraphValue> conditional(const Syntax& syntax, const StaticScope* scope, const Wanted& wanted);
     Result<GraphValue> list(const Syntax& syntax, const StaticScope* scope);
     Result<GraphValue> comprehension(const Syntax& syntax, const StaticScope* scope);
-    Result<void> generate(const Syntax& syntax, size_t generator, const StaticScope* scope, std::vector<GraphValue>& results);
+    Result<void> generate(const Syntax& syntax, size_t generator, const StaticScope* scope,
+                          std::vector<GraphValue>& results);
     Result<GraphValue> subscript(const Syntax& syntax, const StaticScope* scope, const Wanted& wanted);
     Result<GraphValue> slice(const Syntax& syntax, const StaticScope* scope);
     Result<void> append_element(const Syntax& element, const StaticScope* scope, std::vector<GraphValue>& results);
 
     Result<GraphValue> call(const Syntax& syntax, const StaticScope* scope, const Wanted& wanted);
-    Result<std::vector<Argument>> arguments_of(const Syntax& syntax, const Template& metakernel, std::vector<GraphValue> values);
+    Result<std::vector<Argument>> arguments_of(const Syntax& syntax, const Template& metakernel,
+                                               std::vector<GraphValue> values);
     Result<Argument> argument_of(const Syntax& place, const TensorSpec& input, const GraphValue& value, DType fallback);
-    Result<TensorId> constant_of(const Syntax& place, const TensorSpec& input, const StaticValue& value, DType fallback);
-    std::optional<DType> dtype_beside(const Template& metakernel, const std::vector<GraphValue>& values, const TensorSpec& input) const;
+    Result<TensorId> constant_of(const Syntax& place, const TensorSpec& input, const StaticValue& value,
+                                 DType fallback);
+    std::optional<DType> dtype_beside(const Template& metakernel, const std::vector<GraphValue>& values,
+                                      const TensorSpec& input) const;
     Result<std::vector<TensorId>> results();
     Result<void> check_type(const TensorSpec& output, TensorId tensor);
 
-    std::unexpected<Diagnostics> problem(const char* code, const Place& place, std::string summary, std::string expected = {},
-                                         std::string found = {}) {
+    std::unexpected<Diagnostics> problem(const char* code, const Place& place, std::string summary,
+                                         std::string expected = {}, std::string found = {}) {
         Diagnostic diagnostic = environment_.diagnostic(code, place, std::move(summary));
         diagnostic.expected = std::move(expected);
         diagnostic.found = std::move(found);
@@ -111,7 +115,8 @@ void Composer::bind_inputs(const BoundArguments& arguments) {
     for (size_t position = 0; position < inputs.size(); ++position) {
         GraphValue value;
         if (arguments.given[position]) {
-            value = inputs[position].variadic ? list_of(arguments.tensors[position]) : GraphValue::of(arguments.tensors[position][0]);
+            value = inputs[position].variadic ? list_of(arguments.tensors[position])
+                                              : GraphValue::of(arguments.tensors[position][0]);
         }
         variables_.emplace(inputs[position].name, std::move(value));
     }
@@ -127,7 +132,8 @@ std::vector<bool> Composer::needed_assignments() const {
     std::vector<bool> needed(graph.size(), false);
     for (size_t i = graph.size(); i-- > 0;) {
         const auto& targets = graph[i]->children;
-        needed[i] = std::any_of(targets.begin(), targets.end(), [&](const auto& target) { return wanted.contains(target->text); });
+        needed[i] = std::any_of(targets.begin(), targets.end(),
+                                [&](const auto& target) { return wanted.contains(target->text); });
         if (!needed[i]) continue;
         visit_all(graph[i]->value, [&](const Syntax& node) {
             if (node.kind == Kind::name) wanted.insert(node.text);
@@ -144,7 +150,8 @@ Result<std::vector<TensorId>> Composer::run() {
         auto assigned = assign(*graph[i]);
         if (assigned) continue;
         for (Diagnostic& diagnostic : assigned.error()) {
-            diagnostic.contexts.push_back({fmt::format("in the composition {}", environment_.metakernel().name), graph[i]->place});
+            diagnostic.contexts.push_back(
+                {fmt::format("in the composition {}", environment_.metakernel().name), graph[i]->place});
         }
         return std::unexpected(assigned.error());
     }
@@ -182,7 +189,8 @@ Result<void> Composer::destructure(const Syntax& assignment, GraphValue value) {
         return problem("symbolic.results", assignment.place, fmt::format("{} names for {}", targets, value.describe()),
                        fmt::format("{} results", targets), value.describe());
     }
-    for (size_t i = 0; i < targets; ++i) variables_.insert_or_assign(assignment.children[i]->text, std::move(value.list[i]));
+    for (size_t i = 0; i < targets; ++i)
+        variables_.insert_or_assign(assignment.children[i]->text, std::move(value.list[i]));
     return {};
 }
 
@@ -224,7 +232,8 @@ Result<GraphValue> Composer::conditional(const Syntax& syntax, const StaticScope
     return evaluate(*syntax.children[condition->boolean() ? 1 : 2], scope, wanted);
 }
 
-Result<void> Composer::append_element(const Syntax& element, const StaticScope* scope, std::vector<GraphValue>& results) {
+Result<void> Composer::append_element(const Syntax& element, const StaticScope* scope,
+                                      std::vector<GraphValue>& results) {
     bool spread = element.kind == Kind::spread;
     auto value = evaluate(spread ? *element.children[0] : element, scope, {});
     if (!value) return std::unexpected(value.error());
@@ -244,7 +253,8 @@ Result<void> Composer::append_element(const Syntax& element, const StaticScope* 
 
 // A list of static values is one itself; a list of tensors is a list for a variadic input.
 GraphValue gathered(std::vector<GraphValue> elements) {
-    bool fixed = std::all_of(elements.begin(), elements.end(), [](const GraphValue& e) { return e.kind == GraphValue::Kind::fixed; });
+    bool fixed = std::all_of(elements.begin(), elements.end(),
+                             [](const GraphValue& e) { return e.kind == GraphValue::Kind::fixed; });
     if (!fixed) return GraphValue::of(std::move(elements));
     StaticValue::List values;
     for (GraphValue& element : elements) values.push_back(std::move(element.fixed));
@@ -265,12 +275,14 @@ Result<GraphValue> Composer::comprehension(const Syntax& syntax, const StaticSco
     return gathered(std::move(results));
 }
 
-Result<void> Composer::generate(const Syntax& syntax, size_t generator, const StaticScope* scope, std::vector<GraphValue>& results) {
+Result<void> Composer::generate(const Syntax& syntax, size_t generator, const StaticScope* scope,
+                                std::vector<GraphValue>& results) {
     if (generator == syntax.generators.size()) {
         if (syntax.filter) {
             auto kept = environment_.evaluate(*syntax.filter, scope);
             if (!kept) return std::unexpected(kept.error());
-            if (!kept->is_boolean()) return type_error(syntax.filter->place, "a filter is a condition", "a bool", *kept);
+            if (!kept->is_boolean())
+                return type_error(syntax.filter->place, "a filter is a condition", "a bool", *kept);
             if (!kept->boolean()) return {};
         }
         return append_element(*syntax.children[0], scope, results);
@@ -280,7 +292,8 @@ Result<void> Composer::generate(const Syntax& syntax, size_t generator, const St
     if (!range) return std::unexpected(range.error());
     bool below = source.kind == Generator::Kind::below;
     if (below ? !range->is_integer() : !range->is_list()) {
-        return type_error(source.place, "a generator in a graph runs below an integer or through a static list", "an integer or a list", *range);
+        return type_error(source.place, "a generator in a graph runs below an integer or through a static list",
+                          "an integer or a list", *range);
     }
     int64_t count = below ? range->integer() : static_cast<int64_t>(range->list().size());
     for (int64_t i = 0; i < count; ++i) {
@@ -300,7 +313,8 @@ Result<GraphValue> Composer::subscript(const Syntax& syntax, const StaticScope* 
     if (!index) return std::unexpected(index.error());
     if (!index->is_integer()) return type_error(syntax.place, "a number picks a result", "an integer", *index);
     Wanted inner{1, std::nullopt, wanted.name};
-    if (syntax.children[0]->kind == Kind::call && index->integer() >= 0) inner.only = static_cast<size_t>(index->integer());
+    if (syntax.children[0]->kind == Kind::call && index->integer() >= 0)
+        inner.only = static_cast<size_t>(index->integer());
     auto base = evaluate(*syntax.children[0], scope, inner);
     if (!base) return base;
     // Of an operator with several outputs only the wanted one was made.
@@ -313,7 +327,8 @@ Result<GraphValue> Composer::subscript(const Syntax& syntax, const StaticScope* 
     int64_t count = base->kind == GraphValue::Kind::list ? static_cast<int64_t>(base->list.size()) : -1;
     int64_t position = index->integer() < 0 ? index->integer() + count : index->integer();
     if (position < 0 || position >= count) {
-        return problem("symbolic.results", syntax.place, fmt::format("result {} of {}", index->integer(), base->describe()));
+        return problem("symbolic.results", syntax.place,
+                       fmt::format("result {} of {}", index->integer(), base->describe()));
     }
     return base->list[static_cast<size_t>(position)];
 }
@@ -322,7 +337,8 @@ Result<GraphValue> Composer::slice(const Syntax& syntax, const StaticScope* scop
     auto base = evaluate(*syntax.children[0], scope, {});
     if (!base) return base;
     if (base->kind != GraphValue::Kind::list) {
-        return problem("symbolic.results", syntax.place, "only a list of tensors has slices in a graph", "a list of tensors", base->describe());
+        return problem("symbolic.results", syntax.place, "only a list of tensors has slices in a graph",
+                       "a list of tensors", base->describe());
     }
     int64_t count = static_cast<int64_t>(base->list.size());
     int64_t bounds[2] = {0, count};
@@ -330,8 +346,10 @@ Result<GraphValue> Composer::slice(const Syntax& syntax, const StaticScope* scop
         if (!syntax.children[side + 1]) continue;
         auto bound = environment_.evaluate(*syntax.children[side + 1], scope);
         if (!bound) return std::unexpected(bound.error());
-        if (!bound->is_integer()) return type_error(syntax.place, "a slice is bounded by integers", "an integer", *bound);
-        bounds[side] = std::clamp<int64_t>(bound->integer() < 0 ? bound->integer() + count : bound->integer(), 0, count);
+        if (!bound->is_integer())
+            return type_error(syntax.place, "a slice is bounded by integers", "an integer", *bound);
+        bounds[side] =
+            std::clamp<int64_t>(bound->integer() < 0 ? bound->integer() + count : bound->integer(), 0, count);
     }
     if (bounds[1] < bounds[0]) bounds[1] = bounds[0];
     return GraphValue::of(std::vector<GraphValue>(base->list.begin() + bounds[0], base->list.begin() + bounds[1]));
@@ -343,7 +361,8 @@ std::vector<bool> requested_outputs(const Template& metakernel, const Wanted& wa
     std::vector<bool> requested(metakernel.outputs.size(), false);
     bool variadic = !metakernel.outputs.empty() && metakernel.outputs[0].variadic;
     for (size_t i = 0; i < requested.size(); ++i) {
-        requested[i] = variadic || !wanted.only ? i < std::max<size_t>(1, variadic ? 1 : wanted.count) : i == *wanted.only;
+        requested[i] =
+            variadic || !wanted.only ? i < std::max<size_t>(1, variadic ? 1 : wanted.count) : i == *wanted.only;
     }
     return requested;
 }
@@ -352,7 +371,8 @@ Result<GraphValue> Composer::call(const Syntax& syntax, const StaticScope* scope
     auto found = session_.library->find_from(environment_.metakernel(), syntax.text);
     if (!found) {
         for (Diagnostic& diagnostic : found.error()) {
-            if (diagnostic.code == "language.unknown_operator") diagnostic.place = syntax.mark.source ? syntax.mark : syntax.place;
+            if (diagnostic.code == "language.unknown_operator")
+                diagnostic.place = syntax.mark.source ? syntax.mark : syntax.place;
         }
         return std::unexpected(found.error());
     }
@@ -372,10 +392,13 @@ Result<GraphValue> Composer::call(const Syntax& syntax, const StaticScope* scope
         if (!value) return std::unexpected(value.error());
         parameters.insert_or_assign(argument.name, std::move(*value));
     }
-    ApplyOptions options{wanted.name.empty() ? node_ + "." + syntax.text : wanted.name, requested_outputs(metakernel, wanted), {}};
+    ApplyOptions options{
+        wanted.name.empty() ? node_ + "." + syntax.text : wanted.name, requested_outputs(metakernel, wanted), {}};
     bool several = std::count(options.requested.begin(), options.requested.end(), true) > 1;
-    if (wanted.only && *wanted.only >= metakernel.outputs.size() && !(metakernel.outputs.size() == 1 && metakernel.outputs[0].variadic)) {
-        return problem("symbolic.results", syntax.place, fmt::format("{} has no result {}", metakernel.name, *wanted.only),
+    if (wanted.only && *wanted.only >= metakernel.outputs.size() &&
+        !(metakernel.outputs.size() == 1 && metakernel.outputs[0].variadic)) {
+        return problem("symbolic.results", syntax.place,
+                       fmt::format("{} has no result {}", metakernel.name, *wanted.only),
                        fmt::format("at most {} results", metakernel.outputs.size()));
     }
     if (!wanted.name.empty() && !several && !metakernel.outputs[0].variadic) {
@@ -407,22 +430,26 @@ std::optional<DType> Composer::dtype_beside(const Template& metakernel, const st
     return std::nullopt;
 }
 
-Result<std::vector<Argument>> Composer::arguments_of(const Syntax& syntax, const Template& metakernel, std::vector<GraphValue> values) {
+Result<std::vector<Argument>> Composer::arguments_of(const Syntax& syntax, const Template& metakernel,
+                                                     std::vector<GraphValue> values) {
     std::vector<Argument> arguments;
     for (size_t i = 0; i < values.size(); ++i) {
         if (metakernel.inputs.empty() || (i >= metakernel.inputs.size() && !metakernel.inputs.back().variadic)) {
-            return problem("symbolic.too_many_inputs", syntax.place, fmt::format("{} is given {} inputs", metakernel.name, values.size()),
+            return problem("symbolic.too_many_inputs", syntax.place,
+                           fmt::format("{} is given {} inputs", metakernel.name, values.size()),
                            fmt::format("at most {}", metakernel.inputs.size()));
         }
         const TensorSpec& input = metakernel.inputs[std::min(i, metakernel.inputs.size() - 1)];
-        auto argument = argument_of(syntax, input, values[i], dtype_beside(metakernel, values, input).value_or(DType::boolean));
+        auto argument =
+            argument_of(syntax, input, values[i], dtype_beside(metakernel, values, input).value_or(DType::boolean));
         if (!argument) return std::unexpected(argument.error());
         arguments.push_back(std::move(*argument));
     }
     return arguments;
 }
 
-Result<Argument> Composer::argument_of(const Syntax& place, const TensorSpec& input, const GraphValue& value, DType fallback) {
+Result<Argument> Composer::argument_of(const Syntax& place, const TensorSpec& input, const GraphValue& value,
+                                       DType fallback) {
     switch (value.kind) {
     case GraphValue::Kind::absent: return Argument();
     case GraphValue::Kind::tensor: return Argument(value.tensor);
@@ -442,21 +469,24 @@ Result<Argument> Composer::argument_of(const Syntax& place, const TensorSpec& in
         } else if (element.kind == GraphValue::Kind::tensor) {
             tensors.push_back(element.tensor);
         } else {
-            return problem("symbolic.composition", place.place, fmt::format("a list of tensors for {} holds {}", input.name, element.describe()),
-                           "tensors", element.describe());
+            return problem("symbolic.composition", place.place,
+                           fmt::format("a list of tensors for {} holds {}", input.name, element.describe()), "tensors",
+                           element.describe());
         }
     }
     return Argument(std::move(tensors));
 }
 
 // `fallback` is the dtype that the input must have; boolean where any will do.
-Result<TensorId> Composer::constant_of(const Syntax& place, const TensorSpec& input, const StaticValue& value, DType fallback) {
+Result<TensorId> Composer::constant_of(const Syntax& place, const TensorSpec& input, const StaticValue& value,
+                                       DType fallback) {
     StaticValue::List single{value};
     const StaticValue::List& elements = value.is_list() ? value.list() : single;
     bool real = false, boolean = !elements.empty();
     for (const StaticValue& element : elements) {
         if (!element.is_number() && !element.is_boolean()) {
-            return problem("symbolic.composition", place.place, fmt::format("{} is no tensor for input {}", value.print(), input.name),
+            return problem("symbolic.composition", place.place,
+                           fmt::format("{} is no tensor for input {}", value.print(), input.name),
                            "a tensor, a number or a list of numbers", value.describe());
         }
         real |= element.is_real();
@@ -465,7 +495,8 @@ Result<TensorId> Composer::constant_of(const Syntax& place, const TensorSpec& in
     DType dtype = boolean ? DType::boolean : real ? DType::float32 : DType::int64;
     if (!is_bool(fallback)) dtype = fallback;
     if (real && !is_float(dtype)) {
-        return problem("symbolic.composition", place.place, fmt::format("a float for input {}, which is {}", input.name, name(dtype)),
+        return problem("symbolic.composition", place.place,
+                       fmt::format("a float for input {}, which is {}", input.name, name(dtype)),
                        std::string(name(dtype)), value.print());
     }
     std::vector<int64_t> shape;
@@ -476,8 +507,10 @@ Result<TensorId> Composer::constant_of(const Syntax& place, const TensorSpec& in
     for (size_t i = 0; i < elements.size(); ++i) {
         const StaticValue& element = elements[i];
         auto index = static_cast<int64_t>(i);
-        if (element.is_real()) data.set_real(index, element.real());
-        else data.set_integer(index, element.is_boolean() ? element.boolean() : element.integer());
+        if (element.is_real())
+            data.set_real(index, element.real());
+        else
+            data.set_integer(index, element.is_boolean() ? element.boolean() : element.integer());
         sizes.push_back(element.is_integer() ? element.size() : Size(0));
         named |= sizes.back().named();
     }
@@ -494,8 +527,9 @@ Result<void> Composer::check_type(const TensorSpec& output, TensorId tensor) {
         auto dtype = environment_.evaluate(*output.dtype);
         if (!dtype) return std::unexpected(dtype.error());
         if (!dtype->is_dtype() || dtype->dtype() != type.dtype) {
-            return problem("symbolic.composition", output.place, fmt::format("output {} is {}", output.name, name(type.dtype)),
-                           dtype->print(), std::string(name(type.dtype)));
+            return problem("symbolic.composition", output.place,
+                           fmt::format("output {} is {}", output.name, name(type.dtype)), dtype->print(),
+                           std::string(name(type.dtype)));
         }
     }
     if (!output.shape) return {};
@@ -503,8 +537,9 @@ Result<void> Composer::check_type(const TensorSpec& output, TensorId tensor) {
     if (!shape) return std::unexpected(shape.error());
     StaticValue expected = StaticValue::of(std::move(*shape)), found = StaticValue::of_sizes(type.shape);
     if (expected == found) return {};
-    return problem("symbolic.composition", output.place, fmt::format("output {} has another shape than it says", output.name),
-                   expected.print(), found.print());
+    return problem("symbolic.composition", output.place,
+                   fmt::format("output {} has another shape than it says", output.name), expected.print(),
+                   found.print());
 }
 
 Result<std::vector<TensorId>> Composer::results() {
@@ -517,9 +552,11 @@ Result<std::vector<TensorId>> Composer::results() {
             continue;
         }
         if (!made) {
-            return problem("symbolic.composition", output.spec->place, fmt::format("nothing makes output {}", output.spec->name));
+            return problem("symbolic.composition", output.spec->place,
+                           fmt::format("nothing makes output {}", output.spec->name));
         }
-        auto argument = argument_of(*environment_.metakernel().graph.back(), *output.spec, found->second, DType::boolean);
+        auto argument =
+            argument_of(*environment_.metakernel().graph.back(), *output.spec, found->second, DType::boolean);
         if (!argument) return std::unexpected(argument.error());
         if (argument->list != output.spec->variadic) {
             return problem("symbolic.composition", output.spec->place, fmt::format("output {}", output.spec->name),
@@ -540,7 +577,8 @@ Result<std::vector<TensorId>> Composer::results() {
 Result<std::vector<TensorId>> expand_composition(Session::State& session, Environment& environment,
                                                  const BoundArguments& arguments, const ApplyOptions& options) {
     if (session.compositions >= deepest_composition) {
-        return limit_error(environment.metakernel().place, fmt::format("more than {} compositions within each other", deepest_composition));
+        return limit_error(environment.metakernel().place,
+                           fmt::format("more than {} compositions within each other", deepest_composition));
     }
     if (auto bound = bind_application(environment); !bound) return std::unexpected(bound.error());
     ++session.compositions;

@@ -90,8 +90,8 @@ std::unexpected<Diagnostics> unbound(Environment& environment, std::string_view 
         // `match_patterns` reports what it waits for.
         return fail(Diagnostic{.code = "symbolic.unbound_name", .summary = std::string(name), .place = use});
     }
-    Diagnostic diagnostic = environment.diagnostic("symbolic.unbound_name", use,
-                                                   fmt::format("no tensor that was given binds ${}", name));
+    Diagnostic diagnostic =
+        environment.diagnostic("symbolic.unbound_name", use, fmt::format("no tensor that was given binds ${}", name));
     diagnostic.reason = "a name that only an optional input binds may be used only under has() of that input";
     return fail(std::move(diagnostic));
 }
@@ -111,7 +111,8 @@ Environment::Environment(const Template& metakernel) : state_(std::make_unique<S
     state_->metakernel = &metakernel;
     state_->slots.reserve(16);
     add_names(*state_);
-    for (const TensorSpec& input : metakernel.inputs) state_->inputs.push_back({.spec = &input, .given = false, .tensors = {}});
+    for (const TensorSpec& input : metakernel.inputs)
+        state_->inputs.push_back({.spec = &input, .given = false, .tensors = {}});
     for (const TensorSpec& output : metakernel.outputs) {
         state_->outputs.push_back({.spec = &output, .requested = true, .types = {}});
     }

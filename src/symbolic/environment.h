@@ -25,9 +25,9 @@ struct PatternCoordinate {
     std::string_view group;  // $shape of $shape=($height, $width), else empty
     int32_t position = 0;    // within `$name...`; 0 for a single dimension
     int32_t group_position = 0;  // within the group's list
-    bool spread = false;     // written $name...: the variable is a list
-    int32_t dimension = 0;   // of the tensor; -1: it has none there, the coordinate is dropped
-    bool zero = false;       // the tensor's dimension is 1 where the joint one is not: it is read at 0
+    bool spread = false;         // written $name...: the variable is a list
+    int32_t dimension = 0;       // of the tensor; -1: it has none there, the coordinate is dropped
+    bool zero = false;           // the tensor's dimension is 1 where the joint one is not: it is read at 0
 };
 
 // A tensor that was given for an input, as its pattern matched it.
@@ -96,8 +96,7 @@ public:
     // A list of elements (a `list` node's children, an index, a shape): spreads expanded, a fill filled up to `size` (the
     // rank described; without it a fill is an error). Elements such as `*` or `:>` are not static: symbolic.type.
     Result<std::vector<StaticValue>> evaluate_elements(const std::vector<SyntaxPointer>& elements,
-                                                       std::optional<int64_t> size,
-                                                       const StaticScope* scope = nullptr);
+                                                       std::optional<int64_t> size, const StaticScope* scope = nullptr);
     // True if `expression` needs nothing but static values: no @, no reads, no reductions, no bare name outside `scope`
     // other than a dtype's.
     bool is_static(const Syntax& expression, const StaticScope* scope = nullptr) const;

@@ -20,8 +20,8 @@ struct NameSlot {
     bool collected = false;      // a variable with [$i]: a list of one value a tensor
     int32_t number = 0;          // of the parameter, let or input
     StaticValue value;
-    Place bound_at;              // a variable: the pattern or dtype that bound it
-    std::string bound_by;        // a variable: the tensor that bound it
+    Place bound_at;        // a variable: the pattern or dtype that bound it
+    std::string bound_by;  // a variable: the tensor that bound it
 };
 
 struct Environment::State {

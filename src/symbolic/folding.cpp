@@ -69,8 +69,8 @@ void fold_sizes(const Session::State& session, const AppliedOperation& operation
     evaluate_sizes(*operation.body, evaluation);
 }
 
-Result<void> fold_operation(const Session::State& session, const AppliedOperation& operation, const BoundArguments& arguments,
-                            Outputs& outputs) {
+Result<void> fold_operation(const Session::State& session, const AppliedOperation& operation,
+                            const BoundArguments& arguments, Outputs& outputs) {
     std::vector<TensorData> inputs, results;
     for (const TensorReference& reference : operation.inputs) {
         inputs.push_back(*session.known_value(tensor_of(reference, arguments)));
@@ -94,7 +94,8 @@ Result<std::optional<Outputs>> fold_application(const Session::State& session, c
         }
     }
     for (const AppliedOperation& operation : application.operations) {
-        if (auto done = fold_operation(session, operation, arguments, outputs); !done) return std::unexpected(done.error());
+        if (auto done = fold_operation(session, operation, arguments, outputs); !done)
+            return std::unexpected(done.error());
     }
     for (auto& list : outputs) {
         for (FoldedOutput& output : list) {
@@ -103,7 +104,8 @@ Result<std::optional<Outputs>> fold_application(const Session::State& session, c
                 int64_t value = output.data.integer_at(static_cast<int64_t>(i));
                 if (output.sizes[i].value != value) output.sizes[i] = value;
             }
-            bool named = std::any_of(output.sizes.begin(), output.sizes.end(), [](const Size& size) { return size.named(); });
+            bool named =
+                std::any_of(output.sizes.begin(), output.sizes.end(), [](const Size& size) { return size.named(); });
             if (!named) output.sizes.clear();
         }
     }
@@ -118,7 +120,8 @@ StaticValue element_of(const TensorData& data, const std::vector<Size>* sizes, i
     return StaticValue::of(sizes ? (*sizes)[static_cast<size_t>(index)] : Size(data.integer_at(index)));
 }
 
-StaticValue nested(const TensorData& data, const std::vector<Size>* sizes, size_t dimension, int64_t first, int64_t elements) {
+StaticValue nested(const TensorData& data, const std::vector<Size>* sizes, size_t dimension, int64_t first,
+                   int64_t elements) {
     if (dimension == data.shape().size()) return element_of(data, sizes, first);
     int64_t extent = data.shape()[dimension];
     int64_t step = extent > 0 ? elements / extent : 0;

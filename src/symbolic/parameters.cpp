@@ -27,7 +27,8 @@ std::string_view kind_name(Kind kind) {
     return {};
 }
 
-std::unexpected<Diagnostics> wrong_type(const Environment& environment, const Parameter& parameter, const Value& value) {
+std::unexpected<Diagnostics> wrong_type(const Environment& environment, const Parameter& parameter,
+                                        const Value& value) {
     Diagnostic diagnostic = environment.diagnostic("symbolic.parameter_type", parameter.place,
                                                    fmt::format("parameter {} is {}", parameter.name, value.print()));
     diagnostic.expected = kind_name(parameter.type.kind);
@@ -62,8 +63,9 @@ Result<Value> axis(const Environment& environment, const Parameter& parameter, c
     if (!value.is_integer()) return wrong_type(environment, parameter, value);
     int64_t number = value.integer();
     if (number >= -rank && number < rank) return Value::of(number < 0 ? number + rank : number);
-    Diagnostic diagnostic = environment.diagnostic("symbolic.axis_range", parameter.place,
-                                                   fmt::format("parameter {}: there is no axis {}", parameter.name, number));
+    Diagnostic diagnostic =
+        environment.diagnostic("symbolic.axis_range", parameter.place,
+                               fmt::format("parameter {}: there is no axis {}", parameter.name, number));
     diagnostic.expected = rank > 0 ? fmt::format("an axis from {} to {}", -rank, rank - 1) : "no axis: the rank is 0";
     diagnostic.found = std::to_string(number);
     diagnostic.params.emplace_back("parameter", parameter.name);
@@ -80,9 +82,9 @@ Result<Value> axes(Environment& environment, const Parameter& parameter, const V
         auto one = axis(environment, parameter, element, *rank);
         if (!one) return one;
         if (std::find(result.begin(), result.end(), *one) != result.end()) {
-            Diagnostic diagnostic = environment.diagnostic(
-                "symbolic.axis_repeated", parameter.place,
-                fmt::format("parameter {} has axis {} twice", parameter.name, one->integer()));
+            Diagnostic diagnostic =
+                environment.diagnostic("symbolic.axis_repeated", parameter.place,
+                                       fmt::format("parameter {} has axis {} twice", parameter.name, one->integer()));
             diagnostic.found = value.print();
             diagnostic.params.emplace_back("parameter", parameter.name);
             return fail(std::move(diagnostic));
@@ -106,7 +108,8 @@ Result<Value> scalar(const Environment& environment, const Parameter& parameter,
     case Kind::boolean:
         if (value.is_boolean()) return value;
         // Model formats without booleans write 0 and 1.
-        if (value.is_integer() && (value.integer() == 0 || value.integer() == 1)) return Value::of(value.integer() == 1);
+        if (value.is_integer() && (value.integer() == 0 || value.integer() == 1))
+            return Value::of(value.integer() == 1);
         break;
     case Kind::string:
         if (value.is_text()) return value;
@@ -128,7 +131,8 @@ Result<Value> list(Environment& environment, const Parameter& parameter, const V
     if (parameter.type.length) {
         auto wanted = environment.evaluate(*parameter.type.length);
         if (!wanted) return wanted;
-        if (!wanted->is_integer()) return type_error(parameter.type.length->place, "a length is an integer", "an integer", *wanted);
+        if (!wanted->is_integer())
+            return type_error(parameter.type.length->place, "a length is an integer", "an integer", *wanted);
         length = wanted->integer();
     }
     Value::List given;
@@ -196,8 +200,9 @@ Result<void> check_parameters(Environment& environment) {
     if (const auto* given = environment.state().given_parameters) {
         for (const auto& [name, value] : *given) {
             if (metakernel.parameter(name)) continue;
-            Diagnostic diagnostic = environment.diagnostic("symbolic.unknown_parameter", metakernel.place,
-                                                           fmt::format("{} has no parameter {}", metakernel.name, name));
+            Diagnostic diagnostic =
+                environment.diagnostic("symbolic.unknown_parameter", metakernel.place,
+                                       fmt::format("{} has no parameter {}", metakernel.name, name));
             std::vector<std::string> known;
             for (const Parameter& parameter : metakernel.params) known.push_back(parameter.name);
             std::string near = nearest_name(name, known);
@@ -221,7 +226,8 @@ Result<void> check_constraints(Environment& environment) {
         const NameSlot* slot = environment.state().slot(constraint.name);
         if (!slot || slot->phase != NameSlot::Phase::known || !slot->value.is_dtype()) continue;
         std::string found(name(slot->value.dtype()));
-        if (std::find(constraint.dtype_names.begin(), constraint.dtype_names.end(), found) != constraint.dtype_names.end()) {
+        if (std::find(constraint.dtype_names.begin(), constraint.dtype_names.end(), found) !=
+            constraint.dtype_names.end()) {
             continue;
         }
         Diagnostic diagnostic = environment.diagnostic("symbolic.dtype_set", constraint.place,
@@ -230,7 +236,8 @@ Result<void> check_constraints(Environment& environment) {
             diagnostic.expected += (diagnostic.expected.empty() ? "" : ", ") + known;
         }
         diagnostic.found = found;
-        if (slot->bound_at.source) diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), slot->bound_at});
+        if (slot->bound_at.source)
+            diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), slot->bound_at});
         problems.push_back(std::move(diagnostic));
     }
     for (const Requirement& requirement : metakernel.requirements) {
@@ -241,7 +248,8 @@ Result<void> check_constraints(Environment& environment) {
             auto wrong = type_error(requirement.condition->place, "a requirement is a condition", "a bool", *holds);
             problems.push_back(wrong.error()[0]);
         } else if (!holds->boolean()) {
-            Diagnostic diagnostic = environment.diagnostic("symbolic.requirement", requirement.condition->place, requirement.message);
+            Diagnostic diagnostic =
+                environment.diagnostic("symbolic.requirement", requirement.condition->place, requirement.message);
             diagnostic.expected = print(*requirement.condition);
             diagnostic.found = sides_text(environment, *requirement.condition);
             problems.push_back(std::move(diagnostic));

@@ -17,7 +17,8 @@ using Value = StaticValue;
 using Kind = Syntax::Kind;
 
 bool has_single_size(const Syntax& dimension) {
-    return dimension.kind != Kind::dimensions && dimension.kind != Kind::any_dimensions && dimension.kind != Kind::dimension_group;
+    return dimension.kind != Kind::dimensions && dimension.kind != Kind::any_dimensions &&
+           dimension.kind != Kind::dimension_group;
 }
 
 // One tensor that waits for its pattern.
@@ -90,7 +91,9 @@ Value sizes_value(const TensorType& type, int64_t first, int64_t length) {
     return Value::of_sizes(std::vector<Size>(type.shape.begin() + first, type.shape.begin() + first + length));
 }
 
-std::string shape_text(const BoundTensor& tensor) { return sizes_value(tensor.type, 0, static_cast<int64_t>(tensor.type.shape.size())).print(); }
+std::string shape_text(const BoundTensor& tensor) {
+    return sizes_value(tensor.type, 0, static_cast<int64_t>(tensor.type.shape.size())).print();
+}
 
 // The same value, where a name for a number wins over the number alone.
 Value named_of(const Value& a, const Value& b) {
@@ -119,7 +122,9 @@ Result<void> Matcher::match_all() {
         auto value = environment_.lookup(name, joint.parts.empty() ? Place{} : joint.parts[0].dimension->place);
         if (!value) return std::unexpected(value.error());
         auto sizes = value->is_integer() ? std::optional(std::vector<Size>{value->size()}) : value->sizes();
-        if (!sizes) return type_error(joint.parts[0].dimension->place, fmt::format("~${} joins shapes", name), "a list of integers", *value);
+        if (!sizes)
+            return type_error(joint.parts[0].dimension->place, fmt::format("~${} joins shapes", name),
+                              "a list of integers", *value);
         if (auto checked = check_joint(name, joint, *sizes); !checked) return checked;
     }
     for (const Pending& pending : pending_) describe_coordinates(pending);
@@ -150,8 +155,9 @@ Result<void> Matcher::match_rounds() {
         if (left < before) continue;
         Diagnostic diagnostic = environment_.diagnostic(
             "symbolic.unresolved_pattern", waits_at_,
-            waits_for_.empty() ? "the lengths of two open ... in one pattern are not known"
-                               : fmt::format("${} is needed to match this pattern, and nothing binds it before", waits_for_));
+            waits_for_.empty()
+                ? "the lengths of two open ... in one pattern are not known"
+                : fmt::format("${} is needed to match this pattern, and nothing binds it before", waits_for_));
         diagnostic.remedy = "give an ellipsis its length: $name...{count}";
         return fail(std::move(diagnostic));
     }
@@ -177,7 +183,8 @@ Result<std::optional<int64_t>> Matcher::length_of(const Syntax& dimension) {
         auto count = environment_.evaluate(*dimension.children[0]);
         if (!count) return std::unexpected(count.error());
         if (!count->is_integer() || count->integer() < 0) {
-            return type_error(dimension.children[0]->place, "the count of an ellipsis is an integer from 0 on", "an integer from 0 on", *count);
+            return type_error(dimension.children[0]->place, "the count of an ellipsis is an integer from 0 on",
+                              "an integer from 0 on", *count);
         }
         return count->integer();
     }
@@ -191,8 +198,9 @@ Result<std::optional<int64_t>> Matcher::length_of(const Syntax& dimension) {
 
 Diagnostic Matcher::rank_problem(const Pending& pending, int64_t known, bool open) {
     BoundTensor& bound = tensor(pending);
-    Diagnostic diagnostic = environment_.diagnostic("symbolic.input_rank", pattern(pending).place,
-                                                    fmt::format("{} has {} dimensions", bound.name, bound.type.shape.size()));
+    Diagnostic diagnostic =
+        environment_.diagnostic("symbolic.input_rank", pattern(pending).place,
+                                fmt::format("{} has {} dimensions", bound.name, bound.type.shape.size()));
     diagnostic.expected = fmt::format("{} {}: {}", open ? "at least" : "exactly", known, print(pattern(pending)));
     diagnostic.found = shape_text(bound);
     diagnostic.params.emplace_back("input", bound.name);
@@ -229,7 +237,8 @@ Result<bool> Matcher::match(Pending& pending) {
     for (size_t i = 0; i < lengths.size(); ++i) {
         int64_t length = lengths[i].value_or(rank - known);
         pending.lengths.push_back(length);
-        if (auto done = bind_dimension(pending, *dimensions.children[i], first, length); !done) return std::unexpected(done.error());
+        if (auto done = bind_dimension(pending, *dimensions.children[i], first, length); !done)
+            return std::unexpected(done.error());
         first += length;
     }
     pending.matched = true;
@@ -246,7 +255,8 @@ Result<void> Matcher::bind_dimension(Pending& pending, const Syntax& dimension, 
     case Kind::dimensions:
         if (dimension.broadcast) {
             Joint& joint = joints_[dimension.text];
-            joint.parts.push_back({&tensor(pending), &dimension, {type.shape.begin() + first, type.shape.begin() + first + length}});
+            joint.parts.push_back(
+                {&tensor(pending), &dimension, {type.shape.begin() + first, type.shape.begin() + first + length}});
             --joint.waiting;
             return {};
         }
@@ -254,13 +264,15 @@ Result<void> Matcher::bind_dimension(Pending& pending, const Syntax& dimension, 
                     dimension.kind == Kind::dimension ? Value::of(type.shape[static_cast<size_t>(first)])
                                                       : sizes_value(type, first, length));
     default:
-        comparisons_.push_back({&tensor(pending), &dimension, Value::of(type.shape[static_cast<size_t>(first)]), first});
+        comparisons_.push_back(
+            {&tensor(pending), &dimension, Value::of(type.shape[static_cast<size_t>(first)]), first});
         return {};
     }
 }
 
 Result<void> Matcher::bind_group(Pending& pending, const Syntax& group, int64_t first, int64_t length) {
-    if (auto bound = bind(pending, group, first, sizes_value(tensor(pending).type, first, length)); !bound) return bound;
+    if (auto bound = bind(pending, group, first, sizes_value(tensor(pending).type, first, length)); !bound)
+        return bound;
     std::vector<std::optional<int64_t>> lengths;
     int64_t known = 0;
     for (const auto& member : group.children) {
@@ -280,15 +292,18 @@ Result<void> Matcher::bind_group(Pending& pending, const Syntax& group, int64_t 
     return {};
 }
 
-Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, const NameSlot& slot, const Value& found) {
-    Diagnostic diagnostic = environment_.diagnostic(
-        "symbolic.shape_conflict", dimension.place,
-        fmt::format("${} is {} in {}, but {} in {}", dimension.text, found.print(), bound.name, slot.value.print(), slot.bound_by));
+Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, const NameSlot& slot,
+                             const Value& found) {
+    Diagnostic diagnostic =
+        environment_.diagnostic("symbolic.shape_conflict", dimension.place,
+                                fmt::format("${} is {} in {}, but {} in {}", dimension.text, found.print(), bound.name,
+                                            slot.value.print(), slot.bound_by));
     diagnostic.expected = slot.value.print();
     diagnostic.found = fmt::format("{} ({} is {})", found.print(), bound.name, shape_text(bound));
     diagnostic.params.emplace_back("input", bound.name);
     diagnostic.params.emplace_back("dimension", dimension.text);
-    if (slot.bound_at.source) diagnostic.contexts.push_back({fmt::format("{} by {}", slot.value.print(), slot.bound_by), slot.bound_at});
+    if (slot.bound_at.source)
+        diagnostic.contexts.push_back({fmt::format("{} by {}", slot.value.print(), slot.bound_by), slot.bound_at});
     return diagnostic;
 }
 
@@ -324,7 +339,8 @@ Result<void> Matcher::bind_collected(Pending& pending, const Syntax& dimension, 
         diagnostic.contexts.push_back({"counted first here", counted->second.second->spec->place});
         return fail(std::move(diagnostic));
     }
-    Value::List list = slot.phase == NameSlot::Phase::known ? slot.value.list() : Value::List(static_cast<size_t>(count));
+    Value::List list =
+        slot.phase == NameSlot::Phase::known ? slot.value.list() : Value::List(static_cast<size_t>(count));
     Value& own = list[pending.element];
     if (!own.is_none() && !(own == value)) {
         NameSlot before = slot;
@@ -345,7 +361,8 @@ Result<void> Matcher::bind_collected(Pending& pending, const Syntax& dimension, 
 Result<void> Matcher::settle_joints() {
     for (auto& [name, joint] : joints_) {
         NameSlot& slot = *state_.slot(name);
-        if (joint.waiting > 0 || slot.kind != NameSlot::Kind::variable || slot.phase == NameSlot::Phase::known) continue;
+        if (joint.waiting > 0 || slot.kind != NameSlot::Kind::variable || slot.phase == NameSlot::Phase::known)
+            continue;
         std::vector<Size> value;  // innermost first
         for (const Joint::Part& part : joint.parts) {
             if (part.extents.size() > value.size()) value.resize(part.extents.size(), Size(1));
@@ -356,12 +373,15 @@ Result<void> Matcher::settle_joints() {
                     value[i] = *both;
                     continue;
                 }
-                Diagnostic diagnostic = environment_.diagnostic("symbolic.broadcast", part.dimension->place,
-                                                                fmt::format("the shapes at ~${} do not broadcast", name));
+                Diagnostic diagnostic =
+                    environment_.diagnostic("symbolic.broadcast", part.dimension->place,
+                                            fmt::format("the shapes at ~${} do not broadcast", name));
                 diagnostic.expected = fmt::format("1 or {} as {} dimension from the end", value[i].text(), i + 1);
                 diagnostic.found = fmt::format("{} in {}", extent.text(), part.tensor->name);
                 for (const Joint::Part& other : joint.parts) {
-                    diagnostic.contexts.push_back({fmt::format("{} is {}", other.tensor->name, shape_text(*other.tensor)), other.dimension->place});
+                    diagnostic.contexts.push_back(
+                        {fmt::format("{} is {}", other.tensor->name, shape_text(*other.tensor)),
+                         other.dimension->place});
                 }
                 diagnostic.params.emplace_back("input", part.tensor->name);
                 return fail(std::move(diagnostic));
@@ -379,8 +399,10 @@ Result<void> Matcher::settle_joints() {
 Result<void> Matcher::compare_all() {
     for (const Comparison& comparison : comparisons_) {
         const Syntax& dimension = *comparison.dimension;
-        bool by_name = dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions || dimension.kind == Kind::dimension_group;
-        auto expected = by_name ? environment_.lookup(dimension.text, dimension.place) : environment_.evaluate(dimension);
+        bool by_name = dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions ||
+                       dimension.kind == Kind::dimension_group;
+        auto expected =
+            by_name ? environment_.lookup(dimension.text, dimension.place) : environment_.evaluate(dimension);
         if (!expected) return std::unexpected(expected.error());
         if (*expected == comparison.found) continue;
         std::string where = by_name && comparison.found.is_list()
@@ -389,7 +411,8 @@ Result<void> Matcher::compare_all() {
         Diagnostic diagnostic = environment_.diagnostic("symbolic.shape_mismatch", dimension.place,
                                                         fmt::format("{} is {}", where, comparison.found.print()));
         diagnostic.expected = fmt::format("{} ({})", expected->print(), print(dimension));
-        diagnostic.found = fmt::format("{} ({} is {})", comparison.found.print(), comparison.tensor->name, shape_text(*comparison.tensor));
+        diagnostic.found = fmt::format("{} ({} is {})", comparison.found.print(), comparison.tensor->name,
+                                       shape_text(*comparison.tensor));
         diagnostic.params.emplace_back("input", comparison.tensor->name);
         return fail(std::move(diagnostic));
     }
@@ -405,8 +428,9 @@ Result<void> Matcher::check_joint(const std::string& name, const Joint& joint, c
             fits = own.value == 1 || own.value == value[value.size() - 1 - i].value;
         }
         if (fits) continue;
-        Diagnostic diagnostic = environment_.diagnostic("symbolic.broadcast", part.dimension->place,
-                                                        fmt::format("{} does not broadcast to ${}", part.tensor->name, name));
+        Diagnostic diagnostic =
+            environment_.diagnostic("symbolic.broadcast", part.dimension->place,
+                                    fmt::format("{} does not broadcast to ${}", part.tensor->name, name));
         diagnostic.expected = Value::of_sizes(value).print();
         diagnostic.found = Value::of_sizes(part.extents).print();
         diagnostic.params.emplace_back("input", part.tensor->name);
@@ -555,7 +579,8 @@ std::string print_bindings(const Environment& environment) {
         lines.push_back(fmt::format("${}={}", variable, value));
     };
     auto visit = [&](auto&& self, const Syntax& dimension, const BoundInput& input) -> void {
-        bool variable = dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions || dimension.kind == Kind::dimension_group;
+        bool variable = dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions ||
+                        dimension.kind == Kind::dimension_group;
         if (variable) {
             if (!dimension.collector.empty()) line(dimension.collector, std::to_string(input.tensors.size()));
             auto found = state.slot_of_name.find(dimension.text);

@@ -11,7 +11,8 @@
 namespace heddle {
 namespace {
 
-std::unexpected<Diagnostics> problem(const std::shared_ptr<const SourceText>& text, std::string summary, std::string remedy) {
+std::unexpected<Diagnostics> problem(const std::shared_ptr<const SourceText>& text, std::string summary,
+                                     std::string remedy) {
     Diagnostic diagnostic;
     diagnostic.code = "symbolic.program";
     diagnostic.summary = std::move(summary);
@@ -49,7 +50,8 @@ Result<std::vector<SyntaxPointer>> statements_of(const std::shared_ptr<const Sou
 }
 
 // The program as a composition: its inputs take any type, its outputs are the last statement's names.
-Template composition_of(std::vector<SyntaxPointer> statements, const std::vector<ProgramInput>& inputs, const Place& place) {
+Template composition_of(std::vector<SyntaxPointer> statements, const std::vector<ProgramInput>& inputs,
+                        const Place& place) {
     Template composition;
     composition.name = "program";
     composition.place = place;
@@ -72,14 +74,16 @@ Template composition_of(std::vector<SyntaxPointer> statements, const std::vector
 
 }  // namespace
 
-Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Library& library, const std::vector<ProgramInput>& inputs) {
+Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Library& library,
+                            const std::vector<ProgramInput>& inputs) {
     auto statements = statements_of(text);
     if (!statements) return std::unexpected(statements.error());
     Session session(library);
     std::set<std::string> names;
     std::vector<Argument> arguments;
     for (const ProgramInput& input : inputs) {
-        if (!names.insert(input.name).second) return problem(text, fmt::format("the input {} is named twice", input.name), "");
+        if (!names.insert(input.name).second)
+            return problem(text, fmt::format("the input {} is named twice", input.name), "");
         arguments.emplace_back(session.add_input(input.name, input.type));
     }
     Template composition = composition_of(std::move(*statements), inputs, {text, 0, text->text().size()});

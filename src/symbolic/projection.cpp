@@ -49,7 +49,8 @@ std::optional<CoordinateHull> hull_of(const Body& body, const std::vector<Variab
 }
 
 // One dimension of a projection, from the hulls of all accesses; whole if they have no common coefficients.
-void put_dimension(IndexProjection& projection, const std::vector<std::optional<CoordinateHull>>& hulls, size_t axes, int64_t extent) {
+void put_dimension(IndexProjection& projection, const std::vector<std::optional<CoordinateHull>>& hulls, size_t axes,
+                   int64_t extent) {
     bool whole = hulls.empty();
     for (const auto& hull : hulls) whole = whole || !hull || hull->coefficients != hulls[0]->coefficients;
     projection.whole.push_back(whole);
@@ -79,13 +80,15 @@ IndexProjection written_projection(const Body& body, int32_t output, const std::
         std::vector<std::optional<CoordinateHull>> hulls;
         for (const BodyEquation& equation : body.equations)
             if (equation.output == output)
-                hulls.push_back(hull_of(body, index, equation.left[dimension], ranges.of(equation.left[dimension]), ranges.ranges()));
+                hulls.push_back(hull_of(body, index, equation.left[dimension], ranges.of(equation.left[dimension]),
+                                        ranges.ranges()));
         put_dimension(result, hulls, index.size(), extents[dimension]);
     }
     return result;
 }
 
-Diagnostic footprint_error(const Environment& environment, const ProjectedBody& projected, const FootprintFailure& failure) {
+Diagnostic footprint_error(const Environment& environment, const ProjectedBody& projected,
+                           const FootprintFailure& failure) {
     const Body& body = *projected.body;
     bool is_local = failure.access.tensor < 0;
     const std::string& tensor = is_local ? body.locals[static_cast<size_t>(failure.access.local)].name
@@ -101,12 +104,16 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
     Diagnostic diagnostic = environment.diagnostic(
         "symbolic.footprint", place,
         failure.outside ? fmt::format("'{}' is read outside{}: coordinate {} is {}", tensor,
-                            point.empty() ? "" : fmt::format(" at {}", fmt::join(point, ", ")), failure.dimension, failure.coordinate)
-              : fmt::format("coordinate {} of '{}' cannot be proved inside", failure.dimension, tensor));
-    diagnostic.expected = failure.extent == 0 ? "no read of an empty dimension" : fmt::format("a coordinate in 0 .. {}", failure.extent - 1);
+                                      point.empty() ? "" : fmt::format(" at {}", fmt::join(point, ", ")),
+                                      failure.dimension, failure.coordinate)
+                        : fmt::format("coordinate {} of '{}' cannot be proved inside", failure.dimension, tensor));
+    diagnostic.expected = failure.extent == 0 ? "no read of an empty dimension"
+                                              : fmt::format("a coordinate in 0 .. {}", failure.extent - 1);
     diagnostic.found = fmt::format("values in {} .. {}", failure.values.low, failure.values.high);
-    diagnostic.remedy = is_local ? "read the local array inside its extent"
-                                 : fmt::format("write {}[...] ?? v for a value outside, a condition around it, or clamp the coordinate", tensor);
+    diagnostic.remedy =
+        is_local ? "read the local array inside its extent"
+                 : fmt::format("write {}[...] ?? v for a value outside, a condition around it, or clamp the coordinate",
+                               tensor);
     diagnostic.params.emplace_back("tensor", tensor);
     diagnostic.params.emplace_back("dimension", std::to_string(failure.dimension));
     return diagnostic;
@@ -162,13 +169,16 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses) {
     return result;
 }
 
-Result<OperationProjections> project(Environment& environment, const ProjectedBody& projected, std::vector<EquationBox>& written) {
+Result<OperationProjections> project(Environment& environment, const ProjectedBody& projected,
+                                     std::vector<EquationBox>& written) {
     const Body& body = *projected.body;
     Diagnostics diagnostics;
     for (size_t i = 0; i < body.equations.size(); ++i) {
         auto box = equation_box(environment, projected, i);
-        if (!box) diagnostics.insert(diagnostics.end(), box.error().begin(), box.error().end());
-        else if (*box) written.push_back(std::move(**box));
+        if (!box)
+            diagnostics.insert(diagnostics.end(), box.error().begin(), box.error().end());
+        else if (*box)
+            written.push_back(std::move(**box));
     }
     BodyAccesses accesses(body);
     std::vector<std::vector<int64_t>> extents;

@@ -27,7 +27,8 @@ struct ProjectedBody {
 
 // The index extended by reductions, and the projection of each tensor, after the footprint proof and the cover rule.
 // Appends the box of each equation to `written`.
-Result<OperationProjections> project(Environment& environment, const ProjectedBody& body, std::vector<EquationBox>& written);
+Result<OperationProjections> project(Environment& environment, const ProjectedBody& body,
+                                     std::vector<EquationBox>& written);
 
 // The summary of the accesses to one tensor: per dimension the common coefficients, the least offset and the hull.
 IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents);
@@ -38,7 +39,8 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses);
 // ---- the cover rule (projection_cover.cpp)
 
 // The box of the left side of equation number `equation`; nothing if it writes nothing. Code: symbolic.cover.
-Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& body, size_t equation);
+Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& body,
+                                                size_t equation);
 
 // ---- declared projections (projection_declared.cpp)
 
@@ -47,8 +49,9 @@ Result<IndexProjection> declared_projection(Environment& environment, const Proj
 
 // Whether `declared` holds everything that `derived` does, at every index point; what is outside the tensor does not
 // count. A note where it holds more. `clipped` says that accesses are guarded.
-Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor, const IndexProjection& declared,
-                                   const IndexProjection& derived, const std::vector<int64_t>& index, bool clipped);
+Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor,
+                                   const IndexProjection& declared, const IndexProjection& derived,
+                                   const std::vector<int64_t>& index, bool clipped);
 
 // The projection of a bare tensor: dimensions named like index axes take those coordinates, others are whole.
 IndexProjection projection_by_name(const Environment& environment, const BoundTensor& tensor);

@@ -13,7 +13,8 @@ constexpr int64_t most_points = 65'536;  // enumerated for one body, where inter
 BodyAccesses::BodyAccesses(const Body& body)
     : body_(body), budget_(most_steps), points_(most_points), local_done_(body.locals.size()) {
     for (const Node& node : body.nodes) {
-        bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read || node.kind == Node::Kind::local;
+        bool is_read =
+            node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read || node.kind == Node::Kind::local;
         bool reads = is_read, plain = !is_read && node.kind != Node::Kind::reduce;
         for (NodeId operand : node.operands) {
             reads = reads || reads_[static_cast<size_t>(operand)];
@@ -30,7 +31,8 @@ BodyAccesses::BodyAccesses(const Body& body)
 }
 
 bool BodyAccesses::is_empty_extent(const std::vector<VariableId>& variables) const {
-    return std::any_of(variables.begin(), variables.end(), [&](VariableId id) { return body_.variable(id).extent.value <= 0; });
+    return std::any_of(variables.begin(), variables.end(),
+                       [&](VariableId id) { return body_.variable(id).extent.value <= 0; });
 }
 
 const ValueRange& BodyAccesses::range(const Access& access, size_t dimension) const {
@@ -57,7 +59,8 @@ int32_t BodyAccesses::under(int32_t context, NodeId condition, bool holds) {
         AccessContext inner;
         inner.conditions = contexts_[static_cast<size_t>(context)].conditions;
         if (plain_[static_cast<size_t>(condition)]) inner.conditions.emplace_back(condition, holds);
-        inner.ranges = std::make_unique<RangeEvaluator>(body_, narrowed ? std::move(*narrowed) : ranges.ranges(), &budget_);
+        inner.ranges =
+            std::make_unique<RangeEvaluator>(body_, narrowed ? std::move(*narrowed) : ranges.ranges(), &budget_);
         result = static_cast<int32_t>(contexts_.size());
         contexts_.push_back(std::move(inner));
     }
@@ -122,9 +125,10 @@ std::vector<FootprintFailure> BodyAccesses::failures(const std::vector<std::vect
     for (const Access& access : accesses_) {
         if (access.guarded || access.dead) continue;
         for (size_t dimension = 0; dimension < access.coordinates.size(); ++dimension) {
-            int64_t extent = access.tensor >= 0
-                                 ? extents[static_cast<size_t>(access.tensor)][dimension]
-                                 : body_.variable(body_.locals[static_cast<size_t>(access.local)].variables[dimension]).extent.value;
+            int64_t extent =
+                access.tensor >= 0
+                    ? extents[static_cast<size_t>(access.tensor)][dimension]
+                    : body_.variable(body_.locals[static_cast<size_t>(access.local)].variables[dimension]).extent.value;
             if (auto found = failure(access, dimension, extent)) result.push_back(std::move(*found));
         }
     }

@@ -26,8 +26,8 @@ struct Access {
     int32_t local = -1;
     std::vector<NodeId> coordinates;
     bool guarded = false;
-    bool dead = false;    // no point reaches it: an extent around it is zero
-    int32_t context = 0;  // of BodyAccesses::contexts
+    bool dead = false;     // no point reaches it: an extent around it is zero
+    int32_t context = 0;   // of BodyAccesses::contexts
     int32_t equation = 0;  // the first one that reaches it
 };
 
@@ -70,9 +70,9 @@ private:
 
     const Body& body_;
     mutable int64_t budget_;
-    mutable int64_t points_;  // left to enumerate
-    std::vector<bool> reads_;      // a read lies below the node
-    std::vector<bool> plain_;      // the node depends on variables alone
+    mutable int64_t points_;   // left to enumerate
+    std::vector<bool> reads_;  // a read lies below the node
+    std::vector<bool> plain_;  // the node depends on variables alone
     std::vector<bool> local_done_;
     std::vector<AccessContext> contexts_;
     std::map<std::pair<int32_t, std::pair<NodeId, bool>>, int32_t> context_under_;

@@ -11,9 +11,11 @@
 namespace heddle {
 namespace {
 
-Diagnostic cover_error(const Environment& environment, const ProjectedBody& body, size_t equation, std::string summary) {
+Diagnostic cover_error(const Environment& environment, const ProjectedBody& body, size_t equation,
+                       std::string summary) {
     Diagnostic diagnostic = environment.diagnostic("symbolic.cover", body.places[equation], std::move(summary));
-    diagnostic.params.emplace_back("output", body.outputs[static_cast<size_t>(body.body->equations[equation].output)].name);
+    diagnostic.params.emplace_back("output",
+                                   body.outputs[static_cast<size_t>(body.body->equations[equation].output)].name);
     return diagnostic;
 }
 
@@ -91,7 +93,8 @@ std::optional<std::pair<const EquationBox*, const EquationBox*>> overlapping(std
 
 }  // namespace
 
-Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& projected, size_t number) {
+Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& projected,
+                                                size_t number) {
     const Body& body = *projected.body;
     const BodyEquation& equation = body.equations[number];
     const ProjectedTensor& output = projected.outputs[static_cast<size_t>(equation.output)];
@@ -107,7 +110,9 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
             Diagnostic diagnostic = cover_error(environment, projected, number,
                                                 fmt::format("coordinate {} of '{}' is not affine", i, output.name));
             diagnostic.expected = "a sum of coordinates, enclosing variables and static values, with static factors";
-            diagnostic.remedy = "compute the position on the right side instead: an output's equation says which value each element has";
+            diagnostic.remedy =
+                "compute the position on the right side instead: an output's equation says which value each element "
+                "has";
             return fail(std::move(diagnostic));
         }
         std::vector<std::pair<int64_t, VariableId>> terms;
@@ -117,13 +122,17 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
         int64_t wanted = 1;
         for (const auto& [coefficient, variable] : terms) {
             if (coefficient != wanted) {
-                Diagnostic diagnostic = cover_error(environment, projected, number,
-                                                    fmt::format("coordinate {} of '{}' does not write every element of a box once", i, output.name));
+                Diagnostic diagnostic = cover_error(
+                    environment, projected, number,
+                    fmt::format("coordinate {} of '{}' does not write every element of a box once", i, output.name));
                 diagnostic.expected = fmt::format("factor {} before '{}'", wanted, body.variable(variable).name);
                 diagnostic.found = fmt::format("factor {}", coefficient);
-                diagnostic.reason = "factors sorted by size start at 1, and each next one is the last one times its axis's extent";
-                if (coefficient < 0) diagnostic.remedy = "write forwards, and read the input backwards";
-                else if (coefficient > wanted) diagnostic.remedy = fmt::format("add an axis that fills the gap, as in for c < {}:", coefficient);
+                diagnostic.reason =
+                    "factors sorted by size start at 1, and each next one is the last one times its axis's extent";
+                if (coefficient < 0)
+                    diagnostic.remedy = "write forwards, and read the input backwards";
+                else if (coefficient > wanted)
+                    diagnostic.remedy = fmt::format("add an axis that fills the gap, as in for c < {}:", coefficient);
                 return fail(std::move(diagnostic));
             }
             wanted = coefficient * body.variable(variable).extent.value;
@@ -133,8 +142,9 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
         box.end.push_back(value.interval.high + 1);
         int64_t extent = output.extents[i];
         if (value.interval.low < 0 || value.interval.high >= extent) {
-            Diagnostic diagnostic = cover_error(environment, projected, number,
-                                                fmt::format("'{}' is written outside its shape in dimension {}", output.name, i));
+            Diagnostic diagnostic =
+                cover_error(environment, projected, number,
+                            fmt::format("'{}' is written outside its shape in dimension {}", output.name, i));
             diagnostic.expected = fmt::format("coordinates in 0 .. {}", extent - 1);
             diagnostic.found = fmt::format("{} .. {}", value.interval.low, value.interval.high);
             return fail(std::move(diagnostic));
@@ -145,11 +155,13 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
         if (variable.extent.value <= 1 || used[id] == 1) continue;
         Diagnostic diagnostic = cover_error(
             environment, projected, number,
-            used[id] == 0 ? fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name)
-                          : fmt::format("axis '{}' occurs in {} coordinates of '{}'", variable.name, used[id], output.name));
+            used[id] == 0
+                ? fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name)
+                : fmt::format("axis '{}' occurs in {} coordinates of '{}'", variable.name, used[id], output.name));
         diagnostic.expected = fmt::format("every axis of extent > 1 in exactly one coordinate of '{}'", output.name);
         bool forgotten = std::any_of(equation.variables.begin(), equation.variables.end(), [&](VariableId other) {
-            return other != id && body.variable(other).kind == Variable::Kind::parallel && body.variable(other).name == variable.name;
+            return other != id && body.variable(other).kind == Variable::Kind::parallel &&
+                   body.variable(other).name == variable.name;
         });
         if (forgotten) diagnostic.remedy = fmt::format("did you mean @{}?", variable.name);
         diagnostic.params.emplace_back("axis", variable.name);
@@ -172,8 +184,9 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
             whole.begin.assign(whole.end.size(), 0);
             const Place& place = boxes.empty() ? output.spec->place : boxes[0]->place;
             if (auto pair = overlapping(boxes)) {
-                Diagnostic diagnostic = environment.diagnostic("symbolic.cover", pair->second->place,
-                                                               fmt::format("two equations write the same elements of '{}'", output.spec->name));
+                Diagnostic diagnostic = environment.diagnostic(
+                    "symbolic.cover", pair->second->place,
+                    fmt::format("two equations write the same elements of '{}'", output.spec->name));
                 diagnostic.expected = "disjoint boxes";
                 diagnostic.found = fmt::format("{} and {}", printed(*pair->first), printed(*pair->second));
                 diagnostic.contexts.push_back({"the other equation", pair->first->place});
@@ -183,10 +196,11 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
             __int128 sum = 0;
             for (const EquationBox* box : boxes) sum += volume(*box);
             if (sum == volume(whole)) continue;
-            Diagnostic diagnostic = environment.diagnostic("symbolic.cover", place,
-                                                           fmt::format("not every element of '{}' is written", output.spec->name));
+            Diagnostic diagnostic = environment.diagnostic(
+                "symbolic.cover", place, fmt::format("not every element of '{}' is written", output.spec->name));
             diagnostic.expected = fmt::format("all of {}", printed(whole.end));
-            if (auto point = uncovered(whole, boxes)) diagnostic.found = fmt::format("nothing writes {}", printed(*point));
+            if (auto point = uncovered(whole, boxes))
+                diagnostic.found = fmt::format("nothing writes {}", printed(*point));
             diagnostic.remedy = "add an equation for the rest, or make the index larger";
             diagnostics.push_back(std::move(diagnostic));
         }

@@ -23,7 +23,8 @@ public:
         default: structured(ipf); break;
         }
         if (result_.projection.size() != rank())
-            refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", result_.projection.size(), rank()), "one row a dimension");
+            refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", result_.projection.size(), rank()),
+                   "one row a dimension");
         return std::move(result_);
     }
 
@@ -58,7 +59,8 @@ private:
             bool spread = child->kind == Syntax::Kind::spread;
             std::vector<Entry> entries = alternatives(spread ? *child->children[0] : *child);
             bool listed = entries.size() != 1 || is_list_;
-            if (!spread && listed) refuse(child->place, "a list inside a list", "one entry", "write ... after it to expand it");
+            if (!spread && listed)
+                refuse(child->place, "a list inside a list", "one entry", "write ... after it to expand it");
             if (spread && !listed && child->children.size() > 1) {
                 int64_t count = integer(value(*child->children[1]), child->place);
                 expressions_.values().spend(std::max<int64_t>(count, 0), child->place);
@@ -100,7 +102,8 @@ private:
         }
         is_list_ = true;
         if (start.is_list() && extent.is_list() && start.size() != extent.size())
-            refuse(element.place, fmt::format("{} starts and {} extents", start.size(), extent.size()), "as many extents as starts");
+            refuse(element.place, fmt::format("{} starts and {} extents", start.size(), extent.size()),
+                   "as many extents as starts");
         std::vector<Entry> result;
         for (size_t i = 0; i < (start.is_list() ? start.size() : extent.size()); ++i) {
             one.start = start.is_list() ? start.at(i) : start;
@@ -128,22 +131,26 @@ private:
     void rows(const Syntax& ipf) {
         std::vector<Entry> entries = expanded(ipf.children, rank());
         if (entries.size() != rank())
-            refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", entries.size(), rank()), "one row a dimension");
+            refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", entries.size(), rank()),
+                   "one row a dimension");
         for (size_t i = 0; i < entries.size(); ++i) {
             if (entries[i].whole) {
                 add_whole(tensor_.extents[i]);
                 continue;
             }
-            NodeId start = expressions_.elements().coordinate(expressions_.values().element(entries[i].start, entries[i].place), entries[i].place);
+            NodeId start = expressions_.elements().coordinate(
+                expressions_.values().element(entries[i].start, entries[i].place), entries[i].place);
             int64_t budget = 10'000;
             RangeEvaluator ranges(body_, full_ranges(body_), &budget);
             const ValueRange& range = ranges.of(start);
             if (!range.affine)
-                refuse(entries[i].place, "the start of a row is not affine", "static factors of coordinates, and a static offset",
-                       "write * for the whole dimension");
+                refuse(entries[i].place, "the start of a row is not affine",
+                       "static factors of coordinates, and a static offset", "write * for the whole dimension");
             std::vector<int64_t> coefficients;
-            for (VariableId axis : expressions_.index_variables()) coefficients.push_back(range.affine->coefficient(axis));
-            add_row(std::move(coefficients), range.affine->constant, integer(entries[i].extent, entries[i].place), entries[i].place);
+            for (VariableId axis : expressions_.index_variables())
+                coefficients.push_back(range.affine->coefficient(axis));
+            add_row(std::move(coefficients), range.affine->constant, integer(entries[i].extent, entries[i].place),
+                    entries[i].place);
         }
     }
 
@@ -153,7 +160,8 @@ private:
         std::optional<std::vector<Entry>> extents, offsets;
         if (ipf.extents) extents = expanded(ipf.extents->children, rank());
         if (ipf.offset) offsets = expanded(ipf.offset->children, rank());
-        if (entries.size() != rank() || (extents && extents->size() != rank()) || (offsets && offsets->size() != rank()))
+        if (entries.size() != rank() || (extents && extents->size() != rank()) ||
+            (offsets && offsets->size() != rank()))
             refuse(ipf.place, fmt::format("{} entries for a tensor of rank {}", entries.size(), rank()),
                    "one coefficient, offset and extent a dimension");
         size_t axis = 0;
@@ -168,12 +176,14 @@ private:
             std::vector<int64_t> coefficients(axes(), 0);
             coefficients[axis++] = integer(entries[i].start, entries[i].place);
             int64_t offset = offsets && !(*offsets)[i].whole ? integer((*offsets)[i].start, ipf.offset->place) : 0;
-            int64_t extent = !extents ? 1 : (*extents)[i].whole ? tensor_.extents[i] : integer((*extents)[i].start, ipf.extents->place);
+            int64_t extent = !extents              ? 1
+                             : (*extents)[i].whole ? tensor_.extents[i]
+                                                   : integer((*extents)[i].start, ipf.extents->place);
             add_row(std::move(coefficients), offset, extent, entries[i].place);
         }
         if (axis != axes())
-            refuse(ipf.place, fmt::format("{} index dimensions have no entry", axes() - axis), "one entry an index dimension",
-                   "write the rows form, as in [@row, *]");
+            refuse(ipf.place, fmt::format("{} index dimensions have no entry", axes() - axis),
+                   "one entry an index dimension", "write the rows form, as in [@row, *]");
     }
 
     std::vector<int64_t> integers(const BodyValue& list, const Place& place) {
@@ -189,7 +199,8 @@ private:
             for (const SyntaxPointer& row : syntax.children) result.push_back(integers(value(*row), row->place));
             return result;
         }
-        for (const BodyValue& row : expressions_.values().items(value(syntax), syntax.place)) result.push_back(integers(row, syntax.place));
+        for (const BodyValue& row : expressions_.values().items(value(syntax), syntax.place))
+            result.push_back(integers(row, syntax.place));
         return result;
     }
 
@@ -232,15 +243,16 @@ struct Range {
 Range range_at(const IndexProjection& projection, size_t row, const std::vector<int64_t>& point, int64_t extent) {
     if (projection.whole[row]) return {0, extent};
     __int128 start = projection.offset[row];
-    for (size_t axis = 0; axis < point.size(); ++axis) start += __int128(projection.projection[row][axis]) * point[axis];
+    for (size_t axis = 0; axis < point.size(); ++axis)
+        start += __int128(projection.projection[row][axis]) * point[axis];
     return {start, start + projection.shape[row]};
 }
 
 // Points that decide whether one row holds another everywhere. The differences of starts and of ends are affine: their
 // extremes are at corners. Clipping bends them: then every point of the axes that matter, as far as that is possible;
 // beyond, what clipping would excuse is not excused.
-std::vector<std::vector<int64_t>> telling_points(const IndexProjection& declared, const IndexProjection& derived, size_t row,
-                                                 const std::vector<int64_t>& index, bool& clipped) {
+std::vector<std::vector<int64_t>> telling_points(const IndexProjection& declared, const IndexProjection& derived,
+                                                 size_t row, const std::vector<int64_t>& index, bool& clipped) {
     constexpr int64_t most_points = 16'384;
     std::vector<std::vector<int64_t>> points(1, std::vector<int64_t>(index.size(), 0));
     points.push_back(points[0]);
@@ -282,8 +294,9 @@ Result<IndexProjection> declared_projection(Environment& environment, const Proj
     }
 }
 
-Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor, const IndexProjection& declared,
-                                   const IndexProjection& derived, const std::vector<int64_t>& index, bool clipped) {
+Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor,
+                                   const IndexProjection& declared, const IndexProjection& derived,
+                                   const std::vector<int64_t>& index, bool clipped) {
     Diagnostics notes;
     if (std::any_of(index.begin(), index.end(), [](int64_t extent) { return extent <= 0; })) return notes;
     const Place& place = tensor.spec->ipf->place;
@@ -300,10 +313,12 @@ Result<Diagnostics> check_declared(const Environment& environment, const Project
             int64_t coordinate = static_cast<int64_t>(inner.low < outer.low ? inner.low : inner.high - 1);
             Diagnostic diagnostic = environment.diagnostic(
                 "symbolic.ipf", place,
-                fmt::format("the body reaches outside the declared projection of '{}': at [{}], coordinate {} is {}", tensor.name,
-                            fmt::join(point, ", "), row, coordinate));
-            diagnostic.expected = fmt::format("inside {} .. {}", static_cast<int64_t>(outer.low), static_cast<int64_t>(outer.high) - 1);
-            diagnostic.found = fmt::format("{} .. {}", static_cast<int64_t>(inner.low), static_cast<int64_t>(inner.high) - 1);
+                fmt::format("the body reaches outside the declared projection of '{}': at [{}], coordinate {} is {}",
+                            tensor.name, fmt::join(point, ", "), row, coordinate));
+            diagnostic.expected =
+                fmt::format("inside {} .. {}", static_cast<int64_t>(outer.low), static_cast<int64_t>(outer.high) - 1);
+            diagnostic.found =
+                fmt::format("{} .. {}", static_cast<int64_t>(inner.low), static_cast<int64_t>(inner.high) - 1);
             diagnostic.remedy = "declare what the body reads, or leave `ipf` out: it is derived";
             diagnostic.params.emplace_back("tensor", tensor.name);
             return fail(std::move(diagnostic));
@@ -315,8 +330,9 @@ Result<Diagnostics> check_declared(const Environment& environment, const Project
             for (int64_t extent : projection.shape) count = std::min<__int128>(count * extent, INT64_MAX);
             return static_cast<int64_t>(count);
         };
-        Diagnostic note = environment.diagnostic("symbolic.ipf_loose", place,
-                                                 fmt::format("the declared projection of '{}' is larger than what the body reads", tensor.name));
+        Diagnostic note = environment.diagnostic(
+            "symbolic.ipf_loose", place,
+            fmt::format("the declared projection of '{}' is larger than what the body reads", tensor.name));
         note.expected = fmt::format("{} elements a point", cells(derived));
         note.found = fmt::format("{} elements a point", cells(declared));
         notes.push_back(std::move(note));
@@ -340,7 +356,8 @@ IndexProjection projection_by_name(const Environment& environment, const BoundTe
             auto position = static_cast<size_t>(own ? coordinate.position : coordinate.group_position);
             if ((own || grouped) && position < axis.extents.size()) {
                 any = true;
-                axis_of[static_cast<size_t>(coordinate.dimension)] = coordinate.zero ? -2 : static_cast<int64_t>(first + position);
+                axis_of[static_cast<size_t>(coordinate.dimension)] =
+                    coordinate.zero ? -2 : static_cast<int64_t>(first + position);
             }
             first += axis.extents.size();
         }
@@ -377,8 +394,10 @@ Result<DeclaredProjections> declared_projections(Environment& environment) {
             return;
         }
         auto declared = declared_projection(environment, {tensor.name, tensor.type.extents(), &spec});
-        if (declared) to.push_back(std::move(*declared));
-        else diagnostics.insert(diagnostics.end(), declared.error().begin(), declared.error().end());
+        if (declared)
+            to.push_back(std::move(*declared));
+        else
+            diagnostics.insert(diagnostics.end(), declared.error().begin(), declared.error().end());
     };
     for (size_t position = 0; position < environment.inputs().size(); ++position) {
         const BoundInput& input = environment.inputs()[position];

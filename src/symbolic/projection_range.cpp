@@ -136,8 +136,7 @@ const ValueRange& RangeEvaluator::of(NodeId id) {
 
 ValueRange RangeEvaluator::evaluate(const Node& node) {
     switch (node.kind) {
-    case Node::Kind::integer:
-        return is_bool(node.dtype) ? truths(node.integer != 0, false) : exact({{}, node.integer});
+    case Node::Kind::integer: return is_bool(node.dtype) ? truths(node.integer != 0, false) : exact({{}, node.integer});
     case Node::Kind::real: return reals(node.real, node.real, false);
     case Node::Kind::variable: return exact({{{node.index, 1}}, 0});
     case Node::Kind::scalar: return scalar(node);
@@ -159,8 +158,7 @@ ValueRange RangeEvaluator::scalar(const Node& node) {
     const ScalarOpInfo& row = info(node.op);
     ValueRange a = of(node.operands[0]);
     if (row.operands == 1) {
-        if (node.op == ScalarOp::logical_not)
-            return truths(a.truth ? std::optional(!*a.truth) : std::nullopt, a.data);
+        if (node.op == ScalarOp::logical_not) return truths(a.truth ? std::optional(!*a.truth) : std::nullopt, a.data);
         return row.kind == ScalarClass::predicate ? truths(std::nullopt, a.data) : unary(node.op, a);
     }
     ValueRange b = of(node.operands[1]);
@@ -190,14 +188,16 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
         if (a.affine && b.affine)
             if (auto form = combined(*a.affine, *b.affine, sign)) return exact(std::move(*form));
         return integers(hull({Wide(x.low) + sign * Wide(sign > 0 ? y.low : y.high),
-                              Wide(x.high) + sign * Wide(sign > 0 ? y.high : y.low)}), data);
+                              Wide(x.high) + sign * Wide(sign > 0 ? y.high : y.low)}),
+                        data);
     }
     case ScalarOp::multiply: {
         const ValueRange& factor = a.affine && a.affine->terms.empty() ? a : b;
         const ValueRange& form = &factor == &a ? b : a;
         if (factor.affine && factor.affine->terms.empty() && form.affine)
             if (auto product = combined({}, *form.affine, factor.affine->constant)) return exact(std::move(*product));
-        return integers(hull({Wide(x.low) * y.low, Wide(x.low) * y.high, Wide(x.high) * y.low, Wide(x.high) * y.high}), data);
+        return integers(hull({Wide(x.low) * y.low, Wide(x.low) * y.high, Wide(x.high) * y.low, Wide(x.high) * y.high}),
+                        data);
     }
     case ScalarOp::floor_divide:
     case ScalarOp::modulo: return divided(op, a, b);
@@ -230,8 +230,10 @@ ValueRange RangeEvaluator::divided(ScalarOp op, const ValueRange& a, const Value
         whole.constant = floor_divide(a.affine->constant, divisor);
         rest.constant = floor_modulo(a.affine->constant, divisor);
         for (const auto& [variable, coefficient] : a.affine->terms) {
-            if (coefficient % divisor == 0) whole.terms.emplace_back(variable, coefficient / divisor);
-            else rest.terms.emplace_back(variable, coefficient);
+            if (coefficient % divisor == 0)
+                whole.terms.emplace_back(variable, coefficient / divisor);
+            else
+                rest.terms.emplace_back(variable, coefficient);
         }
         ValueInterval inside = interval(rest);
         if (inside.low >= 0 && inside.high < divisor) return exact(quotient ? std::move(whole) : std::move(rest));
@@ -243,12 +245,14 @@ ValueRange RangeEvaluator::divided(ScalarOp op, const ValueRange& a, const Value
             Wide reach = std::max(Wide(x.high), -Wide(x.low));
             return integers({saturated(-reach - 1), saturated(reach)}, data);
         }
-        return integers({saturated(std::min(Wide(y.low) + 1, Wide(0))), saturated(std::max(Wide(y.high) - 1, Wide(0)))}, data);
+        return integers({saturated(std::min(Wide(y.low) + 1, Wide(0))), saturated(std::max(Wide(y.high) - 1, Wide(0)))},
+                        data);
     }
     if (quotient) {
         if (!x.bounded()) return integers({}, data);
         return integers(hull({floor_divide(x.low, y.low), floor_divide(x.low, y.high), floor_divide(x.high, y.low),
-                              floor_divide(x.high, y.high)}), data);
+                              floor_divide(x.high, y.high)}),
+                        data);
     }
     bool one_period = y.low == y.high && x.bounded() && floor_divide(x.low, y.low) == floor_divide(x.high, y.low);
     if (one_period) return integers({floor_modulo(x.low, y.low), floor_modulo(x.high, y.low)}, data);
@@ -295,11 +299,15 @@ ValueRange RangeEvaluator::comparison(ScalarOp op, const ValueRange& a, const Va
         high = a.real_high > b.real_low ? 1 : a.real_high == b.real_low ? 0 : -1;
     } else {
         ValueInterval difference = arithmetic(ScalarOp::subtract, a, b).interval;
-        if (data) difference = {saturated(Wide(a.interval.low) - b.interval.high), saturated(Wide(a.interval.high) - b.interval.low)};
+        if (data)
+            difference = {saturated(Wide(a.interval.low) - b.interval.high),
+                          saturated(Wide(a.interval.high) - b.interval.low)};
         low = static_cast<double>(difference.low);
         high = static_cast<double>(difference.high);
     }
-    auto decided = [&](bool yes, bool no) { return truths(yes ? std::optional(true) : no ? std::optional(false) : std::nullopt, data); };
+    auto decided = [&](bool yes, bool no) {
+        return truths(yes ? std::optional(true) : no ? std::optional(false) : std::nullopt, data);
+    };
     switch (op) {
     case ScalarOp::less: return decided(high < 0, low >= 0);
     case ScalarOp::less_equal: return decided(high <= 0, low > 0);
@@ -322,7 +330,8 @@ ValueRange RangeEvaluator::unary(ScalarOp op, const ValueRange& a) {
             if (x.low >= 0) return a;
             if (x.high <= 0) return unary(ScalarOp::negate, a);
             return integers({0, saturated(std::max(-Wide(x.low), Wide(x.high)))}, a.data);
-        case ScalarOp::sign: return integers({x.low > 0 ? 1 : x.low == 0 ? 0 : -1, x.high < 0 ? -1 : x.high == 0 ? 0 : 1}, a.data);
+        case ScalarOp::sign:
+            return integers({x.low > 0 ? 1 : x.low == 0 ? 0 : -1, x.high < 0 ? -1 : x.high == 0 ? 0 : 1}, a.data);
         default: return integers({}, a.data);
         }
     }
@@ -354,7 +363,8 @@ ValueRange RangeEvaluator::converted(const ValueRange& value, DType from, DType 
         }
         if (to != DType::float64) return reals(NAN, NAN, value.data);
         const ValueInterval& x = value.interval;
-        if (std::abs(static_cast<double>(x.low)) > exact_integers || std::abs(static_cast<double>(x.high)) > exact_integers)
+        if (std::abs(static_cast<double>(x.low)) > exact_integers ||
+            std::abs(static_cast<double>(x.high)) > exact_integers)
             return reals(NAN, NAN, value.data);
         return reals(static_cast<double>(x.low), static_cast<double>(x.high), value.data);
     }
@@ -411,7 +421,7 @@ ValueRange RangeEvaluator::reduction(const Node& node) {
     case Reducer::maximum: return filtered ? unknown(node.dtype, data) : integers(x, data);
     case Reducer::sum: {
         ValueInterval sum{saturated(filtered ? std::min(Wide(0), x.low * terms) : x.low * terms),
-                     saturated(filtered ? std::max(Wide(0), x.high * terms) : x.high * terms)};
+                          saturated(filtered ? std::max(Wide(0), x.high * terms) : x.high * terms)};
         ValueInterval limits = unknown(node.dtype, false).interval;
         bool fits = x.bounded() && sum.bounded() && sum.low >= limits.low && sum.high <= limits.high;
         return fits ? integers(sum, data) : unknown(node.dtype, data);
@@ -461,8 +471,10 @@ void cut(ValueInterval& range, ScalarOp op, int64_t c, int64_t k) {
     case ScalarOp::greater: range.low = std::max(range.low, below == highest ? highest : below + 1); break;
     case ScalarOp::greater_equal: range.low = std::max(range.low, above); break;
     case ScalarOp::equal:
-        if (!divides) range = {0, -1};
-        else range = {std::max(range.low, above), std::min(range.high, below)};
+        if (!divides)
+            range = {0, -1};
+        else
+            range = {std::max(range.low, above), std::min(range.high, below)};
         break;
     default:  // not_equal takes an end away
         if (divides && range.low == above) ++range.low;
@@ -474,7 +486,8 @@ void cut(ValueInterval& range, ScalarOp op, int64_t c, int64_t k) {
 
 bool RangeEvaluator::narrow(NodeId condition, bool holds, VariableRanges& ranges) {
     const Node& node = body_.node(condition);
-    if (node.kind == Node::Kind::select && is_bool(node.dtype)) {  // a && b whose b is lazy; !(a && b) says nothing of one
+    if (node.kind == Node::Kind::select &&
+        is_bool(node.dtype)) {  // a && b whose b is lazy; !(a && b) says nothing of one
         const Node& otherwise = body_.node(node.operands[2]);
         if (!holds || otherwise.kind != Node::Kind::integer || otherwise.integer != 0) return false;
         bool first = narrow(node.operands[0], true, ranges);

@@ -39,10 +39,10 @@ struct ValueRange {
     enum class Kind : uint8_t { integer, real, truth };
     Kind kind = Kind::integer;
     std::optional<AffineCoordinate> affine;  // integer: the exact value, where it is affine
-    ValueInterval interval;                 // integer
-    double real_low = 0, real_high = 0;  // real; NaN where nothing is known
-    std::optional<bool> truth;         // truth: where it is the same everywhere
-    bool data = false;                 // depends on the elements of a tensor
+    ValueInterval interval;                  // integer
+    double real_low = 0, real_high = 0;      // real; NaN where nothing is known
+    std::optional<bool> truth;               // truth: where it is the same everywhere
+    bool data = false;                       // depends on the elements of a tensor
 };
 
 // One interval for each variable of a body.

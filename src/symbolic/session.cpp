@@ -24,11 +24,14 @@ std::string unique_name(std::unordered_set<std::string>& taken, std::string name
 
 // ---- arguments
 
-Result<BoundArguments> bind_arguments(const State& session, const Environment& environment, const std::vector<Argument>& inputs) {
+Result<BoundArguments> bind_arguments(const State& session, const Environment& environment,
+                                      const std::vector<Argument>& inputs) {
     const Template& metakernel = environment.metakernel();
     const auto& specifications = metakernel.inputs;
-    BoundArguments bound{std::vector<std::vector<TensorId>>(specifications.size()), std::vector<bool>(specifications.size(), false)};
-    size_t last_variadic = !specifications.empty() && specifications.back().variadic ? specifications.size() - 1 : specifications.size();
+    BoundArguments bound{std::vector<std::vector<TensorId>>(specifications.size()),
+                         std::vector<bool>(specifications.size(), false)};
+    size_t last_variadic =
+        !specifications.empty() && specifications.back().variadic ? specifications.size() - 1 : specifications.size();
     for (size_t position = 0; position < inputs.size(); ++position) {
         const Argument& argument = inputs[position];
         size_t slot = std::min(position, last_variadic);
@@ -39,14 +42,16 @@ Result<BoundArguments> bind_arguments(const State& session, const Environment& e
         }
         if (!argument.given) {
             if (slot == last_variadic && position > slot) {
-                return fail(environment.diagnostic("symbolic.missing_input", specifications[slot].place,
-                                                   fmt::format("a tensor of {} is not given", specifications[slot].name)));
+                return fail(
+                    environment.diagnostic("symbolic.missing_input", specifications[slot].place,
+                                           fmt::format("a tensor of {} is not given", specifications[slot].name)));
             }
             continue;
         }
         if (slot >= specifications.size()) {
-            Diagnostic diagnostic = environment.diagnostic("symbolic.too_many_inputs", metakernel.place,
-                                                           fmt::format("{} is given {} inputs", metakernel.name, inputs.size()));
+            Diagnostic diagnostic =
+                environment.diagnostic("symbolic.too_many_inputs", metakernel.place,
+                                       fmt::format("{} is given {} inputs", metakernel.name, inputs.size()));
             diagnostic.expected = fmt::format("at most {}", specifications.size());
             return fail(std::move(diagnostic));
         }
@@ -73,7 +78,8 @@ Result<BoundArguments> bind_arguments(const State& session, const Environment& e
 
 std::string producer_text(const Graph& graph, const Tensor& tensor) {
     if (tensor.producer < 0) return fmt::format("{} is an input of the graph", tensor.name);
-    return fmt::format("{} is the result of {}", tensor.name, graph.operations[static_cast<size_t>(tensor.producer)].name);
+    return fmt::format("{} is the result of {}", tensor.name,
+                       graph.operations[static_cast<size_t>(tensor.producer)].name);
 }
 
 Result<std::optional<StaticValue>> concrete_value(const State& session, const Environment& environment,
@@ -85,7 +91,8 @@ Result<std::optional<StaticValue>> concrete_value(const State& session, const En
         "symbolic.not_concrete", specification.place,
         data ? fmt::format("input {} has {} elements, too many to be opened", specification.name, data->size())
              : fmt::format("the value of input {} must be known when the graph is built", specification.name));
-    diagnostic.expected = data ? fmt::format("at most {} elements", largest_static_list) : "a constant, or a result of constants";
+    diagnostic.expected =
+        data ? fmt::format("at most {} elements", largest_static_list) : "a constant, or a result of constants";
     diagnostic.found = producer_text(session.graph, session.graph.tensor(tensor));
     diagnostic.params.emplace_back("input", specification.name);
     return fail(std::move(diagnostic));
@@ -133,7 +140,8 @@ private:
     size_t number_ = 0;
 };
 
-std::vector<TensorId> ids_of(const std::vector<TensorReference>& references, const std::vector<std::vector<TensorId>>& tensors) {
+std::vector<TensorId> ids_of(const std::vector<TensorReference>& references,
+                             const std::vector<std::vector<TensorId>>& tensors) {
     std::vector<TensorId> ids;
     ids.reserve(references.size());
     for (const TensorReference& reference : references) {
@@ -147,7 +155,8 @@ void add_operations(State& session, const Application& application, const Templa
     for (size_t number = 0; number < application.operations.size(); ++number) {
         const AppliedOperation& applied = application.operations[number];
         Operation operation;
-        operation.name = session.unique_operation_name(application.operations.size() == 1 ? node : fmt::format("{}[{}]", node, number));
+        operation.name = session.unique_operation_name(
+            application.operations.size() == 1 ? node : fmt::format("{}[{}]", node, number));
         operation.operator_name = metakernel.name;
         operation.inputs = ids_of(applied.inputs, arguments.tensors);
         operation.outputs = ids_of(applied.outputs, outputs);
@@ -200,7 +209,8 @@ Result<std::vector<TensorId>> instantiate(State& session, const Application& app
 void add_node(Diagnostics& diagnostics, const Template& metakernel, const std::string& node) {
     for (Diagnostic& diagnostic : diagnostics) {
         auto has = [&](const char* key) {
-            return std::any_of(diagnostic.params.begin(), diagnostic.params.end(), [&](const auto& param) { return param.first == key; });
+            return std::any_of(diagnostic.params.begin(), diagnostic.params.end(),
+                               [&](const auto& param) { return param.first == key; });
         };
         if (!has("operator")) diagnostic.params.emplace_back("operator", metakernel.name);
         if (!node.empty() && !has("node")) {
@@ -213,7 +223,9 @@ void add_node(Diagnostics& diagnostics, const Template& metakernel, const std::s
 }  // namespace
 
 std::string State::unique_tensor_name(std::string name) { return unique_name(tensor_names, std::move(name), "t"); }
-std::string State::unique_operation_name(std::string name) { return unique_name(operation_names, std::move(name), "operation"); }
+std::string State::unique_operation_name(std::string name) {
+    return unique_name(operation_names, std::move(name), "operation");
+}
 
 TensorId State::add_tensor(std::string name, TensorType type) {
     Tensor tensor;
@@ -241,7 +253,8 @@ const std::vector<Size>* State::known_sizes(TensorId tensor) const {
 }
 
 Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
-                                           const std::map<std::string, StaticValue>& parameters, const ApplyOptions& options) {
+                                           const std::map<std::string, StaticValue>& parameters,
+                                           const ApplyOptions& options) {
     auto environment = std::make_unique<Environment>(metakernel);
     environment->state().node_name = options.node_name;
     environment->state().given_parameters = &parameters;
@@ -249,7 +262,8 @@ Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std
     if (!arguments) return std::unexpected(arguments.error());
     if (!options.requested.empty()) {
         auto& outputs = environment->state().outputs;
-        for (size_t i = 0; i < outputs.size(); ++i) outputs[i].requested = i < options.requested.size() && options.requested[i];
+        for (size_t i = 0; i < outputs.size(); ++i)
+            outputs[i].requested = i < options.requested.size() && options.requested[i];
     }
     if (metakernel.is_composition()) {
         if (auto filled = fill_inputs(*this, *environment, *arguments); !filled) return std::unexpected(filled.error());
@@ -297,7 +311,8 @@ TensorId Session::add_sizes(std::string name, const std::vector<Size>& sizes) {
 }
 
 Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const std::vector<Argument>& inputs,
-                                             const std::map<std::string, StaticValue>& parameters, const ApplyOptions& options) {
+                                             const std::map<std::string, StaticValue>& parameters,
+                                             const ApplyOptions& options) {
     size_t tensors = state_->graph.tensors.size(), operations = state_->graph.operations.size();
     state_->expanded = 0;
     auto result = state_->apply(metakernel, inputs, parameters, options);
@@ -308,7 +323,8 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
         state_->tensor_names.erase(graph.tensors[i].name);
         state_->sizes.erase(static_cast<TensorId>(i));
     }
-    for (size_t i = operations; i < graph.operations.size(); ++i) state_->operation_names.erase(graph.operations[i].name);
+    for (size_t i = operations; i < graph.operations.size(); ++i)
+        state_->operation_names.erase(graph.operations[i].name);
     graph.tensors.resize(tensors);
     graph.operations.resize(operations);
     add_node(result.error(), metakernel, options.node_name);

@@ -26,16 +26,17 @@ struct Argument {
     bool list = false;  // a list for a variadic input
     std::vector<TensorId> tensors;
 
-    Argument() = default;  // not given
+    Argument() = default;                                        // not given
     Argument(TensorId tensor) : given(true), tensors{tensor} {}  // NOLINT: a tensor is an argument
     Argument(std::vector<TensorId> several) : given(true), list(true), tensors(std::move(several)) {}  // NOLINT
 };
 
 // What the caller wants of an application. By default all outputs, named after the node.
 struct ApplyOptions {
-    std::string node_name;           // of the operations, for messages and profiles; empty: the operator's name
-    std::vector<bool> requested;     // by position of the template's outputs; missing ones are not asked for. Empty: all
-    std::vector<std::string> names;  // of the result tensors, in the order of the answer; made unique. Empty: from the node
+    std::string node_name;        // of the operations, for messages and profiles; empty: the operator's name
+    std::vector<bool> requested;  // by position of the template's outputs; missing ones are not asked for. Empty: all
+    std::vector<std::string>
+        names;  // of the result tensors, in the order of the answer; made unique. Empty: from the node
 };
 
 class Session {

@@ -28,7 +28,8 @@ struct Session::State {
     const TensorData* known_value(TensorId tensor) const;
     const std::vector<Size>* known_sizes(TensorId tensor) const;
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
-                                        const std::map<std::string, StaticValue>& parameters, const ApplyOptions& options);
+                                        const std::map<std::string, StaticValue>& parameters,
+                                        const ApplyOptions& options);
 };
 
 // What was given to the inputs of a template, one list of tensors an input; `given` tells an empty list from nothing.

@@ -44,7 +44,8 @@ std::optional<Polynomial> normal(Polynomial terms) {
         result.back().coefficient = *total;
     }
     std::erase_if(result, [](const Term& term) { return term.coefficient == 0; });
-    bool extreme = std::any_of(result.begin(), result.end(), [](const Term& term) { return term.coefficient == INT64_MIN; });
+    bool extreme =
+        std::any_of(result.begin(), result.end(), [](const Term& term) { return term.coefficient == INT64_MIN; });
     if (extreme || result.size() > most_terms) return std::nullopt;
     return result;
 }
@@ -128,7 +129,8 @@ std::optional<Polynomial> exactly_divided(const Polynomial& a, const Polynomial&
         if (b[0].coefficient == -1 || term.coefficient % b[0].coefficient != 0) return std::nullopt;
         std::vector<Atom> atoms = term.atoms;
         for (const Atom& factor : b[0].atoms) {
-            auto found = std::find_if(atoms.begin(), atoms.end(), [&](const Atom& atom) { return atom.text == factor.text; });
+            auto found =
+                std::find_if(atoms.begin(), atoms.end(), [&](const Atom& atom) { return atom.text == factor.text; });
             if (found == atoms.end()) return std::nullopt;
             atoms.erase(found);
         }
@@ -139,7 +141,8 @@ std::optional<Polynomial> exactly_divided(const Polynomial& a, const Polynomial&
 
 OriginPointer lifted(const Size& size) { return size.named() ? size.origin : Origin::of_constant(size.value); }
 
-Size with_origin(int64_t value, const std::optional<Polynomial>& polynomial, Origin::Kind kind, const Size& a, const Size& b) {
+Size with_origin(int64_t value, const std::optional<Polynomial>& polynomial, Origin::Kind kind, const Size& a,
+                 const Size& b) {
     if (polynomial) return {value, origin_of(*polynomial)};
     return {value, Origin::binary(kind, lifted(a), lifted(b))};
 }

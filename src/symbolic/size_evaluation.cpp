@@ -95,7 +95,8 @@ private:
         if (is_bool(node.dtype)) return Size(operand->value != 0);
         // A cast that changes the number is no longer the size that it was.
         int bits = info(node.dtype).bits;
-        bool fits = bits == 64 || (operand->value >= -(int64_t{1} << (bits - 1)) && operand->value < (int64_t{1} << (bits - 1)));
+        bool fits = bits == 64 ||
+                    (operand->value >= -(int64_t{1} << (bits - 1)) && operand->value < (int64_t{1} << (bits - 1)));
         return fits ? operand : std::nullopt;
     }
 
@@ -204,7 +205,8 @@ private:
 };
 
 bool has_origin(const Body& body, const SizeEvaluation& evaluation) {
-    return std::any_of(evaluation.inputs.begin(), evaluation.inputs.end(), [](const auto& input) { return input.sizes; }) ||
+    return std::any_of(evaluation.inputs.begin(), evaluation.inputs.end(),
+                       [](const auto& input) { return input.sizes; }) ||
            std::any_of(body.nodes.begin(), body.nodes.end(), [](const Node& node) { return node.origin != nullptr; });
 }
 

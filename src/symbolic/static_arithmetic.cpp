@@ -12,11 +12,12 @@ namespace heddle {
 
 Result<void> spend_list(int64_t elements, const Place& place, EvaluationBudget& budget) {
     if (elements > largest_static_list) {
-        return limit_error(place, fmt::format("a list of {} elements; a static list has at most {}", elements,
-                                              largest_static_list));
+        return limit_error(
+            place, fmt::format("a list of {} elements; a static list has at most {}", elements, largest_static_list));
     }
     if (!budget.spend(elements + 1)) {
-        return limit_error(place, fmt::format("one application takes more than {} steps to evaluate", largest_evaluation));
+        return limit_error(place,
+                           fmt::format("one application takes more than {} steps to evaluate", largest_evaluation));
     }
     return {};
 }
@@ -25,8 +26,24 @@ namespace {
 
 using Value = StaticValue;
 
-enum class Operator : uint8_t { add, subtract, multiply, divide, floor_divide, modulo, power, less, less_equal, greater,
-                                greater_equal, equal, not_equal, logical_and, logical_or, unknown };
+enum class Operator : uint8_t {
+    add,
+    subtract,
+    multiply,
+    divide,
+    floor_divide,
+    modulo,
+    power,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    equal,
+    not_equal,
+    logical_and,
+    logical_or,
+    unknown
+};
 
 Operator operator_of(std::string_view spelled) {
     if (spelled.size() == 1) {
@@ -134,7 +151,8 @@ bool compare(Operator op, const T& a, const T& b) {
 Result<bool> equal_values(const Value& left, const Value& right, const Place& place, EvaluationBudget& budget) {
     if (auto spent = spend_list(0, place, budget); !spent) return std::unexpected(spent.error());
     if (!left.is_list() || !right.is_list()) {
-        if (left.is_number() && right.is_number() && left.kind() != right.kind()) return left.number() == right.number();
+        if (left.is_number() && right.is_number() && left.kind() != right.kind())
+            return left.number() == right.number();
         return left == right;
     }
     if (left.list().size() != right.list().size()) return false;
@@ -149,9 +167,11 @@ Result<Value> scalar_binary(Operator op, std::string_view spelled, const Value& 
                             const Place& place) {
     if (op == Operator::logical_and || op == Operator::logical_or) {
         for (const Value* side : {&left, &right}) {
-            if (!side->is_boolean()) return type_error(place, fmt::format("{} joins conditions", spelled), "a bool", *side);
+            if (!side->is_boolean())
+                return type_error(place, fmt::format("{} joins conditions", spelled), "a bool", *side);
         }
-        return Value::of(op == Operator::logical_and ? left.boolean() && right.boolean() : left.boolean() || right.boolean());
+        return Value::of(op == Operator::logical_and ? left.boolean() && right.boolean()
+                                                     : left.boolean() || right.boolean());
     }
     if (left.is_text() && right.is_text() && op == Operator::add) {
         if (left.text().size() + right.text().size() > largest_static_list) {
@@ -164,9 +184,11 @@ Result<Value> scalar_binary(Operator op, std::string_view spelled, const Value& 
     }
     bool integers = left.is_integer() && right.is_integer();
     if (is_comparison(op)) {
-        return Value::of(integers ? compare(op, left.integer(), right.integer()) : compare(op, left.number(), right.number()));
+        return Value::of(integers ? compare(op, left.integer(), right.integer())
+                                  : compare(op, left.number(), right.number()));
     }
-    return integers ? integer_arithmetic(op, spelled, left, right, place) : real_arithmetic(op, spelled, left, right, place);
+    return integers ? integer_arithmetic(op, spelled, left, right, place)
+                    : real_arithmetic(op, spelled, left, right, place);
 }
 
 Result<Value> binary(Operator op, std::string_view spelled, const Value& left, const Value& right, const Place& place,
@@ -184,10 +206,12 @@ Result<Value> binary(Operator op, std::string_view spelled, const Value& left, c
     bool both = left.is_list() && right.is_list();
     size_t count = left.is_list() ? left.list().size() : right.list().size();
     if (both && left.list().size() != right.list().size()) {
-        return static_error("symbolic.length", place, fmt::format("{} of lists of different lengths: {} and {}", spelled,
-                                                                  left.print(), right.print()));
+        return static_error(
+            "symbolic.length", place,
+            fmt::format("{} of lists of different lengths: {} and {}", spelled, left.print(), right.print()));
     }
-    if (auto spent = spend_list(static_cast<int64_t>(count), place, budget); !spent) return std::unexpected(spent.error());
+    if (auto spent = spend_list(static_cast<int64_t>(count), place, budget); !spent)
+        return std::unexpected(spent.error());
     Value::List elements;
     elements.reserve(count);
     for (size_t index = 0; index < count; ++index) {
@@ -201,8 +225,8 @@ Result<Value> binary(Operator op, std::string_view spelled, const Value& left, c
 }
 
 Result<int64_t> element_position(const Value& base, size_t count, const Value& index, const Place& place) {
-    if (!index.is_integer()) return type_error(place, "an element is chosen by an integer or a list of integers",
-                                               "an integer", index);
+    if (!index.is_integer())
+        return type_error(place, "an element is chosen by an integer or a list of integers", "an integer", index);
     int64_t position = index.integer() < 0 ? index.integer() + static_cast<int64_t>(count) : index.integer();
     if (position < 0 || position >= static_cast<int64_t>(count)) {
         return static_error("symbolic.range", place, fmt::format("element {} of {}", index.integer(), base.describe()));
@@ -278,13 +302,15 @@ Result<StaticValue> static_slice(const StaticValue& base, const StaticValue& fro
     const Value* given[2] = {&from, &to};
     for (int side = 0; side < 2; ++side) {
         if (given[side]->is_none()) continue;
-        if (!given[side]->is_integer()) return type_error(place, "a slice is bounded by integers", "an integer", *given[side]);
+        if (!given[side]->is_integer())
+            return type_error(place, "a slice is bounded by integers", "an integer", *given[side]);
         int64_t bound = given[side]->integer();
         bounds[side] = std::clamp<int64_t>(bound < 0 ? bound + count : bound, 0, count);
     }
     int64_t length = std::max<int64_t>(0, bounds[1] - bounds[0]);
     if (auto spent = spend_list(length, place, budget); !spent) return std::unexpected(spent.error());
-    if (base.is_text()) return Value::of(base.text().substr(static_cast<size_t>(bounds[0]), static_cast<size_t>(length)));
+    if (base.is_text())
+        return Value::of(base.text().substr(static_cast<size_t>(bounds[0]), static_cast<size_t>(length)));
     auto first = base.list().begin() + bounds[0];
     return Value::of(Value::List(first, first + length));
 }

@@ -22,8 +22,10 @@ public:
 
     Result<Value> evaluate(const Syntax& syntax, const StaticScope* scope);
     // Appends the value or values of an element to `list`; notes where a fill stands, of which there may be one.
-    Result<void> element(const Syntax& element, const StaticScope* scope, Value::List& list, std::optional<size_t>& fill);
-    Result<Value::List> elements(std::span<const SyntaxPointer> elements, std::optional<int64_t> size, const StaticScope* scope);
+    Result<void> element(const Syntax& element, const StaticScope* scope, Value::List& list,
+                         std::optional<size_t>& fill);
+    Result<Value::List> elements(std::span<const SyntaxPointer> elements, std::optional<int64_t> size,
+                                 const StaticScope* scope);
 
 private:
     Result<Value> evaluate_inner(const Syntax& syntax, const StaticScope* scope);
@@ -47,7 +49,8 @@ private:
 
 Result<Value> Evaluator::evaluate(const Syntax& syntax, const StaticScope* scope) {
     if (!state_.budget.spend(1)) {
-        return limit_error(syntax.place, fmt::format("one application takes more than {} steps to evaluate", largest_evaluation));
+        return limit_error(syntax.place,
+                           fmt::format("one application takes more than {} steps to evaluate", largest_evaluation));
     }
     if (state_.frames >= deepest_recursion) return limit_error(syntax.place, "an expression is nested too deeply");
     ++state_.frames;
@@ -100,7 +103,8 @@ Result<Value> Evaluator::evaluate_inner(const Syntax& syntax, const StaticScope*
 }
 
 std::unexpected<Diagnostics> Evaluator::not_static(const Syntax& syntax) {
-    Diagnostic diagnostic = environment_.diagnostic("symbolic.not_static", syntax.place, "a static expression is needed here");
+    Diagnostic diagnostic =
+        environment_.diagnostic("symbolic.not_static", syntax.place, "a static expression is needed here");
     diagnostic.found = print(syntax);
     if (syntax.kind == Kind::index_name || syntax.kind == Kind::index_all) {
         diagnostic.reason = "@ names a coordinate, whose value is not known until the operation runs";
@@ -188,8 +192,9 @@ Result<Value> Evaluator::tensor_attribute(const Syntax& syntax, const BoundTenso
         diagnostic.remedy = "give the input `flavour: concrete`";
         return fail(std::move(diagnostic));
     }
-    return fail(environment_.diagnostic("symbolic.unknown_name", syntax.place,
-                                        fmt::format("a tensor has .shape, .rank, .dtype and .value, but no .{}", syntax.text)));
+    return fail(
+        environment_.diagnostic("symbolic.unknown_name", syntax.place,
+                                fmt::format("a tensor has .shape, .rank, .dtype and .value, but no .{}", syntax.text)));
 }
 
 Result<Value> Evaluator::filled(const Syntax& syntax, const StaticScope* scope) {
@@ -198,7 +203,8 @@ Result<Value> Evaluator::filled(const Syntax& syntax, const StaticScope* scope) 
     }
     auto value = evaluate(*syntax.children[0], scope);
     if (!value) return value;
-    if (auto spent = spend_list(*state_.fill_size, syntax.place, state_.budget); !spent) return std::unexpected(spent.error());
+    if (auto spent = spend_list(*state_.fill_size, syntax.place, state_.budget); !spent)
+        return std::unexpected(spent.error());
     return Value::of(Value::List(static_cast<size_t>(*state_.fill_size), *value));
 }
 
@@ -232,8 +238,9 @@ Result<Value> Evaluator::call(const Syntax& syntax, const StaticScope* scope) {
 
 Result<Value> Evaluator::call_user_function(const Syntax& syntax, const FunctionLet& function, Value::List arguments) {
     if (arguments.size() != function.parameters.size()) {
-        return static_error("symbolic.arguments", syntax.place, fmt::format("{} takes {} arguments, not {}", function.name,
-                                                                            function.parameters.size(), arguments.size()));
+        return static_error(
+            "symbolic.arguments", syntax.place,
+            fmt::format("{} takes {} arguments, not {}", function.name, function.parameters.size(), arguments.size()));
     }
     if (state_.nesting >= deepest_evaluation) {
         return limit_error(syntax.place, fmt::format("more than {} functions within each other", deepest_evaluation));
@@ -277,15 +284,17 @@ Result<void> Evaluator::generate(const Syntax& syntax, size_t generator, const S
         auto value = evaluate(*syntax.children[0], scope);
         if (!value) return std::unexpected(value.error());
         list.push_back(std::move(*value));
-        return spend_list(static_cast<int64_t>(list.size() > static_cast<size_t>(largest_static_list) ? list.size() : 0),
-                          syntax.place, state_.budget);
+        return spend_list(
+            static_cast<int64_t>(list.size() > static_cast<size_t>(largest_static_list) ? list.size() : 0),
+            syntax.place, state_.budget);
     }
     const Generator& source = syntax.generators[generator];
     auto range = evaluate(*source.range, scope);
     if (!range) return std::unexpected(range.error());
     bool below = source.kind == Generator::Kind::below;
     if (below ? !range->is_integer() : !range->is_list()) {
-        return type_error(source.place, fmt::format("{} runs {}", source.name, below ? "below an integer" : "through a list"),
+        return type_error(source.place,
+                          fmt::format("{} runs {}", source.name, below ? "below an integer" : "through a list"),
                           below ? "an integer" : "a list", *range);
     }
     int64_t count = below ? range->integer() : static_cast<int64_t>(range->list().size());
@@ -300,7 +309,8 @@ Result<void> Evaluator::generate(const Syntax& syntax, size_t generator, const S
 
 bool is_list_literal(const Syntax& syntax) { return syntax.kind == Kind::list || syntax.kind == Kind::comprehension; }
 
-Result<void> Evaluator::element(const Syntax& syntax, const StaticScope* scope, Value::List& list, std::optional<size_t>& fill) {
+Result<void> Evaluator::element(const Syntax& syntax, const StaticScope* scope, Value::List& list,
+                                std::optional<size_t>& fill) {
     if (syntax.kind == Kind::named_element) return element(*syntax.children[0], scope, list, fill);
     bool spread = syntax.kind == Kind::spread;
     const Syntax& inner = spread ? *syntax.children[0] : syntax;
@@ -318,16 +328,19 @@ Result<void> Evaluator::element(const Syntax& syntax, const StaticScope* scope, 
     if (syntax.children.size() > 1) {
         auto wanted = evaluate(*syntax.children[1], scope);
         if (!wanted) return std::unexpected(wanted.error());
-        if (!wanted->is_integer()) return type_error(syntax.place, "the count of a spread is an integer", "an integer", *wanted);
+        if (!wanted->is_integer())
+            return type_error(syntax.place, "the count of a spread is an integer", "an integer", *wanted);
         count = wanted->integer();
     }
     if (value->is_list()) {
         int64_t found = static_cast<int64_t>(value->list().size());
         if (count && *count != found) {
-            return static_error("symbolic.length", syntax.place, fmt::format("{} elements, where {{{}}} asks for {}", found,
-                                                                             print(*syntax.children[1]), *count));
+            return static_error(
+                "symbolic.length", syntax.place,
+                fmt::format("{} elements, where {{{}}} asks for {}", found, print(*syntax.children[1]), *count));
         }
-        if (auto spent = spend_list(static_cast<int64_t>(list.size()) + found, syntax.place, state_.budget); !spent) return spent;
+        if (auto spent = spend_list(static_cast<int64_t>(list.size()) + found, syntax.place, state_.budget); !spent)
+            return spent;
         list.insert(list.end(), value->list().begin(), value->list().end());
         return {};
     }
@@ -337,8 +350,10 @@ Result<void> Evaluator::element(const Syntax& syntax, const StaticScope* scope, 
         list.push_back(std::move(*value));
         return {};
     }
-    if (*count < 0) return static_error("symbolic.length", syntax.place, fmt::format("a spread of {} elements", *count));
-    if (auto spent = spend_list(static_cast<int64_t>(list.size()) + *count, syntax.place, state_.budget); !spent) return spent;
+    if (*count < 0)
+        return static_error("symbolic.length", syntax.place, fmt::format("a spread of {} elements", *count));
+    if (auto spent = spend_list(static_cast<int64_t>(list.size()) + *count, syntax.place, state_.budget); !spent)
+        return spent;
     list.insert(list.end(), static_cast<size_t>(*count), *value);
     return {};
 }
@@ -356,7 +371,8 @@ Result<Value::List> Evaluator::elements(std::span<const SyntaxPointer> elements,
     if (!size) return static_error("symbolic.fill", place, "a fill has no size here", "give it one: 1...{n}");
     int64_t missing = *size - static_cast<int64_t>(list.size()) + 1;
     if (missing < 0) {
-        return static_error("symbolic.fill", place, fmt::format("{} elements, where {} are described", list.size() - 1, *size));
+        return static_error("symbolic.fill", place,
+                            fmt::format("{} elements, where {} are described", list.size() - 1, *size));
     }
     if (auto spent = spend_list(*size, place, state_.budget); !spent) return std::unexpected(spent.error());
     Value filling = list[*fill];
@@ -372,7 +388,9 @@ class StaticTest {
 public:
     explicit StaticTest(const Environment& environment) : environment_(environment) {}
 
-    bool is_static(const SyntaxPointer& syntax, const StaticScope* scope) { return !syntax || is_static(*syntax, scope); }
+    bool is_static(const SyntaxPointer& syntax, const StaticScope* scope) {
+        return !syntax || is_static(*syntax, scope);
+    }
     bool is_static(const Syntax& syntax, const StaticScope* scope) {
         if (++depth_ > deepest_recursion) return false;
         bool result = test(syntax, scope);
@@ -407,7 +425,8 @@ private:
     }
 
     bool all(const std::vector<SyntaxPointer>& children, const StaticScope* scope) {
-        return std::all_of(children.begin(), children.end(), [&](const auto& child) { return is_static(child, scope); });
+        return std::all_of(children.begin(), children.end(),
+                           [&](const auto& child) { return is_static(child, scope); });
     }
 
     bool call(const Syntax& syntax, const StaticScope* scope) {
@@ -430,7 +449,8 @@ private:
 
     bool generated(const Syntax& syntax, size_t generator, const StaticScope* scope) {
         static const StaticValue some;
-        if (generator == syntax.generators.size()) return is_static(syntax.filter, scope) && all(syntax.children, scope);
+        if (generator == syntax.generators.size())
+            return is_static(syntax.filter, scope) && all(syntax.children, scope);
         if (!is_static(syntax.generators[generator].range, scope)) return false;
         StaticScope inner{scope, syntax.generators[generator].name, &some};
         return generated(syntax, generator + 1, &inner);

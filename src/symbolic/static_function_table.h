@@ -11,7 +11,8 @@ namespace heddle {
 struct StaticFunction {
     std::string_view name;
     size_t fewest, most;  // arguments
-    Result<StaticValue> (*evaluate)(std::span<const StaticValue> arguments, const Place& place, EvaluationBudget& budget);
+    Result<StaticValue> (*evaluate)(std::span<const StaticValue> arguments, const Place& place,
+                                    EvaluationBudget& budget);
 };
 
 // The functions of lists and text; those of numbers, conditions and dtypes are beside `static_function`.

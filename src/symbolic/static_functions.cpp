@@ -40,14 +40,15 @@ Result<Value> each_together(Arguments values, const Place& place, EvaluationBudg
     for (const Value& value : values) {
         if (!value.is_list()) continue;
         if (longest && longest->list().size() != value.list().size()) {
-            return static_error("symbolic.length", place, fmt::format("lists of different lengths: {} and {}",
-                                                                      longest->print(), value.print()));
+            return static_error("symbolic.length", place,
+                                fmt::format("lists of different lengths: {} and {}", longest->print(), value.print()));
         }
         longest = &value;
     }
     if (!longest) return function(values);
     size_t count = longest->list().size();
-    if (auto spent = spend_list(static_cast<int64_t>(count), place, budget); !spent) return std::unexpected(spent.error());
+    if (auto spent = spend_list(static_cast<int64_t>(count), place, budget); !spent)
+        return std::unexpected(spent.error());
     Value::List elements, row(values.size());
     elements.reserve(count);
     for (size_t index = 0; index < count; ++index) {
@@ -63,7 +64,8 @@ Result<Value> each_together(Arguments values, const Place& place, EvaluationBudg
 
 Result<Value> minimum_or_maximum(bool minimum, const Value& a, const Value& b, const Place& place) {
     for (const Value* side : {&a, &b}) {
-        if (!side->is_number()) return type_error(place, minimum ? "min needs numbers" : "max needs numbers", "a number", *side);
+        if (!side->is_number())
+            return type_error(place, minimum ? "min needs numbers" : "max needs numbers", "a number", *side);
     }
     if (a.is_integer() && b.is_integer()) {
         return Value::of(minimum ? heddle::minimum(a.size(), b.size()) : heddle::maximum(a.size(), b.size()));
@@ -88,15 +90,21 @@ Result<Value> minimum_or_maximum_of(bool minimum, Arguments arguments, const Pla
         if (!next) return next;
         result = std::move(*next);
     }
-    if (!result.is_number() && !result.is_list()) return type_error(place, "only numbers have an order", "a number", result);
+    if (!result.is_number() && !result.is_list())
+        return type_error(place, "only numbers have an order", "a number", result);
     return result;
 }
 
-Result<Value> minimum_of(Arguments a, const Place& p, EvaluationBudget& b) { return minimum_or_maximum_of(true, a, p, b); }
-Result<Value> maximum_of(Arguments a, const Place& p, EvaluationBudget& b) { return minimum_or_maximum_of(false, a, p, b); }
+Result<Value> minimum_of(Arguments a, const Place& p, EvaluationBudget& b) {
+    return minimum_or_maximum_of(true, a, p, b);
+}
+Result<Value> maximum_of(Arguments a, const Place& p, EvaluationBudget& b) {
+    return minimum_or_maximum_of(false, a, p, b);
+}
 
 // Folds a list (or several arguments) with an operator from its neutral value.
-Result<Value> fold(std::string_view spelled, Value start, Arguments arguments, const Place& place, EvaluationBudget& budget) {
+Result<Value> fold(std::string_view spelled, Value start, Arguments arguments, const Place& place,
+                   EvaluationBudget& budget) {
     Arguments terms = arguments;
     if (arguments.size() == 1 && arguments[0].is_list()) terms = arguments[0].list();
     if (auto spent = spend_list(static_cast<int64_t>(terms.size()), place, budget); !spent) {
@@ -150,7 +158,8 @@ Result<Value> to_integer(const Value& value, RealFunction rounding, const Place&
 
 template <RealFunction rounding>
 Result<Value> rounded(Arguments arguments, const Place& place, EvaluationBudget& budget) {
-    return each_element(arguments[0], place, budget, [&](const Value& value) { return to_integer(value, rounding, place); });
+    return each_element(arguments[0], place, budget,
+                        [&](const Value& value) { return to_integer(value, rounding, place); });
 }
 
 double to_even(double x) { return std::nearbyint(x); }
@@ -197,7 +206,9 @@ Result<Value> truncating(bool quotient, Arguments arguments, const Place& place,
     });
 }
 Result<Value> truncating_divide(Arguments a, const Place& p, EvaluationBudget& b) { return truncating(true, a, p, b); }
-Result<Value> truncating_remainder(Arguments a, const Place& p, EvaluationBudget& b) { return truncating(false, a, p, b); }
+Result<Value> truncating_remainder(Arguments a, const Place& p, EvaluationBudget& b) {
+    return truncating(false, a, p, b);
+}
 
 Result<Value> choose(Arguments arguments, const Place& place, EvaluationBudget& budget) {
     return each_together(arguments, place, budget, [&](Arguments values) -> Result<Value> {
@@ -221,7 +232,9 @@ Result<Value> dtype_function(Arguments arguments, const Place& place, const Func
 }
 
 Result<Value> dtype_is_float(Arguments a, const Place& p, EvaluationBudget&) { return dtype_function(a, p, is_float); }
-Result<Value> dtype_is_integer(Arguments a, const Place& p, EvaluationBudget&) { return dtype_function(a, p, is_integer); }
+Result<Value> dtype_is_integer(Arguments a, const Place& p, EvaluationBudget&) {
+    return dtype_function(a, p, is_integer);
+}
 Result<Value> dtype_bits(Arguments a, const Place& p, EvaluationBudget&) {
     return dtype_function(a, p, [](DType dtype) { return static_cast<int64_t>(info(dtype).bits); });
 }
@@ -274,7 +287,8 @@ Result<Value> extreme(bool lowest, Arguments arguments, const Place& place) {
         return Value::of(lowest ? low : -(low + 1));
     }
     if (lowest) return Value::of(0);
-    if (bits == 64) return static_error("symbolic.overflow", place, "the highest uint64 does not fit in 64 signed bits");
+    if (bits == 64)
+        return static_error("symbolic.overflow", place, "the highest uint64 does not fit in 64 signed bits");
     return Value::of((int64_t{1} << bits) - 1);
 }
 Result<Value> lowest_of(Arguments a, const Place& p, EvaluationBudget&) { return extreme(true, a, p); }
@@ -348,18 +362,21 @@ Result<StaticValue> static_function(std::string_view name, std::span<const Stati
         for (const StaticFunction& row : scalar_functions) known.emplace_back(row.name);
         for (const StaticFunction& row : static_list_functions()) known.emplace_back(row.name);
         std::string near = nearest_name(std::string(name), known);
-        return static_error("symbolic.unknown_function", place, fmt::format("there is no function {} of static values", name),
+        return static_error("symbolic.unknown_function", place,
+                            fmt::format("there is no function {} of static values", name),
                             near.empty() ? "" : fmt::format("did you mean {}?", near));
     }
     if (arguments.size() < function->fewest || arguments.size() > function->most) {
-        return static_error("symbolic.arguments", place,
-                            fmt::format("{} takes {} argument{}, not {}", name,
-                                        function->fewest == function->most ? std::to_string(function->fewest)
-                                                                           : fmt::format("{} or more", function->fewest),
-                                        function->fewest == 1 ? "" : "s", arguments.size()));
+        return static_error(
+            "symbolic.arguments", place,
+            fmt::format("{} takes {} argument{}, not {}", name,
+                        function->fewest == function->most ? std::to_string(function->fewest)
+                                                           : fmt::format("{} or more", function->fewest),
+                        function->fewest == 1 ? "" : "s", arguments.size()));
     }
     for (const StaticValue& argument : arguments) {
-        if (argument.is_none()) return type_error(place, fmt::format("an argument of {} was not given", name), "a value", argument);
+        if (argument.is_none())
+            return type_error(place, fmt::format("an argument of {} was not given", name), "a value", argument);
     }
     if (!budget.spend(1)) return limit_error(place, "one application takes too many steps to evaluate");
     return function->evaluate(arguments, place, budget);

@@ -39,7 +39,8 @@ Result<std::vector<size_t>> positions_argument(const Value& value, size_t limit,
         if (!number) return std::unexpected(number.error());
         int64_t position = *number < 0 ? *number + static_cast<int64_t>(limit) : *number;
         if (position < 0 || position >= static_cast<int64_t>(limit)) {
-            return static_error("symbolic.range", place, fmt::format("position {} in a list of {} elements", *number, limit));
+            return static_error("symbolic.range", place,
+                                fmt::format("position {} in a list of {} elements", *number, limit));
         }
         if (taken[static_cast<size_t>(position)]) {
             return static_error("symbolic.arguments", place, fmt::format("position {} twice", *number));
@@ -66,7 +67,8 @@ Result<Value> length(Arguments arguments, const Place& place, EvaluationBudget&)
 
 Result<Value> contains(Arguments arguments, const Place& place, EvaluationBudget& budget) {
     if (arguments[0].is_text()) {
-        if (!arguments[1].is_text()) return type_error(place, "contains looks for a text in a text", "a text", arguments[1]);
+        if (!arguments[1].is_text())
+            return type_error(place, "contains looks for a text in a text", "a text", arguments[1]);
         return Value::of(arguments[0].text().find(arguments[1].text()) != std::string::npos);
     }
     auto list = list_argument(arguments[0], place, budget);
@@ -79,7 +81,8 @@ Result<Value> position(Arguments arguments, const Place& place, EvaluationBudget
     if (!list) return std::unexpected(list.error());
     auto found = std::find((*list)->begin(), (*list)->end(), arguments[1]);
     if (found == (*list)->end()) {
-        return static_error("symbolic.range", place, fmt::format("{} does not contain {}", arguments[0].print(), arguments[1].print()));
+        return static_error("symbolic.range", place,
+                            fmt::format("{} does not contain {}", arguments[0].print(), arguments[1].print()));
     }
     return Value::of(static_cast<int64_t>(found - (*list)->begin()));
 }
@@ -164,7 +167,8 @@ Result<Value> insert(Arguments arguments, const Place& place, EvaluationBudget& 
     if (!list) return std::unexpected(list.error());
     size_t more = arguments[1].is_list() ? arguments[1].list().size() : 1;
     size_t total = (*list)->size() + more;
-    if (auto spent = spend_list(static_cast<int64_t>(total), place, budget); !spent) return std::unexpected(spent.error());
+    if (auto spent = spend_list(static_cast<int64_t>(total), place, budget); !spent)
+        return std::unexpected(spent.error());
     auto positions = positions_argument(arguments[1], total, place);
     if (!positions) return std::unexpected(positions.error());
     if (auto checked = check_values(arguments[2], more, place); !checked) return std::unexpected(checked.error());
@@ -196,9 +200,11 @@ Result<Value> replace(Arguments arguments, const Place& place, EvaluationBudget&
     if (!list) return std::unexpected(list.error());
     auto positions = positions_argument(arguments[1], (*list)->size(), place);
     if (!positions) return std::unexpected(positions.error());
-    if (auto checked = check_values(arguments[2], positions->size(), place); !checked) return std::unexpected(checked.error());
+    if (auto checked = check_values(arguments[2], positions->size(), place); !checked)
+        return std::unexpected(checked.error());
     List result = **list;
-    for (size_t index = 0; index < positions->size(); ++index) result[(*positions)[index]] = value_at(arguments[2], index);
+    for (size_t index = 0; index < positions->size(); ++index)
+        result[(*positions)[index]] = value_at(arguments[2], index);
     return Value::of(std::move(result));
 }
 
@@ -226,8 +232,9 @@ Result<Value> broadcast(Arguments arguments, const Place& place, EvaluationBudge
         for (size_t index = 0; index < sizes->size(); ++index) {
             auto both = broadcast_sizes(joint[index], (*sizes)[sizes->size() - 1 - index]);
             if (!both) {
-                return static_error("symbolic.broadcast", place, fmt::format("the shapes do not broadcast: {} meets {}",
-                                    joint[index].text(), (*sizes)[sizes->size() - 1 - index].text()));
+                return static_error("symbolic.broadcast", place,
+                                    fmt::format("the shapes do not broadcast: {} meets {}", joint[index].text(),
+                                                (*sizes)[sizes->size() - 1 - index].text()));
             }
             joint[index] = *both;
         }
@@ -242,7 +249,8 @@ Result<Value> flatten(Arguments arguments, const Place& place, EvaluationBudget&
     }
     const List &coordinates = arguments[0].list(), &shape = arguments[1].list();
     if (coordinates.size() != shape.size()) {
-        return static_error("symbolic.length", place, fmt::format("{} coordinates in {} dimensions", coordinates.size(), shape.size()));
+        return static_error("symbolic.length", place,
+                            fmt::format("{} coordinates in {} dimensions", coordinates.size(), shape.size()));
     }
     Value result = Value::of(0);
     for (size_t index = 0; index < shape.size(); ++index) {
@@ -259,11 +267,13 @@ Result<Value> flatten(Arguments arguments, const Place& place, EvaluationBudget&
 Result<Value> unflatten(Arguments arguments, const Place& place, EvaluationBudget& budget) {
     auto shape = list_argument(arguments[1], place, budget);
     if (!shape) return std::unexpected(shape.error());
-    if (!arguments[0].is_integer()) return type_error(place, "unflatten takes a number apart", "an integer", arguments[0]);
+    if (!arguments[0].is_integer())
+        return type_error(place, "unflatten takes a number apart", "an integer", arguments[0]);
     List result((*shape)->size());
     Value rest = arguments[0];
     for (size_t index = result.size(); index-- > 1;) {
-        if (!(**shape)[index].is_integer()) return type_error(place, "a shape is a list of integers", "an integer", (**shape)[index]);
+        if (!(**shape)[index].is_integer())
+            return type_error(place, "a shape is a list of integers", "an integer", (**shape)[index]);
         Value extent = Value::of(maximum((**shape)[index].size(), Size(1)));
         if (!(**shape)[index].size().named()) extent = Value::of(std::max<int64_t>(1, (**shape)[index].integer()));
         auto coordinate = static_binary("%", rest, extent, place, budget);
@@ -280,11 +290,14 @@ Result<Value> unflatten(Arguments arguments, const Place& place, EvaluationBudge
 
 Result<Value> split_text(Arguments arguments, const Place& place, EvaluationBudget& budget) {
     for (const Value& argument : arguments) {
-        if (!argument.is_text()) return type_error(place, "split_text takes a text and a separator", "a text", argument);
+        if (!argument.is_text())
+            return type_error(place, "split_text takes a text and a separator", "a text", argument);
     }
     const std::string &text = arguments[0].text(), &separator = arguments[1].text();
-    if (separator.empty()) return static_error("symbolic.arguments", place, "an empty separator", "chars(text) takes letters apart");
-    if (auto spent = spend_list(static_cast<int64_t>(text.size()), place, budget); !spent) return std::unexpected(spent.error());
+    if (separator.empty())
+        return static_error("symbolic.arguments", place, "an empty separator", "chars(text) takes letters apart");
+    if (auto spent = spend_list(static_cast<int64_t>(text.size()), place, budget); !spent)
+        return std::unexpected(spent.error());
     List parts;
     size_t begin = 0;
     for (size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + separator.size()) {
@@ -298,7 +311,8 @@ Result<Value> split_text(Arguments arguments, const Place& place, EvaluationBudg
 Result<Value> chars(Arguments arguments, const Place& place, EvaluationBudget& budget) {
     if (!arguments[0].is_text()) return type_error(place, "chars takes a text apart", "a text", arguments[0]);
     const std::string& text = arguments[0].text();
-    if (auto spent = spend_list(static_cast<int64_t>(text.size()), place, budget); !spent) return std::unexpected(spent.error());
+    if (auto spent = spend_list(static_cast<int64_t>(text.size()), place, budget); !spent)
+        return std::unexpected(spent.error());
     List letters;
     for (size_t begin = 0; begin < text.size();) {
         size_t end = begin + 1;

@@ -10,7 +10,8 @@ namespace heddle {
 StaticValue StaticValue::of(List elements) {
     auto shared = std::make_shared<SharedList>();
     shared->elements = std::move(elements);
-    for (const StaticValue& element : shared->elements) shared->depth = std::max(shared->depth, element.list_depth() + 1);
+    for (const StaticValue& element : shared->elements)
+        shared->depth = std::max(shared->depth, element.list_depth() + 1);
     return StaticValue(Storage(std::in_place_index<6>, std::move(shared)));
 }
 

@@ -15,11 +15,11 @@
 namespace heddle {
 
 // The bounds that make evaluation total.
-inline constexpr int64_t largest_static_list = 65'536;        // elements
-inline constexpr int64_t largest_evaluation = 1'000'000;      // steps of one application
-inline constexpr int64_t deepest_evaluation = 200;            // nesting
-inline constexpr int64_t largest_each = 4'096;                // operations of one `each`
-inline constexpr int32_t deepest_list = 32;                   // lists in lists
+inline constexpr int64_t largest_static_list = 65'536;    // elements
+inline constexpr int64_t largest_evaluation = 1'000'000;  // steps of one application
+inline constexpr int64_t deepest_evaluation = 200;        // nesting
+inline constexpr int64_t largest_each = 4'096;            // operations of one `each`
+inline constexpr int32_t deepest_list = 32;               // lists in lists
 
 struct BoundTensor;  // symbolic/environment.h
 

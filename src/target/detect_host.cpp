@@ -19,7 +19,9 @@ std::string cpu_flags() {
     return {};
 }
 
-bool has(const std::string& flags, const std::string& flag) { return flags.find(" " + flag + " ") != std::string::npos; }
+bool has(const std::string& flags, const std::string& flag) {
+    return flags.find(" " + flag + " ") != std::string::npos;
+}
 
 void set_positive(int64_t& field, long value) {
     if (value > 0) field = value;
@@ -33,9 +35,10 @@ Target detect_host() {
     std::string flags = cpu_flags();
     // The kernel's flag names and LLVM's feature names for what generated code may use.
     constexpr std::pair<const char*, const char*> names[] = {
-        {"sse4_2", "sse4.2"}, {"avx", "avx"},           {"avx2", "avx2"},         {"fma", "fma"},
-        {"f16c", "f16c"},     {"bmi1", "bmi"},          {"bmi2", "bmi2"},         {"popcnt", "popcnt"},
-        {"lzcnt", "lzcnt"},   {"avx512f", "avx512f"},   {"avx512bw", "avx512bw"}, {"avx512dq", "avx512dq"},
+        {"sse4_2", "sse4.2"},     {"avx", "avx"},           {"avx2", "avx2"},
+        {"fma", "fma"},           {"f16c", "f16c"},         {"bmi1", "bmi"},
+        {"bmi2", "bmi2"},         {"popcnt", "popcnt"},     {"lzcnt", "lzcnt"},
+        {"avx512f", "avx512f"},   {"avx512bw", "avx512bw"}, {"avx512dq", "avx512dq"},
         {"avx512vl", "avx512vl"}, {"avx512cd", "avx512cd"}, {"avx512_vnni", "avx512vnni"},
     };
     for (auto [flag, feature] : names) {

@@ -60,16 +60,23 @@ Result<Target> parse_target(std::shared_ptr<const SourceText> text) {
         if (fits(value, field)) {
             value.get_to(field);
         } else {
-            problems.push_back({.code = "target.value", .summary = "a field of a target has a wrong value", .place = place,
-                                .expected = std::is_same_v<std::decay_t<decltype(field)>, std::string> ? "text" : "a positive number",
-                                .found = value.dump(), .params = {{"path", std::string("$.") + key}}});
+            problems.push_back(
+                {.code = "target.value",
+                 .summary = "a field of a target has a wrong value",
+                 .place = place,
+                 .expected = std::is_same_v<std::decay_t<decltype(field)>, std::string> ? "text" : "a positive number",
+                 .found = value.dump(),
+                 .params = {{"path", std::string("$.") + key}}});
         }
     });
     for (const auto& [key, value] : json.items()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
         std::string near = nearest_name(key, known);
-        problems.push_back({.code = "target.unknown_key", .summary = "a target has no field '" + key + "'", .place = place,
-                            .remedy = near.empty() ? "" : "did you mean '" + near + "'?", .params = {{"path", "$." + key}}});
+        problems.push_back({.code = "target.unknown_key",
+                            .summary = "a target has no field '" + key + "'",
+                            .place = place,
+                            .remedy = near.empty() ? "" : "did you mean '" + near + "'?",
+                            .params = {{"path", "$." + key}}});
     }
     if (!problems.empty()) return fail(std::move(problems));
     return target;

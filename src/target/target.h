@@ -12,25 +12,25 @@ namespace heddle {
 // One CPU device. Figures are rough on purpose: they steer choices between plans whose times differ by tens of percent.
 struct Target {
     std::string name = "generic-avx512";
-    std::string cpu;                 // LLVM's name, e.g. "znver4"; empty: by features alone
-    std::string features;            // LLVM's, "+avx512f,..."
+    std::string cpu;       // LLVM's name, e.g. "znver4"; empty: by features alone
+    std::string features;  // LLVM's, "+avx512f,..."
     int vector_bytes = 64;
     int vector_registers = 32;
     double fma_per_cycle = 2;
     double loads_per_cycle = 2;
     int fma_latency = 4;
-    int maximum_rows = 14;           // of a register tile
+    int maximum_rows = 14;  // of a register tile
     int64_t l1_bytes = 32 << 10;
     int64_t l2_bytes = 1 << 20;
     int64_t l3_bytes = 32 << 20;
     double l2_bytes_per_cycle = 32;
     int cores = 2;
     // Of the cost model of fusion.
-    double bandwidth = 30e9;         // bytes a second, all cores
+    double bandwidth = 30e9;  // bytes a second, all cores
     double bandwidth_one_core = 18e9;
-    double operations = 100e9;       // a second and core
+    double operations = 100e9;  // a second and core
     double launch_seconds = 3e-6;
-    int maximum_equations = 64;      // of a kernel
+    int maximum_equations = 64;  // of a kernel
     int maximum_buffers = 64;
 
     int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }

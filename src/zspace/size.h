@@ -38,7 +38,7 @@ public:
     static OriginPointer binary(Kind kind, OriginPointer a, OriginPointer b);
 
     Kind kind() const { return kind_; }
-    const OriginPointer& left() const { return a_; }    // of an operation, else null
+    const OriginPointer& left() const { return a_; }  // of an operation, else null
     const OriginPointer& right() const { return b_; }
     int64_t constant_value() const { return value_; }  // of a constant
     std::string text() const;

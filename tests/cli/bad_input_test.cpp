@@ -12,7 +12,8 @@ protected:
     BadInput() : model_(write("model.onnx", perceptron())) {}
 
     // `words` fail with `code`, in text and in JSON, and say all of `parts`.
-    void expect_error(const std::vector<std::string>& words, const std::string& code, const std::vector<std::string>& parts = {}) {
+    void expect_error(const std::vector<std::string>& words, const std::string& code,
+                      const std::vector<std::string>& parts = {}) {
         size_t before = files();
         auto outcome = heddle(words);
         EXPECT_EQ(outcome.status, 1) << code;
@@ -27,7 +28,8 @@ protected:
         for (const auto& error : json["errors"]) found = found || error["type"] == code;
         EXPECT_TRUE(found) << code << " is not in " << json.dump();
     }
-    void expect_run_error(std::vector<std::string> words, const std::string& code, const std::vector<std::string>& parts = {}) {
+    void expect_run_error(std::vector<std::string> words, const std::string& code,
+                          const std::vector<std::string>& parts = {}) {
         words.insert(words.begin(), {"run", model_, "--output-dir", path("out")});
         expect_error(words, code, parts);
     }
@@ -39,7 +41,8 @@ protected:
 };
 
 TEST_F(BadInput, files_that_are_not_there) {
-    for (const char* command : {"run", "check"}) expect_error({command, path("no.onnx")}, "support.file_open", {"no.onnx"});
+    for (const char* command : {"run", "check"})
+        expect_error({command, path("no.onnx")}, "support.file_open", {"no.onnx"});
     expect_error({"compare", path("no.onnx"), "--with", "reference"}, "support.file_open");
     expect_error({"graph", path("no.onnx"), "--svg", path("no.svg")}, "support.file_open");
     expect_error({"explain", "softmax", "--library", path("no.yaml")}, "language.file", {"no.yaml"});
@@ -47,7 +50,8 @@ TEST_F(BadInput, files_that_are_not_there) {
 }
 
 TEST_F(BadInput, an_output_folder_below_a_file) {
-    expect_error({"run", model_, "--random", "1", "--bind", "batch=2", "--output-dir", model_ + "/out"}, "cli.output_dir", {"model.onnx/out"});
+    expect_error({"run", model_, "--random", "1", "--bind", "batch=2", "--output-dir", model_ + "/out"},
+                 "cli.output_dir", {"model.onnx/out"});
 }
 
 TEST_F(BadInput, models_cut_short_anywhere) {
@@ -69,7 +73,8 @@ TEST_F(BadInput, unknown_operators) {
     write("unknown.onnx", model.bytes());
     expect_error({"run", path("unknown.onnx"), "--random", "1"}, "onnx.unsupported_operator", {"Relux"});
     expect_error({"check", path("unknown.onnx")}, "onnx.unsupported_operator", {"Relux"});
-    expect_error({"run", "--call", "sofmax(x)", "--input", "x=" + array("x.npy", DType::float32, {2})}, "language.unknown_operator", {"softmax"});
+    expect_error({"run", "--call", "sofmax(x)", "--input", "x=" + array("x.npy", DType::float32, {2})},
+                 "language.unknown_operator", {"softmax"});
     expect_error({"explain", "sofmax"}, "language.unknown_operator", {"softmax"});
 }
 
@@ -77,18 +82,21 @@ TEST_F(BadInput, inputs_that_do_not_fit) {
     expect_run_error({"--input", "z=" + array("x.npy", DType::float32, {2, 4})}, "cli.unknown_input", {"'z'"});
     expect_run_error({"--input", "x=" + array("rank.npy", DType::float32, {4})}, "onnx.input_rank");
     expect_run_error({"--input", "x=" + array("shape.npy", DType::float32, {2, 5})}, "onnx.input_shape");
-    expect_run_error({"--input", "x=" + array("dtype.npy", DType::int32, {2, 4})}, "runtime.input_dtype", {"float32", "int32"});
+    expect_run_error({"--input", "x=" + array("dtype.npy", DType::int32, {2, 4})}, "runtime.input_dtype",
+                     {"float32", "int32"});
     expect_run_error({"--input", "x=" + write("text.npy", "no array")}, "support.npy_format");
     expect_run_error({"--input", "nothing"}, "cli.input", {"NAME=FILE"});
     expect_run_error({"--bind", "batch=2"}, "cli.missing_input", {"--random"});
 }
 
 TEST_F(BadInput, bindings_that_do_not_fit) {
-    for (const char* text : {"batch", "batch=", "=3", "batch=x", "batch=-1", "batch=2x", "batch=2,,", "batch=99999999999999999999"}) {
+    for (const char* text :
+         {"batch", "batch=", "=3", "batch=x", "batch=-1", "batch=2x", "batch=2,,", "batch=99999999999999999999"}) {
         expect_run_error({"--random", "1", "--bind", text}, "cli.binding", {"NAME=NUMBER"});
     }
     expect_run_error({"--random", "1"}, "onnx.unbound_dimension", {"--bind batch=NUMBER"});
-    expect_run_error({"--input", "x=" + array("x.npy", DType::float32, {2, 4}), "--bind", "batch=3"}, "onnx.input_shape", {"batch"});
+    expect_run_error({"--input", "x=" + array("x.npy", DType::float32, {2, 4}), "--bind", "batch=3"},
+                     "onnx.input_shape", {"batch"});
 }
 
 TEST_F(BadInput, templates_that_are_wrong) {
@@ -98,8 +106,9 @@ TEST_F(BadInput, templates_that_are_wrong) {
     EXPECT_CONTAINS(outcome.errors, "syntax.yaml:4:");
     EXPECT_CONTAINS(outcome.errors, "^");
     // A projection that claims less than what the body reads.
-    write("narrow.yaml", "t:\n  inputs: {x: {shape: \"[$m, $n]\", dtype: \"$T\", ipf: \"[@m, 0 :> 1]\"}}\n  index: \"[$m]\"\n"
-                         "  outputs: {y: \"$T[$m]\"}\n  body: \"y = sum(k < $n : x[@m, k])\"\n");
+    write("narrow.yaml",
+          "t:\n  inputs: {x: {shape: \"[$m, $n]\", dtype: \"$T\", ipf: \"[@m, 0 :> 1]\"}}\n  index: \"[$m]\"\n"
+          "  outputs: {y: \"$T[$m]\"}\n  body: \"y = sum(k < $n : x[@m, k])\"\n");
     outcome = heddle({"explain", "t", "x=float32[3,5]", "--library", path("narrow.yaml")});
     EXPECT_EQ(outcome.status, 1);
     EXPECT_CONTAINS(outcome.errors, "narrow.yaml:2:");
@@ -111,9 +120,17 @@ TEST_F(BadInput, templates_that_are_wrong) {
 }
 
 TEST_F(BadInput, command_lines_that_are_wrong) {
-    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {}, {"weave"}, {"graph", "model.onnx"}, {"compare", "model.onnx"}, {"explain"}, {"check"}, {"run", "m.onnx", "--threads", "0"},
-             {"run", "m.onnx", "--backend", "abacus"}, {"run", "m.onnx", "--format", "xml"}, {"run", "m.onnx", "--nonsense"}}) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{},
+                                               {"weave"},
+                                               {"graph", "model.onnx"},
+                                               {"compare", "model.onnx"},
+                                               {"explain"},
+                                               {"check"},
+                                               {"run", "m.onnx", "--threads", "0"},
+                                               {"run", "m.onnx", "--backend", "abacus"},
+                                               {"run", "m.onnx", "--format", "xml"},
+                                               {"run", "m.onnx", "--nonsense"}}) {
         auto outcome = heddle(words);
         EXPECT_EQ(outcome.status, 2) << (words.empty() ? "nothing" : words.front());
         EXPECT_NE(outcome.errors, "");

@@ -24,7 +24,8 @@ class CommandTest : public testing::Test {
 protected:
     CommandTest() {
         const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = std::filesystem::path(testing::TempDir()) / (std::string("heddle_") + test->test_suite_name() + "_" + test->name());
+        folder_ = std::filesystem::path(testing::TempDir()) /
+                  (std::string("heddle_") + test->test_suite_name() + "_" + test->name());
         std::filesystem::remove_all(folder_);
         std::filesystem::create_directories(folder_);
     }
@@ -43,7 +44,9 @@ protected:
         text << std::ifstream(path(name), std::ios::binary).rdbuf();
         return text.str();
     }
-    size_t files() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder_), {})); }
+    size_t files() const {
+        return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+    }
 
     static CommandOutcome heddle(std::vector<std::string> words) {
         words.insert(words.begin(), "heddle");
@@ -75,6 +78,7 @@ protected:
     std::filesystem::path folder_;
 };
 
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << "no \"" << (part) << "\" in\n" << (text)
+#define EXPECT_CONTAINS(text, part) \
+    EXPECT_NE((text).find(part), std::string::npos) << "no \"" << (part) << "\" in\n" << (text)
 
 }  // namespace heddle

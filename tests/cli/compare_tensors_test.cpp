@@ -25,7 +25,9 @@ protected:
         for (int64_t i = 0; i < data.size(); i++) data.set_real(i, std::sin(0.7 * static_cast<double>(i)));
         return data;
     }
-    static TensorId weight(Session& session, const std::string& name, std::vector<int64_t> shape) { return session.add_constant(name, values(std::move(shape))); }
+    static TensorId weight(Session& session, const std::string& name, std::vector<int64_t> shape) {
+        return session.add_constant(name, values(std::move(shape)));
+    }
     TensorId call(Session& session, const std::string& name, const std::vector<Argument>& inputs) {
         auto found = library_.find(name);
         EXPECT_TRUE(found);

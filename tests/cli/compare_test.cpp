@@ -19,7 +19,8 @@ protected:
         std::string folder = path("expected");
         std::filesystem::create_directories(folder);
         EXPECT_TRUE(write_npy(folder + "/input_0.npy", x));
-        auto outcome = heddle({"run", model_, "--input", "x=" + folder + "/input_0.npy", "--output-dir", folder, "--threads", "1"});
+        auto outcome = heddle(
+            {"run", model_, "--input", "x=" + folder + "/input_0.npy", "--output-dir", folder, "--threads", "1"});
         EXPECT_EQ(outcome.status, 0) << outcome.errors;
         return folder;
     }
@@ -28,7 +29,8 @@ protected:
 };
 
 TEST_F(Compare, the_interpreter_agrees_tensor_by_tensor) {
-    auto outcome = heddle({"compare", model_, "--with", "reference", "--random", "3", "--bind", "batch=5", "--format", "json"});
+    auto outcome =
+        heddle({"compare", model_, "--with", "reference", "--random", "3", "--bind", "batch=5", "--format", "json"});
     EXPECT_EQ(outcome.status, 0) << outcome.output << outcome.errors;
     Json found = Json::parse(outcome.output);
     EXPECT_GE(found["compared"], 2);

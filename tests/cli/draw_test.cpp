@@ -18,7 +18,8 @@ namespace {
         at = end + 1;
         if (element.find('<') != std::string::npos) return ::testing::AssertionFailure() << "markup inside " << element;
         if (element.starts_with("/")) {
-            if (open.empty() || open.back() != element.substr(1)) return ::testing::AssertionFailure() << "closes " << element;
+            if (open.empty() || open.back() != element.substr(1))
+                return ::testing::AssertionFailure() << "closes " << element;
             open.pop_back();
         } else if (!element.ends_with("/")) {
             open.push_back(element.substr(0, element.find(' ')));
@@ -41,7 +42,8 @@ TEST_F(Draw, operations_and_their_types) {
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
     std::string svg = read("model.svg");
     EXPECT_TRUE(well_formed(svg));
-    for (const char* part : {"float32[batch, 3]", "contraction", "constant float32[4, 3]", ">x<", ">p<"}) EXPECT_CONTAINS(svg, part);
+    for (const char* part : {"float32[batch, 3]", "contraction", "constant float32[4, 3]", ">x<", ">p<"})
+        EXPECT_CONTAINS(svg, part);
 }
 
 TEST_F(Draw, launches_and_memory) {
@@ -85,7 +87,9 @@ TEST(Layout, boxes_keep_apart_and_edges_run_down) {
         cli::Layout layout;
         size_t count = 1 + random() % 200;
         for (size_t i = 0; i < count; i++) {
-            layout.nodes.push_back({.width = 40.0 + static_cast<double>(random() % 200), .height = 20.0 + static_cast<double>(random() % 60), .corner = {}});
+            layout.nodes.push_back({.width = 40.0 + static_cast<double>(random() % 200),
+                                    .height = 20.0 + static_cast<double>(random() % 60),
+                                    .corner = {}});
             for (size_t e = 0; i > 0 && e < 1 + random() % 2; e++) {
                 size_t back = random() % 4 == 0 ? 1 + random() % i : 1 + random() % std::min<size_t>(i, 3);
                 layout.edges.push_back({.from = i - back, .to = i, .points = {}});
@@ -99,8 +103,10 @@ TEST(Layout, boxes_keep_apart_and_edges_run_down) {
             EXPECT_LE(first.corner.y + first.height, layout.height + 0.01);
             for (size_t b = a + 1; b < count; b++) {
                 const auto& second = layout.nodes[b];
-                bool apart = first.corner.x + first.width <= second.corner.x || second.corner.x + second.width <= first.corner.x ||
-                             first.corner.y + first.height <= second.corner.y || second.corner.y + second.height <= first.corner.y;
+                bool apart = first.corner.x + first.width <= second.corner.x ||
+                             second.corner.x + second.width <= first.corner.x ||
+                             first.corner.y + first.height <= second.corner.y ||
+                             second.corner.y + second.height <= first.corner.y;
                 ASSERT_TRUE(apart) << "trial " << trial << ": boxes " << a << " and " << b;
             }
         }

@@ -55,7 +55,9 @@ TEST_F(Explain, a_sum_over_axis_two_in_three_notations) {
     EXPECT_EQ(x["diagonal"], "D[1, 1, *, 1]");
     std::string rows = x["rows"];
     EXPECT_CONTAINS(rows, ", *, ");
-    EXPECT_EQ(x["structured"], "{affineMap: {projection: [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], offset: [0, 0, 0, 0]}, shape: [1, 1, 4, 1]}");
+    EXPECT_EQ(x["structured"],
+              "{affineMap: {projection: [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], offset: [0, 0, 0, 0]}, shape: "
+              "[1, 1, 4, 1]}");
     EXPECT_EQ(found["operations"][0]["class"], "reduction");
 }
 
@@ -91,7 +93,9 @@ TEST_F(Explain, onnx_operators_are_named_with_their_prefix) {
 }
 
 TEST_F(Explain, a_users_operator_is_explained_like_any_other) {
-    std::string file = write("own.yaml", "swish:\n  doc: x times its sigmoid.\n  inputs: {x: \"$T[$n]\"}\n  outputs: {y: \"$T[$n]\"}\n  body: \"y = x[@n] * sigmoid(x[@n])\"\n");
+    std::string file = write("own.yaml",
+                             "swish:\n  doc: x times its sigmoid.\n  inputs: {x: \"$T[$n]\"}\n  outputs: {y: "
+                             "\"$T[$n]\"}\n  body: \"y = x[@n] * sigmoid(x[@n])\"\n");
     auto outcome = heddle({"explain", "swish", "x=float32[7]", "--library", file});
     EXPECT_EQ(outcome.status, 0) << outcome.errors;
     EXPECT_CONTAINS(outcome.output, "index [n = 7]");
@@ -107,7 +111,8 @@ TEST_F(Explain, the_compiled_parts_are_all_there) {
     ASSERT_EQ(found["source"].size(), 1u);
     EXPECT_CONTAINS(found["source"][0]["c"].get<std::string>(), found["source"][0]["function"].get<std::string>());
     auto text = heddle({"explain", "softmax", "x=float32[8,100]", "--equations", "--schedule", "--source"});
-    for (const char* part : {"rows", "structured", "equations as lowered", "decisions", "plan: 1 launches", "body"}) EXPECT_CONTAINS(text.output, part);
+    for (const char* part : {"rows", "structured", "equations as lowered", "decisions", "plan: 1 launches", "body"})
+        EXPECT_CONTAINS(text.output, part);
 }
 
 TEST_F(Explain, without_arguments_it_shows_the_template) {

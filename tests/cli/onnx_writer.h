@@ -44,8 +44,10 @@ struct ModelValue {
         for (const std::string& size : shape) {
             bool number = !size.empty() && size.find_first_not_of("0123456789") == std::string::npos;
             Message dimension;
-            if (number) dimension.number(1, std::stoll(size));
-            else dimension.text(2, size);
+            if (number)
+                dimension.number(1, std::stoll(size));
+            else
+                dimension.text(2, size);
             dimensions.part(1, dimension);
         }
         return Message().text(1, name).part(2, Message().part(1, Message().number(1, type).part(2, dimensions)));
@@ -56,7 +58,8 @@ struct ModelWriter {
     std::vector<ModelValue> inputs, outputs;
     Message graph;
 
-    void node(const std::string& operator_type, const std::vector<std::string>& from, const std::vector<std::string>& to,
+    void node(const std::string& operator_type, const std::vector<std::string>& from,
+              const std::vector<std::string>& to,
               const std::vector<std::pair<std::string, std::vector<int64_t>>>& integer_lists = {}) {
         Message node;
         for (const auto& name : from) node.text(1, name);

@@ -77,7 +77,8 @@ private:
         const auto& offsets = places_[fs::weakly_canonical(from).string()];
         for (auto offset = offsets.rbegin(); offset != offsets.rend(); ++offset) text.insert(*offset, renamed(""));
         edits_ += offsets.size();
-        std::ofstream(folder_ / to) << std::regex_replace(text, std::regex("(onnx: \\{(domain: \\S+, )?name: )"), "$1" + renamed(""));
+        std::ofstream(folder_ / to) << std::regex_replace(text, std::regex("(onnx: \\{(domain: \\S+, )?name: )"),
+                                                          "$1" + renamed(""));
     }
 
     fs::path folder_;
@@ -88,13 +89,15 @@ private:
 // A model of a little of everything: a convolutional half and a transformer's.
 std::string model_bytes(bool rename) {
     ModelWriter model;
-    model.inputs = {{"image", {"batch", "3", "18", "18"}}, {"x", {"batch", "length", "32"}}, {"ids", {"batch", "length"}, 7}};
+    model.inputs = {
+        {"image", {"batch", "3", "18", "18"}}, {"x", {"batch", "length", "32"}}, {"ids", {"batch", "length"}, 7}};
     int seed = 0;
     auto weight = [&](const std::string& name, const std::vector<int64_t>& shape) {
         int64_t size = 1;
         for (int64_t extent : shape) size *= extent;
         std::vector<float> values;
-        for (int64_t i = 0; i < size; i++) values.push_back(static_cast<float>((i * 37 + 11 * ++seed) % 101) / 101.0f - 0.5f);
+        for (int64_t i = 0; i < size; i++)
+            values.push_back(static_cast<float>((i * 37 + 11 * ++seed) % 101) / 101.0f - 0.5f);
         model.weight(name, shape, values);
     };
     auto node = [&](const std::string& name, const std::vector<std::string>& from, const std::vector<std::string>& to,

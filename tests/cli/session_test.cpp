@@ -43,8 +43,10 @@ TensorData random_tensor(std::vector<int64_t> shape, uint64_t seed) {
 Graph some_graph(int64_t rows) {
     heddle::Session session(library());
     TensorId x = session.add_input("x", {DType::float32, {rows, 40}});
-    TensorId h = call(session, "relu", {call(session, "numpy_matmul", {x, session.add_constant("w", random_tensor({40, 70}, 1))})});
-    TensorId y = call(session, "softmax", {call(session, "numpy_matmul", {h, session.add_constant("v", random_tensor({70, 30}, 2))})});
+    TensorId h = call(session, "relu",
+                      {call(session, "numpy_matmul", {x, session.add_constant("w", random_tensor({40, 70}, 1))})});
+    TensorId y = call(session, "softmax",
+                      {call(session, "numpy_matmul", {h, session.add_constant("v", random_tensor({70, 30}, 2))})});
     TensorId s = call(session, "reduce_sum", {x}, {{"axes", StaticValue::of_integers({0, 1})}});
     return session.finish({y, s});
 }
@@ -83,7 +85,9 @@ using Codes = std::vector<std::string>;
 bool same_bits(const std::vector<TensorData>& a, const std::vector<TensorData>& b) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); i++) {
-        if (a[i].shape() != b[i].shape() || std::memcmp(a[i].data(), b[i].data(), static_cast<size_t>(a[i].byte_size())) != 0) return false;
+        if (a[i].shape() != b[i].shape() ||
+            std::memcmp(a[i].data(), b[i].data(), static_cast<size_t>(a[i].byte_size())) != 0)
+            return false;
     }
     return true;
 }

@@ -35,16 +35,21 @@ TensorData random_tensor(std::vector<int64_t> shape, uint64_t seed, double scale
 // A graph over a named batch and a named length.
 class Model {
 public:
-    Model(int64_t batch, int64_t length) : batch_(named_size("batch", batch)), length_(named_size("length", length)), session_(library()) {
+    Model(int64_t batch, int64_t length)
+        : batch_(named_size("batch", batch)), length_(named_size("length", length)), session_(library()) {
         names_ = {{"batch", batch}, {"length", length}};
     }
 
-    TensorId input(const std::string& name, std::vector<Size> shape) { return session_.add_input(name, {DType::float32, std::move(shape)}); }
+    TensorId input(const std::string& name, std::vector<Size> shape) {
+        return session_.add_input(name, {DType::float32, std::move(shape)});
+    }
     TensorId weight(std::vector<int64_t> shape, double scale) {
         weights_++;
-        return session_.add_constant("w" + std::to_string(weights_), random_tensor(std::move(shape), static_cast<uint64_t>(weights_), scale));
+        return session_.add_constant("w" + std::to_string(weights_),
+                                     random_tensor(std::move(shape), static_cast<uint64_t>(weights_), scale));
     }
-    TensorId call(const std::string& name, const std::vector<Argument>& inputs, const std::map<std::string, StaticValue>& parameters = {}) {
+    TensorId call(const std::string& name, const std::vector<Argument>& inputs,
+                  const std::map<std::string, StaticValue>& parameters = {}) {
         auto found = library().find(name);
         EXPECT_TRUE(found) << render(found.error());
         auto made = session_.apply(**found, inputs, parameters);
@@ -54,12 +59,16 @@ public:
     TensorId linear(TensorId x, int64_t from, int64_t to) {
         return call("add2", {call("numpy_matmul", {x, weight({from, to}, 0.1)}), weight({to}, 0.1)});
     }
-    TensorId reshape(TensorId x, const std::vector<Size>& shape) { return call("reshape", {x, session_.add_sizes("shape", shape)}); }
+    TensorId reshape(TensorId x, const std::vector<Size>& shape) {
+        return call("reshape", {x, session_.add_sizes("shape", shape)});
+    }
     TensorId transpose(TensorId x, const std::vector<int64_t>& order) {
         return call("transpose", {x}, {{"perm", StaticValue::of_integers(order)}});
     }
 
-    TensorId normalise(TensorId x, int64_t width) { return call("layer_norm", {x, weight({width}, 1), weight({width}, 0.1)}); }
+    TensorId normalise(TensorId x, int64_t width) {
+        return call("layer_norm", {x, weight({width}, 1), weight({width}, 0.1)});
+    }
 
     TensorId attention(TensorId x, int64_t width, int64_t heads) {
         auto split = [&](const std::vector<int64_t>& order) {
@@ -100,7 +109,8 @@ Graph transformer(int64_t batch, int64_t length) {
     constexpr int64_t width = 64;
     TensorId x = model.input("x", {model.batch(), model.length(), width});
     TensorId a = model.call("add2", {x, model.attention(model.normalise(x, width), width, 4)});
-    TensorId m = model.linear(model.call("gelu", {model.linear(model.normalise(a, width), width, 4 * width)}), 4 * width, width);
+    TensorId m =
+        model.linear(model.call("gelu", {model.linear(model.normalise(a, width), width, 4 * width)}), 4 * width, width);
     return model.finish(model.call("add2", {a, m}));
 }
 
@@ -108,8 +118,10 @@ Graph convolutions(int64_t batch, int64_t height) {
     Model model(batch, height);
     TensorId x = model.input("x", {model.batch(), 3, model.length(), 24});
     std::map<std::string, StaticValue> padded = {{"pads", StaticValue::of_integers({1, 1, 1, 1})}};
-    TensorId y = model.call("relu", {model.call("conv", {x, model.weight({16, 3, 3, 3}, 0.1), model.weight({16}, 0.1)}, padded)});
-    TensorId z = model.call("relu", {model.call("conv", {y, model.weight({16, 16, 3, 3}, 0.1), model.weight({16}, 0.1)}, padded)});
+    TensorId y = model.call(
+        "relu", {model.call("conv", {x, model.weight({16, 3, 3, 3}, 0.1), model.weight({16}, 0.1)}, padded)});
+    TensorId z = model.call(
+        "relu", {model.call("conv", {y, model.weight({16, 16, 3, 3}, 0.1), model.weight({16}, 0.1)}, padded)});
     TensorId w = model.call("conv", {model.call("add2", {y, z}), model.weight({32, 16, 1, 1}, 0.1)});
     return model.finish(model.call("reduce_mean", {w}, {{"axes", StaticValue::of_integers({2, 3})}}));
 }
@@ -146,15 +158,18 @@ void expect_nothing_new(const std::vector<int64_t>& counts) {
 }
 
 TEST(SizeClass, ten_lengths_of_a_transformer_block) {
-    expect_nothing_new(new_kernels(transformer, {{1, 128}, {1, 64}, {1, 65}, {1, 77}, {1, 96}, {1, 100}, {1, 129}, {1, 192}, {1, 250}, {1, 255}}));
+    expect_nothing_new(new_kernels(
+        transformer, {{1, 128}, {1, 64}, {1, 65}, {1, 77}, {1, 96}, {1, 100}, {1, 129}, {1, 192}, {1, 250}, {1, 255}}));
 }
 
 TEST(SizeClass, ten_batches_of_a_transformer_block) {
-    expect_nothing_new(new_kernels(transformer, {{8, 16}, {4, 16}, {5, 16}, {6, 16}, {7, 16}, {9, 16}, {10, 16}, {11, 16}, {13, 16}, {15, 16}}));
+    expect_nothing_new(new_kernels(
+        transformer, {{8, 16}, {4, 16}, {5, 16}, {6, 16}, {7, 16}, {9, 16}, {10, 16}, {11, 16}, {13, 16}, {15, 16}}));
 }
 
 TEST(SizeClass, ten_batches_of_a_perceptron) {
-    expect_nothing_new(new_kernels(perceptron, {{8, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {9, 0}, {10, 0}, {12, 0}, {14, 0}, {15, 0}}));
+    expect_nothing_new(
+        new_kernels(perceptron, {{8, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {9, 0}, {10, 0}, {12, 0}, {14, 0}, {15, 0}}));
 }
 
 TEST(SizeClass, batches_of_one_two_and_three_are_one_class) {
@@ -163,7 +178,8 @@ TEST(SizeClass, batches_of_one_two_and_three_are_one_class) {
 }
 
 TEST(SizeClass, both_sizes_of_a_transformer_block_at_once) {
-    expect_nothing_new(new_kernels(transformer, {{8, 32}, {4, 16}, {16 - 1, 63}, {5, 17}, {7, 48}, {12, 31}, {15, 16}, {4, 63}}));
+    expect_nothing_new(
+        new_kernels(transformer, {{8, 32}, {4, 16}, {16 - 1, 63}, {5, 17}, {7, 48}, {12, 31}, {15, 16}, {4, 63}}));
 }
 
 TEST(SizeClass, batches_of_a_convolutional_net) {

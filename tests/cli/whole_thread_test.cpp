@@ -47,7 +47,8 @@ protected:
         return data;
     }
 
-    TensorId call(const std::string& name, const std::vector<Argument>& inputs, const std::map<std::string, StaticValue>& params = {}) {
+    TensorId call(const std::string& name, const std::vector<Argument>& inputs,
+                  const std::map<std::string, StaticValue>& params = {}) {
         auto found = library().find(name);
         if (!found) {
             ADD_FAILURE() << render(found.error());
@@ -66,7 +67,8 @@ protected:
         Graph graph = session_.finish(std::move(outputs));
         EXPECT_TRUE(verify(graph));
         std::vector<TensorData> feeds;
-        for (TensorId t : graph.inputs) feeds.push_back(random(graph.tensor(t).type.dtype, graph.tensor(t).type.extents()));
+        for (TensorId t : graph.inputs)
+            feeds.push_back(random(graph.tensor(t).type.dtype, graph.tensor(t).type.extents()));
         auto expected = evaluate_graph_bounded(graph, feeds);
         if (!expected) {
             ADD_FAILURE() << render(expected.error());
@@ -87,7 +89,8 @@ protected:
         return fused;
     }
 
-    void run(const Graph& graph, plan::Plan plan, const std::vector<TensorData>& feeds, const std::vector<BoundedTensor>& expected) {
+    void run(const Graph& graph, plan::Plan plan, const std::vector<TensorData>& feeds,
+             const std::vector<BoundedTensor>& expected) {
         std::string text = print(plan);
         auto pool = std::make_shared<ThreadPool>(2);
         runtime::KernelCache cache(std::make_shared<backends::LlvmBackend>());
@@ -140,10 +143,14 @@ TEST_F(WholeThread, attention_from_primitives) {
         TensorData shape(DType::int64, {4});
         int64_t i = 0;
         for (int64_t n : {int64_t{1}, t, h, d}) shape.set_integer(i++, n);
-        return call("transpose", {call("reshape", {value, session_.add_constant("shape", shape)})}, {{"perm", StaticValue::of_integers(order)}});
+        return call("transpose", {call("reshape", {value, session_.add_constant("shape", shape)})},
+                    {{"perm", StaticValue::of_integers(order)}});
     };
-    auto project = [&](const std::string& name) { return call("numpy_matmul", {x, weight(name, {h * d, h * d}, 0.125)}); };
-    TensorId q = heads(project("q"), {0, 2, 1, 3}), k = heads(project("k"), {0, 2, 3, 1}), v = heads(project("v"), {0, 2, 1, 3});
+    auto project = [&](const std::string& name) {
+        return call("numpy_matmul", {x, weight(name, {h * d, h * d}, 0.125)});
+    };
+    TensorId q = heads(project("q"), {0, 2, 1, 3}), k = heads(project("k"), {0, 2, 3, 1}),
+             v = heads(project("v"), {0, 2, 1, 3});
     TensorId p = call("softmax", {call("numpy_matmul", {q, k})}, {{"axis", StaticValue::of(-1)}});
     TensorId y = call("transpose", {call("numpy_matmul", {p, v})}, {{"perm", StaticValue::of_integers({0, 2, 1, 3})}});
     EXPECT_LE(check({y}).launches(), 3);
@@ -157,7 +164,8 @@ TEST_F(WholeThread, matmul_with_bias_and_gelu) {
 
 TEST_F(WholeThread, concat_of_two_producers_is_written_in_place) {
     TensorId x = input("x", {5, 8}), y = input("y", {5, 12});
-    TensorId z = call("concat", {Argument(std::vector<TensorId>{call("exp", {x}), call("tanh", {y})})}, {{"axis", StaticValue::of(1)}});
+    TensorId z = call("concat", {Argument(std::vector<TensorId>{call("exp", {x}), call("tanh", {y})})},
+                      {{"axis", StaticValue::of(1)}});
     EXPECT_EQ(check({call("relu", {z})}).launches(), 1);
 }
 
@@ -168,8 +176,10 @@ TEST_F(WholeThread, a_gather_reads_by_index) {
 
 TEST_F(WholeThread, max_pool_with_padding) {
     TensorId x = input("x", {1, 20, 15, 15});
-    TensorId y = call("max_pool", {x}, {{"kernel", StaticValue::of_integers({3, 3})}, {"strides", StaticValue::of_integers({2, 2})},
-                                        {"pads", StaticValue::of_integers({1, 1, 1, 1})}});
+    TensorId y = call("max_pool", {x},
+                      {{"kernel", StaticValue::of_integers({3, 3})},
+                       {"strides", StaticValue::of_integers({2, 2})},
+                       {"pads", StaticValue::of_integers({1, 1, 1, 1})}});
     EXPECT_EQ(check({y}).launches(), 1);
 }
 

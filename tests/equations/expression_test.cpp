@@ -14,21 +14,21 @@ namespace {
 int64_t value_of(Expr e, const std::map<AxisId, int64_t>& at) {
     auto operand = [&](size_t i) { return value_of(e->operands[i], at); };
     switch (e->kind) {
-        case Kind::integer: return e->integer;
-        case Kind::axis: return at.at(static_cast<AxisId>(e->integer));
-        case Kind::linear: {
-            int64_t sum = e->integer;
-            for (size_t i = 0; i < e->operands.size(); i++) sum += e->coefficients[i] * operand(i);
-            return sum;
-        }
-        case Kind::floor_divide: return floor_divide(operand(0), e->integer);
-        case Kind::modulo: return floor_modulo(operand(0), e->integer);
-        case Kind::minimum: return std::min(operand(0), operand(1));
-        case Kind::maximum: return std::max(operand(0), operand(1));
-        case Kind::negative: return operand(0) < 0;
-        case Kind::conjunction: return operand(0) && operand(1);
-        case Kind::select: return operand(0) ? operand(1) : operand(2);
-        default: ADD_FAILURE() << "not a coordinate"; return 0;
+    case Kind::integer: return e->integer;
+    case Kind::axis: return at.at(static_cast<AxisId>(e->integer));
+    case Kind::linear: {
+        int64_t sum = e->integer;
+        for (size_t i = 0; i < e->operands.size(); i++) sum += e->coefficients[i] * operand(i);
+        return sum;
+    }
+    case Kind::floor_divide: return floor_divide(operand(0), e->integer);
+    case Kind::modulo: return floor_modulo(operand(0), e->integer);
+    case Kind::minimum: return std::min(operand(0), operand(1));
+    case Kind::maximum: return std::max(operand(0), operand(1));
+    case Kind::negative: return operand(0) < 0;
+    case Kind::conjunction: return operand(0) && operand(1);
+    case Kind::select: return operand(0) ? operand(1) : operand(2);
+    default: ADD_FAILURE() << "not a coordinate"; return 0;
     }
 }
 
@@ -143,7 +143,9 @@ TEST_F(ArenaTest, DeepExpressionsNeedNoDeepStack) {
 // Random coordinates: every builder keeps the value, and the interval holds.
 TEST(ArenaProperty, SimplificationKeepsValues) {
     std::mt19937 random(7);
-    auto pick = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(random() % uint64_t(high - low + 1)); };
+    auto pick = [&](int64_t low, int64_t high) {
+        return low + static_cast<int64_t>(random() % uint64_t(high - low + 1));
+    };
     for (int round = 0; round < 400; round++) {
         Arena arena;
         std::map<AxisId, int64_t> at;
@@ -168,20 +170,27 @@ TEST(ArenaProperty, SimplificationKeepsValues) {
             const Sample b = pool[static_cast<size_t>(pick(0, int64_t(pool.size()) - 1))];
             const std::array<int64_t, 8> factors = {-6, -2, -1, 1, 2, 3, 4, 12};
             const std::array<int64_t, 6> divisors = {2, 3, 4, 6, 12, 24};
-            const int64_t factor = factors[static_cast<size_t>(pick(0, 7))], divisor = divisors[static_cast<size_t>(pick(0, 5))];
+            const int64_t factor = factors[static_cast<size_t>(pick(0, 7))],
+                          divisor = divisors[static_cast<size_t>(pick(0, 5))];
             const int64_t choice = pick(0, 7);
             Sample made;
             auto apply = [&](Expr e, auto f) {
                 made.expression = e;
                 for (size_t p = 0; p < points; p++) made.values[p] = f(a.values[p], b.values[p]);
             };
-            if (choice == 0 || choice == 1) apply(arena.add(a.expression, b.expression, factor), [&](auto x, auto y) { return x + factor * y; });
-            if (choice == 2 || choice == 3) apply(arena.floor_divide(a.expression, divisor), [&](auto x, auto) { return floor_divide(x, divisor); });
-            if (choice == 4 || choice == 5) apply(arena.modulo(a.expression, divisor), [&](auto x, auto) { return floor_modulo(x, divisor); });
-            if (choice == 6) apply(arena.minimum(a.expression, b.expression), [&](auto x, auto y) { return std::min(x, y); });
+            if (choice == 0 || choice == 1)
+                apply(arena.add(a.expression, b.expression, factor), [&](auto x, auto y) { return x + factor * y; });
+            if (choice == 2 || choice == 3)
+                apply(arena.floor_divide(a.expression, divisor),
+                      [&](auto x, auto) { return floor_divide(x, divisor); });
+            if (choice == 4 || choice == 5)
+                apply(arena.modulo(a.expression, divisor), [&](auto x, auto) { return floor_modulo(x, divisor); });
+            if (choice == 6)
+                apply(arena.minimum(a.expression, b.expression), [&](auto x, auto y) { return std::min(x, y); });
             if (choice == 7) {
                 Expr condition = arena.less(a.expression, b.expression);
-                apply(arena.select(condition, arena.integer(1), arena.integer(0)), [&](auto x, auto y) { return int64_t(x < y); });
+                apply(arena.select(condition, arena.integer(1), arena.integer(0)),
+                      [&](auto x, auto y) { return int64_t(x < y); });
             }
             for (size_t p = 0; p < points; p++) {
                 ASSERT_EQ(value_of(made.expression, places[p]), made.values[p]) << "round " << round;

@@ -60,9 +60,8 @@ TEST(FusionCounts, MatmulBiasRelu) {
     SystemBuilder b;
     const TensorIndex x = b.input({128, 384});
     const TensorIndex y = b.binary(b.matmul(x, b.weights({384, 1536})), b.weights({1536}), ScalarOp::add);
-    b.output(b.pointwise(b.shape(y), [&](const Coordinates& i) {
-        return b.apply(ScalarOp::maximum, {b.read(y, i), b.number(0)});
-    }));
+    b.output(b.pointwise(
+        b.shape(y), [&](const Coordinates& i) { return b.apply(ScalarOp::maximum, {b.read(y, i), b.number(0)}); }));
     EXPECT_EQ(kernels(b), 1u);
 }
 
@@ -79,7 +78,9 @@ TEST(FusionCounts, PaddedConvolutionBiasRelu) {
 
 // Heads split off and merged by reshapes and transposes.
 TensorIndex attention(SystemBuilder& b, int64_t tokens, int64_t heads, int64_t width, bool causal) {
-    const auto split = [&](TensorIndex x) { return b.transpose(b.reshape(x, {1, tokens, heads, width}), {0, 2, 1, 3}); };
+    const auto split = [&](TensorIndex x) {
+        return b.transpose(b.reshape(x, {1, tokens, heads, width}), {0, 2, 1, 3});
+    };
     const std::vector<int64_t> whole = {1, tokens, heads * width};
     const TensorIndex q = split(b.input(whole, "q")), k = split(b.input(whole, "k")), v = split(b.input(whole, "v"));
     TensorIndex scores = b.scaled(b.matmul(q, b.transpose(k, {0, 1, 3, 2})), 0.125);

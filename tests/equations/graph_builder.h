@@ -63,18 +63,23 @@ public:
         return add({.kind = Node::Kind::cast, .dtype = dtype, .operands = {value}});
     }
     NodeId select(NodeId condition, NodeId then, NodeId otherwise) {
-        return add({.kind = Node::Kind::select, .dtype = body.node(then).dtype, .operands = {condition, then, otherwise}});
+        return add(
+            {.kind = Node::Kind::select, .dtype = body.node(then).dtype, .operands = {condition, then, otherwise}});
     }
     NodeId read(int32_t input, DType dtype, std::vector<NodeId> coordinates) {
         return add({.kind = Node::Kind::read, .dtype = dtype, .index = input, .operands = std::move(coordinates)});
     }
     NodeId guarded_read(int32_t input, DType dtype, std::vector<NodeId> coordinates, NodeId otherwise) {
         coordinates.push_back(otherwise);
-        return add({.kind = Node::Kind::guarded_read, .dtype = dtype, .index = input, .operands = std::move(coordinates)});
+        return add(
+            {.kind = Node::Kind::guarded_read, .dtype = dtype, .index = input, .operands = std::move(coordinates)});
     }
     NodeId reduce(Reducer reducer, std::vector<VariableId> variables, NodeId term) {
         const DType dtype = is_argument(reducer) ? DType::int64 : body.node(term).dtype;
-        return add({.kind = Node::Kind::reduce, .dtype = dtype, .reducer = reducer, .operands = {term},
+        return add({.kind = Node::Kind::reduce,
+                    .dtype = dtype,
+                    .reducer = reducer,
+                    .operands = {term},
                     .variables = std::move(variables)});
     }
     NodeId reduce_if(Reducer reducer, std::vector<VariableId> variables, NodeId term, NodeId condition) {
@@ -88,7 +93,9 @@ public:
         return static_cast<int32_t>(body.locals.size()) - 1;
     }
     NodeId local_at(int32_t local, std::vector<NodeId> coordinates) {
-        return add({.kind = Node::Kind::local, .dtype = body.locals[static_cast<size_t>(local)].dtype, .index = local,
+        return add({.kind = Node::Kind::local,
+                    .dtype = body.locals[static_cast<size_t>(local)].dtype,
+                    .index = local,
                     .operands = std::move(coordinates)});
     }
     void equation(std::vector<VariableId> variables, std::vector<NodeId> left, NodeId value, int32_t output = 0) {
@@ -163,9 +170,8 @@ public:
     }
 
     TensorId unary(ScalarOp op, TensorId x) {
-        return map(std::string(info(op).name), {x}, dtype(x), shape(x), [&](BodyBuilder& b, const auto& at) {
-            return b.scalar(op, {b.read(0, dtype(x), at)});
-        });
+        return map(std::string(info(op).name), {x}, dtype(x), shape(x),
+                   [&](BodyBuilder& b, const auto& at) { return b.scalar(op, {b.read(0, dtype(x), at)}); });
     }
     TensorId binary(ScalarOp op, TensorId x, TensorId y) {
         std::vector<Size> joint = shape(x).size() >= shape(y).size() ? shape(x) : shape(y);
@@ -253,10 +259,11 @@ public:
         out.insert(out.end(), at_axis + 1, own_shape.end());
         return map("gather", {x, ids}, dtype(x), out, [&](BodyBuilder& b, const auto& at) {
             const size_t rank = shape(ids).size();
-            const auto first = at.begin() + static_cast<std::ptrdiff_t>(axis), last = first + static_cast<std::ptrdiff_t>(rank);
+            const auto first = at.begin() + static_cast<std::ptrdiff_t>(axis),
+                       last = first + static_cast<std::ptrdiff_t>(rank);
             const NodeId id = b.cast(DType::int64, b.read(1, dtype(ids), std::vector<NodeId>(first, last)));
-            const NodeId wrapped = b.select(b.scalar(ScalarOp::less, {id, b.integer(0)}),
-                                            b.plus(id, b.integer(shape(x)[axis].value)), id);
+            const NodeId wrapped =
+                b.select(b.scalar(ScalarOp::less, {id, b.integer(0)}), b.plus(id, b.integer(shape(x)[axis].value)), id);
             std::vector<NodeId> own(at.begin(), first);
             own.push_back(wrapped);
             own.insert(own.end(), last, at.end());
@@ -308,7 +315,8 @@ public:
         auto out_extent = [&](size_t d) { return (in[d].value + 2 * padding - window[d].value) / stride + 1; };
         const std::vector<Size> out = {in[0], window[0], out_extent(2), out_extent(3)};
         return map("conv", {x, w}, dtype(x), out, [&](BodyBuilder& b, const auto& at) {
-            const VariableId c = b.reduction("c", window[1]), kh = b.reduction("kh", window[2]), kw = b.reduction("kw", window[3]);
+            const VariableId c = b.reduction("c", window[1]), kh = b.reduction("kh", window[2]),
+                             kw = b.reduction("kw", window[3]);
             NodeId channel = b.value_of(c);
             if (groups > 1) {
                 const NodeId group = b.scalar(ScalarOp::floor_divide, {at[1], b.integer(window[0].value / groups)});
@@ -318,7 +326,8 @@ public:
                 return b.minus(b.plus(b.times(o, b.integer(stride)), b.value_of(k)), b.integer(padding));
             };
             const std::vector<NodeId> own = {at[0], channel, position(at[2], kh), position(at[3], kw)};
-            const NodeId value = padding > 0 ? b.guarded_read(0, dtype(x), own, b.real(0, dtype(x))) : b.read(0, dtype(x), own);
+            const NodeId value =
+                padding > 0 ? b.guarded_read(0, dtype(x), own, b.real(0, dtype(x))) : b.read(0, dtype(x), own);
             const NodeId weight = b.read(1, dtype(w), {at[1], b.value_of(c), b.value_of(kh), b.value_of(kw)});
             return b.reduce(Reducer::sum, {c, kh, kw}, b.times(value, weight));
         });
@@ -326,11 +335,15 @@ public:
 };
 
 // Values that a test can tell apart: small floats of both signs, integers from 0 up to `integer_limit`.
-inline TensorData random_data(std::mt19937& random, DType dtype, std::vector<int64_t> shape, int64_t integer_limit = 5) {
+inline TensorData random_data(std::mt19937& random, DType dtype, std::vector<int64_t> shape,
+                              int64_t integer_limit = 5) {
     TensorData data(dtype, std::move(shape));
     for (int64_t i = 0; i < data.size(); i++) {
-        if (is_float(dtype)) data.set_real(i, static_cast<double>(static_cast<int64_t>(random() % 4001) - 2000) / 1000.0);
-        else data.set_integer(i, static_cast<int64_t>(random() % static_cast<uint32_t>(is_bool(dtype) ? 2 : integer_limit)));
+        if (is_float(dtype))
+            data.set_real(i, static_cast<double>(static_cast<int64_t>(random() % 4001) - 2000) / 1000.0);
+        else
+            data.set_integer(
+                i, static_cast<int64_t>(random() % static_cast<uint32_t>(is_bool(dtype) ? 2 : integer_limit)));
     }
     return data;
 }
@@ -338,7 +351,8 @@ inline TensorData random_data(std::mt19937& random, DType dtype, std::vector<int
 inline std::vector<TensorData> random_feeds(std::mt19937& random, const Graph& graph, int64_t integer_limit = 5) {
     std::vector<TensorData> feeds;
     for (TensorId id : graph.inputs) {
-        feeds.push_back(random_data(random, graph.tensor(id).type.dtype, graph.tensor(id).type.extents(), integer_limit));
+        feeds.push_back(
+            random_data(random, graph.tensor(id).type.dtype, graph.tensor(id).type.extents(), integer_limit));
     }
     return feeds;
 }

@@ -27,7 +27,8 @@ public:
         if (choice == 4) return b.select(condition(depth - 1), value(depth - 1), value(depth - 1));
         if (choice == 5) return lazy_read(depth);
         if (choice <= 7) return reduction(depth);
-        const std::array<ScalarOp, 5> operations = {ScalarOp::add, ScalarOp::subtract, ScalarOp::multiply, ScalarOp::minimum, ScalarOp::maximum};
+        const std::array<ScalarOp, 5> operations = {ScalarOp::add, ScalarOp::subtract, ScalarOp::multiply,
+                                                    ScalarOp::minimum, ScalarOp::maximum};
         const NodeId a = value(depth - 1);
         return b.scalar(operations[static_cast<size_t>(pick(0, 4))], {a, value(depth - 1)});
     }
@@ -36,18 +37,22 @@ public:
     std::vector<VariableId> variables;  // in scope
 
 private:
-    int64_t pick(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+    int64_t pick(int64_t low, int64_t high) {
+        return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+    }
 
     NodeId coordinate(int depth) {
         const int64_t choice = depth <= 0 ? pick(0, 1) : pick(0, 8);
         if (choice == 0) return b.integer(pick(-4, 8));
-        if (choice <= 2) return b.value_of(variables[static_cast<size_t>(pick(0, static_cast<int64_t>(variables.size()) - 1))]);
+        if (choice <= 2)
+            return b.value_of(variables[static_cast<size_t>(pick(0, static_cast<int64_t>(variables.size()) - 1))]);
         const NodeId a = coordinate(depth - 1);
         if (choice == 3) return b.scalar(ScalarOp::floor_divide, {a, b.integer(pick(1, 4))});
         if (choice == 4) return b.scalar(ScalarOp::modulo, {a, b.integer(pick(1, 6))});
         if (choice == 5) return b.times(a, b.integer(pick(-2, 4)));
         if (choice == 6) return b.select(condition(depth - 1), a, coordinate(depth - 1));
-        if (choice == 7) return b.scalar(pick(0, 1) ? ScalarOp::minimum : ScalarOp::maximum, {a, coordinate(depth - 1)});
+        if (choice == 7)
+            return b.scalar(pick(0, 1) ? ScalarOp::minimum : ScalarOp::maximum, {a, coordinate(depth - 1)});
         return pick(0, 1) ? b.plus(a, coordinate(depth - 1)) : b.minus(a, coordinate(depth - 1));
     }
 
@@ -55,14 +60,17 @@ private:
     NodeId inside(int depth, int64_t extent) {
         if (depth > 1 && pick(0, 3) == 0) {
             const NodeId id = b.read(1, DType::int64, {inside(depth - 1, columns)});
-            const NodeId wrapped = b.select(b.scalar(ScalarOp::less, {id, b.integer(0)}), b.plus(id, b.integer(rows)), id);
+            const NodeId wrapped =
+                b.select(b.scalar(ScalarOp::less, {id, b.integer(0)}), b.plus(id, b.integer(rows)), id);
             return b.scalar(ScalarOp::modulo, {wrapped, b.integer(extent)});
         }
         return b.scalar(ScalarOp::modulo, {coordinate(depth - 1), b.integer(extent)});
     }
 
     NodeId condition(int depth) {
-        const std::array<ScalarOp, 6> comparisons = {ScalarOp::less, ScalarOp::less_equal, ScalarOp::greater, ScalarOp::greater_equal, ScalarOp::equal, ScalarOp::not_equal};
+        const std::array<ScalarOp, 6> comparisons = {ScalarOp::less,    ScalarOp::less_equal,
+                                                     ScalarOp::greater, ScalarOp::greater_equal,
+                                                     ScalarOp::equal,   ScalarOp::not_equal};
         const int64_t choice = depth <= 0 ? 5 : pick(0, 6);
         if (choice == 0) return b.scalar(ScalarOp::logical_and, {condition(depth - 1), condition(depth - 1)});
         if (choice == 1) return b.scalar(ScalarOp::logical_or, {condition(depth - 1), condition(depth - 1)});
@@ -92,7 +100,9 @@ private:
     }
 
     NodeId reduction(int depth) {
-        const std::array<Reducer, 6> reducers = {Reducer::sum, Reducer::product, Reducer::minimum, Reducer::maximum, Reducer::argument_minimum, Reducer::argument_maximum};
+        const std::array<Reducer, 6> reducers = {
+            Reducer::sum,     Reducer::product,          Reducer::minimum,
+            Reducer::maximum, Reducer::argument_minimum, Reducer::argument_maximum};
         const Reducer reducer = reducers[static_cast<size_t>(pick(0, 5))];
         std::vector<VariableId> own;
         const int64_t count = pick(1, 2);
@@ -103,7 +113,8 @@ private:
         if (!is_argument(reducer) && pick(0, 1)) condition_node = filter(depth, own);
         const NodeId term = value(depth - 1);
         variables = outside;
-        const NodeId result = condition_node >= 0 ? b.reduce_if(reducer, own, term, condition_node) : b.reduce(reducer, own, term);
+        const NodeId result =
+            condition_node >= 0 ? b.reduce_if(reducer, own, term, condition_node) : b.reduce(reducer, own, term);
         return b.cast(dtype_, result);
     }
 
@@ -138,7 +149,8 @@ void check(uint32_t seed, DType dtype) {
         body.variables = {variables[0], j};
         const int32_t local = body.b.local("g", {j}, body.value(3));
         body.variables = variables;
-        const NodeId cell = body.b.scalar(ScalarOp::modulo, {body.b.plus(left[1], body.b.integer(2)), body.b.integer(shape[1].value)});
+        const NodeId cell =
+            body.b.scalar(ScalarOp::modulo, {body.b.plus(left[1], body.b.integer(2)), body.b.integer(shape[1].value)});
         value = body.b.plus(value, body.b.local_at(local, {cell}));
     }
     body.b.equation(variables, left, value);
@@ -163,7 +175,8 @@ void check(uint32_t seed, DType dtype) {
         ASSERT_TRUE(found.has_value()) << seed << render(found.error()) << text;
         const TensorData &a = (*found)[static_cast<size_t>(each->outputs[0])], &w = (*wanted)[static_cast<size_t>(y)];
         for (int64_t i = 0; i < w.size(); i++) {
-            ASSERT_EQ(a.integer_at(i), w.integer_at(i)) << "seed " << seed << " element " << i << "\n" << print(g.graph) << text;
+            ASSERT_EQ(a.integer_at(i), w.integer_at(i)) << "seed " << seed << " element " << i << "\n"
+                                                        << print(g.graph) << text;
         }
     }
 }

@@ -60,7 +60,8 @@ System expect_same(const GraphBuilder& builder, double tolerance = 0, int64_t in
     EXPECT_TRUE(found.has_value()) << (found ? "" : render(found.error())) << print(system);
     if (!wanted || !found) return system;
     for (size_t i = 0; i < graph.outputs.size(); i++) {
-        expect_equal((*found)[static_cast<size_t>(system.outputs[i])], (*wanted)[static_cast<size_t>(graph.outputs[i])], tolerance, print(system));
+        expect_equal((*found)[static_cast<size_t>(system.outputs[i])], (*wanted)[static_cast<size_t>(graph.outputs[i])],
+                     tolerance, print(system));
     }
     return system;
 }
@@ -99,7 +100,8 @@ TEST(Lower, SoftmaxIsFourEquations) {
 }
 
 TEST(Lower, ReductionsOfEveryKind) {
-    for (Reducer reducer : {Reducer::sum, Reducer::product, Reducer::minimum, Reducer::maximum, Reducer::argument_minimum, Reducer::argument_maximum}) {
+    for (Reducer reducer : {Reducer::sum, Reducer::product, Reducer::minimum, Reducer::maximum,
+                            Reducer::argument_minimum, Reducer::argument_maximum}) {
         for (size_t axis : {0, 1, 2}) {
             GraphBuilder g;
             g.output(g.reduce(reducer, g.input("x", DType::float32, {3, 1, 5}), axis));
@@ -179,8 +181,10 @@ TEST(Lower, TransposedConvolutionSolvesItsFilter) {
                 const TensorId x = g.input("x", DType::float32, {2, in}), w = g.input("w", DType::float32, {2, window});
                 g.output(g.map("conv_transpose", {x, w}, DType::float32, {out}, [&](BodyBuilder& b, const auto& at) {
                     const VariableId c = b.reduction("c", 2), k = b.reduction("k", window);
-                    const NodeId reach = b.minus(b.plus(at[0], b.integer(padding)), b.times(b.value_of(k), b.integer(dilation)));
-                    const NodeId hit = b.scalar(ScalarOp::equal, {b.scalar(ScalarOp::modulo, {reach, b.integer(stride)}), b.integer(0)});
+                    const NodeId reach =
+                        b.minus(b.plus(at[0], b.integer(padding)), b.times(b.value_of(k), b.integer(dilation)));
+                    const NodeId hit = b.scalar(ScalarOp::equal,
+                                                {b.scalar(ScalarOp::modulo, {reach, b.integer(stride)}), b.integer(0)});
                     const NodeId from = b.scalar(ScalarOp::floor_divide, {reach, b.integer(stride)});
                     const NodeId value = b.guarded_read(0, DType::float32, {b.value_of(c), from}, b.real(0));
                     const NodeId weight = b.read(1, DType::float32, {b.value_of(c), b.value_of(k)});
@@ -217,7 +221,8 @@ TEST(Lower, FiltersTakeTheNeutralElement) {
     const TensorId x = g.input("x", DType::float32, {5});
     g.output(g.map("diagonal", {x}, DType::float32, {5}, [&](BodyBuilder& b, const auto& at) {
         const VariableId k = b.reduction("k", 3);
-        return b.reduce_if(Reducer::sum, {k}, b.read(0, DType::float32, {b.value_of(k)}), b.scalar(ScalarOp::equal, {b.value_of(k), at[0]}));
+        return b.reduce_if(Reducer::sum, {k}, b.read(0, DType::float32, {b.value_of(k)}),
+                           b.scalar(ScalarOp::equal, {b.value_of(k), at[0]}));
     }));
     const System system = expect_same(g);
     EXPECT_TRUE(system.equations[0].reduced.empty());
@@ -261,10 +266,13 @@ TEST(Lower, InterpolationBecomesTables) {
     g.output(g.map("resize", {x}, DType::float32, {2, 12}, [&](BodyBuilder& b, const auto& at) {
         const DType wide = DType::float64;
         const VariableId c = b.reduction("c", 2);
-        const NodeId place = b.minus(b.scalar(ScalarOp::divide, {b.plus(b.cast(wide, at[1]), b.real(0.5, wide)), b.real(2.4, wide)}), b.real(0.5, wide));
+        const NodeId place =
+            b.minus(b.scalar(ScalarOp::divide, {b.plus(b.cast(wide, at[1]), b.real(0.5, wide)), b.real(2.4, wide)}),
+                    b.real(0.5, wide));
         const NodeId low = b.scalar(ScalarOp::floor, {place}), part = b.cast(DType::float32, b.minus(place, low));
         const NodeId shifted = b.plus(b.cast(DType::int64, low), b.value_of(c));
-        const NodeId cell = b.scalar(ScalarOp::maximum, {b.integer(0), b.scalar(ScalarOp::minimum, {shifted, b.integer(4)})});
+        const NodeId cell =
+            b.scalar(ScalarOp::maximum, {b.integer(0), b.scalar(ScalarOp::minimum, {shifted, b.integer(4)})});
         const NodeId first = b.scalar(ScalarOp::equal, {b.value_of(c), b.integer(0)});
         const NodeId weight = b.select(first, b.minus(b.real(1), part), part);
         return b.reduce(Reducer::sum, {c}, b.times(b.read(0, DType::float32, {at[0], cell}), weight));
@@ -313,7 +321,8 @@ TEST(Lower, OpaqueOperationsKeepTheirInputs) {
     const System system = lowered(g.graph);
     ASSERT_EQ(system.tensors.size(), 4u);
     EXPECT_EQ(live_equations(system), 2u);
-    const auto made = std::find_if(system.tensors.begin(), system.tensors.end(), [](const SystemTensor& t) { return t.name == "o"; });
+    const auto made =
+        std::find_if(system.tensors.begin(), system.tensors.end(), [](const SystemTensor& t) { return t.name == "o"; });
     ASSERT_NE(made, system.tensors.end());
     EXPECT_EQ(made->kind, SystemTensor::Kind::opaque);
     ASSERT_EQ(made->opaque_inputs.size(), 1u);
@@ -327,7 +336,8 @@ TEST(Lower, WrongFeedsAreAnError) {
     GraphBuilder g;
     g.output(g.unary(ScalarOp::exp, g.input("x", DType::float32, {4})));
     const System system = lowered(g.graph);
-    for (const std::vector<TensorData>& feeds : {std::vector<TensorData>{}, {TensorData(DType::float64, {4})}, {TensorData(DType::float32, {5})}}) {
+    for (const std::vector<TensorData>& feeds :
+         {std::vector<TensorData>{}, {TensorData(DType::float64, {4})}, {TensorData(DType::float32, {5})}}) {
         auto values = run(system, feeds);
         ASSERT_FALSE(values.has_value());
         EXPECT_EQ(values.error()[0].code, "equations.feeds");

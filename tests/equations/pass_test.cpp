@@ -23,9 +23,8 @@ TEST(PassNames, SoftmaxExponentialIsNamedOnce) {
     const auto power = [&](const Coordinates& at) {
         return b.apply(ScalarOp::exp, {b.minus(b.read(x, at), b.read_broadcast(maximum, at))});
     };
-    const TensorIndex sum = b.reduce({4, 1}, Reducer::sum, {8}, [&](const Coordinates& i, const Coordinates& k) {
-        return power({i[0], k[0]});
-    });
+    const TensorIndex sum = b.reduce({4, 1}, Reducer::sum, {8},
+                                     [&](const Coordinates& i, const Coordinates& k) { return power({i[0], k[0]}); });
     b.output(b.pointwise({4, 8}, [&](const Coordinates& i) {
         return b.times(power(i), b.apply(ScalarOp::reciprocal, {b.read_broadcast(sum, i)}));
     }));
@@ -34,7 +33,8 @@ TEST(PassNames, SoftmaxExponentialIsNamedOnce) {
     EXPECT_EQ(live(b.system), 4u);
     int exponentials = 0;
     for (int32_t index : b.system.order()) {
-        for (Expr node : walk(b.system.equation(index).right)) exponentials += node->kind == Kind::scalar && node->op == ScalarOp::exp;
+        for (Expr node : walk(b.system.equation(index).right))
+            exponentials += node->kind == Kind::scalar && node->op == ScalarOp::exp;
     }
     EXPECT_EQ(exponentials, 1);
 }
@@ -72,7 +72,8 @@ TEST(PassViews, AGuardPassesAWholeTranspose) {
     SystemBuilder b;
     const TensorIndex turned = b.transpose(b.input({4, 9}), {1, 0});
     b.output(b.pointwise({11, 4}, [&](const Coordinates& i) {
-        return b.arena().guarded_read(turned, DType::float32, {b.arena().add(i[0], b.arena().integer(-1)), i[1]}, b.number(0), {9, 4});
+        return b.arena().guarded_read(turned, DType::float32, {b.arena().add(i[0], b.arena().integer(-1)), i[1]},
+                                      b.number(0), {9, 4});
     }));
     compose_views(b.system);
     expect_sound(b.system);
@@ -174,7 +175,7 @@ TEST(CommonAxes, OfTheCasesOfTheDocumentation) {
         optimise(b.system);
         EXPECT_EQ(extents(common_axes(b.system, b.system.order())), (std::vector<int64_t>{5, 9}));
     }
-    {   // x + transpose(x), x made in the kernel: one class would hold two axes of one equation.
+    {  // x + transpose(x), x made in the kernel: one class would hold two axes of one equation.
         SystemBuilder b;
         const TensorIndex x = b.reduce_last(b.input({6, 6, 9}), Reducer::sum);
         const TensorIndex square = b.reshape(x, {6, 6});

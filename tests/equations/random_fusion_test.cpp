@@ -52,17 +52,11 @@ int noticed(const internal::BrokenRules& broken, int graphs, const std::function
 
 TEST(RandomFusion, NoticesNothingWhereNothingIsBroken) { EXPECT_EQ(noticed({}, 60), 0); }
 
-TEST(RandomFusion, NoticesSwappedDigits) {
-    EXPECT_GE(noticed({.factor_digits_swapped = true}, 60), 5);
-}
+TEST(RandomFusion, NoticesSwappedDigits) { EXPECT_GE(noticed({.factor_digits_swapped = true}, 60), 5); }
 
-TEST(RandomFusion, NoticesBrokenAxesTakenAsCommon) {
-    EXPECT_GE(noticed({.broken_axes_are_common = true}, 120), 1);
-}
+TEST(RandomFusion, NoticesBrokenAxesTakenAsCommon) { EXPECT_GE(noticed({.broken_axes_are_common = true}, 120), 1); }
 
-TEST(RandomFusion, NoticesCyclesOfKernels) {
-    EXPECT_GE(noticed({.cycles_are_allowed = true}, 300, nullptr, 24), 1);
-}
+TEST(RandomFusion, NoticesCyclesOfKernels) { EXPECT_GE(noticed({.cycles_are_allowed = true}, 300, nullptr, 24), 1); }
 
 TEST(RandomFusion, NoticesSelectionBoundaries) {
     const auto damage = [](System& system) {

@@ -28,13 +28,30 @@ public:
 
 private:
     enum class Operation {
-        unary, binary, diamond, transpose, reshape, slice, halves, broadcast, pad, concatenate, gather,
-        sum, maximum, softmax, matmul, self_product, pool,
+        unary,
+        binary,
+        diamond,
+        transpose,
+        reshape,
+        slice,
+        halves,
+        broadcast,
+        pad,
+        concatenate,
+        gather,
+        sum,
+        maximum,
+        softmax,
+        matmul,
+        self_product,
+        pool,
     };
 
     int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
     template <typename T>
-    const T& one_of(const std::vector<T>& list) { return list[static_cast<size_t>(below(static_cast<int64_t>(list.size())))]; }
+    const T& one_of(const std::vector<T>& list) {
+        return list[static_cast<size_t>(below(static_cast<int64_t>(list.size())))];
+    }
 
     std::vector<int64_t> random_shape() {
         static const std::vector<int64_t> extents = {1, 2, 3, 4, 5, 6, 7, 8, 12};
@@ -68,17 +85,20 @@ private:
         std::vector<TensorIndex> inner;
         for (TensorIndex tensor : made_) {
             if (builder_.system.tensor(tensor).kind != SystemTensor::Kind::computed) continue;
-            if (!read[static_cast<size_t>(tensor)]) builder_.output(tensor);
-            else inner.push_back(tensor);
+            if (!read[static_cast<size_t>(tensor)])
+                builder_.output(tensor);
+            else
+                inner.push_back(tensor);
         }
         if (!inner.empty() && below(2) == 0) builder_.output(one_of(inner));
     }
 
     Operation draw() {
         using enum Operation;
-        static const std::vector<Operation> moving = {
-            unary, unary, unary, binary, binary, binary, binary, diamond, diamond, transpose, transpose, transpose,
-            reshape, reshape, reshape, reshape, slice, slice, halves, broadcast, pad, concatenate, concatenate, gather};
+        static const std::vector<Operation> moving = {unary,   unary,     unary,   binary,      binary,      binary,
+                                                      binary,  diamond,   diamond, transpose,   transpose,   transpose,
+                                                      reshape, reshape,   reshape, reshape,     slice,       slice,
+                                                      halves,  broadcast, pad,     concatenate, concatenate, gather};
         static const std::vector<Operation> reducing = {sum, maximum, softmax, matmul, matmul, self_product, pool};
         const auto all = static_cast<int64_t>(moving.size() + (exact_ ? 0 : reducing.size()));
         const auto k = static_cast<size_t>(below(all));
@@ -90,28 +110,29 @@ private:
         x_ = made_[made_.size() - 1 - static_cast<size_t>(below(recent))];
         shape_ = builder_.shape(x_);
         switch (draw()) {
-            case Operation::unary: return unary();
-            case Operation::binary: return binary();
-            case Operation::diamond: return diamond();
-            case Operation::transpose: return transpose();
-            case Operation::reshape: return reshape();
-            case Operation::slice: return slice();
-            case Operation::halves: return halves();
-            case Operation::broadcast: return broadcast();
-            case Operation::pad: return pad();
-            case Operation::concatenate: return concatenate();
-            case Operation::gather: return gather();
-            case Operation::sum: return reduce(Reducer::sum);
-            case Operation::maximum: return reduce(Reducer::maximum);
-            case Operation::softmax: return softmax();
-            case Operation::matmul: return matmul();
-            case Operation::self_product: return self_product();
-            case Operation::pool: return pool();
+        case Operation::unary: return unary();
+        case Operation::binary: return binary();
+        case Operation::diamond: return diamond();
+        case Operation::transpose: return transpose();
+        case Operation::reshape: return reshape();
+        case Operation::slice: return slice();
+        case Operation::halves: return halves();
+        case Operation::broadcast: return broadcast();
+        case Operation::pad: return pad();
+        case Operation::concatenate: return concatenate();
+        case Operation::gather: return gather();
+        case Operation::sum: return reduce(Reducer::sum);
+        case Operation::maximum: return reduce(Reducer::maximum);
+        case Operation::softmax: return softmax();
+        case Operation::matmul: return matmul();
+        case Operation::self_product: return self_product();
+        case Operation::pool: return pool();
         }
     }
 
     void unary() {
-        static const std::vector<ScalarOp> ops = {ScalarOp::exp, ScalarOp::tanh, ScalarOp::negate, ScalarOp::absolute, ScalarOp::sigmoid};
+        static const std::vector<ScalarOp> ops = {ScalarOp::exp, ScalarOp::tanh, ScalarOp::negate, ScalarOp::absolute,
+                                                  ScalarOp::sigmoid};
         const ScalarOp op = one_of(ops);
         keep(builder_.pointwise(shape_, [&](const Coordinates& i) {
             Expr value = builder_.read(x_, i);
@@ -127,7 +148,8 @@ private:
         return true;
     }
     void binary() {
-        static const std::vector<ScalarOp> ops = {ScalarOp::add, ScalarOp::multiply, ScalarOp::maximum, ScalarOp::subtract};
+        static const std::vector<ScalarOp> ops = {ScalarOp::add, ScalarOp::multiply, ScalarOp::maximum,
+                                                  ScalarOp::subtract};
         TensorIndex y = one_of(made_);
         if (!broadcasts(shape_, builder_.shape(y))) {
             std::vector<int64_t> fitting(shape_.begin() + below(static_cast<int64_t>(shape_.size()) + 1), shape_.end());
@@ -137,7 +159,8 @@ private:
         const auto& other = builder_.shape(y);
         int64_t size = 1;
         for (size_t d = 0; d < std::max(shape_.size(), other.size()); d++) {
-            size *= std::max(d < shape_.size() ? shape_[shape_.size() - 1 - d] : 1, d < other.size() ? other[other.size() - 1 - d] : 1);
+            size *= std::max(d < shape_.size() ? shape_[shape_.size() - 1 - d] : 1,
+                             d < other.size() ? other[other.size() - 1 - d] : 1);
         }
         if (size <= largest_tensor) keep(builder_.binary(x_, y, one_of(ops)));
     }
@@ -145,7 +168,8 @@ private:
     void transpose() {
         std::vector<size_t> order(shape_.size());
         std::iota(order.begin(), order.end(), size_t{0});
-        for (size_t d = order.size(); d > 1; d--) std::swap(order[d - 1], order[static_cast<size_t>(below(static_cast<int64_t>(d)))]);
+        for (size_t d = order.size(); d > 1; d--)
+            std::swap(order[d - 1], order[static_cast<size_t>(below(static_cast<int64_t>(d)))]);
         keep(builder_.transpose(x_, order));
     }
     void reshape() {
@@ -161,7 +185,8 @@ private:
         }
         if (left > 1 || to.empty()) to.push_back(left);
         if (below(3) == 0) to.push_back(1);
-        for (size_t d = to.size(); d > 1; d--) std::swap(to[d - 1], to[static_cast<size_t>(below(static_cast<int64_t>(d)))]);
+        for (size_t d = to.size(); d > 1; d--)
+            std::swap(to[d - 1], to[static_cast<size_t>(below(static_cast<int64_t>(d)))]);
         keep(builder_.reshape(x_, to));
     }
     // Reads x at other coordinates along one dimension.
@@ -194,8 +219,9 @@ private:
             Coordinates behind = i, before = i;
             behind[d] = arena.add(i[d], arena.integer(half));
             before[d] = arena.add(i[d], arena.integer(-half));
-            Expr turned = arena.select(arena.less(i[d], arena.integer(half)),
-                                       builder_.apply(ScalarOp::negate, {builder_.read(x_, behind)}), builder_.read(x_, before));
+            Expr turned =
+                arena.select(arena.less(i[d], arena.integer(half)),
+                             builder_.apply(ScalarOp::negate, {builder_.read(x_, behind)}), builder_.read(x_, before));
             return builder_.plus(builder_.read(x_, i), turned);
         }));
     }
@@ -308,7 +334,9 @@ private:
 
 }  // namespace
 
-RandomSystem random_system(uint64_t seed, int operations, bool exact) { return Generator(seed, exact).make(operations); }
+RandomSystem random_system(uint64_t seed, int operations, bool exact) {
+    return Generator(seed, exact).make(operations);
+}
 
 Difference compare_outputs(const System& a, const std::vector<TensorData>& values_a, const System& b,
                            const std::vector<TensorData>& values_b, double tolerance) {
@@ -321,7 +349,8 @@ Difference compare_outputs(const System& a, const std::vector<TensorData>& value
         }
         for (int64_t i = 0; i < x.size(); i++) {
             const double p = x.real_at(i), q = y.real_at(i);
-            const bool same = std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q) || (std::isnan(p) && std::isnan(q));
+            const bool same =
+                std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q) || (std::isnan(p) && std::isnan(q));
             if (same || std::abs(p - q) <= tolerance * magnitude) continue;
             return {false, fmt::format("'{}' element {}: {} and {}", a.tensor(a.outputs[o]).name, i, p, q)};
         }

@@ -62,7 +62,8 @@ public:
         return index;
     }
     // One copy equation a piece.
-    TensorIndex concatenate(const std::vector<TensorIndex>& pieces, size_t dimension, const std::string& name = "joined") {
+    TensorIndex concatenate(const std::vector<TensorIndex>& pieces, size_t dimension,
+                            const std::string& name = "joined") {
         auto whole = shape(pieces[0]);
         whole[dimension] = 0;
         for (TensorIndex piece : pieces) whole[dimension] += shape(piece)[dimension];
@@ -124,7 +125,8 @@ public:
             int64_t& extent = whole[whole.size() - other.size() + d];
             if (extent == 1) extent = other[d];
         }
-        return pointwise(whole, [&](const Coordinates& i) { return apply(op, {read_broadcast(x, i), read_broadcast(y, i)}); });
+        return pointwise(whole,
+                         [&](const Coordinates& i) { return apply(op, {read_broadcast(x, i), read_broadcast(y, i)}); });
     }
     TensorIndex scaled(TensorIndex x, double factor) {
         return pointwise(shape(x), [&](const Coordinates& i) { return times(read(x, i), number(factor)); });
@@ -198,12 +200,13 @@ public:
         const auto input = shape(x), kernel = shape(w);
         const std::vector<int64_t> whole = {input[0], kernel[0], input[2] + 2 * padding - kernel[2] + 1,
                                             input[3] + 2 * padding - kernel[3] + 1};
-        return reduce(whole, Reducer::sum, {kernel[1], kernel[2], kernel[3]}, [&](const Coordinates& i, const Coordinates& k) {
-            Expr row = arena().add(arena().add(i[2], k[1]), arena().integer(-padding));
-            Expr column = arena().add(arena().add(i[3], k[2]), arena().integer(-padding));
-            Expr pixel = arena().guarded_read(x, DType::float32, {i[0], k[0], row, column}, number(0), input);
-            return times(pixel, read(w, {i[1], k[0], k[1], k[2]}));
-        });
+        return reduce(
+            whole, Reducer::sum, {kernel[1], kernel[2], kernel[3]}, [&](const Coordinates& i, const Coordinates& k) {
+                Expr row = arena().add(arena().add(i[2], k[1]), arena().integer(-padding));
+                Expr column = arena().add(arena().add(i[3], k[2]), arena().integer(-padding));
+                Expr pixel = arena().guarded_read(x, DType::float32, {i[0], k[0], row, column}, number(0), input);
+                return times(pixel, read(w, {i[1], k[0], k[1], k[2]}));
+            });
     }
 
 private:

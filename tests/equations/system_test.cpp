@@ -115,7 +115,8 @@ TEST(SystemText, SharedSubexpressionsDoNotMultiply) {
 
 TEST(SystemText, DeepExpressionsComeBack) {
     System system;
-    const TensorIndex x = system.add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {4}, .sizes = {4}});
+    const TensorIndex x =
+        system.add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {4}, .sizes = {4}});
     const TensorIndex y = system.add_tensor({.name = "y", .shape = {4}, .sizes = {4}, .is_output = true});
     Arena& arena = *system.arena;
     const AxisId i = arena.add_axis({.name = "i", .extent = 4});
@@ -129,14 +130,17 @@ TEST(SystemText, DeepExpressionsComeBack) {
 TEST(SystemText, TermsStandInOneOrderHoweverTheyWereMade) {
     System one, two;
     for (System* system : {&one, &two}) {
-        system->inputs.push_back(system->add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {99}, .sizes = {99}}));
+        system->inputs.push_back(
+            system->add_tensor({.name = "x", .kind = SystemTensor::Kind::input, .shape = {99}, .sizes = {99}}));
         system->add_tensor({.name = "y", .shape = {4, 6}, .sizes = {4, 6}, .is_output = true});
         Arena& arena = *system->arena;
         const AxisId a = arena.add_axis({.name = "a", .extent = 4}), b = arena.add_axis({.name = "b", .extent = 6});
         Expr first = system == &one ? arena.axis_value(a) : arena.modulo(arena.axis_value(b), 4);
         Expr second = system == &one ? arena.modulo(arena.axis_value(b), 4) : arena.axis_value(a);
         Expr at = arena.add(arena.add(first, second), arena.axis_value(b), 2);
-        system->add_equation({.tensor = 1, .axes = {a, b}, .left = {arena.axis_value(a), arena.axis_value(b)},
+        system->add_equation({.tensor = 1,
+                              .axes = {a, b},
+                              .left = {arena.axis_value(a), arena.axis_value(b)},
                               .right = arena.read(0, DType::float32, {at})});
     }
     EXPECT_EQ(print(one), print(two));
@@ -177,7 +181,8 @@ TEST(SystemText, BadTextsAreErrors) {
 }
 
 TEST(SystemVerify, BrokenRulesAreNoticed) {
-    const std::string head = "system s\n in x: float32[4]\n in z: float32[2, 4]\n local t: float32[4]\n out y: float32[4]\n";
+    const std::string head =
+        "system s\n in x: float32[4]\n in z: float32[2, 4]\n local t: float32[4]\n out y: float32[4]\n";
     const std::string rest = " for i < 4: t[i] = x[i]\n";
     EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = x[i]"), "");
     EXPECT_EQ(verify_error(head + rest + " for i < 3: y[i] = x[i]"), "equations.cover");

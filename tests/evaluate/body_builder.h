@@ -15,7 +15,9 @@ struct BodyBuilder {
         body.variables.push_back({std::move(name), kind, extent});
         return static_cast<VariableId>(body.variables.size() - 1);
     }
-    VariableId reduced(std::string name, int64_t extent) { return variable(std::move(name), extent, Variable::Kind::reduction); }
+    VariableId reduced(std::string name, int64_t extent) {
+        return variable(std::move(name), extent, Variable::Kind::reduction);
+    }
 
     NodeId add(Node node) {
         body.nodes.push_back(std::move(node));
@@ -48,7 +50,8 @@ struct BodyBuilder {
         node.kind = Node::Kind::scalar;
         node.op = op;
         ScalarClass kind = info(op).kind;
-        node.dtype = kind == ScalarClass::comparison || kind == ScalarClass::predicate ? DType::boolean : type(operands[0]);
+        node.dtype =
+            kind == ScalarClass::comparison || kind == ScalarClass::predicate ? DType::boolean : type(operands[0]);
         node.operands = std::move(operands);
         return add(node);
     }

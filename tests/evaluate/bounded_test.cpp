@@ -17,7 +17,8 @@ public:
         j_ = b.variable("j", 11);
         scope_ = {i_, j_};
         TensorData x(DType::float32, {6, 11});
-        for (int64_t n = 0; n < x.size(); n++) x.mutable_as<float>()[n] = static_cast<float>(pick(20001) - 10000) / 3333.0f;
+        for (int64_t n = 0; n < x.size(); n++)
+            x.mutable_as<float>()[n] = static_cast<float>(pick(20001) - 10000) / 3333.0f;
         inputs.push_back(x);
         NodeId value = expression(4);
         b.equation(0, {i_, j_}, {b.at(i_), b.at(j_)}, value);
@@ -28,22 +29,38 @@ public:
 private:
     int pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
     NodeId coordinate(int64_t extent) {
-        return b.scalar(ScalarOp::modulo, {b.plus(b.at(scope_[static_cast<size_t>(pick(static_cast<int>(scope_.size())))]), b.integer(pick(5))), b.integer(extent)});
+        return b.scalar(
+            ScalarOp::modulo,
+            {b.plus(b.at(scope_[static_cast<size_t>(pick(static_cast<int>(scope_.size())))]), b.integer(pick(5))),
+             b.integer(extent)});
     }
     NodeId expression(int depth) {
-        if (depth <= 0) return pick(3) ? b.read(0, DType::float32, {coordinate(6), coordinate(11)}) : b.real(pick(100) / 7.0 - 5);
-        static const ScalarOp binary[] = {ScalarOp::add, ScalarOp::subtract, ScalarOp::multiply, ScalarOp::divide, ScalarOp::minimum, ScalarOp::maximum,
-                                          ScalarOp::atan2, ScalarOp::power, ScalarOp::modulo, ScalarOp::floor_divide, ScalarOp::truncate_remainder};
-        static const ScalarOp unary[] = {ScalarOp::negate, ScalarOp::absolute, ScalarOp::sign, ScalarOp::floor, ScalarOp::ceil, ScalarOp::round, ScalarOp::truncate,
-                                         ScalarOp::sqrt, ScalarOp::rsqrt, ScalarOp::reciprocal, ScalarOp::exp, ScalarOp::exp2, ScalarOp::expm1, ScalarOp::log,
-                                         ScalarOp::log2, ScalarOp::log1p, ScalarOp::sin, ScalarOp::cos, ScalarOp::tan, ScalarOp::asin, ScalarOp::acos,
-                                         ScalarOp::atan, ScalarOp::sinh, ScalarOp::cosh, ScalarOp::tanh, ScalarOp::asinh, ScalarOp::acosh, ScalarOp::atanh,
-                                         ScalarOp::erf, ScalarOp::sigmoid};
+        if (depth <= 0)
+            return pick(3) ? b.read(0, DType::float32, {coordinate(6), coordinate(11)}) : b.real(pick(100) / 7.0 - 5);
+        static const ScalarOp binary[] = {ScalarOp::add,
+                                          ScalarOp::subtract,
+                                          ScalarOp::multiply,
+                                          ScalarOp::divide,
+                                          ScalarOp::minimum,
+                                          ScalarOp::maximum,
+                                          ScalarOp::atan2,
+                                          ScalarOp::power,
+                                          ScalarOp::modulo,
+                                          ScalarOp::floor_divide,
+                                          ScalarOp::truncate_remainder};
+        static const ScalarOp unary[] = {
+            ScalarOp::negate, ScalarOp::absolute, ScalarOp::sign,  ScalarOp::floor, ScalarOp::ceil,
+            ScalarOp::round,  ScalarOp::truncate, ScalarOp::sqrt,  ScalarOp::rsqrt, ScalarOp::reciprocal,
+            ScalarOp::exp,    ScalarOp::exp2,     ScalarOp::expm1, ScalarOp::log,   ScalarOp::log2,
+            ScalarOp::log1p,  ScalarOp::sin,      ScalarOp::cos,   ScalarOp::tan,   ScalarOp::asin,
+            ScalarOp::acos,   ScalarOp::atan,     ScalarOp::sinh,  ScalarOp::cosh,  ScalarOp::tanh,
+            ScalarOp::asinh,  ScalarOp::acosh,    ScalarOp::atanh, ScalarOp::erf,   ScalarOp::sigmoid};
         switch (pick(8)) {
         case 0: {
             auto k = b.reduced("k", pick(2) ? 9 : 150);
             scope_.push_back(k);
-            static const Reducer reducers[] = {Reducer::sum, Reducer::sum, Reducer::minimum, Reducer::maximum, Reducer::argument_maximum};
+            static const Reducer reducers[] = {Reducer::sum, Reducer::sum, Reducer::minimum, Reducer::maximum,
+                                               Reducer::argument_maximum};
             Reducer reducer = reducers[pick(5)];
             NodeId term = expression(depth - 1);
             NodeId filter = pick(3) ? -1 : b.scalar(ScalarOp::less, {expression(depth - 2), b.real(1)});
@@ -51,11 +68,15 @@ private:
             if (is_argument(reducer)) return b.cast(DType::float32, b.reduce(reducer, {k}, term));
             return b.reduce(reducer, {k}, term, filter);
         }
-        case 1: return b.select(b.scalar(ScalarOp::less, {expression(depth - 1), expression(depth - 2)}), expression(depth - 1), expression(depth - 1));
+        case 1:
+            return b.select(b.scalar(ScalarOp::less, {expression(depth - 1), expression(depth - 2)}),
+                            expression(depth - 1), expression(depth - 1));
         case 2: return b.cast(DType::float32, b.cast(pick(2) ? DType::float16 : DType::int32, expression(depth - 1)));
         case 3:
         case 4: return b.scalar(unary[static_cast<size_t>(pick(30))], {expression(depth - 1)});
-        default: return b.scalar(binary[static_cast<size_t>(pick(pick(3) ? 4 : 11))], {expression(depth - 1), expression(depth - 1)});
+        default:
+            return b.scalar(binary[static_cast<size_t>(pick(pick(3) ? 4 : 11))],
+                            {expression(depth - 1), expression(depth - 1)});
         }
     }
     std::mt19937 random_;
@@ -67,21 +88,26 @@ TEST(Bounded, BoundsBound) {
     int64_t compared = 0, undecided = 0, outside = 0;
     for (unsigned seed = 0; seed < 800; seed++) {
         FloatBody random(seed);
-        std::vector<TensorData> single = {TensorData(DType::float32, {6, 11})}, exact = {TensorData(DType::float64, {6, 11})};
-        std::vector<BoundedTensor> bounded = {{TensorData(DType::float64, {6, 11}), TensorData(DType::float64, {6, 11})}};
+        std::vector<TensorData> single = {TensorData(DType::float32, {6, 11})},
+                                exact = {TensorData(DType::float64, {6, 11})};
+        std::vector<BoundedTensor> bounded = {
+            {TensorData(DType::float64, {6, 11}), TensorData(DType::float64, {6, 11})}};
         std::string text = "seed " + std::to_string(seed) + "\n" + print(random.b.body, {"x"}, {"y"});
         ASSERT_TRUE(evaluate_body(random.b.body, random.inputs, single, Precision::body)) << text;
         ASSERT_TRUE(evaluate_body(random.b.body, random.inputs, exact, Precision::exact)) << text;
         ASSERT_TRUE(evaluate_body_bounded(random.b.body, {{random.inputs[0], {}}}, bounded)) << text;
         BoundedComparison comparison = compare_bounded(single[0], bounded[0]);
-        ASSERT_TRUE(comparison.equal) << text << comparison.text() << "\nfound " << single[0].real_at(comparison.worst) << " expected "
-                                      << bounded[0].value.real_at(comparison.worst) << " e " << bounded[0].bound.real_at(comparison.worst);
+        ASSERT_TRUE(comparison.equal) << text << comparison.text() << "\nfound " << single[0].real_at(comparison.worst)
+                                      << " expected " << bounded[0].value.real_at(comparison.worst) << " e "
+                                      << bounded[0].bound.real_at(comparison.worst);
         for (int64_t n = 0; n < 66; n++) {
             double e = bounded[0].bound.real_at(n), value = bounded[0].value.real_at(n);
             ASSERT_GE(e, 0) << text;
             // The bounded run's value is the exact run's, up to the order of sums in double.
             double tolerance = 1e-9 * std::fabs(value);
-            ASSERT_TRUE(e == HUGE_VAL || value == exact[0].real_at(n) || std::isnan(value) || std::fabs(value - exact[0].real_at(n)) <= tolerance) << text;
+            ASSERT_TRUE(e == HUGE_VAL || value == exact[0].real_at(n) || std::isnan(value) ||
+                        std::fabs(value - exact[0].real_at(n)) <= tolerance)
+                << text;
             compared++;
             if (e == HUGE_VAL) {
                 undecided++;

@@ -14,7 +14,8 @@ namespace {
 TensorData random_tensor(std::vector<int64_t> shape, unsigned seed) {
     TensorData data(DType::float32, std::move(shape));
     std::mt19937 random(seed);
-    for (int64_t i = 0; i < data.size(); i++) data.mutable_as<float>()[i] = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
+    for (int64_t i = 0; i < data.size(); i++)
+        data.mutable_as<float>()[i] = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
     return data;
 }
 
@@ -23,7 +24,8 @@ struct Outcome {
     double seconds = 0;
 };
 
-Outcome evaluate(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData> outputs, Precision precision = Precision::body) {
+Outcome evaluate(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData> outputs,
+                 Precision precision = Precision::body) {
     auto begin = std::chrono::steady_clock::now();
     auto done = evaluate_body(body, inputs, outputs, precision);
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -75,7 +77,8 @@ TEST(Evaluate, Softmax) {
         double sum = 0;
         for (int64_t c = 0; c < columns; c++) sum += std::exp(x.real_at(row * columns + c));
         for (int64_t c = 0; c < columns; c++) {
-            ASSERT_NEAR(result.outputs[0].real_at(row * columns + c), std::exp(x.real_at(row * columns + c)) / sum, 1e-6);
+            ASSERT_NEAR(result.outputs[0].real_at(row * columns + c), std::exp(x.real_at(row * columns + c)) / sum,
+                        1e-6);
         }
     }
 }

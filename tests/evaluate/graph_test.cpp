@@ -34,8 +34,12 @@ TEST(Errors, MismatchAndSize) {
     TensorData wrong(DType::float32, {3});
     EXPECT_EQ(evaluate_body(gather_body(3), {wrong, wrong}, outputs, Precision::body).error()[0].code, "graph.type");
     float memory[3] = {};
-    std::vector<TensorData> borrowed = {TensorData(DType::float32, {3}, nullptr, reinterpret_cast<const std::byte*>(memory))};
-    EXPECT_EQ(evaluate_body(gather_body(3), {wrong, TensorData(DType::int64, {3})}, borrowed, Precision::body).error()[0].code, "evaluate.mismatch");
+    std::vector<TensorData> borrowed = {
+        TensorData(DType::float32, {3}, nullptr, reinterpret_cast<const std::byte*>(memory))};
+    EXPECT_EQ(evaluate_body(gather_body(3), {wrong, TensorData(DType::int64, {3})}, borrowed, Precision::body)
+                  .error()[0]
+                  .code,
+              "evaluate.mismatch");
     BodyBuilder b;
     auto l = b.variable("l", int64_t{1} << 40, Variable::Kind::parallel);
     auto local = b.local("g", {l}, b.real(1));
@@ -130,7 +134,8 @@ TEST(Compare, Models) {
     auto far = compare_model(tensor({100.003, 99, -3}), reference);
     EXPECT_FALSE(far.equal);
     EXPECT_NEAR(far.relative_maximum, 3e-5, 1e-7);
-    EXPECT_FALSE(compare_model(tensor({99, 100, -3}), reference, {1, 1}).argmax_differences > 0);  // tolerated: within the tolerance
+    EXPECT_FALSE(compare_model(tensor({99, 100, -3}), reference, {1, 1}).argmax_differences >
+                 0);  // tolerated: within the tolerance
     EXPECT_EQ(compare_model(tensor({99, 100, -3}), reference).argmax_differences, 1);
     EXPECT_FALSE(compare_model(tensor({NAN, 99, -3}), reference).equal);
     EXPECT_FALSE(compare_model(tensor({1, 2}), reference).equal);
@@ -148,7 +153,9 @@ TEST(Depth, DeepChainsAndManyNodes) {
     for (int step = 0; step < 50000; step++) value = b.plus(value, b.real(1));
     for (int step = 0; step < 100; step++) {
         auto k = b.reduced("k", 2);
-        value = b.plus(b.reduce(Reducer::sum, {k}, b.plus(b.times(value, b.real(0.5)), b.cast(DType::float32, b.at(k)))), b.real(-1));
+        value =
+            b.plus(b.reduce(Reducer::sum, {k}, b.plus(b.times(value, b.real(0.5)), b.cast(DType::float32, b.at(k)))),
+                   b.real(-1));
     }
     b.equation(0, {i}, {b.at(i)}, value);
     std::vector<TensorData> outputs = {TensorData(DType::float32, {3})};
@@ -165,7 +172,8 @@ TEST(Mutation, BrokenBodiesAreRejectedOrHarmless) {
     int accepted = 0, rejected = 0;
     for (int round = 0; round < 6000; round++) {
         BodyBuilder b;
-        auto i = b.variable("i", 6), j = b.variable("j", 5), k = b.reduced("k", 7), l = b.variable("l", 5, Variable::Kind::parallel);
+        auto i = b.variable("i", 6), j = b.variable("j", 5), k = b.reduced("k", 7),
+             l = b.variable("l", 5, Variable::Kind::parallel);
         auto vi = b.at(i), vj = b.at(j), vk = b.at(k), vl = b.at(l);
         auto g = b.local("g", {l}, b.plus(b.read(0, DType::float32, {vi, vl}), b.cast(DType::float32, vl)));
         auto c = b.minus(b.times(vi, b.integer(2)), vk);
@@ -173,7 +181,8 @@ TEST(Mutation, BrokenBodiesAreRejectedOrHarmless) {
         auto id = b.read(1, DType::int64, {vj});
         auto s = b.reduce(Reducer::sum, {k}, x, b.scalar(ScalarOp::less, {c, id}));
         auto m = b.reduce(Reducer::argument_maximum, {k}, b.guarded(0, DType::float32, {vk, vj}, b.real(0)));
-        b.equation(0, {i, j}, {vi, vj}, b.select(b.scalar(ScalarOp::equal, {m, vj}), s, b.read(0, DType::float32, {id, vj})));
+        b.equation(0, {i, j}, {vi, vj},
+                   b.select(b.scalar(ScalarOp::equal, {m, vj}), s, b.read(0, DType::float32, {id, vj})));
         for (int64_t n = pick(3) + 1; n > 0; n--) {
             Body& body = b.body;
             Node& node = body.nodes[static_cast<size_t>(pick(body.nodes.size()))];
@@ -183,8 +192,14 @@ TEST(Mutation, BrokenBodiesAreRejectedOrHarmless) {
             case 2: node.dtype = static_cast<DType>(pick(14)); break;
             case 3: node.index = static_cast<int32_t>(pick(6)) - 1; break;
             case 4: node.integer = pick(2) ? pick(20) - 10 : static_cast<int64_t>(random()) << 31; break;
-            case 5: if (!node.operands.empty()) node.operands[static_cast<size_t>(pick(node.operands.size()))] = static_cast<NodeId>(pick(body.nodes.size())); break;
-            case 6: if (!node.operands.empty()) node.operands.pop_back(); break;
+            case 5:
+                if (!node.operands.empty())
+                    node.operands[static_cast<size_t>(pick(node.operands.size()))] =
+                        static_cast<NodeId>(pick(body.nodes.size()));
+                break;
+            case 6:
+                if (!node.operands.empty()) node.operands.pop_back();
+                break;
             case 7: node.operands.push_back(static_cast<NodeId>(pick(body.nodes.size()))); break;
             case 8: body.variables[static_cast<size_t>(pick(4))].extent = pick(12) - 1; break;
             case 9: node.reducer = static_cast<Reducer>(pick(9)); break;
@@ -195,7 +210,8 @@ TEST(Mutation, BrokenBodiesAreRejectedOrHarmless) {
         std::vector<TensorData> inputs = {TensorData(DType::float32, {6, 5}), TensorData(DType::int64, {5})};
         for (int64_t n = 0; n < 5; n++) inputs[1].set_integer(n, n);
         std::vector<TensorData> outputs = {TensorData(DType::float32, {6, 5})};
-        bool fine = verify(b.body, {{DType::float32, {6, 5}}, {DType::int64, {5}}}, {{DType::float32, {6, 5}}}).has_value();
+        bool fine =
+            verify(b.body, {{DType::float32, {6, 5}}, {DType::int64, {5}}}, {{DType::float32, {6, 5}}}).has_value();
         auto done = evaluate_body(b.body, inputs, outputs, Precision::body);
         ASSERT_TRUE(fine || !done);
         (fine ? accepted : rejected)++;

@@ -20,7 +20,8 @@ struct NaiveValue {
 
 class Naive {
 public:
-    Naive(const Body& body, const std::vector<TensorData>& inputs) : body_(body), inputs_(inputs), values_(body.variables.size()) {}
+    Naive(const Body& body, const std::vector<TensorData>& inputs)
+        : body_(body), inputs_(inputs), values_(body.variables.size()) {}
 
     // False if a point of an equation has no value.
     bool run(std::vector<TensorData>& outputs) {
@@ -30,8 +31,10 @@ public:
                 if (!value) return false;
                 TensorData& output = outputs[static_cast<size_t>(equation.output)];
                 int64_t address = 0;
-                for (size_t d = 0; d < equation.left.size(); d++) address = address * output.shape()[d] + evaluate(equation.left[d])->integer;
-                is_float(output.dtype()) ? output.set_real(address, value->real) : output.set_integer(address, value->integer);
+                for (size_t d = 0; d < equation.left.size(); d++)
+                    address = address * output.shape()[d] + evaluate(equation.left[d])->integer;
+                is_float(output.dtype()) ? output.set_real(address, value->real)
+                                         : output.set_integer(address, value->integer);
                 return true;
             });
             if (!fine) return false;
@@ -108,12 +111,16 @@ private:
         std::vector<int64_t> coordinates;
         for (size_t i = 0; i < local.variables.size(); i++) {
             auto coordinate = evaluate(node.operands[i]);
-            if (!coordinate || coordinate->integer < 0 || coordinate->integer >= body_.variable(local.variables[i]).extent.value) return std::nullopt;
+            if (!coordinate || coordinate->integer < 0 ||
+                coordinate->integer >= body_.variable(local.variables[i]).extent.value)
+                return std::nullopt;
             coordinates.push_back(coordinate->integer);
         }
-        for (size_t i = 0; i < coordinates.size(); i++) std::swap(values_[static_cast<size_t>(local.variables[i])], coordinates[i]);
+        for (size_t i = 0; i < coordinates.size(); i++)
+            std::swap(values_[static_cast<size_t>(local.variables[i])], coordinates[i]);
         auto result = evaluate(local.value);
-        for (size_t i = 0; i < coordinates.size(); i++) std::swap(values_[static_cast<size_t>(local.variables[i])], coordinates[i]);
+        for (size_t i = 0; i < coordinates.size(); i++)
+            std::swap(values_[static_cast<size_t>(local.variables[i])], coordinates[i]);
         return result;
     }
 
@@ -159,11 +166,13 @@ private:
             switch (node.reducer) {
             case Reducer::sum:
                 total.real += term->real;
-                total.integer = static_cast<int64_t>(static_cast<uint64_t>(total.integer) + static_cast<uint64_t>(term->integer));
+                total.integer =
+                    static_cast<int64_t>(static_cast<uint64_t>(total.integer) + static_cast<uint64_t>(term->integer));
                 break;
             case Reducer::product:
                 total.real *= term->real;
-                total.integer = static_cast<int64_t>(static_cast<uint64_t>(total.integer) * static_cast<uint64_t>(term->integer));
+                total.integer =
+                    static_cast<int64_t>(static_cast<uint64_t>(total.integer) * static_cast<uint64_t>(term->integer));
                 break;
             case Reducer::any: total.integer |= term->integer; break;
             case Reducer::all: total.integer &= term->integer; break;
@@ -177,8 +186,10 @@ private:
         });
         if (!fine) return std::nullopt;
         if (is_argument(node.reducer)) return best ? std::optional(NaiveValue{best_position, 0}) : std::nullopt;
-        if (node.reducer == Reducer::minimum || node.reducer == Reducer::maximum) return best ? *best : limit(dtype, lowest);
-        return is_float(dtype) ? NaiveValue{0, rounded(dtype, total.real)} : NaiveValue{wrapped(dtype, total.integer), 0};
+        if (node.reducer == Reducer::minimum || node.reducer == Reducer::maximum)
+            return best ? *best : limit(dtype, lowest);
+        return is_float(dtype) ? NaiveValue{0, rounded(dtype, total.real)}
+                               : NaiveValue{wrapped(dtype, total.integer), 0};
     }
 
     std::optional<NaiveValue> cast(const Node& node) {
@@ -186,9 +197,12 @@ private:
         if (!value) return value;
         DType from = body_.node(node.operands[0]).dtype, to = node.dtype;
         if (is_float(to)) {
-            double wide = is_float(from) ? value->real : from == DType::uint64 ? static_cast<double>(static_cast<uint64_t>(value->integer)) : static_cast<double>(value->integer);
+            double wide = is_float(from)          ? value->real
+                          : from == DType::uint64 ? static_cast<double>(static_cast<uint64_t>(value->integer))
+                                                  : static_cast<double>(value->integer);
             if (to == DType::float32 && !is_float(from)) {
-                wide = from == DType::uint64 ? static_cast<float>(static_cast<uint64_t>(value->integer)) : static_cast<float>(value->integer);
+                wide = from == DType::uint64 ? static_cast<float>(static_cast<uint64_t>(value->integer))
+                                             : static_cast<float>(value->integer);
             }
             return NaiveValue{0, rounded(to, wide)};
         }
@@ -224,13 +238,18 @@ private:
         bool large = dtype == DType::uint64;
         Wide a = large ? Wide(static_cast<uint64_t>(x)) : Wide(x), b = large ? Wide(static_cast<uint64_t>(y)) : Wide(y);
         int bits = is_bool(dtype) ? 1 : info(dtype).bits;
-        auto result = [&](Wide value) { return NaiveValue{wrapped(node.dtype, static_cast<int64_t>(static_cast<uint64_t>(static_cast<unsigned __int128>(value)))), 0}; };
+        auto result = [&](Wide value) {
+            return NaiveValue{
+                wrapped(node.dtype, static_cast<int64_t>(static_cast<uint64_t>(static_cast<unsigned __int128>(value)))),
+                0};
+        };
         Wide quotient = b == 0 ? 0 : a / b, rest = b == 0 ? 0 : a % b;
         bool inexact_negative = rest != 0 && (rest < 0) != (b < 0);
         switch (node.op) {
         case ScalarOp::add: return result(a + b);
         case ScalarOp::subtract: return result(a - b);
-        case ScalarOp::multiply: return result(static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)));
+        case ScalarOp::multiply:
+            return result(static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)));
         case ScalarOp::floor_divide: return result(quotient - inexact_negative);
         case ScalarOp::modulo: return result(inexact_negative ? rest + b : rest);
         case ScalarOp::truncate_divide: return result(quotient);
@@ -252,7 +271,9 @@ private:
         case ScalarOp::logical_or: return result(a | b);
         case ScalarOp::bit_xor:
         case ScalarOp::logical_xor: return result(a ^ b);
-        case ScalarOp::shift_left: return result(b < 0 || b >= bits ? 0 : static_cast<Wide>(static_cast<unsigned __int128>(a) << static_cast<int>(b)));
+        case ScalarOp::shift_left:
+            return result(
+                b < 0 || b >= bits ? 0 : static_cast<Wide>(static_cast<unsigned __int128>(a) << static_cast<int>(b)));
         case ScalarOp::shift_right: return result(b < 0 || b >= bits ? (a < 0 ? -1 : 0) : a >> static_cast<int>(b));
         case ScalarOp::equal: return result(a == b);
         case ScalarOp::not_equal: return result(a != b);

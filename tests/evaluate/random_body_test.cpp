@@ -64,14 +64,17 @@ private:
     NodeId read(DType dtype, int depth) {
         int32_t tensor = dtype == DType::float32 ? 0 : dtype == DType::int32 ? 1 : 2;
         std::vector<NodeId> coordinates;
-        for (int64_t extent : inputs[static_cast<size_t>(tensor)].shape()) coordinates.push_back(coordinate(depth - 1, extent));
+        for (int64_t extent : inputs[static_cast<size_t>(tensor)].shape())
+            coordinates.push_back(coordinate(depth - 1, extent));
         if (pick(8) == 0) return b.read(tensor, dtype, coordinates);
         return b.guarded(tensor, dtype, coordinates, expression(dtype, depth - 1));
     }
 
     NodeId reduction(DType dtype, int depth) {
         std::vector<VariableId> variables;
-        for (int n = pick(2) + 1; n > 0; n--) variables.push_back(b.reduced("k" + std::to_string(b.body.variables.size()), pick(5) == 0 ? 300 : extent()));
+        for (int n = pick(2) + 1; n > 0; n--)
+            variables.push_back(
+                b.reduced("k" + std::to_string(b.body.variables.size()), pick(5) == 0 ? 300 : extent()));
         int64_t points = 1;
         for (VariableId id : variables) points *= b.body.variable(id).extent.value;
         if (points > 600) b.body.variables[static_cast<size_t>(variables[0])].extent = 2;
@@ -82,7 +85,8 @@ private:
         if (dtype == DType::boolean) {
             result = b.reduce(pick(2) ? Reducer::any : Reducer::all, variables, expression(dtype, depth - 1), filter);
         } else if (dtype == DType::int64 && pick(2) == 0) {
-            result = b.reduce(pick(2) ? Reducer::argument_minimum : Reducer::argument_maximum, variables, expression(pick(2) ? DType::float32 : DType::int32, depth - 1), filter);
+            result = b.reduce(pick(2) ? Reducer::argument_minimum : Reducer::argument_maximum, variables,
+                              expression(pick(2) ? DType::float32 : DType::int32, depth - 1), filter);
         } else {
             result = b.reduce(reducers[pick(3)], variables, bounded(dtype, expression(dtype, depth - 1)), filter);
         }
@@ -93,7 +97,8 @@ private:
     // Keeps floats so small that sums of them are exact.
     NodeId bounded(DType dtype, NodeId value) {
         if (dtype != DType::float32) return value;
-        return b.scalar(ScalarOp::maximum, {b.real(-512), b.scalar(ScalarOp::minimum, {b.real(512), b.scalar(ScalarOp::floor, {value})})});
+        return b.scalar(ScalarOp::maximum,
+                        {b.real(-512), b.scalar(ScalarOp::minimum, {b.real(512), b.scalar(ScalarOp::floor, {value})})});
     }
 
     NodeId local(DType dtype, int depth) {
@@ -103,7 +108,9 @@ private:
         scope_.pop_back();
         int32_t local = b.local("g" + std::to_string(b.body.locals.size()), {variable}, value);
         int64_t extent = b.body.variable(variable).extent.value;
-        return b.local_read(local, {extent > 0 ? b.scalar(ScalarOp::modulo, {coordinate(depth - 1, extent), b.integer(extent)}) : b.integer(0)});
+        return b.local_read(local,
+                            {extent > 0 ? b.scalar(ScalarOp::modulo, {coordinate(depth - 1, extent), b.integer(extent)})
+                                        : b.integer(0)});
     }
 
     NodeId expression(DType dtype, int depth) {
@@ -117,7 +124,9 @@ private:
         if (choice < 2 && dtype != DType::boolean) return read(dtype, depth);
         if (choice < 4) return reduction(dtype, depth);
         if (choice == 4) return local(dtype, depth);
-        if (choice == 5) return b.select(expression(DType::boolean, depth - 1), expression(dtype, depth - 1), expression(dtype, depth - 1));
+        if (choice == 5)
+            return b.select(expression(DType::boolean, depth - 1), expression(dtype, depth - 1),
+                            expression(dtype, depth - 1));
         if (choice == 6 && dtype != DType::boolean) {
             DType from = pick(2) ? DType::float32 : DType::int32;
             return b.cast(dtype, bounded(from, expression(from, depth - 1)));
@@ -126,11 +135,14 @@ private:
         NodeId right = pick(6) == 0 ? left : expression(b.type(left), depth - 1);
         if (dtype == DType::boolean) return b.scalar(pick(2) ? ScalarOp::less : ScalarOp::equal, {left, right});
         if (dtype == DType::float32) {
-            static const ScalarOp ops[] = {ScalarOp::add, ScalarOp::subtract, ScalarOp::multiply, ScalarOp::minimum, ScalarOp::maximum};
+            static const ScalarOp ops[] = {ScalarOp::add, ScalarOp::subtract, ScalarOp::multiply, ScalarOp::minimum,
+                                           ScalarOp::maximum};
             return bounded(dtype, b.scalar(ops[pick(5)], {left, right}));
         }
-        static const ScalarOp ops[] = {ScalarOp::add, ScalarOp::subtract, ScalarOp::multiply, ScalarOp::floor_divide, ScalarOp::modulo,
-                                       ScalarOp::truncate_divide, ScalarOp::truncate_remainder, ScalarOp::minimum, ScalarOp::bit_xor, ScalarOp::shift_left, ScalarOp::shift_right};
+        static const ScalarOp ops[] = {
+            ScalarOp::add,     ScalarOp::subtract,        ScalarOp::multiply,           ScalarOp::floor_divide,
+            ScalarOp::modulo,  ScalarOp::truncate_divide, ScalarOp::truncate_remainder, ScalarOp::minimum,
+            ScalarOp::bit_xor, ScalarOp::shift_left,      ScalarOp::shift_right};
         return b.scalar(ops[pick(11)], {left, right});
     }
 

@@ -14,13 +14,16 @@ namespace {
 
 std::vector<double> edge_reals() {
     const double infinity = HUGE_VAL;
-    return {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, -7, 0.1, 100, -100, 1e30, -1e30, 1e-40, 2147483648.0, -2147483649.0, 9.3e18, 1.9e19,
-            infinity, -infinity, std::nan("")};
+    return {0.0,    -0.0,     1,         -1,          0.5,  -0.5,  1.5,   2.5,          -2.5,          3,
+            -7,     0.1,      100,       -100,        1e30, -1e30, 1e-40, 2147483648.0, -2147483649.0, 9.3e18,
+            1.9e19, infinity, -infinity, std::nan("")};
 }
 
 // All pairs of edge values of a type, as two tensors.
 std::vector<TensorData> edge_pairs(DType dtype) {
-    std::vector<int64_t> integers = {0, 1, -1, 2, 3, -3, 7, 31, 63, 64, 100, INT8_MIN, INT8_MAX, INT16_MIN, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
+    std::vector<int64_t> integers = {0,        1,         -1,        2,         3,         -3,
+                                     7,        31,        63,        64,        100,       INT8_MIN,
+                                     INT8_MAX, INT16_MIN, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
     auto reals = edge_reals();
     auto n = static_cast<int64_t>(is_float(dtype) ? reals.size() : is_bool(dtype) ? 2 : integers.size());
     TensorData a(dtype, {n * n}), b(dtype, {n * n});
@@ -59,13 +62,16 @@ void check_op(ScalarOp op, DType dtype) {
     bool function = info(op).ulps > 0.5 || op == ScalarOp::rsqrt || op == ScalarOp::modulo;
     for (int64_t n = 0; n < found[0].size(); n++) {
         if (is_float(found[0].dtype())) {
-            bool zero_sign_free = op == ScalarOp::sign || op == ScalarOp::modulo || op == ScalarOp::minimum || op == ScalarOp::maximum;
+            bool zero_sign_free =
+                op == ScalarOp::sign || op == ScalarOp::modulo || op == ScalarOp::minimum || op == ScalarOp::maximum;
             double x = found[0].real_at(n), y = expected[0].real_at(n);
             ASSERT_TRUE((zero_sign_free && x == y) || close(x, y, dtype, function))
-                << info(op).name << " " << name(dtype) << " of " << inputs[0].real_at(n) << ", " << inputs[1].real_at(n) << ": " << x << " expected " << y;
+                << info(op).name << " " << name(dtype) << " of " << inputs[0].real_at(n) << ", " << inputs[1].real_at(n)
+                << ": " << x << " expected " << y;
         } else {
             ASSERT_EQ(found[0].integer_at(n), expected[0].integer_at(n))
-                << info(op).name << " " << name(dtype) << " of " << inputs[0].integer_at(n) << ", " << inputs[1].integer_at(n);
+                << info(op).name << " " << name(dtype) << " of " << inputs[0].integer_at(n) << ", "
+                << inputs[1].integer_at(n);
         }
     }
 }
@@ -104,9 +110,11 @@ TEST(Scalar, EveryCastOnEdgeValues) {
             for (int64_t n = 0; n < found[0].size(); n++) {
                 if (is_float(to.dtype)) {
                     ASSERT_TRUE(close(found[0].real_at(n), expected[0].real_at(n), to.dtype, false))
-                        << from.name << " to " << to.name << " of " << inputs[0].real_at(n) << ": " << found[0].real_at(n) << " expected " << expected[0].real_at(n);
+                        << from.name << " to " << to.name << " of " << inputs[0].real_at(n) << ": "
+                        << found[0].real_at(n) << " expected " << expected[0].real_at(n);
                 } else {
-                    ASSERT_EQ(found[0].integer_at(n), expected[0].integer_at(n)) << from.name << " to " << to.name << " of " << inputs[0].real_at(n);
+                    ASSERT_EQ(found[0].integer_at(n), expected[0].integer_at(n))
+                        << from.name << " to " << to.name << " of " << inputs[0].real_at(n);
                 }
             }
         }
@@ -116,7 +124,9 @@ TEST(Scalar, EveryCastOnEdgeValues) {
 // The value of one operation on literals.
 double value_of(ScalarOp op, DType dtype, double a, double b) {
     BodyBuilder builder;
-    auto literal = [&](double value) { return is_float(dtype) ? builder.real(value, dtype) : builder.integer(static_cast<int64_t>(value), dtype); };
+    auto literal = [&](double value) {
+        return is_float(dtype) ? builder.real(value, dtype) : builder.integer(static_cast<int64_t>(value), dtype);
+    };
     std::vector<NodeId> operands = {literal(a)};
     if (info(op).operands == 2) operands.push_back(literal(b));
     NodeId value = builder.scalar(op, operands);
@@ -194,7 +204,8 @@ TEST(Reduction, RulesOfTheLanguage) {
         EXPECT_TRUE(std::isnan(reduced(Reducer::minimum, terms).value));
     }
     std::vector<double> tenths(1 << 20, 0.1f);
-    EXPECT_NEAR(reduced(Reducer::sum, tenths).value, 0.1f * (1 << 20), 0.2);  // one serial float accumulator is off by hundreds
+    EXPECT_NEAR(reduced(Reducer::sum, tenths).value, 0.1f * (1 << 20),
+                0.2);  // one serial float accumulator is off by hundreds
 }
 
 }  // namespace

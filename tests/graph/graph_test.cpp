@@ -14,7 +14,8 @@ namespace {
 // y[i, j] = sum(k < 4 : x[i, k] * w[k, j]) with a guarded read and a local, so that every kind of node occurs.
 Body sample_body() {
     BodyBuilder b;
-    auto i = b.variable("i", 3), j = b.variable("j", 5), k = b.reduced("k", 4), l = b.variable("l", 5, Variable::Kind::parallel);
+    auto i = b.variable("i", 3), j = b.variable("j", 5), k = b.reduced("k", 4),
+         l = b.variable("l", 5, Variable::Kind::parallel);
     auto vi = b.at(i), vj = b.at(j), vk = b.at(k), vl = b.at(l);
     auto bias = b.local("bias", {l}, b.cast(DType::float32, vl));
     auto x = b.guarded(0, DType::float32, {vi, b.minus(vk, b.integer(1))}, b.real(0));
@@ -45,7 +46,8 @@ std::string code_after(const std::function<void(Graph&, Body&)>& change) {
     Graph graph = sample_graph();
     Body body = *graph.operations[0].body;
     change(graph, body);
-    if (!graph.operations.empty() && graph.operations[0].body) graph.operations[0].body = std::make_shared<const Body>(body);
+    if (!graph.operations.empty() && graph.operations[0].body)
+        graph.operations[0].body = std::make_shared<const Body>(body);
     auto checked = verify(graph);
     return checked ? "fine" : checked.error()[0].code;
 }
@@ -75,7 +77,12 @@ TEST(Graph, EveryCodeHasACase) {
     const std::vector<std::pair<const char*, Change>> cases = {
         {"fine", [](Graph&, Body&) {}},
         {"graph.name", [](Graph& g, Body&) { g.tensors[1].name = "x"; }},
-        {"graph.name", [](Graph& g, Body&) { g.operations.push_back(g.operations[0]); g.operations[1].outputs = {}; g.operations[1].body = nullptr; }},
+        {"graph.name",
+         [](Graph& g, Body&) {
+             g.operations.push_back(g.operations[0]);
+             g.operations[1].outputs = {};
+             g.operations[1].body = nullptr;
+         }},
         {"graph.type", [](Graph& g, Body&) { g.tensors[1].type.dtype = DType::int32; }},
         {"graph.type", [](Graph& g, Body&) { g.tensors[0].type.dtype = DType::float16; }},
         {"graph.limit", [](Graph& g, Body&) { g.tensors[0].type.shape[0] = -1; }},
@@ -86,7 +93,11 @@ TEST(Graph, EveryCodeHasACase) {
         {"graph.reference", [](Graph& g, Body&) { g.tensors[2].producer = -1; }},
         {"graph.order", [](Graph& g, Body&) { g.inputs = {}; }},
         {"graph.order", [](Graph& g, Body&) { g.operations.clear(); }},
-        {"graph.cover", [](Graph& g, Body&) { g.operations[0].outputs = {0}; g.outputs = {0}; }},
+        {"graph.cover",
+         [](Graph& g, Body&) {
+             g.operations[0].outputs = {0};
+             g.outputs = {0};
+         }},
         {"graph.cover", [](Graph& g, Body&) { g.tensors[2].type.shape[1] = 6; }},
         {"graph.cover", [](Graph& g, Body&) { g.tensors[2].type.shape[1] = 4; }},
         {"graph.cover", [](Graph&, Body& b) { b.equations.push_back(b.equations[0]); }},
@@ -97,10 +108,18 @@ TEST(Graph, EveryCodeHasACase) {
         {"graph.arity", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::read)].operands.pop_back(); }},
         {"graph.order", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::scalar)].operands[0] = 1000; }},
         {"graph.order", [](Graph&, Body& b) { b.locals[0].value = static_cast<NodeId>(b.nodes.size()) - 1; }},
-        {"graph.type", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::scalar)].op = ScalarOp::exp; b.nodes[find(b, Node::Kind::scalar)].operands.pop_back(); }},
+        {"graph.type",
+         [](Graph&, Body& b) {
+             b.nodes[find(b, Node::Kind::scalar)].op = ScalarOp::exp;
+             b.nodes[find(b, Node::Kind::scalar)].operands.pop_back();
+         }},
         {"graph.type", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::real)].dtype = DType::int8; }},
         {"graph.type", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::reduce)].reducer = Reducer::any; }},
-        {"graph.type", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::integer)].dtype = DType::int8; b.nodes[find(b, Node::Kind::integer)].integer = 200; }},
+        {"graph.type",
+         [](Graph&, Body& b) {
+             b.nodes[find(b, Node::Kind::integer)].dtype = DType::int8;
+             b.nodes[find(b, Node::Kind::integer)].integer = 200;
+         }},
         {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.pop_back(); }},
         {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(0); }},
         {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(2); }},

@@ -36,7 +36,8 @@ TEST(LanguageDiagnostics, EveryCodeHasACase) {
     std::regex code_pattern("\"(language\\.[a-z_]+)\"");
     for (const auto& entry : fs::directory_iterator(root / "src/language")) {
         std::string text = read(entry.path());
-        for (std::sregex_iterator at(text.begin(), text.end(), code_pattern), end; at != end; ++at) codes.insert((*at)[1]);
+        for (std::sregex_iterator at(text.begin(), text.end(), code_pattern), end; at != end; ++at)
+            codes.insert((*at)[1]);
     }
     std::string expected = read(root / "tests/language/library_test.cpp") + read(root / "tests/language/yaml_test.cpp");
     for (const TextCase& test : read_text_cases(root / "tests/text/language")) expected += test.part("expect");

@@ -14,7 +14,9 @@ namespace fs = std::filesystem;
 
 const fs::path root = HEDDLE_SOURCE_DIR;
 
-std::shared_ptr<const SourceText> source(const std::string& text) { return std::make_shared<const SourceText>("user.yaml", text); }
+std::shared_ptr<const SourceText> source(const std::string& text) {
+    return std::make_shared<const SourceText>("user.yaml", text);
+}
 
 std::string read(const fs::path& path) {
     std::ifstream stream(path);
@@ -146,8 +148,9 @@ TEST(OperatorLibrary, GreatestSinceNotAboveTheOpset) {
 
 TEST(OperatorLibrary, OnnxFamiliesNameTheirMembers) {
     Folder folder;
-    folder.write("onnx/ops.yaml", "unary:\n  family: {Exp: {f: \"exp(x)\"}, Log: {f: \"log(x)\", onnx: {name: Ln, since: 3}}}\n" +
-                                      unary("", "").substr(2) + "  body: \"y = $f\"\n  onnx: {since: 6}\n");
+    folder.write("onnx/ops.yaml",
+                 "unary:\n  family: {Exp: {f: \"exp(x)\"}, Log: {f: \"log(x)\", onnx: {name: Ln, since: 3}}}\n" +
+                     unary("", "").substr(2) + "  body: \"y = $f\"\n  onnx: {since: 6}\n");
     auto library = open_library(folder.path());
     ASSERT_TRUE(library.has_value());
     auto exp = library->find_onnx("", "Exp", 6);
@@ -180,7 +183,8 @@ TEST(OperatorLibrary, CompositionsAreCheckedWhenHandedOut) {
     Folder folder;
     folder.write("a.yaml", unary("unknown", "graph: \"y = softmx(x)\"") + unary("softmax", "body: \"y = x\"") +
                                unary("named", "graph: \"y = softmax(x, axs: 1)\"") +
-                               unary("many", "graph: \"y = softmax(x, x)\"") + unary("left", "graph: \"y = right(x)\""));
+                               unary("many", "graph: \"y = softmax(x, x)\"") +
+                               unary("left", "graph: \"y = right(x)\""));
     folder.write("b.yaml", unary("right", "graph: \"y = left(x)\""));
     Library library;
     ASSERT_TRUE(library.add_folder(folder.path()).has_value());
@@ -212,7 +216,8 @@ TEST(OperatorLibrary, Imports) {
 
 TEST(OperatorLibrary, RewriteRulesOfUserFiles) {
     Library library;
-    auto added = library.add_source(source("rewrites:\n  r:\n    match: \"f(X)\"\n    replace: \"g([h(X)[i] for i < $c])\"\n    params: {c: int}\n"));
+    auto added = library.add_source(source(
+        "rewrites:\n  r:\n    match: \"f(X)\"\n    replace: \"g([h(X)[i] for i < $c])\"\n    params: {c: int}\n"));
     ASSERT_TRUE(added.has_value()) << render(added.error());
     ASSERT_EQ(library.rewrites().size(), 1U);
     EXPECT_EQ(print(*library.rewrites()[0]->replace), "g([h(X)[i] for i < $c])");

@@ -13,7 +13,9 @@ namespace {
 
 using Kind = Syntax::Kind;
 
-std::shared_ptr<const SourceText> source(const std::string& text) { return std::make_shared<const SourceText>("text", text); }
+std::shared_ptr<const SourceText> source(const std::string& text) {
+    return std::make_shared<const SourceText>("text", text);
+}
 
 SyntaxPointer expression(const std::string& text) {
     auto parsed = parse_expression(source(text));
@@ -23,14 +25,55 @@ SyntaxPointer expression(const std::string& text) {
 
 // Text that prints as itself.
 TEST(Syntax, PrintsAsWritten) {
-    for (const char* text : {
-             "a + b * c", "(a + b) * c", "a - (b - c)", "a - b - c", "-a ^ 2", "(-a) ^ 2", "2 ^ -a", "(a ^ b) ^ c", "a ^ b ^ c",
-             "a // b % c", "!a && b || c", "!(a && b)", "(a || b) && c", "a < b ? c : d", "a ? b : c ? d : e", "(a ? b : c) ? d : e",
-             "(a < b) == c", "x[@n, k + 1, *, _]", "x[]", "x[:3]", "x[1:]", "x[a ? b : c:d]", "x[@outer..., k, @inner...]",
-             "tensors[$i][@n]", "x[@n - 1] ?? 0", "(x[@n] ?? 0) ^ 2", "x[@n] ?? -y ^ 2", "sum(k < $n : x[k])",
-             "max(k < $n, w < 2 if k != w && w > 0 : x[k])", "[e + 1 for d < n, v in list if v > d]", "$x.shape[0]", "'it''s'", "1.0", "0.5",
-             "1e-30", "inf", "none", "true", "f(a, name: b)", "1...[:$axis]", "[..., 1...{$axis}, $a...]", "@[0]", "@", "@[:$r]",
-             "unflatten(flatten(@, $out), $in)[0]", "$a[$b]", "9223372036854775807", "[?count, 3]", "float32(x)"}) {
+    for (const char* text : {"a + b * c",
+                             "(a + b) * c",
+                             "a - (b - c)",
+                             "a - b - c",
+                             "-a ^ 2",
+                             "(-a) ^ 2",
+                             "2 ^ -a",
+                             "(a ^ b) ^ c",
+                             "a ^ b ^ c",
+                             "a // b % c",
+                             "!a && b || c",
+                             "!(a && b)",
+                             "(a || b) && c",
+                             "a < b ? c : d",
+                             "a ? b : c ? d : e",
+                             "(a ? b : c) ? d : e",
+                             "(a < b) == c",
+                             "x[@n, k + 1, *, _]",
+                             "x[]",
+                             "x[:3]",
+                             "x[1:]",
+                             "x[a ? b : c:d]",
+                             "x[@outer..., k, @inner...]",
+                             "tensors[$i][@n]",
+                             "x[@n - 1] ?? 0",
+                             "(x[@n] ?? 0) ^ 2",
+                             "x[@n] ?? -y ^ 2",
+                             "sum(k < $n : x[k])",
+                             "max(k < $n, w < 2 if k != w && w > 0 : x[k])",
+                             "[e + 1 for d < n, v in list if v > d]",
+                             "$x.shape[0]",
+                             "'it''s'",
+                             "1.0",
+                             "0.5",
+                             "1e-30",
+                             "inf",
+                             "none",
+                             "true",
+                             "f(a, name: b)",
+                             "1...[:$axis]",
+                             "[..., 1...{$axis}, $a...]",
+                             "@[0]",
+                             "@",
+                             "@[:$r]",
+                             "unflatten(flatten(@, $out), $in)[0]",
+                             "$a[$b]",
+                             "9223372036854775807",
+                             "[?count, 3]",
+                             "float32(x)"}) {
         SyntaxPointer parsed = expression(text);
         ASSERT_TRUE(parsed);
         EXPECT_EQ(print(*parsed), text);
@@ -55,13 +98,15 @@ TEST(Syntax, PlacesAreExact) {
 }
 
 TEST(Syntax, Patterns) {
-    auto parsed = parse_pattern(source("[~$batch..., $shape=($height, $width), $f[$i], $o...{$axis}, _, _..., ($n), $c / $g, 3]"));
+    auto parsed = parse_pattern(
+        source("[~$batch..., $shape=($height, $width), $f[$i], $o...{$axis}, _, _..., ($n), $c / $g, 3]"));
     ASSERT_TRUE(parsed.has_value()) << render(parsed.error());
     const auto& parts = (*parsed)->children;
     std::vector<Kind> kinds;
     for (const auto& part : parts) kinds.push_back(part->kind);
     EXPECT_EQ(kinds, (std::vector<Kind>{Kind::dimensions, Kind::dimension_group, Kind::dimension, Kind::dimensions,
-                                        Kind::any_dimension, Kind::any_dimensions, Kind::static_name, Kind::binary, Kind::integer}));
+                                        Kind::any_dimension, Kind::any_dimensions, Kind::static_name, Kind::binary,
+                                        Kind::integer}));
     EXPECT_TRUE(parts[0]->broadcast);
     EXPECT_EQ(parts[2]->collector, "i");
     EXPECT_EQ(parts[3]->children.size(), 1U);
@@ -83,13 +128,15 @@ TEST(Syntax, ProjectionsAreToldApart) {
 }
 
 TEST(Syntax, Blocks) {
-    auto parsed = parse_body(source("let m = 1; let a[j < 2, k < 3] = j\n# note\nscan t < $T:\n  for c < 2:\n    s[t, j < $H] = s[t - 1, j] +\n"
-                                    "      a[0, 0]\n      from 0  # start\n  y[t] = s[t, 0]\nparts[$i][@n] = f(\nm)\nz = m\n"));
+    auto parsed = parse_body(source(
+        "let m = 1; let a[j < 2, k < 3] = j\n# note\nscan t < $T:\n  for c < 2:\n    s[t, j < $H] = s[t - 1, j] +\n"
+        "      a[0, 0]\n      from 0  # start\n  y[t] = s[t, 0]\nparts[$i][@n] = f(\nm)\nz = m\n"));
     ASSERT_TRUE(parsed.has_value()) << render(parsed.error());
     std::string text;
     for (const auto& statement : *parsed) text += print_statement(*statement);
     EXPECT_EQ(text,
-              "let m = 1\nlet a[j < 2, k < 3] = j\nscan t < $T:\n  for c < 2:\n    s[t, j < $H] = s[t - 1, j] + a[0, 0] from 0\n"
+              "let m = 1\nlet a[j < 2, k < 3] = j\nscan t < $T:\n  for c < 2:\n    s[t, j < $H] = s[t - 1, j] + a[0, "
+              "0] from 0\n"
               "  y[t] = s[t, 0]\nparts[$i][@n] = f(m)\nz = m\n");
 }
 
@@ -141,34 +188,36 @@ SyntaxPointer tree(int depth) {
     if (depth <= 0) return leaf();
     auto sub = [&] { return tree(depth - 1); };
     switch (*rc::gen::inRange(0, 11)) {
-        case 0: return node(Kind::unary, *rc::gen::elementOf(std::vector<std::string>{"-", "!"}), {sub()});
-        case 1:
-        case 2:
-        case 3: {
-            std::vector<std::string> operators = {"^", "*", "/", "//", "%", "+", "-", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
-            return node(Kind::binary, *rc::gen::elementOf(operators), {sub(), sub()});
-        }
-        case 4: return node(Kind::conditional, "", {sub(), sub(), sub()});
-        case 5: return node(Kind::subscript, "", {sub(), element(depth - 1), element(depth - 1)});
-        case 6: return node(Kind::slice, "", {sub(), *rc::gen::inRange(0, 2) ? sub() : nullptr, sub()});
-        case 7: return node(Kind::guard, "", {node(Kind::subscript, "", {node(Kind::name, "x"), sub()}), sub()});
-        case 8: {
-            auto made = node(Kind::call, "f", {element(depth - 1)});
-            if (*rc::gen::inRange(0, 2)) made->named.push_back({"axis", sub(), {}});
-            return made;
-        }
-        case 9: {
-            auto made = node(Kind::reduction, "sum", {sub()});
-            made->generators.push_back(generator(depth, Generator::Kind::below));
-            if (*rc::gen::inRange(0, 2)) made->filter = sub();
-            return made;
-        }
-        default: {
-            auto made = node(Kind::comprehension, "", {element(depth - 1)});
-            made->generators.push_back(generator(depth, *rc::gen::inRange(0, 2) ? Generator::Kind::in : Generator::Kind::below));
-            if (*rc::gen::inRange(0, 2)) made->filter = sub();
-            return made;
-        }
+    case 0: return node(Kind::unary, *rc::gen::elementOf(std::vector<std::string>{"-", "!"}), {sub()});
+    case 1:
+    case 2:
+    case 3: {
+        std::vector<std::string> operators = {
+            "^", "*", "/", "//", "%", "+", "-", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
+        return node(Kind::binary, *rc::gen::elementOf(operators), {sub(), sub()});
+    }
+    case 4: return node(Kind::conditional, "", {sub(), sub(), sub()});
+    case 5: return node(Kind::subscript, "", {sub(), element(depth - 1), element(depth - 1)});
+    case 6: return node(Kind::slice, "", {sub(), *rc::gen::inRange(0, 2) ? sub() : nullptr, sub()});
+    case 7: return node(Kind::guard, "", {node(Kind::subscript, "", {node(Kind::name, "x"), sub()}), sub()});
+    case 8: {
+        auto made = node(Kind::call, "f", {element(depth - 1)});
+        if (*rc::gen::inRange(0, 2)) made->named.push_back({"axis", sub(), {}});
+        return made;
+    }
+    case 9: {
+        auto made = node(Kind::reduction, "sum", {sub()});
+        made->generators.push_back(generator(depth, Generator::Kind::below));
+        if (*rc::gen::inRange(0, 2)) made->filter = sub();
+        return made;
+    }
+    default: {
+        auto made = node(Kind::comprehension, "", {element(depth - 1)});
+        made->generators.push_back(
+            generator(depth, *rc::gen::inRange(0, 2) ? Generator::Kind::in : Generator::Kind::below));
+        if (*rc::gen::inRange(0, 2)) made->filter = sub();
+        return made;
+    }
     }
 }
 

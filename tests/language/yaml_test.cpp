@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 
 const fs::path root = HEDDLE_SOURCE_DIR;
 
-std::shared_ptr<const SourceText> source(const std::string& text) { return std::make_shared<const SourceText>("t.yaml", text); }
+std::shared_ptr<const SourceText> source(const std::string& text) {
+    return std::make_shared<const SourceText>("t.yaml", text);
+}
 
 // "code line:column" of the first diagnostic.
 std::string first_error(const std::string& text) {
@@ -56,11 +58,12 @@ TEST(Yaml, LimitsAreKept) {
 TEST(Yaml, FamiliesDoNotMultiply) {
     std::string text = "t:\n  family:\n";
     for (int i = 0; i < 3'000; i++) text += "    m" + std::to_string(i) + ": {f: \"x\"}\n";
-    text += head.substr(3) + "  body: \"y = sum(i < 3 : f([" ;
+    text += head.substr(3) + "  body: \"y = sum(i < 3 : f([";
     for (int i = 0; i < 1'000; i++) text += "$f, ";
     EXPECT_EQ(first_error(text + "]))\"\n").substr(0, 18), "language.too_large");
     std::string inputs = "t:\n  outputs: {y: \"$T[2]\"}\n  inputs:\n";
-    for (int i = 0; i < 2'000; i++) inputs += "    x" + std::to_string(i) + ": \"$T[$a" + std::to_string(i) + "...]\"\n";
+    for (int i = 0; i < 2'000; i++)
+        inputs += "    x" + std::to_string(i) + ": \"$T[$a" + std::to_string(i) + "...]\"\n";
     EXPECT_EQ(first_error(inputs).substr(0, 18), "language.too_large");
 }
 
@@ -74,7 +77,8 @@ TEST(Yaml, DeepExpressionsAreRefused) {
 
 TEST(Yaml, BlocksInBlocksAreBounded) {
     std::string text = head + "  body: |\n";
-    for (int i = 0; i < 400; i++) text += std::string(static_cast<size_t>(4 + i), ' ') + "for v" + std::to_string(i) + " < 2:\n";
+    for (int i = 0; i < 400; i++)
+        text += std::string(static_cast<size_t>(4 + i), ' ') + "for v" + std::to_string(i) + " < 2:\n";
     EXPECT_EQ(first_error(text + std::string(500, ' ') + "y = x\n").substr(0, 17), "language.too_deep");
 }
 
@@ -99,7 +103,8 @@ TEST(Yaml, PlacesInEveryKindOfScalar) {
     EXPECT_EQ(first_error(head + "  body: |2\n      y = x\n        + z\n"), "language.unknown_name 7:11");
     EXPECT_EQ(first_error(head + "  body: | # why\n    y = x # ü\n      + z\n"), "language.unknown_name 7:9");
     std::string windows;
-    for (char c : head + "  body: |\n    let a = x\n    y = x + z\n") windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+    for (char c : head + "  body: |\n    let a = x\n    y = x + z\n")
+        windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
     EXPECT_EQ(first_error(windows), "language.unknown_name 7:13");
 }
 
@@ -147,24 +152,41 @@ private:
     size_t spot(const std::string& text) { return static_cast<size_t>(pick(text.size() + 1)); }
 
     void change(std::string& text, const std::string& other) {
-        static const std::string_view marks[] = {"[", "]", "(", ")", "{", "}", "...", "$", "@", "~", "?", "??", ":", ":>", "*", "=",
-                                                 "<", "'", "\"", "\n", "  ", "#", "|", ">", "&", "!", "- ", ";", "for", "if", "let ",
-                                                 "scan", "from", "9223372036854775808", "1e999", "\t", "%", "\xC3\xBC", "\xFF", ", "};
+        static const std::string_view marks[] = {"[",     "]",
+                                                 "(",     ")",
+                                                 "{",     "}",
+                                                 "...",   "$",
+                                                 "@",     "~",
+                                                 "?",     "??",
+                                                 ":",     ":>",
+                                                 "*",     "=",
+                                                 "<",     "'",
+                                                 "\"",    "\n",
+                                                 "  ",    "#",
+                                                 "|",     ">",
+                                                 "&",     "!",
+                                                 "- ",    ";",
+                                                 "for",   "if",
+                                                 "let ",  "scan",
+                                                 "from",  "9223372036854775808",
+                                                 "1e999", "\t",
+                                                 "%",     "\xC3\xBC",
+                                                 "\xFF",  ", "};
         size_t at = spot(text);
         size_t length = std::min<size_t>(static_cast<size_t>(pick(20)), text.size() - at);
         switch (pick(6)) {
-            case 0: text.erase(at, length); break;
-            case 1: text.insert(at, marks[pick(std::size(marks))]); break;
-            case 2: text.insert(spot(text), text.substr(at, length)); break;
-            case 3: {
-                size_t from = spot(other);
-                text.insert(at, other.substr(from, static_cast<size_t>(pick(40))));
-                break;
-            }
-            case 4:
-                if (at < text.size()) text[at] = static_cast<char>(pick(256));
-                break;
-            default: text.replace(at, length, marks[pick(std::size(marks))]);
+        case 0: text.erase(at, length); break;
+        case 1: text.insert(at, marks[pick(std::size(marks))]); break;
+        case 2: text.insert(spot(text), text.substr(at, length)); break;
+        case 3: {
+            size_t from = spot(other);
+            text.insert(at, other.substr(from, static_cast<size_t>(pick(40))));
+            break;
+        }
+        case 4:
+            if (at < text.size()) text[at] = static_cast<char>(pick(256));
+            break;
+        default: text.replace(at, length, marks[pick(std::size(marks))]);
         }
     }
 

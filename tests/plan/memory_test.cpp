@@ -14,7 +14,8 @@ namespace {
 std::shared_ptr<const schedules::Tree> tree_of(size_t inputs) {
     auto tree = std::make_shared<schedules::Tree>();
     using Kind = schedules::Memory::Kind;
-    for (size_t i = 0; i < inputs; i++) tree->memories.push_back({.name = "in" + std::to_string(i), .kind = Kind::input});
+    for (size_t i = 0; i < inputs; i++)
+        tree->memories.push_back({.name = "in" + std::to_string(i), .kind = Kind::input});
     tree->memories.push_back({.name = "out", .kind = Kind::output});
     return tree;
 }
@@ -29,7 +30,10 @@ int32_t add_buffer(Plan& plan, Buffer::Kind kind, int64_t bytes) {
 }
 
 Launch launch(const std::vector<int32_t>& inputs, int32_t output) {
-    Launch launch{.name = "to " + std::to_string(output), .tree = static_cast<int32_t>(inputs.size()) - 1, .buffers = inputs, .tasks = 1};
+    Launch launch{.name = "to " + std::to_string(output),
+                  .tree = static_cast<int32_t>(inputs.size()) - 1,
+                  .buffers = inputs,
+                  .tasks = 1};
     launch.buffers.push_back(output);
     return launch;
 }
@@ -58,7 +62,8 @@ Plan random_plan(uint32_t seed) {
                 inputs.push_back(known[known.size() - 1 - random() % recent]);
             }
             bool margins = random() % 4 == 0;
-            int32_t output = add_buffer(plan, margins ? Buffer::Kind::margins : Buffer::Kind::workspace, margins ? 512 : 4 * (1 + random() % 2'000));
+            int32_t output = add_buffer(plan, margins ? Buffer::Kind::margins : Buffer::Kind::workspace,
+                                        margins ? 512 : 4 * (1 + random() % 2'000));
             if (margins) plan.buffers.back().filling = random() % 2;
             batch.push_back(launch(inputs, output));
             made.push_back(output);
@@ -111,7 +116,8 @@ TEST(Memory, keep_all_keeps_all) {
         for (const Buffer& a : plan.buffers) {
             for (const Buffer& b : plan.buffers) {
                 if (&a == &b || a.kind == Buffer::Kind::input || b.kind == Buffer::Kind::input) continue;
-                EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) << a.name << " and " << b.name;
+                EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
+                    << a.name << " and " << b.name;
             }
         }
     }
@@ -126,7 +132,8 @@ TEST(Memory, equal_borders_share_a_slot_and_others_do_not) {
         return b;
     };
     int32_t a = margins(0), b = margins(0), c = margins(1), y = add_buffer(plan, Buffer::Kind::output, 512);
-    plan.run = {{launch({x}, a)}, {launch({a}, y)}, {launch({x}, b)}, {launch({b}, y)}, {launch({x}, c)}, {launch({c}, y)}};
+    plan.run = {{launch({x}, a)}, {launch({a}, y)}, {launch({x}, b)},
+                {launch({b}, y)}, {launch({x}, c)}, {launch({c}, y)}};
     place_memory(plan, false);
     EXPECT_TRUE(verify(plan));
     EXPECT_EQ(plan.buffers[static_cast<size_t>(a)].offset, plan.buffers[static_cast<size_t>(b)].offset);
@@ -178,13 +185,24 @@ TEST(PlanVerify, notices_each_corruption) {
         {"nothing has written", [](GoodPlan& g) { std::swap(g.plan.run[1], g.plan.run[2]); }},
         {"nothing has written", [](GoodPlan& g) { g.plan.prepare.clear(); }},
         {"nothing has written", [](GoodPlan& g) { g.plan.run[1][1].buffers[0] = g.b; }},
-        {"two live buffers share bytes", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset; }},
-        {"two live buffers share bytes", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.c)].offset = g.plan.buffers[static_cast<size_t>(g.b)].offset; }},
-        {"two live buffers share bytes", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset + 1'000; }},
-        {"outside of the workspace", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = g.plan.workspace_bytes; }},
+        {"two live buffers share bytes",
+         [](GoodPlan& g) {
+             g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset;
+         }},
+        {"two live buffers share bytes",
+         [](GoodPlan& g) {
+             g.plan.buffers[static_cast<size_t>(g.c)].offset = g.plan.buffers[static_cast<size_t>(g.b)].offset;
+         }},
+        {"two live buffers share bytes",
+         [](GoodPlan& g) {
+             g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset + 1'000;
+         }},
+        {"outside of the workspace",
+         [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = g.plan.workspace_bytes; }},
         {"outside of the workspace", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = -64; }},
         {"outside of the workspace", [](GoodPlan& g) { g.plan.workspace_bytes /= 2; }},
-        {"outside of the prepared memory", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.p)].offset = g.plan.prepared_bytes; }},
+        {"outside of the prepared memory",
+         [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.p)].offset = g.plan.prepared_bytes; }},
         {"outside of the prepared memory", [](GoodPlan& g) { g.plan.prepared_bytes = 0; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].last = 1; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].first = 1; }},
@@ -195,7 +213,8 @@ TEST(PlanVerify, notices_each_corruption) {
         auto fine = verify(good.plan);
         ASSERT_FALSE(fine) << "corruption " << i << " is not noticed: " << corruptions[i].summary;
         EXPECT_EQ(fine.error().front().code, "plan.broken");
-        EXPECT_NE(fine.error().front().summary.find(corruptions[i].summary), std::string::npos) << i << ": " << why(fine);
+        EXPECT_NE(fine.error().front().summary.find(corruptions[i].summary), std::string::npos)
+            << i << ": " << why(fine);
     }
 }
 

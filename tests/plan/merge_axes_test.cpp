@@ -37,7 +37,8 @@ struct CopyKernel {
 
     // Extents of the axes that are left, after the whole treatment.
     std::vector<int64_t> merged() {
-        kernel.values.push_back({.kind = guarded ? Value::Kind::guarded_read : Value::Kind::read, .tensor = 0, .coordinates = in});
+        kernel.values.push_back(
+            {.kind = guarded ? Value::Kind::guarded_read : Value::Kind::read, .tensor = 0, .coordinates = in});
         if (guarded) {
             kernel.values.push_back({.kind = Value::Kind::real});
             kernel.values[0].operands = {1};
@@ -125,7 +126,8 @@ TEST(MergeAxes, a_condition_on_one_of_them) {
     copy.kernel.values = {};
     auto extents = [&] {
         copy.kernel.values.push_back({.kind = Value::Kind::read, .tensor = 0, .coordinates = copy.in});
-        copy.kernel.values.push_back({.kind = Value::Kind::coordinate, .dtype = DType::int64, .coordinates = {{.axes = {{1, 1}}}}});
+        copy.kernel.values.push_back(
+            {.kind = Value::Kind::coordinate, .dtype = DType::int64, .coordinates = {{.axes = {{1, 1}}}}});
         copy.kernel.equations.push_back({.tensor = 1, .axes = {0, 1}, .left = copy.out, .right = 0});
         merge_axes(copy.kernel, copy.hints);
         name_axes(copy.kernel);
@@ -157,9 +159,12 @@ TEST(MergeAxes, a_named_axis_merges_where_it_does_at_every_size) {
 TEST(NameAxes, by_first_use_and_without_unused) {
     Kernel kernel;
     kernel.axes = {axis(2), axis(3), axis(4)};
-    kernel.tensors = {{.name = "t", .role = input, .dimensions = {{4, 2}, {2, 1}}}, {.name = "u", .role = output, .dimensions = {{4, 1}}}};
-    kernel.values.push_back({.kind = Value::Kind::read, .tensor = 0, .coordinates = {{.axes = {{2, 1}}}, {.axes = {{0, 1}}}}});
-    kernel.equations.push_back({.tensor = 1, .axes = {2}, .left = {{.axes = {{2, 1}}}}, .reducer = Reducer::sum, .reduced = {0}, .right = 0});
+    kernel.tensors = {{.name = "t", .role = input, .dimensions = {{4, 2}, {2, 1}}},
+                      {.name = "u", .role = output, .dimensions = {{4, 1}}}};
+    kernel.values.push_back(
+        {.kind = Value::Kind::read, .tensor = 0, .coordinates = {{.axes = {{2, 1}}}, {.axes = {{0, 1}}}}});
+    kernel.equations.push_back(
+        {.tensor = 1, .axes = {2}, .left = {{.axes = {{2, 1}}}}, .reducer = Reducer::sum, .reduced = {0}, .right = 0});
     kernel.common = {2, 1};
     name_axes(kernel);
     ASSERT_EQ(kernel.axes.size(), 2u);

@@ -20,11 +20,14 @@ TEST(ThreadPool, every_task_once) {
                 std::vector<std::atomic<int>> times(static_cast<size_t>(tasks));
                 std::atomic<bool> fine{true};
                 pool.run(tasks, chunk, [&](int thread, int64_t begin, int64_t end) {
-                    if (thread < 0 || thread >= threads || begin < 0 || begin >= end || end > tasks || (threads > 1 && end - begin > chunk)) fine = false;
+                    if (thread < 0 || thread >= threads || begin < 0 || begin >= end || end > tasks ||
+                        (threads > 1 && end - begin > chunk))
+                        fine = false;
                     for (int64_t i = begin; i < end; i++) times[static_cast<size_t>(i)]++;
                 });
                 EXPECT_TRUE(fine) << tasks << " tasks in chunks of " << chunk;
-                for (const auto& count : times) ASSERT_EQ(count, 1) << tasks << " tasks in chunks of " << chunk << ", " << threads << " threads";
+                for (const auto& count : times)
+                    ASSERT_EQ(count, 1) << tasks << " tasks in chunks of " << chunk << ", " << threads << " threads";
             }
         }
     }

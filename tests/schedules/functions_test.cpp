@@ -19,40 +19,41 @@ template <typename T>
 Long reference(ScalarOp op, T a, T b) {
     const Long x = a, y = b;
     switch (op) {
-        case ScalarOp::sqrt: return std::sqrt(x);
-        case ScalarOp::rsqrt: return 1 / std::sqrt(x);
-        case ScalarOp::reciprocal: return 1 / x;
-        case ScalarOp::exp: return std::exp(x);
-        case ScalarOp::exp2: return std::exp2(x);
-        case ScalarOp::expm1: return std::expm1(x);
-        case ScalarOp::log: return std::log(x);
-        case ScalarOp::log2: return std::log2(x);
-        case ScalarOp::log1p: return std::log1p(x);
-        case ScalarOp::sin: return std::sin(x);
-        case ScalarOp::cos: return std::cos(x);
-        case ScalarOp::tan: return std::tan(x);
-        case ScalarOp::asin: return std::asin(x);
-        case ScalarOp::acos: return std::acos(x);
-        case ScalarOp::atan: return std::atan(x);
-        case ScalarOp::sinh: return std::sinh(x);
-        case ScalarOp::cosh: return std::cosh(x);
-        case ScalarOp::tanh: return std::tanh(x);
-        case ScalarOp::asinh: return std::asinh(x);
-        case ScalarOp::acosh: return std::acosh(x);
-        case ScalarOp::atanh: return std::atanh(x);
-        case ScalarOp::erf: return std::erf(x);
-        case ScalarOp::sigmoid: return 1 / (1 + std::exp(-x));
-        case ScalarOp::power: return std::pow(x, y);
-        case ScalarOp::atan2: return std::atan2(x, y);
-        default: return 0;
+    case ScalarOp::sqrt: return std::sqrt(x);
+    case ScalarOp::rsqrt: return 1 / std::sqrt(x);
+    case ScalarOp::reciprocal: return 1 / x;
+    case ScalarOp::exp: return std::exp(x);
+    case ScalarOp::exp2: return std::exp2(x);
+    case ScalarOp::expm1: return std::expm1(x);
+    case ScalarOp::log: return std::log(x);
+    case ScalarOp::log2: return std::log2(x);
+    case ScalarOp::log1p: return std::log1p(x);
+    case ScalarOp::sin: return std::sin(x);
+    case ScalarOp::cos: return std::cos(x);
+    case ScalarOp::tan: return std::tan(x);
+    case ScalarOp::asin: return std::asin(x);
+    case ScalarOp::acos: return std::acos(x);
+    case ScalarOp::atan: return std::atan(x);
+    case ScalarOp::sinh: return std::sinh(x);
+    case ScalarOp::cosh: return std::cosh(x);
+    case ScalarOp::tanh: return std::tanh(x);
+    case ScalarOp::asinh: return std::asinh(x);
+    case ScalarOp::acosh: return std::acosh(x);
+    case ScalarOp::atanh: return std::atanh(x);
+    case ScalarOp::erf: return std::erf(x);
+    case ScalarOp::sigmoid: return 1 / (1 + std::exp(-x));
+    case ScalarOp::power: return std::pow(x, y);
+    case ScalarOp::atan2: return std::atan2(x, y);
+    default: return 0;
     }
 }
 
 const std::vector<ScalarOp> functions = {
-    ScalarOp::sqrt, ScalarOp::rsqrt, ScalarOp::reciprocal, ScalarOp::exp, ScalarOp::exp2, ScalarOp::expm1, ScalarOp::log,
-    ScalarOp::log2, ScalarOp::log1p, ScalarOp::sin, ScalarOp::cos, ScalarOp::tan, ScalarOp::asin, ScalarOp::acos,
-    ScalarOp::atan, ScalarOp::sinh, ScalarOp::cosh, ScalarOp::tanh, ScalarOp::asinh, ScalarOp::acosh, ScalarOp::atanh,
-    ScalarOp::erf, ScalarOp::sigmoid, ScalarOp::power, ScalarOp::atan2};
+    ScalarOp::sqrt,  ScalarOp::rsqrt, ScalarOp::reciprocal, ScalarOp::exp,   ScalarOp::exp2,
+    ScalarOp::expm1, ScalarOp::log,   ScalarOp::log2,       ScalarOp::log1p, ScalarOp::sin,
+    ScalarOp::cos,   ScalarOp::tan,   ScalarOp::asin,       ScalarOp::acos,  ScalarOp::atan,
+    ScalarOp::sinh,  ScalarOp::cosh,  ScalarOp::tanh,       ScalarOp::asinh, ScalarOp::acosh,
+    ScalarOp::atanh, ScalarOp::erf,   ScalarOp::sigmoid,    ScalarOp::power, ScalarOp::atan2};
 
 // Distance of `got` from the exact value in units in the last place of the exact value (of the smallest subnormal below).
 template <typename T>
@@ -88,16 +89,44 @@ void expect_accurate(ScalarOp op, const std::vector<T>& x, const std::vector<T>&
         if (!(error <= worst)) worst = error, at = i;
     }
     testing::Test::RecordProperty(std::string(info(op).name), std::to_string(worst));
-    EXPECT_LE(worst, info(op).ulps) << info(op).name << (sizeof(T) == 4 ? " float32" : " float64") << " at " << x[at] << ", "
-                                    << y[at] << ": " << got[at] << " for " << double(reference(op, x[at], y[at]));
+    EXPECT_LE(worst, info(op).ulps) << info(op).name << (sizeof(T) == 4 ? " float32" : " float64") << " at " << x[at]
+                                    << ", " << y[at] << ": " << got[at] << " for "
+                                    << double(reference(op, x[at], y[at]));
 }
 
 template <typename T>
 std::vector<T> special_values() {
     using L = std::numeric_limits<T>;
-    std::vector<T> values = {0, 1, 2, 3, T(0.5), T(0.3), T(0.75), T(1.5), T(2.5), 7, 10, 100, L::infinity(), L::max(), L::min(),
-                             L::denorm_min(), L::min() / 8, L::epsilon(), T(1) - L::epsilon() / 2, T(1) + L::epsilon(), T(1e9),
-                             T(0x1p52), T(0x1p53) - 1, T(0x1p23) + 1, T(0x1p24), T(88.7), T(89), T(104), T(709.7), T(745.2)};
+    std::vector<T> values = {0,
+                             1,
+                             2,
+                             3,
+                             T(0.5),
+                             T(0.3),
+                             T(0.75),
+                             T(1.5),
+                             T(2.5),
+                             7,
+                             10,
+                             100,
+                             L::infinity(),
+                             L::max(),
+                             L::min(),
+                             L::denorm_min(),
+                             L::min() / 8,
+                             L::epsilon(),
+                             T(1) - L::epsilon() / 2,
+                             T(1) + L::epsilon(),
+                             T(1e9),
+                             T(0x1p52),
+                             T(0x1p53) - 1,
+                             T(0x1p23) + 1,
+                             T(0x1p24),
+                             T(88.7),
+                             T(89),
+                             T(104),
+                             T(709.7),
+                             T(745.2)};
     for (size_t i = 0, n = values.size(); i < n; i++) values.push_back(-values[i]);
     values.push_back(L::quiet_NaN());
     return values;

@@ -27,7 +27,8 @@ struct KernelCase {
 inline std::vector<KernelCase> load_kernel_cases(const std::string& source_directory) {
     std::vector<KernelCase> cases;
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(source_directory + "/tests/schedules/kernels")) files.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(source_directory + "/tests/schedules/kernels"))
+        files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     for (const auto& path : files) {
         std::ifstream file(path);
@@ -42,7 +43,8 @@ inline std::vector<KernelCase> load_kernel_cases(const std::string& source_direc
                 std::istringstream words(line.substr(5));
                 std::string word;
                 auto& sizes = current.sizes.emplace_back();
-                while (words >> word) sizes[word.substr(0, word.find('='))] = std::stoll(word.substr(word.find('=') + 1));
+                while (words >> word)
+                    sizes[word.substr(0, word.find('='))] = std::stoll(word.substr(word.find('=') + 1));
             } else if (line == "end") {
                 finish();
             } else {
@@ -100,13 +102,15 @@ inline std::vector<reference::Buffer> make_buffers(const Kernel& kernel, unsigne
     std::mt19937 random(seed);
     std::vector<reference::Buffer> buffers;
     for (const KernelTensor& tensor : kernel.tensors) {
-        buffers.push_back(tensor.role == KernelTensor::Role::local ? reference::Buffer{} : reference::make_buffer(tensor));
+        buffers.push_back(tensor.role == KernelTensor::Role::local ? reference::Buffer{}
+                                                                   : reference::make_buffer(tensor));
         if (tensor.role == KernelTensor::Role::local) continue;
         reference::for_each_element(tensor, [&](int64_t element) {
             reference::Scalar s;
             s.real = std::uniform_real_distribution<double>(-2, 2)(random);
             s.integer = std::uniform_int_distribution<int64_t>(-100, 100)(random);
-            if (tensor.dtype == DType::int64) s.integer = std::uniform_int_distribution<int64_t>(0, std::max<int64_t>(0, limit - 1))(random);
+            if (tensor.dtype == DType::int64)
+                s.integer = std::uniform_int_distribution<int64_t>(0, std::max<int64_t>(0, limit - 1))(random);
             if (tensor.role == KernelTensor::Role::output) s = {77, 77};
             reference::store(buffers.back(), tensor.dtype, element, s);
         });
@@ -139,8 +143,10 @@ inline int32_t run_scheduled(const Scheduled& scheduled, std::vector<reference::
     }
     std::vector<void*> arguments;
     for (const BufferSource& source : scheduled.buffers) {
-        reference::Buffer& buffer = source.packing < 0 ? tensors[static_cast<size_t>(source.tensor)] : packed[static_cast<size_t>(source.packing)];
-        DType dtype = source.packing < 0 ? scheduled.tree.memories[arguments.size()].dtype : scheduled.packings[static_cast<size_t>(source.packing)].dtype;
+        reference::Buffer& buffer = source.packing < 0 ? tensors[static_cast<size_t>(source.tensor)]
+                                                       : packed[static_cast<size_t>(source.packing)];
+        DType dtype = source.packing < 0 ? scheduled.tree.memories[arguments.size()].dtype
+                                         : scheduled.packings[static_cast<size_t>(source.packing)].dtype;
         arguments.push_back(buffer.data() + buffer.base * bytes(dtype));
     }
     std::vector<std::byte> scratch(static_cast<size_t>(scheduled.launch.scratch_bytes) + 128, std::byte{0x5a});

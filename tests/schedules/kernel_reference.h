@@ -28,14 +28,14 @@ struct Scalar {
 
 inline int64_t wrap(int64_t value, DType dtype) {
     switch (dtype) {
-        case DType::boolean: return value != 0;
-        case DType::int8: return static_cast<int8_t>(value);
-        case DType::int16: return static_cast<int16_t>(value);
-        case DType::int32: return static_cast<int32_t>(value);
-        case DType::uint8: return static_cast<uint8_t>(value);
-        case DType::uint16: return static_cast<uint16_t>(value);
-        case DType::uint32: return static_cast<uint32_t>(value);
-        default: return value;
+    case DType::boolean: return value != 0;
+    case DType::int8: return static_cast<int8_t>(value);
+    case DType::int16: return static_cast<int16_t>(value);
+    case DType::int32: return static_cast<int32_t>(value);
+    case DType::uint8: return static_cast<uint8_t>(value);
+    case DType::uint16: return static_cast<uint16_t>(value);
+    case DType::uint32: return static_cast<uint32_t>(value);
+    default: return value;
     }
 }
 
@@ -54,19 +54,19 @@ inline Scalar load(Buffer& buffer, DType dtype, int64_t element) {
         return zero;
     };
     switch (dtype) {
-        case DType::float32: s.real = get(float{}); break;
-        case DType::float64: s.real = get(double{}); break;
-        case DType::float16: s.real = float_from_half(get(uint16_t{})); break;
-        case DType::bfloat16: s.real = float_from_bfloat16(get(uint16_t{})); break;
-        case DType::int8: s.integer = get(int8_t{}); break;
-        case DType::int16: s.integer = get(int16_t{}); break;
-        case DType::int32: s.integer = get(int32_t{}); break;
-        case DType::int64:
-        case DType::uint64: s.integer = get(int64_t{}); break;
-        case DType::boolean: s.integer = get(uint8_t{}) != 0; break;
-        case DType::uint8: s.integer = get(uint8_t{}); break;
-        case DType::uint16: s.integer = get(uint16_t{}); break;
-        case DType::uint32: s.integer = get(uint32_t{}); break;
+    case DType::float32: s.real = get(float{}); break;
+    case DType::float64: s.real = get(double{}); break;
+    case DType::float16: s.real = float_from_half(get(uint16_t{})); break;
+    case DType::bfloat16: s.real = float_from_bfloat16(get(uint16_t{})); break;
+    case DType::int8: s.integer = get(int8_t{}); break;
+    case DType::int16: s.integer = get(int16_t{}); break;
+    case DType::int32: s.integer = get(int32_t{}); break;
+    case DType::int64:
+    case DType::uint64: s.integer = get(int64_t{}); break;
+    case DType::boolean: s.integer = get(uint8_t{}) != 0; break;
+    case DType::uint8: s.integer = get(uint8_t{}); break;
+    case DType::uint16: s.integer = get(uint16_t{}); break;
+    case DType::uint32: s.integer = get(uint32_t{}); break;
     }
     return s;
 }
@@ -75,18 +75,18 @@ inline void store(Buffer& buffer, DType dtype, int64_t element, Scalar s) {
     std::byte* at = buffer.data() + (buffer.base + element) * bytes(dtype);
     auto put = [&](auto value) { std::memcpy(at, &value, sizeof value); };
     switch (dtype) {
-        case DType::float32: put(static_cast<float>(s.real)); break;
-        case DType::float64: put(s.real); break;
-        case DType::float16: put(half_from_float(static_cast<float>(s.real))); break;
-        case DType::bfloat16: put(bfloat16_from_float(static_cast<float>(s.real))); break;
-        case DType::boolean: put(static_cast<uint8_t>(s.integer != 0)); break;
-        case DType::int8:
-        case DType::uint8: put(static_cast<uint8_t>(s.integer)); break;
-        case DType::int16:
-        case DType::uint16: put(static_cast<uint16_t>(s.integer)); break;
-        case DType::int32:
-        case DType::uint32: put(static_cast<uint32_t>(s.integer)); break;
-        default: put(s.integer);
+    case DType::float32: put(static_cast<float>(s.real)); break;
+    case DType::float64: put(s.real); break;
+    case DType::float16: put(half_from_float(static_cast<float>(s.real))); break;
+    case DType::bfloat16: put(bfloat16_from_float(static_cast<float>(s.real))); break;
+    case DType::boolean: put(static_cast<uint8_t>(s.integer != 0)); break;
+    case DType::int8:
+    case DType::uint8: put(static_cast<uint8_t>(s.integer)); break;
+    case DType::int16:
+    case DType::uint16: put(static_cast<uint16_t>(s.integer)); break;
+    case DType::int32:
+    case DType::uint32: put(static_cast<uint32_t>(s.integer)); break;
+    default: put(s.integer);
     }
 }
 
@@ -112,7 +112,8 @@ inline Buffer make_buffer(const KernelTensor& tensor) {
 }
 
 // Calls the function with every element's address inside of the tensor (not its margins).
-inline void for_each_element(const KernelTensor& tensor, const std::function<void(int64_t)>& function, size_t dimension = 0, int64_t at = 0) {
+inline void for_each_element(const KernelTensor& tensor, const std::function<void(int64_t)>& function,
+                             size_t dimension = 0, int64_t at = 0) {
     if (dimension == tensor.dimensions.size()) return function(at);
     for (int64_t i = 0; i < tensor.dimensions[dimension].extent; i++) {
         for_each_element(tensor, function, dimension + 1, at + i * tensor.dimensions[dimension].stride);
@@ -122,7 +123,8 @@ inline void for_each_element(const KernelTensor& tensor, const std::function<voi
 class Interpreter {
 public:
     // One buffer a tensor; those of locals are made here.
-    Interpreter(const Kernel& kernel, std::vector<Buffer>& buffers) : kernel_(kernel), buffers_(buffers), point_(kernel.axes.size()) {
+    Interpreter(const Kernel& kernel, std::vector<Buffer>& buffers)
+        : kernel_(kernel), buffers_(buffers), point_(kernel.axes.size()) {
         dense_ = kernel.tensors;
         for (size_t t = 0; t < dense_.size(); t++) {
             if (dense_[t].role != KernelTensor::Role::local) continue;
@@ -148,7 +150,8 @@ private:
             return;
         }
         int64_t element = 0;
-        for (size_t d = 0; d < e.left.size(); d++) element += coordinate(e.left[d]) * dense_[static_cast<size_t>(e.tensor)].dimensions[d].stride;
+        for (size_t d = 0; d < e.left.size(); d++)
+            element += coordinate(e.left[d]) * dense_[static_cast<size_t>(e.tensor)].dimensions[d].stride;
         DType dtype = kernel_.tensor(e.tensor).dtype, from = kernel_.value(e.right).dtype;
         Scalar result = e.reducer ? reduce(e) : value(e.right);
         if (e.reducer && is_argument(*e.reducer)) from = DType::int64;
@@ -176,20 +179,28 @@ private:
             bool greater = is_float(dtype) ? v.real > acc.real : v.integer > acc.integer;
             bool first_nan = is_float(dtype) && std::isnan(v.real) && !nan;
             switch (r) {
-                case Reducer::sum: acc.real += v.real, acc.integer = static_cast<int64_t>(static_cast<uint64_t>(acc.integer) + static_cast<uint64_t>(v.integer)); break;
-                case Reducer::product: acc.real *= v.real, acc.integer = static_cast<int64_t>(static_cast<uint64_t>(acc.integer) * static_cast<uint64_t>(v.integer)); break;
-                case Reducer::any: acc.integer |= v.integer; break;
-                case Reducer::all: acc.integer &= v.integer; break;
-                case Reducer::minimum:
-                case Reducer::argument_minimum: take(less, first_nan, nan, acc, v, best, place); break;
-                case Reducer::maximum:
-                case Reducer::argument_maximum: take(greater, first_nan, nan, acc, v, best, place); break;
+            case Reducer::sum:
+                acc.real += v.real, acc.integer = static_cast<int64_t>(static_cast<uint64_t>(acc.integer) +
+                                                                       static_cast<uint64_t>(v.integer));
+                break;
+            case Reducer::product:
+                acc.real *= v.real, acc.integer = static_cast<int64_t>(static_cast<uint64_t>(acc.integer) *
+                                                                       static_cast<uint64_t>(v.integer));
+                break;
+            case Reducer::any: acc.integer |= v.integer; break;
+            case Reducer::all: acc.integer &= v.integer; break;
+            case Reducer::minimum:
+            case Reducer::argument_minimum: take(less, first_nan, nan, acc, v, best, place); break;
+            case Reducer::maximum:
+            case Reducer::argument_maximum: take(greater, first_nan, nan, acc, v, best, place); break;
             }
             place++;
         };
         loop(0);
-        if (is_argument(r)) acc.integer = best;
-        else acc.integer = wrap(acc.integer, dtype);
+        if (is_argument(r))
+            acc.integer = best;
+        else
+            acc.integer = wrap(acc.integer, dtype);
         return acc;
     }
 
@@ -202,7 +213,8 @@ private:
 
     static int64_t limit(DType dtype, bool highest) {
         int bits = info(dtype).bits;
-        if (info(dtype).kind == DTypeClass::unsigned_integer) return highest ? (bits == 64 ? -1 : (int64_t{1} << bits) - 1) : 0;
+        if (info(dtype).kind == DTypeClass::unsigned_integer)
+            return highest ? (bits == 64 ? -1 : (int64_t{1} << bits) - 1) : 0;
         if (is_bool(dtype)) return highest;
         int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
         return highest ? high : -high - 1;
@@ -221,9 +233,14 @@ private:
             result.real = round_to(is_float(from) ? v.real : static_cast<double>(v.integer), to);
         } else if (is_float(from)) {
             double low = static_cast<double>(limit(to, false)), high = static_cast<double>(limit(to, true));
-            if (is_bool(to)) result.integer = v.real != 0;
-            else if (std::isnan(v.real)) result.integer = 0;
-            else result.integer = v.real >= high ? limit(to, true) : v.real <= low ? limit(to, false) : static_cast<int64_t>(v.real);
+            if (is_bool(to))
+                result.integer = v.real != 0;
+            else if (std::isnan(v.real))
+                result.integer = 0;
+            else
+                result.integer = v.real >= high  ? limit(to, true)
+                                 : v.real <= low ? limit(to, false)
+                                                 : static_cast<int64_t>(v.real);
         } else {
             result.integer = wrap(v.integer, to);
         }
@@ -233,27 +250,31 @@ private:
     Scalar value(ValueIndex index) {
         const Value& v = kernel_.value(index);
         switch (v.kind) {
-            case Value::Kind::integer: return {0, v.integer};
-            case Value::Kind::real: return {round_to(v.real, v.dtype), 0};
-            case Value::Kind::coordinate: return {0, coordinate(v.coordinates[0])};
-            case Value::Kind::inside: {
-                int64_t c = coordinate(v.coordinates[0]);
-                return {0, c >= 0 && c < v.integer};
-            }
-            case Value::Kind::cast: return cast(value(v.operands[0]), kernel_.value(v.operands[0]).dtype, v.dtype);
-            case Value::Kind::select: return value(v.operands[value(v.operands[0]).integer ? 1 : 2]);
-            case Value::Kind::read:
-            case Value::Kind::guarded_read: return read(v);
-            case Value::Kind::scalar: break;
+        case Value::Kind::integer: return {0, v.integer};
+        case Value::Kind::real: return {round_to(v.real, v.dtype), 0};
+        case Value::Kind::coordinate: return {0, coordinate(v.coordinates[0])};
+        case Value::Kind::inside: {
+            int64_t c = coordinate(v.coordinates[0]);
+            return {0, c >= 0 && c < v.integer};
+        }
+        case Value::Kind::cast: return cast(value(v.operands[0]), kernel_.value(v.operands[0]).dtype, v.dtype);
+        case Value::Kind::select: return value(v.operands[value(v.operands[0]).integer ? 1 : 2]);
+        case Value::Kind::read:
+        case Value::Kind::guarded_read: return read(v);
+        case Value::Kind::scalar: break;
         }
         Scalar a = value(v.operands[0]), b = v.operands.size() > 1 ? value(v.operands[1]) : Scalar{};
         DType from = kernel_.value(v.operands[0]).dtype;
         Scalar result;
         bool truth = info(v.op).kind == ScalarClass::comparison || info(v.op).kind == ScalarClass::predicate;
-        if (is_float(from) && truth) result.integer = compare(v.op, a.real, b.real);
-        else if (is_float(from)) result.real = round_to(real_operation(v.op, a.real, b.real), v.dtype);
-        else if (truth) result.integer = compare(v.op, a.integer, b.integer);
-        else result.integer = wrap(integer_operation(v.op, a.integer, b.integer), v.dtype);
+        if (is_float(from) && truth)
+            result.integer = compare(v.op, a.real, b.real);
+        else if (is_float(from))
+            result.real = round_to(real_operation(v.op, a.real, b.real), v.dtype);
+        else if (truth)
+            result.integer = compare(v.op, a.integer, b.integer);
+        else
+            result.integer = wrap(integer_operation(v.op, a.integer, b.integer), v.dtype);
         return result;
     }
 
@@ -264,7 +285,8 @@ private:
             const BufferDimension& dimension = dense_[static_cast<size_t>(v.tensor)].dimensions[d];
             int64_t c = coordinate(v.coordinates[d]);
             bool fits = c >= 0 && c < dimension.extent;
-            if (!fits && !guarded && (c < -dimension.margin_before || c >= dimension.extent + dimension.margin_after)) failed_ = true;
+            if (!fits && !guarded && (c < -dimension.margin_before || c >= dimension.extent + dimension.margin_after))
+                failed_ = true;
             inside = inside && (fits || !guarded);
             element += c * dimension.stride;
         }
@@ -276,73 +298,73 @@ private:
     template <typename T>
     static bool compare(ScalarOp op, T a, T b) {
         switch (op) {
-            case ScalarOp::equal: return a == b;
-            case ScalarOp::not_equal: return a != b;
-            case ScalarOp::less: return a < b;
-            case ScalarOp::less_equal: return a <= b;
-            case ScalarOp::greater: return a > b;
-            case ScalarOp::greater_equal: return a >= b;
-            case ScalarOp::is_nan: return a != a;
-            default: return std::isinf(static_cast<double>(a));
+        case ScalarOp::equal: return a == b;
+        case ScalarOp::not_equal: return a != b;
+        case ScalarOp::less: return a < b;
+        case ScalarOp::less_equal: return a <= b;
+        case ScalarOp::greater: return a > b;
+        case ScalarOp::greater_equal: return a >= b;
+        case ScalarOp::is_nan: return a != a;
+        default: return std::isinf(static_cast<double>(a));
         }
     }
 
     static int64_t integer_operation(ScalarOp op, int64_t a, int64_t b) {
         auto u = [](int64_t x) { return static_cast<uint64_t>(x); };
         switch (op) {
-            case ScalarOp::add: return static_cast<int64_t>(u(a) + u(b));
-            case ScalarOp::subtract: return static_cast<int64_t>(u(a) - u(b));
-            case ScalarOp::multiply: return static_cast<int64_t>(u(a) * u(b));
-            case ScalarOp::minimum: return std::min(a, b);
-            case ScalarOp::maximum: return std::max(a, b);
-            case ScalarOp::floor_divide: return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
-            case ScalarOp::modulo: return b == 0 ? 0 : a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
-            case ScalarOp::truncate_divide: return b == 0 ? 0 : a / b;
-            case ScalarOp::truncate_remainder: return b == 0 ? 0 : a % b;
-            case ScalarOp::bit_and:
-            case ScalarOp::logical_and: return a & b;
-            case ScalarOp::bit_or:
-            case ScalarOp::logical_or: return a | b;
-            case ScalarOp::bit_xor:
-            case ScalarOp::logical_xor: return a ^ b;
-            case ScalarOp::logical_not: return !a;
-            case ScalarOp::bit_not: return ~a;
-            case ScalarOp::negate: return static_cast<int64_t>(0 - u(a));
-            case ScalarOp::absolute: return a < 0 ? static_cast<int64_t>(0 - u(a)) : a;
-            case ScalarOp::sign: return (a > 0) - (a < 0);
-            case ScalarOp::shift_left: return static_cast<int64_t>(u(a) << (b & 63));
-            case ScalarOp::shift_right: return a >> (b & 63);
-            default: std::abort();
+        case ScalarOp::add: return static_cast<int64_t>(u(a) + u(b));
+        case ScalarOp::subtract: return static_cast<int64_t>(u(a) - u(b));
+        case ScalarOp::multiply: return static_cast<int64_t>(u(a) * u(b));
+        case ScalarOp::minimum: return std::min(a, b);
+        case ScalarOp::maximum: return std::max(a, b);
+        case ScalarOp::floor_divide: return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
+        case ScalarOp::modulo: return b == 0 ? 0 : a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+        case ScalarOp::truncate_divide: return b == 0 ? 0 : a / b;
+        case ScalarOp::truncate_remainder: return b == 0 ? 0 : a % b;
+        case ScalarOp::bit_and:
+        case ScalarOp::logical_and: return a & b;
+        case ScalarOp::bit_or:
+        case ScalarOp::logical_or: return a | b;
+        case ScalarOp::bit_xor:
+        case ScalarOp::logical_xor: return a ^ b;
+        case ScalarOp::logical_not: return !a;
+        case ScalarOp::bit_not: return ~a;
+        case ScalarOp::negate: return static_cast<int64_t>(0 - u(a));
+        case ScalarOp::absolute: return a < 0 ? static_cast<int64_t>(0 - u(a)) : a;
+        case ScalarOp::sign: return (a > 0) - (a < 0);
+        case ScalarOp::shift_left: return static_cast<int64_t>(u(a) << (b & 63));
+        case ScalarOp::shift_right: return a >> (b & 63);
+        default: std::abort();
         }
     }
 
     static double real_operation(ScalarOp op, double a, double b) {
         switch (op) {
-            case ScalarOp::add: return a + b;
-            case ScalarOp::subtract: return a - b;
-            case ScalarOp::multiply: return a * b;
-            case ScalarOp::divide: return a / b;
-            case ScalarOp::minimum: return std::isnan(a) || a < b ? a : b;
-            case ScalarOp::maximum: return std::isnan(a) || a > b ? a : b;
-            case ScalarOp::power: return std::pow(a, b);
-            case ScalarOp::negate: return -a;
-            case ScalarOp::absolute: return std::fabs(a);
-            case ScalarOp::sign: return (a > 0) - (a < 0);
-            case ScalarOp::floor: return std::floor(a);
-            case ScalarOp::ceil: return std::ceil(a);
-            case ScalarOp::round: return std::nearbyint(a);
-            case ScalarOp::truncate: return std::trunc(a);
-            case ScalarOp::sqrt: return std::sqrt(a);
-            case ScalarOp::rsqrt: return 1 / std::sqrt(a);
-            case ScalarOp::reciprocal: return 1 / a;
-            case ScalarOp::exp: return std::exp(a);
-            case ScalarOp::log: return std::log(a);
-            case ScalarOp::sin: return std::sin(a);
-            case ScalarOp::cos: return std::cos(a);
-            case ScalarOp::tanh: return std::tanh(a);
-            case ScalarOp::erf: return std::erf(a);
-            case ScalarOp::sigmoid: return 1 / (1 + std::exp(-a));
-            default: std::abort();
+        case ScalarOp::add: return a + b;
+        case ScalarOp::subtract: return a - b;
+        case ScalarOp::multiply: return a * b;
+        case ScalarOp::divide: return a / b;
+        case ScalarOp::minimum: return std::isnan(a) || a < b ? a : b;
+        case ScalarOp::maximum: return std::isnan(a) || a > b ? a : b;
+        case ScalarOp::power: return std::pow(a, b);
+        case ScalarOp::negate: return -a;
+        case ScalarOp::absolute: return std::fabs(a);
+        case ScalarOp::sign: return (a > 0) - (a < 0);
+        case ScalarOp::floor: return std::floor(a);
+        case ScalarOp::ceil: return std::ceil(a);
+        case ScalarOp::round: return std::nearbyint(a);
+        case ScalarOp::truncate: return std::trunc(a);
+        case ScalarOp::sqrt: return std::sqrt(a);
+        case ScalarOp::rsqrt: return 1 / std::sqrt(a);
+        case ScalarOp::reciprocal: return 1 / a;
+        case ScalarOp::exp: return std::exp(a);
+        case ScalarOp::log: return std::log(a);
+        case ScalarOp::sin: return std::sin(a);
+        case ScalarOp::cos: return std::cos(a);
+        case ScalarOp::tanh: return std::tanh(a);
+        case ScalarOp::erf: return std::erf(a);
+        case ScalarOp::sigmoid: return 1 / (1 + std::exp(-a));
+        default: std::abort();
         }
     }
 

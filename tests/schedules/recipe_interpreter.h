@@ -33,45 +33,50 @@ void run_step(const Step& s, const std::vector<uint64_t>& slots, uint64_t* out, 
                    *c = s.operands[2] >= 0 ? operand(2) : nullptr;
     using Signed = std::make_signed_t<I>;
     switch (s.primitive) {
-        case Primitive::argument: break;
-        case Primitive::constant:
-            if (s.type == StepType::float32 || s.type == StepType::float64) floats([&](size_t) { return F(s.real); });
-            else integers([&](size_t) { return s.integer; });
-            break;
-        case Primitive::add: floats([&](size_t i) { return f(a[i]) + f(b[i]); }); break;
-        case Primitive::subtract: floats([&](size_t i) { return f(a[i]) - f(b[i]); }); break;
-        case Primitive::multiply: floats([&](size_t i) { return f(a[i]) * f(b[i]); }); break;
-        case Primitive::divide: floats([&](size_t i) { return f(a[i]) / f(b[i]); }); break;
-        case Primitive::multiply_add: floats([&](size_t i) { return std::fma(f(a[i]), f(b[i]), f(c[i])); }); break;
-        case Primitive::square_root: floats([&](size_t i) { return std::sqrt(f(a[i])); }); break;
-        case Primitive::widen:
-            for (size_t i = 0; i < n; i++) {
-                out[i] = std::bit_cast<uint64_t>(double(std::bit_cast<float>(static_cast<uint32_t>(a[i]))));
-            }
-            break;
-        case Primitive::narrow:
-            for (size_t i = 0; i < n; i++) out[i] = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(a[i])));
-            break;
-        case Primitive::bits_of:
-        case Primitive::float_of_bits: std::copy(a, a + n, out); break;
-        case Primitive::float_of_integer: floats([&](size_t i) { return F(static_cast<Signed>(a[i])); }); break;
-        case Primitive::integer_add: integers([&](size_t i) { return a[i] + b[i]; }); break;
-        case Primitive::integer_subtract: integers([&](size_t i) { return a[i] - b[i]; }); break;
-        case Primitive::bit_and: integers([&](size_t i) { return a[i] & b[i]; }); break;
-        case Primitive::bit_or: integers([&](size_t i) { return a[i] | b[i]; }); break;
-        case Primitive::bit_xor: integers([&](size_t i) { return a[i] ^ b[i]; }); break;
-        case Primitive::shift_left: integers([&](size_t i) { return a[i] << s.integer; }); break;
-        case Primitive::shift_right: integers([&](size_t i) { return static_cast<I>(a[i]) >> s.integer; }); break;
-        case Primitive::shift_right_signed: integers([&](size_t i) { return static_cast<Signed>(a[i]) >> s.integer; }); break;
-        case Primitive::less: masks([&](size_t i) { return f(a[i]) < f(b[i]); }); break;
-        case Primitive::less_equal: masks([&](size_t i) { return f(a[i]) <= f(b[i]); }); break;
-        case Primitive::equal: masks([&](size_t i) { return f(a[i]) == f(b[i]); }); break;
-        case Primitive::not_equal: masks([&](size_t i) { return f(a[i]) != f(b[i]); }); break;
-        case Primitive::integer_equal: masks([&](size_t i) { return static_cast<I>(a[i]) == static_cast<I>(b[i]); }); break;
-        case Primitive::mask_and: masks([&](size_t i) { return a[i] & b[i]; }); break;
-        case Primitive::mask_or: masks([&](size_t i) { return a[i] | b[i]; }); break;
-        case Primitive::mask_not: masks([&](size_t i) { return a[i] ^ 1; }); break;
-        case Primitive::select: integers([&](size_t i) { return a[i] ? b[i] : c[i]; }); break;
+    case Primitive::argument: break;
+    case Primitive::constant:
+        if (s.type == StepType::float32 || s.type == StepType::float64)
+            floats([&](size_t) { return F(s.real); });
+        else
+            integers([&](size_t) { return s.integer; });
+        break;
+    case Primitive::add: floats([&](size_t i) { return f(a[i]) + f(b[i]); }); break;
+    case Primitive::subtract: floats([&](size_t i) { return f(a[i]) - f(b[i]); }); break;
+    case Primitive::multiply: floats([&](size_t i) { return f(a[i]) * f(b[i]); }); break;
+    case Primitive::divide: floats([&](size_t i) { return f(a[i]) / f(b[i]); }); break;
+    case Primitive::multiply_add: floats([&](size_t i) { return std::fma(f(a[i]), f(b[i]), f(c[i])); }); break;
+    case Primitive::square_root: floats([&](size_t i) { return std::sqrt(f(a[i])); }); break;
+    case Primitive::widen:
+        for (size_t i = 0; i < n; i++) {
+            out[i] = std::bit_cast<uint64_t>(double(std::bit_cast<float>(static_cast<uint32_t>(a[i]))));
+        }
+        break;
+    case Primitive::narrow:
+        for (size_t i = 0; i < n; i++)
+            out[i] = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(a[i])));
+        break;
+    case Primitive::bits_of:
+    case Primitive::float_of_bits: std::copy(a, a + n, out); break;
+    case Primitive::float_of_integer: floats([&](size_t i) { return F(static_cast<Signed>(a[i])); }); break;
+    case Primitive::integer_add: integers([&](size_t i) { return a[i] + b[i]; }); break;
+    case Primitive::integer_subtract: integers([&](size_t i) { return a[i] - b[i]; }); break;
+    case Primitive::bit_and: integers([&](size_t i) { return a[i] & b[i]; }); break;
+    case Primitive::bit_or: integers([&](size_t i) { return a[i] | b[i]; }); break;
+    case Primitive::bit_xor: integers([&](size_t i) { return a[i] ^ b[i]; }); break;
+    case Primitive::shift_left: integers([&](size_t i) { return a[i] << s.integer; }); break;
+    case Primitive::shift_right: integers([&](size_t i) { return static_cast<I>(a[i]) >> s.integer; }); break;
+    case Primitive::shift_right_signed:
+        integers([&](size_t i) { return static_cast<Signed>(a[i]) >> s.integer; });
+        break;
+    case Primitive::less: masks([&](size_t i) { return f(a[i]) < f(b[i]); }); break;
+    case Primitive::less_equal: masks([&](size_t i) { return f(a[i]) <= f(b[i]); }); break;
+    case Primitive::equal: masks([&](size_t i) { return f(a[i]) == f(b[i]); }); break;
+    case Primitive::not_equal: masks([&](size_t i) { return f(a[i]) != f(b[i]); }); break;
+    case Primitive::integer_equal: masks([&](size_t i) { return static_cast<I>(a[i]) == static_cast<I>(b[i]); }); break;
+    case Primitive::mask_and: masks([&](size_t i) { return a[i] & b[i]; }); break;
+    case Primitive::mask_or: masks([&](size_t i) { return a[i] | b[i]; }); break;
+    case Primitive::mask_not: masks([&](size_t i) { return a[i] ^ 1; }); break;
+    case Primitive::select: integers([&](size_t i) { return a[i] ? b[i] : c[i]; }); break;
     }
 }
 
@@ -80,8 +85,9 @@ inline bool runs_wide(const Recipe& recipe, const Step& s) {
         return type == StepType::float64 || type == StepType::int64 || type == StepType::mask64;
     };
     if (s.primitive == Primitive::widen || s.primitive == Primitive::narrow) return true;
-    return wide(s.operands[0] >= 0 && s.primitive != Primitive::select ? recipe.steps[static_cast<size_t>(s.operands[0])].type
-                                                                       : s.type);
+    return wide(s.operands[0] >= 0 && s.primitive != Primitive::select
+                    ? recipe.steps[static_cast<size_t>(s.operands[0])].type
+                    : s.type);
 }
 
 }  // namespace interpreter_detail

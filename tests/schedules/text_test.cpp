@@ -66,15 +66,18 @@ TEST(Schedule, KeyDependsOnTheTargetButNotOnNames) {
 void expect_kernel_error(const std::string& text, const std::string& code) {
     auto kernel = parse_kernel(source(text));
     Diagnostics errors;
-    if (!kernel) errors = kernel.error();
-    else if (auto scheduled = schedule(*kernel, Target()); !scheduled) errors = scheduled.error();
+    if (!kernel)
+        errors = kernel.error();
+    else if (auto scheduled = schedule(*kernel, Target()); !scheduled)
+        errors = scheduled.error();
     ASSERT_FALSE(errors.empty()) << text;
     EXPECT_EQ(errors[0].code, code) << render(errors);
 }
 
 TEST(KernelText, EveryErrorIsFound) {
-    std::string good = "kernel k\n  axis a = 5\n  axis b = 3\n  input x: float32 [5, 3]\n  output y: float32 [5]\n  common a\n"
-                       "  y[a] over [a] = sum over [b] x[a, b]\n";
+    std::string good =
+        "kernel k\n  axis a = 5\n  axis b = 3\n  input x: float32 [5, 3]\n  output y: float32 [5]\n  common a\n"
+        "  y[a] over [a] = sum over [b] x[a, b]\n";
     ASSERT_TRUE(schedule(parse_kernel(source(good)).value(), Target()).has_value());
     expect_kernel_error(replaced(good, "over [b]", "over b"), "schedules.syntax");
     expect_kernel_error(replaced(good, "x[a, b]", "frobnicate(x[a, b])"), "schedules.syntax");
@@ -111,7 +114,8 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
     expect_tree_error(replaced(good, " packed)", " contiguous)"), "schedules.tree_access");
     expect_tree_error(replaced(good, "balanced 6", "balanced 2 6"), "schedules.tree_rows");
     expect_tree_error(replaced(good, "x 16 mask", "x 15 mask"), "schedules.tree_lanes");
-    expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: sum float64"), "schedules.tree_type");
+    expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: sum float64"),
+                      "schedules.tree_type");
     std::string sum = tree_text("softmax");
     expect_tree_error(replaced(sum, " step 1\n", " step 0\n"), "schedules.tree_range");
     Tree tree = schedule(kernel_named("softmax"), Target()).value().tree;

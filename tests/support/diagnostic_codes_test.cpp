@@ -70,7 +70,8 @@ std::set<std::string> codes_of_tests() {
     each_file(HEDDLE_SOURCE_DIR "/tests", {".cpp", ".h", ".test", ".txt"}, [&](const fs::path& path) {
         if (path.filename() == fs::path(__FILE__).filename()) return;
         std::string text = without_comments(read(path));
-        for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match) found.insert(match->str());
+        for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match)
+            found.insert(match->str());
     });
     return found;
 }

@@ -13,11 +13,14 @@
 namespace heddle {
 namespace {
 
-std::span<const std::byte> span_of(const std::string& text) { return {reinterpret_cast<const std::byte*>(text.data()), text.size()}; }
+std::span<const std::byte> span_of(const std::string& text) {
+    return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
 
 std::string file(std::string header, std::string payload, int version = 1) {
     std::string text = "\x93NUMPY";
-    text += {static_cast<char>(version), '\0', static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
+    text += {static_cast<char>(version), '\0', static_cast<char>(header.size() & 255),
+             static_cast<char>(header.size() >> 8)};
     if (version == 2) text += {'\0', '\0'};
     return text + header + payload;
 }
@@ -49,13 +52,13 @@ TEST(Npy, ReadsWhatNumpyWrites) {
     float values[2] = {1.5f, -2};
     std::string payload(reinterpret_cast<const char*>(values), 8);
     for (int version : {1, 2}) {
-
         std::string text = file("{'shape': (2,), \"fortran_order\": False, 'descr': '<f4'}  \n", payload, version);
         auto data = parse_npy(span_of(text), "x");
         ASSERT_TRUE(data);
         EXPECT_EQ(data->real_at(1), -2);
     }
-    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': True, 'shape': (2,)}", payload)), "fine");  // one dimension has one order
+    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': True, 'shape': (2,)}", payload)),
+              "fine");  // one dimension has one order
 }
 
 TEST(Npy, Refuses) {
@@ -63,14 +66,18 @@ TEST(Npy, Refuses) {
     EXPECT_EQ(code_of("hello"), "support.npy_format");
     EXPECT_EQ(code_of(file("{}", payload, 3)), "support.npy_format");
     EXPECT_EQ(code_of(file("{'descr': '<f4'}", payload)), "support.npy_format");
-    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", payload)), "support.npy_format");
-    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'shape': (2,)}", payload)), "support.npy_format");
+    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", payload)),
+              "support.npy_format");
+    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'shape': (2,)}", payload)),
+              "support.npy_format");
     EXPECT_EQ(code_of(file("{'descr': '>f4', 'fortran_order': False, 'shape': (2,)}", payload)), "support.npy_dtype");
     EXPECT_EQ(code_of(file("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", payload)), "support.npy_dtype");
     EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", payload)), "support.npy_order");
     EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': False, 'shape': (7,)}", payload)), "support.npy_size");
-    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", payload)), "support.npy_size");
-    EXPECT_EQ(code_of(file("{'descr': '|b1', 'fortran_order': False, 'shape': (4611686018427387904, 2, 0)}", payload)), "support.npy_size");
+    EXPECT_EQ(code_of(file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", payload)),
+              "support.npy_size");
+    EXPECT_EQ(code_of(file("{'descr': '|b1', 'fortran_order': False, 'shape': (4611686018427387904, 2, 0)}", payload)),
+              "support.npy_size");
     auto unwritable = npy_bytes(TensorData(DType::bfloat16, {1}));
     ASSERT_FALSE(unwritable);
     EXPECT_EQ(unwritable.error()[0].code, "support.npy_dtype");

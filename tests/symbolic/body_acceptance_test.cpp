@@ -25,8 +25,10 @@ TensorData tensor_of(std::istream& line) {
     line >> dtype >> shape >> colon;
     TensorData data(*dtype_named(dtype), shape_of(shape));
     for (int64_t i = 0; line >> word; ++i)
-        if (is_float(data.dtype())) data.set_real(i, std::strtod(word.c_str(), nullptr));
-        else data.set_integer(i, std::stoll(word));
+        if (is_float(data.dtype()))
+            data.set_real(i, std::strtod(word.c_str(), nullptr));
+        else
+            data.set_integer(i, std::stoll(word));
     return data;
 }
 
@@ -35,11 +37,16 @@ StaticValue parameter_of(std::istream& line) {
     line >> kind;
     StaticValue::List list;
     while (line >> word) {
-        if (kind == "int" || kind == "ints") list.push_back(StaticValue::of(int64_t{std::stoll(word)}));
-        else if (kind == "float" || kind == "floats") list.push_back(StaticValue::of(std::stod(word)));
-        else if (kind == "bool") list.push_back(StaticValue::of(word == "1"));
-        else if (kind == "dtype") list.push_back(StaticValue::of(*dtype_named(word)));
-        else list.push_back(StaticValue::of(word));
+        if (kind == "int" || kind == "ints")
+            list.push_back(StaticValue::of(int64_t{std::stoll(word)}));
+        else if (kind == "float" || kind == "floats")
+            list.push_back(StaticValue::of(std::stod(word)));
+        else if (kind == "bool")
+            list.push_back(StaticValue::of(word == "1"));
+        else if (kind == "dtype")
+            list.push_back(StaticValue::of(*dtype_named(word)));
+        else
+            list.push_back(StaticValue::of(word));
     }
     return kind == "ints" || kind == "floats" ? StaticValue::of(list) : list[0];
 }
@@ -51,10 +58,14 @@ std::vector<Case> cases() {
         std::stringstream line(text);
         std::string kind, name;
         line >> kind >> name;
-        if (kind == "case") result.push_back({name, {}, {}, {}});
-        else if (kind == "param") result.back().parameters.emplace(name, parameter_of(line));
-        else if (kind == "absent") result.back().inputs.push_back({name, {false, false, {}}});
-        else if (kind == "output") result.back().outputs.push_back(tensor_of(line));
+        if (kind == "case")
+            result.push_back({name, {}, {}, {}});
+        else if (kind == "param")
+            result.back().parameters.emplace(name, parameter_of(line));
+        else if (kind == "absent")
+            result.back().inputs.push_back({name, {false, false, {}}});
+        else if (kind == "output")
+            result.back().outputs.push_back(tensor_of(line));
         else if (kind == "input") {
             auto& inputs = result.back().inputs;
             if (inputs.empty() || inputs.back().first != name) inputs.push_back({name, {}});
@@ -95,7 +106,8 @@ TEST(BodyAcceptance, EveryTemplateGivesNumPysValues) {
             if (got.shape() != expected.shape()) continue;
             for (int64_t i = 0; i < got.size(); ++i)
                 EXPECT_TRUE(close(got.real_at(i), expected.real_at(i)))
-                    << "output " << o << " element " << i << ": " << got.real_at(i) << ", expected " << expected.real_at(i);
+                    << "output " << o << " element " << i << ": " << got.real_at(i) << ", expected "
+                    << expected.real_at(i);
         }
     }
 }

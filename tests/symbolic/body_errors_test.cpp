@@ -6,10 +6,12 @@ namespace {
 
 // A template over x: float32[6] and whatever `more` adds.
 std::string over_x(const std::string& body, const std::string& more = "") {
-    return "t:\n  inputs: {x: \"$T[$n]\"" + more + "}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: |\n    " + body + "\n";
+    return "t:\n  inputs: {x: \"$T[$n]\"" + more + "}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: |\n    " +
+           body + "\n";
 }
 
-std::string code_of(const std::string& text, std::vector<Given> more = {}, std::map<std::string, StaticValue> parameters = {}) {
+std::string code_of(const std::string& text, std::vector<Given> more = {},
+                    std::map<std::string, StaticValue> parameters = {}) {
     Library library;
     auto added = library.add_source(std::make_shared<const SourceText>("test.yaml", text));
     if (!added) return added.error()[0].code;
@@ -52,7 +54,8 @@ TEST(BodyErrors, FootprintNamesPointCoordinateAndBox) {
 }
 
 TEST(BodyErrors, CoverRule) {
-    std::string half = "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[m = $n // 2]\"\n  outputs: {y: \"$T[$n]\"}\n  body: |\n    ";
+    std::string half =
+        "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[m = $n // 2]\"\n  outputs: {y: \"$T[$n]\"}\n  body: |\n    ";
     EXPECT_EQ(code_of(half + "y[2 * @m] = x[@m]\n"), "symbolic.cover");
     EXPECT_EQ(code_of(half + "y[@m] = x[@m]\n"), "symbolic.cover");  // a gap
     EXPECT_EQ(code_of(half + "y[@m] = x[@m]; y[@m + 3] = x[@m + 3]\n"), "");
@@ -61,7 +64,9 @@ TEST(BodyErrors, CoverRule) {
     EXPECT_EQ(code_of(half + "y[-@m + 2] = x[@m]; y[@m + 3] = 0\n"), "symbolic.cover");
     EXPECT_EQ(code_of(half + "for c < 2:\n      y[2 * @m + c] = x[c]\n"), "");
     EXPECT_EQ(code_of(half + "y[@m % 2] = x[@m]\n"), "symbolic.cover");
-    std::string twice = "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n, m = 3]\"\n  outputs: {y: \"$T[$n]\"}\n  body: \"y[@n] = x[@n]\"\n";
+    std::string twice =
+        "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n, m = 3]\"\n  outputs: {y: \"$T[$n]\"}\n  body: \"y[@n] = "
+        "x[@n]\"\n";
     EXPECT_EQ(code_of(twice), "symbolic.cover");
 }
 
@@ -115,8 +120,10 @@ TEST(BodyErrors, NamesScopesAndShapes) {
     EXPECT_EQ(code_of(over_x("y = x + b", ", b: \"$T[$n]?\""), {{false, false, {}}}), "symbolic.not_given");
     EXPECT_EQ(code_of(over_x("y = [1, 2.5, 7][@n - 8000]")), "");  // a table is total: a chain of selections
     EXPECT_EQ(code_of(over_x("y = x * [][@n]")), "symbolic.table");
-    EXPECT_EQ(code_of(over_x("scan t < $n:\n      s[t] = s[t - 1] + x[t] from 0\n      y[t] = s[t]")), "symbolic.ordered_axis");
-    std::string other = "t:\n  inputs: {x: \"$T[$m]\"}\n  index: \"[a = 2, b = 3]\"\n  outputs: {y: \"$T[$m]\"}\n  body: ";
+    EXPECT_EQ(code_of(over_x("scan t < $n:\n      s[t] = s[t - 1] + x[t] from 0\n      y[t] = s[t]")),
+              "symbolic.ordered_axis");
+    std::string other =
+        "t:\n  inputs: {x: \"$T[$m]\"}\n  index: \"[a = 2, b = 3]\"\n  outputs: {y: \"$T[$m]\"}\n  body: ";
     EXPECT_EQ(code_of(other + "\"y[3 * @a + @b] = x\"\n"), "symbolic.no_element");
     EXPECT_EQ(code_of(other + "\"y = 0\"\n"), "symbolic.no_element");
 }
@@ -156,7 +163,8 @@ TEST(BodyErrors, LimitsHold) {
     std::string text = "let: |\n";
     text += "  f0(v) = v + v * 3\n";
     for (int i = 1; i < 30; ++i)
-        text += "  f" + std::to_string(i) + "(v) = f" + std::to_string(i - 1) + "(v) + f" + std::to_string(i - 1) + "(v * 2)\n";
+        text += "  f" + std::to_string(i) + "(v) = f" + std::to_string(i - 1) + "(v) + f" + std::to_string(i - 1) +
+                "(v * 2)\n";
     EXPECT_EQ(code_of(text + over_x("y = f29(x)")), "symbolic.limit");
     std::string chain = over_x("let a0 = x + 1");
     for (int i = 1; i < 4000; ++i) chain += "    let a" + std::to_string(i) + " = a" + std::to_string(i - 1) + " * x\n";

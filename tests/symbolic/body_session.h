@@ -69,8 +69,10 @@ inline Result<Outcome> apply(const Library& library, const std::string& name, co
     // An input that nothing reads may be gone.
     if (auto sound = verify(outcome.graph); !sound) return fail(sound.error());
     std::vector<TensorData> kept;
-    if (outcome.graph.inputs.size() == feeds.size()) kept = feeds;
-    else return fail(Diagnostic{.code = "test.inputs", .summary = "an input was dropped"});
+    if (outcome.graph.inputs.size() == feeds.size())
+        kept = feeds;
+    else
+        return fail(Diagnostic{.code = "test.inputs", .summary = "an input was dropped"});
     auto values = evaluate_graph(outcome.graph, kept, Precision::body);
     if (!values) return fail(values.error());
     for (TensorId id : outcome.graph.outputs) outcome.outputs.push_back((*values)[static_cast<size_t>(id)]);

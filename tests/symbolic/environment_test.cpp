@@ -116,14 +116,16 @@ struct Match {
 Match matched(const std::string& sections, const std::vector<std::vector<std::vector<int64_t>>>& shapes,
               const std::map<std::string, StaticValue>& parameters = {}) {
     Match match;
-    match.library = std::make_unique<Library>(library_of("t:\n" + sections + "  index: \"[]\"\n  outputs: {y: float32}\n  body: \"y = 0\"\n"));
+    match.library = std::make_unique<Library>(
+        library_of("t:\n" + sections + "  index: \"[]\"\n  outputs: {y: float32}\n  body: \"y = 0\"\n"));
     match.environment = std::make_unique<Environment>(find(*match.library, "t"));
     match.environment->state().given_parameters = &parameters;
     for (size_t i = 0; i < shapes.size(); ++i) {
         BoundInput& input = match.environment->state().inputs[i];
         input.given = !shapes[i].empty();
         for (const auto& shape : shapes[i]) {
-            input.tensors.push_back({input.spec->name, {DType::float32, {shape.begin(), shape.end()}}, {}, std::nullopt});
+            input.tensors.push_back(
+                {input.spec->name, {DType::float32, {shape.begin(), shape.end()}}, {}, std::nullopt});
         }
     }
     match.bound = bind_application(*match.environment);
@@ -137,7 +139,8 @@ const char* const published =
     "    masks: {shape: \"[$shape=($height, $width), $features[$i]]\", variadic: true}\n";
 
 TEST(Patterns, ThePublishedExampleHasExactlyItsBindings) {
-    Match match = matched(published, {{{100, 128, 256, 512, 2}, {100, 128, 256, 512, 4}}, {{256, 512, 2}, {256, 512, 4}}});
+    Match match =
+        matched(published, {{{100, 128, 256, 512, 2}, {100, 128, 256, 512, 4}}, {{256, 512, 2}, {256, 512, 4}}});
     ASSERT_TRUE(match.bound) << render(match.bound.error());
     EXPECT_EQ(print_bindings(*match.environment),
               "$batch=[100,128]\n$shape=[256,512]\n$height=256\n$width=512\n$i=2\n$features=[2,4]\n");
@@ -172,11 +175,13 @@ TEST(Patterns, BroadcastingIsJoint) {
 }
 
 TEST(Patterns, CountsExpressionsAndOrder) {
-    const char* split = "  params: {axis: \"axis($x) = -1\"}\n  inputs: {x: \"float32[$outer...{$axis}, $n, $inner...]\"}\n";
+    const char* split =
+        "  params: {axis: \"axis($x) = -1\"}\n  inputs: {x: \"float32[$outer...{$axis}, $n, $inner...]\"}\n";
     Match match = matched(split, {{{2, 3, 4}}}, {{"axis", StaticValue::of(1)}});
     EXPECT_EQ(print_bindings(*match.environment), "$outer=[2]\n$n=3\n$inner=[4]\n");
-    const char* window = "  params: {group: \"int = 2\"}\n"
-                         "  inputs: {w: \"float32[$m, $c / $group, $window...{len($in)}]\", x: \"float32[$n, $c, $in...]\"}\n";
+    const char* window =
+        "  params: {group: \"int = 2\"}\n"
+        "  inputs: {w: \"float32[$m, $c / $group, $window...{len($in)}]\", x: \"float32[$n, $c, $in...]\"}\n";
     EXPECT_EQ(matched(window, {{{8, 2, 3, 3}}, {{1, 4, 9, 9}}}).codes(), "");
     EXPECT_EQ(matched(window, {{{8, 3, 3, 3}}, {{1, 4, 9, 9}}}).codes(), "symbolic.shape_mismatch");
     EXPECT_EQ(matched(window, {{{8, 2, 3}}, {{1, 4, 9, 9}}}).codes(), "symbolic.input_rank");
@@ -187,9 +192,11 @@ TEST(Patterns, CountsExpressionsAndOrder) {
 // ---- parameters
 
 TEST(Parameters, TypesAndDefaults) {
-    const char* sections = "  params:\n    axis: \"axis($x) = -1\"\n    axes: \"axes($x) = [0]\"\n    pads: \"int[2 * $x.rank] = 0\"\n"
-                           "    mode: \"constant | edge = constant\"\n    eps: \"float = 0.5\"\n    must: int\n"
-                           "  inputs: {x: \"$T[$shape...]\"}\n  constraints: {T: [float32], require: [[\"$must > 0\", \"must is not positive\"]]}\n";
+    const char* sections =
+        "  params:\n    axis: \"axis($x) = -1\"\n    axes: \"axes($x) = [0]\"\n    pads: \"int[2 * $x.rank] = 0\"\n"
+        "    mode: \"constant | edge = constant\"\n    eps: \"float = 0.5\"\n    must: int\n"
+        "  inputs: {x: \"$T[$shape...]\"}\n  constraints: {T: [float32], require: [[\"$must > 0\", \"must is not "
+        "positive\"]]}\n";
     auto run = [&](std::map<std::string, StaticValue> parameters, const char* wanted = nullptr) {
         if (!parameters.contains("must")) parameters.emplace("must", StaticValue::of(1));
         Match match = matched(sections, {{{2, 3}}}, parameters);

@@ -29,14 +29,17 @@ public:
     NodeId affine(const std::vector<int64_t>& coefficients, int64_t constant) {
         NodeId sum = number(constant);
         for (size_t i = 0; i < variables.size(); ++i)
-            sum = nodes_.scalar(ScalarOp::add, {sum, nodes_.scalar(ScalarOp::multiply, {nodes_.variable(variables[i]), number(coefficients[i])})});
+            sum = nodes_.scalar(
+                ScalarOp::add,
+                {sum, nodes_.scalar(ScalarOp::multiply, {nodes_.variable(variables[i]), number(coefficients[i])})});
         return sum;
     }
 
     NodeId expression(int depth) {
         int64_t kind = depth == 0 ? below(2) : below(9);
         if (kind == 0) return number(below(9) - 4);
-        if (kind == 1) return nodes_.variable(variables[static_cast<size_t>(below(static_cast<int64_t>(variables.size())))]);
+        if (kind == 1)
+            return nodes_.variable(variables[static_cast<size_t>(below(static_cast<int64_t>(variables.size())))]);
         NodeId a = expression(depth - 1);
         switch (kind) {
         case 2: return nodes_.scalar(ScalarOp::add, {a, expression(depth - 1)});
@@ -139,7 +142,8 @@ TEST(ProjectionProperty, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
         for (const FootprintFailure& failure : failures) {
             std::vector<int64_t> point = random.origin();
             for (const auto& [variable, value] : failure.point) point[static_cast<size_t>(variable)] = value;
-            ASSERT_EQ(value_at(random.body, failure.access.coordinates[failure.dimension], point), failure.coordinate) << "seed " << seed;
+            ASSERT_EQ(value_at(random.body, failure.access.coordinates[failure.dimension], point), failure.coordinate)
+                << "seed " << seed;
             ASSERT_TRUE(failure.coordinate < 0 || failure.coordinate >= failure.extent) << "seed " << seed;
         }
     }

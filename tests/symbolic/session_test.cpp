@@ -121,7 +121,8 @@ struct Sessions : testing::Test {
     Library library = library_of(operators);
     Session session{library};
     Result<std::vector<TensorId>> apply(const std::string& name, const std::vector<Argument>& inputs,
-                                        const std::map<std::string, StaticValue>& parameters = {}, ApplyOptions options = {}) {
+                                        const std::map<std::string, StaticValue>& parameters = {},
+                                        ApplyOptions options = {}) {
         return session.apply(find(library, name), inputs, parameters, options);
     }
     std::string types(const std::string& name, const std::vector<Argument>& inputs,
@@ -197,19 +198,22 @@ TEST_F(Sessions, SizesKeepTheirOriginThroughShapeArithmetic) {
     auto first = apply("gather", {(*shape)[0], session.add_constant("zero", integers({0}))});
     ASSERT_TRUE(first) << render(first.error());
     auto both = apply("add2", {(*first)[0], (*first)[0]});
-    auto wanted = apply("concat", {(*both)[0], session.add_constant("rest", integers({-1}))}, {{"axis", StaticValue::of(0)}});
+    auto wanted =
+        apply("concat", {(*both)[0], session.add_constant("rest", integers({-1}))}, {{"axis", StaticValue::of(0)}});
     ASSERT_TRUE(wanted) << render(wanted.error());
     ASSERT_TRUE(session.known_sizes((*wanted)[0]));
     EXPECT_EQ(session.known_sizes((*wanted)[0])->front().text(), "2 * batch");
     EXPECT_TRUE(session.graph().operations.empty());
-    auto same = apply("concat", {(*first)[0], session.add_constant("minus", integers({-1}))}, {{"axis", StaticValue::of(0)}});
+    auto same =
+        apply("concat", {(*first)[0], session.add_constant("minus", integers({-1}))}, {{"axis", StaticValue::of(0)}});
     auto reshaped = apply("reshape", {x, (*same)[0]});
     ASSERT_TRUE(reshaped) << render(reshaped.error());
     EXPECT_EQ(shape_text(session, reshaped), "float32[batch, 8 * seq]");
 }
 
 TEST_F(Sessions, Compositions) {
-    TensorId x = session.add_input("x", type({2, 3})), w = session.add_input("w", type({3, 5})), b = session.add_input("b", type({5}));
+    TensorId x = session.add_input("x", type({2, 3})), w = session.add_input("w", type({3, 5})),
+             b = session.add_input("b", type({5}));
     EXPECT_EQ(types("linear", {x, w}), "float32[2, 5]");
     EXPECT_EQ(session.graph().operations.size(), 1u);
     EXPECT_EQ(types("linear", {x, w, b}), "float32[2, 5]");
@@ -232,7 +236,8 @@ TEST_F(Sessions, OutputsThatNobodyWants) {
 
 TEST_F(Sessions, WhatMustFail) {
     TensorId x = session.add_input("x", type({2, 3})), v = session.add_input("v", type({4}));
-    TensorId n = session.add_input("n", type({2}, DType::int64)), half = session.add_input("h", type({2, 2}, DType::float16));
+    TensorId n = session.add_input("n", type({2}, DType::int64)),
+             half = session.add_input("h", type({2, 2}, DType::float16));
     size_t tensors = session.graph().tensors.size();
     EXPECT_EQ(types("add2", {x}), "symbolic.missing_input");
     EXPECT_EQ(types("add2", {x, x, x}), "symbolic.too_many_inputs");
@@ -243,7 +248,8 @@ TEST_F(Sessions, WhatMustFail) {
     EXPECT_EQ(types("matmul", {half, half}), "symbolic.dtype_set");
     EXPECT_EQ(types("matmul", {x, x}), "symbolic.shape_conflict");
     EXPECT_EQ(types("reshape", {x, n}), "symbolic.not_concrete");
-    EXPECT_EQ(types("reshape", {x, session.add_constant("f", TensorData(DType::float32, {1}))}), "symbolic.input_dtype");
+    EXPECT_EQ(types("reshape", {x, session.add_constant("f", TensorData(DType::float32, {1}))}),
+              "symbolic.input_dtype");
     EXPECT_EQ(types("reshape", {x, session.add_constant("s", integers({7}))}), "symbolic.requirement");
     EXPECT_EQ(types("negative", {v}), "symbolic.extent");
     EXPECT_EQ(types("many", {v}), "symbolic.limit");
@@ -260,7 +266,8 @@ TEST_F(Sessions, DiagnosticsNameTheNode) {
     ASSERT_FALSE(failed);
     const Diagnostic& diagnostic = failed.error()[0];
     EXPECT_TRUE(diagnostic.place.source);
-    EXPECT_NE(std::find(diagnostic.params.begin(), diagnostic.params.end(), std::pair<std::string, std::string>("node", "encoder/linear_7")),
+    EXPECT_NE(std::find(diagnostic.params.begin(), diagnostic.params.end(),
+                        std::pair<std::string, std::string>("node", "encoder/linear_7")),
               diagnostic.params.end());
 }
 

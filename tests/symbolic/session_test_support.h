@@ -38,7 +38,8 @@ inline std::string shape_text(const Session& session, const Result<std::vector<T
         for (const Diagnostic& diagnostic : applied.error()) text += (text.empty() ? "" : " ") + diagnostic.code;
         return text;
     }
-    for (TensorId id : *applied) text += (text.empty() ? "" : " ") + (id < 0 ? "-" : session.graph().tensor(id).type.text());
+    for (TensorId id : *applied)
+        text += (text.empty() ? "" : " ") + (id < 0 ? "-" : session.graph().tensor(id).type.text());
     return text;
 }
 

@@ -52,7 +52,9 @@ TEST(Size, ArithmeticKeepsOrigins) {
 
 TEST(Size, NumberAndOriginAgree) {
     std::mt19937 random(2);
-    auto pick = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low)); };
+    auto pick = [&](int64_t low, int64_t high) {
+        return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low));
+    };
     for (int round = 0; round < 2000; round++) {
         std::map<std::string, int64_t> names = {{"a", pick(1, 20)}, {"b", pick(1, 20)}};
         Size size = named_size("a", names["a"]);

@@ -12,19 +12,19 @@ using schedules::CodeOp;
 // The C type of a scalar in a register, or of an element of memory.
 std::string scalar_type(DType dtype) {
     switch (dtype) {
-        case DType::boolean: return "uint8_t";
-        case DType::int8: return "int8_t";
-        case DType::int16: return "int16_t";
-        case DType::int32: return "int32_t";
-        case DType::int64: return "int64_t";
-        case DType::uint8: return "uint8_t";
-        case DType::uint16: return "uint16_t";
-        case DType::uint32: return "uint32_t";
-        case DType::uint64: return "uint64_t";
-        case DType::float16: return "_Float16";
-        case DType::bfloat16: return "uint16_t";
-        case DType::float32: return "float";
-        case DType::float64: return "double";
+    case DType::boolean: return "uint8_t";
+    case DType::int8: return "int8_t";
+    case DType::int16: return "int16_t";
+    case DType::int32: return "int32_t";
+    case DType::int64: return "int64_t";
+    case DType::uint8: return "uint8_t";
+    case DType::uint16: return "uint16_t";
+    case DType::uint32: return "uint32_t";
+    case DType::uint64: return "uint64_t";
+    case DType::float16: return "_Float16";
+    case DType::bfloat16: return "uint16_t";
+    case DType::float32: return "float";
+    case DType::float64: return "double";
     }
     return "void";
 }
@@ -34,18 +34,18 @@ std::string vector_name(DType dtype, int width) { return fmt::format("{}_x{}", n
 
 DType signed_of_width(DType dtype) {
     switch (bytes(dtype)) {
-        case 1: return DType::int8;
-        case 2: return DType::int16;
-        case 4: return DType::int32;
-        default: return DType::int64;
+    case 1: return DType::int8;
+    case 2: return DType::int16;
+    case 4: return DType::int32;
+    default: return DType::int64;
     }
 }
 DType unsigned_of_width(DType dtype) {
     switch (bytes(dtype)) {
-        case 1: return DType::uint8;
-        case 2: return DType::uint16;
-        case 4: return DType::uint32;
-        default: return DType::uint64;
+    case 1: return DType::uint8;
+    case 2: return DType::uint16;
+    case 4: return DType::uint32;
+    default: return DType::uint64;
     }
 }
 
@@ -63,13 +63,15 @@ std::string CCode::type_definitions() const {
         text += fmt::format("typedef {} element_{} __attribute__((may_alias));\n", scalar_type(row.dtype), row.name);
     }
     for (const auto& [dtype, width] : vectors_) {
-        text += fmt::format("typedef {} {} __attribute__((vector_size({})));\n", lane_type(dtype), vector_name(dtype, width),
-                            bytes(dtype) * width);
+        text += fmt::format("typedef {} {} __attribute__((vector_size({})));\n", lane_type(dtype),
+                            vector_name(dtype, width), bytes(dtype) * width);
     }
     return text;
 }
 
-std::string CCode::memory_type(MemoryId memory) const { return fmt::format("element_{}", name(tree_.memory(memory).dtype)); }
+std::string CCode::memory_type(MemoryId memory) const {
+    return fmt::format("element_{}", name(tree_.memory(memory).dtype));
+}
 std::string CCode::memory_name(MemoryId memory) const { return fmt::format("m{}", memory); }
 
 void CCode::line(const std::string& text) {
@@ -102,14 +104,17 @@ std::string CCode::lane_text(Value value) const { return value.width == 1 ? text
 
 CCode::Value CCode::integer(DType dtype, int64_t value) {
     if (dtype == DType::boolean) return inline_value(dtype, 1, value ? "(uint8_t)1" : "(uint8_t)0");
-    const std::string digits = value == INT64_MIN ? "(-INT64_C(9223372036854775807) - 1)" : fmt::format("INT64_C({})", value);
+    const std::string digits =
+        value == INT64_MIN ? "(-INT64_C(9223372036854775807) - 1)" : fmt::format("INT64_C({})", value);
     return inline_value(dtype, 1, dtype == DType::int64 ? digits : fmt::format("(({}){})", scalar_type(dtype), digits));
 }
 
 CCode::Value CCode::real(DType dtype, double value) {
     std::string text = fmt::format("{:a}", value);
-    if (std::isnan(value)) text = "__builtin_nan(\"\")";
-    else if (std::isinf(value)) text = value < 0 ? "-__builtin_inf()" : "__builtin_inf()";
+    if (std::isnan(value))
+        text = "__builtin_nan(\"\")";
+    else if (std::isinf(value))
+        text = value < 0 ? "-__builtin_inf()" : "__builtin_inf()";
     return inline_value(dtype, 1, fmt::format("(({}){})", scalar_type(dtype), text));
 }
 
@@ -138,7 +143,8 @@ CCode::Value CCode::shuffle(Value a, Value b, std::span<const int> lanes) {
 CCode::Value CCode::integer_operation(const std::string& op, Value a, Value b) {
     const std::string result = type(a.dtype, a.width);
     const std::string wrapping = a.width == 1 ? "uint64_t" : type(unsigned_of_width(a.dtype), a.width);
-    return define(a.dtype, a.width, fmt::format("({})(({}){} {} ({}){})", result, wrapping, text(a), op, wrapping, text(b)));
+    return define(a.dtype, a.width,
+                  fmt::format("({})(({}){} {} ({}){})", result, wrapping, text(a), op, wrapping, text(b)));
 }
 
 CCode::Value CCode::compare(const std::string& op, Value a, Value b) {
@@ -158,44 +164,46 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
     };
     const auto arithmetic = [&](const char* o) { return real ? plain(o) : integer_operation(o, a, b); };
     const auto function = [&](const char* name) {
-        const std::string call = fmt::format("__builtin_{}{}({})", name, a.dtype == DType::float32 ? "f" : "", lane_text(a));
+        const std::string call =
+            fmt::format("__builtin_{}{}({})", name, a.dtype == DType::float32 ? "f" : "", lane_text(a));
         return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
     };
     switch (op) {
-        case CodeOp::add: return arithmetic("+");
-        case CodeOp::subtract: return arithmetic("-");
-        case CodeOp::multiply: return arithmetic("*");
-        case CodeOp::divide: return plain("/");
-        case CodeOp::remainder: return plain("%");
-        case CodeOp::bit_and: return plain("&");
-        case CodeOp::bit_or: return plain("|");
-        case CodeOp::bit_xor:
-            if (is_bool(a.dtype) && a.width > 1) return compare("!=", a, b);
-            return plain("^");
-        case CodeOp::shift_left: return integer_operation("<<", a, b);
-        case CodeOp::shift_right: return plain(">>");
-        case CodeOp::equal: return compare("==", a, b);
-        case CodeOp::not_equal: return compare("!=", a, b);
-        case CodeOp::less: return compare("<", a, b);
-        case CodeOp::less_equal: return compare("<=", a, b);
-        case CodeOp::square_root: return function("sqrt");
-        case CodeOp::floor: return function("floor");
-        case CodeOp::ceil: return function("ceil");
-        case CodeOp::round: return function("rint");
-        case CodeOp::truncate: return function("trunc");
+    case CodeOp::add: return arithmetic("+");
+    case CodeOp::subtract: return arithmetic("-");
+    case CodeOp::multiply: return arithmetic("*");
+    case CodeOp::divide: return plain("/");
+    case CodeOp::remainder: return plain("%");
+    case CodeOp::bit_and: return plain("&");
+    case CodeOp::bit_or: return plain("|");
+    case CodeOp::bit_xor:
+        if (is_bool(a.dtype) && a.width > 1) return compare("!=", a, b);
+        return plain("^");
+    case CodeOp::shift_left: return integer_operation("<<", a, b);
+    case CodeOp::shift_right: return plain(">>");
+    case CodeOp::equal: return compare("==", a, b);
+    case CodeOp::not_equal: return compare("!=", a, b);
+    case CodeOp::less: return compare("<", a, b);
+    case CodeOp::less_equal: return compare("<=", a, b);
+    case CodeOp::square_root: return function("sqrt");
+    case CodeOp::floor: return function("floor");
+    case CodeOp::ceil: return function("ceil");
+    case CodeOp::round: return function("rint");
+    case CodeOp::truncate: return function("trunc");
     }
     return a;
 }
 
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
-    const std::string call = fmt::format("__builtin_fma{}({}, {}, {})", a.dtype == DType::float32 ? "f" : "", lane_text(a),
-                                         lane_text(b), lane_text(c));
+    const std::string call = fmt::format("__builtin_fma{}({}, {}, {})", a.dtype == DType::float32 ? "f" : "",
+                                         lane_text(a), lane_text(b), lane_text(c));
     return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
 }
 
 CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
     if (condition.width == 1) {
-        return define(then.dtype, then.width, fmt::format("{} ? {} : {}", text(condition), text(then), text(otherwise)));
+        return define(then.dtype, then.width,
+                      fmt::format("{} ? {} : {}", text(condition), text(then), text(otherwise)));
     }
     const DType bits = signed_of_width(then.dtype);
     const std::string mask_type = type(bits, then.width);
@@ -204,8 +212,8 @@ CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
         mask = define(bits, then.width, fmt::format("__builtin_convertvector({}, {})", text(condition), mask_type));
     }
     return define(then.dtype, then.width,
-                  fmt::format("({0})((({1}){2} & ({1}){3}) | (({1}){4} & ~({1}){3}))", type(then.dtype, then.width), mask_type,
-                              text(then), text(mask), text(otherwise)));
+                  fmt::format("({0})((({1}){2} & ({1}){3}) | (({1}){4} & ~({1}){3}))", type(then.dtype, then.width),
+                              mask_type, text(then), text(mask), text(otherwise)));
 }
 
 CCode::Value CCode::convert(Value value, DType dtype) {
@@ -213,13 +221,16 @@ CCode::Value CCode::convert(Value value, DType dtype) {
     if (is_half(dtype) || is_half(value.dtype)) {
         return by_lane(dtype, value.width, fmt::format("({}){}", lane_type(dtype), lane_text(value)));
     }
-    return define(dtype, value.width, fmt::format("__builtin_convertvector({}, {})", text(value), type(dtype, value.width)));
+    return define(dtype, value.width,
+                  fmt::format("__builtin_convertvector({}, {})", text(value), type(dtype, value.width)));
 }
 
 CCode::Value CCode::reinterpret(Value value, DType dtype) {
-    if (value.width > 1) return define(dtype, value.width, fmt::format("({}){}", type(dtype, value.width), text(value)));
+    if (value.width > 1)
+        return define(dtype, value.width, fmt::format("({}){}", type(dtype, value.width), text(value)));
     return define(dtype, 1,
-                  fmt::format("((union {{ {} from; {} to; }}){{{}}}).to", scalar_type(value.dtype), scalar_type(dtype), text(value)));
+                  fmt::format("((union {{ {} from; {} to; }}){{{}}}).to", scalar_type(value.dtype), scalar_type(dtype),
+                              text(value)));
 }
 
 CCode::Value CCode::any(Value mask) {
@@ -281,7 +292,8 @@ void CCode::prefetch(Value address, int level) {
 }
 
 void CCode::place_array(MemoryId memory, Value offset, Value origin) {
-    line(fmt::format("{} = ({}*)(scratch + {}) - {};", memory_name(memory), memory_type(memory), text(offset), text(origin)));
+    line(fmt::format("{} = ({}*)(scratch + {}) - {};", memory_name(memory), memory_type(memory), text(offset),
+                     text(origin)));
 }
 
 void CCode::report(int position, Value value) {

@@ -29,7 +29,8 @@ std::string c_source(const Tree& tree, const std::string& function_name) {
         text += array ? fmt::format("    {}* {} = 0;\n", type, name)
                       : fmt::format("    {}* const {} = ({}*)buffers[{}];\n", type, name, type, i);
     }
-    text += fmt::format("    char* const scratch = (char*)buffers[{}];\n    (void)scratch;\n    (void)numbers;\n", buffers);
+    text +=
+        fmt::format("    char* const scratch = (char*)buffers[{}];\n    (void)scratch;\n    (void)numbers;\n", buffers);
     return text + code.body() + "    return 0;\n}\n";
 }
 

@@ -35,18 +35,25 @@ std::vector<Line> read_lines(const std::string& assembly) {
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 // AT&T: the destination is the last operand.
-bool stores(const Line& line) { return !line.operands.empty() && contains(line.operands.substr(line.operands.rfind('%')), ")"); }
+bool stores(const Line& line) {
+    return !line.operands.empty() && contains(line.operands.substr(line.operands.rfind('%')), ")");
+}
 
 void count(LoopShape& shape, const Line& line) {
     const std::string& name = line.name;
     const bool memory = contains(line.operands, "(");
-    const bool vector = contains(line.operands, "%zmm") || contains(line.operands, "%ymm") || contains(line.operands, "%xmm");
+    const bool vector =
+        contains(line.operands, "%zmm") || contains(line.operands, "%ymm") || contains(line.operands, "%xmm");
     shape.instructions++;
     if (contains(line.operands, "(%rsp")) shape.stack_accesses++;
-    if (contains(name, "gather") || contains(name, "scatter")) shape.gathers++;
-    else if (memory && (contains(name, "broadcast") || contains(line.operands, "{1to"))) shape.broadcasts++;
-    else if (memory && vector && stores(line)) shape.vector_stores++;
-    else if (memory && vector) shape.vector_loads++;
+    if (contains(name, "gather") || contains(name, "scatter"))
+        shape.gathers++;
+    else if (memory && (contains(name, "broadcast") || contains(line.operands, "{1to")))
+        shape.broadcasts++;
+    else if (memory && vector && stores(line))
+        shape.vector_stores++;
+    else if (memory && vector)
+        shape.vector_loads++;
     if (name.starts_with("vfmadd") || name.starts_with("vfnmadd")) shape.fused_multiply_adds++;
     if (name.starts_with("vperm") || name.starts_with("vunpck") || name.starts_with("vshuf")) shape.shuffles++;
     if (name.starts_with("vdiv") || name.starts_with("div") || name.starts_with("idiv")) shape.divisions++;
@@ -66,7 +73,8 @@ std::vector<LoopShape> innermost_loops(const std::string& assembly) {
     for (size_t i = 0; i < lines.size(); i++) {
         if (!lines[i].label.empty()) labels[lines[i].label] = i;
         if (lines[i].name.empty() || lines[i].name[0] != 'j') continue;
-        if (const auto target = labels.find(lines[i].operands); target != labels.end()) loops.push_back({target->second, i});
+        if (const auto target = labels.find(lines[i].operands); target != labels.end())
+            loops.push_back({target->second, i});
     }
     std::vector<LoopShape> shapes;
     for (const Span& loop : loops) {

@@ -11,13 +11,13 @@ struct LoopShape {
     int instructions = 0;
     int vector_loads = 0;  // also as an operand of arithmetic; neither broadcasts nor gathers
     int vector_stores = 0;
-    int broadcasts = 0;    // from memory
+    int broadcasts = 0;  // from memory
     int fused_multiply_adds = 0;
     int shuffles = 0;
-    int gathers = 0;       // and scatters
+    int gathers = 0;  // and scatters
     int divisions = 0;
     int calls = 0;
-    int branches = 0;      // but the loop's own
+    int branches = 0;  // but the loop's own
     int stack_accesses = 0;
 };
 

@@ -92,8 +92,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> target_machine(const Target& target
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
     std::unique_ptr<llvm::TargetMachine> machine(
-        found->createTargetMachine(triple, cpu_name(target), target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                   llvm::CodeGenOptLevel::Default, true));
+        found->createTargetMachine(triple, cpu_name(target), target.features, options, llvm::Reloc::PIC_,
+                                   llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
     if (!machine) return failure("backends.internal", "LLVM has no code generator for this CPU", cpu_name(target));
     return machine;
 }
@@ -129,14 +129,15 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     }
 }
 
-Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree, llvm::TargetMachine& machine,
-                                                  bool optimised) {
+Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree,
+                                                  llvm::TargetMachine& machine, bool optimised) {
     std::unique_ptr<llvm::Module> module = build_module(context, tree, kernel_name);
     module->setTargetTriple(machine.getTargetTriple().str());
     module->setDataLayout(machine.createDataLayout());
     std::string error;
     llvm::raw_string_ostream stream(error);
-    if (llvm::verifyModule(*module, &stream)) return failure("backends.internal", "LLVM refuses the kernel's code", error);
+    if (llvm::verifyModule(*module, &stream))
+        return failure("backends.internal", "LLVM refuses the kernel's code", error);
     if (optimised) optimise(*module, machine);
     return module;
 }
@@ -168,14 +169,17 @@ private:
 
 }  // namespace
 
-Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tree*>& trees, const Target& target, int threads) {
+Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tree*>& trees, const Target& target,
+                                                      int threads) {
     std::vector<Result<std::string>> made(trees.size());
     std::atomic<size_t> next = 0;
     const auto work = [&] {
         auto machine = target_machine(target);
         for (size_t i = next++; i < trees.size(); i = next++) {
-            if (!machine) made[i] = fail(machine.error());
-            else made[i] = generate(*trees[i], **machine, llvm::CodeGenFileType::ObjectFile);
+            if (!machine)
+                made[i] = fail(machine.error());
+            else
+                made[i] = generate(*trees[i], **machine, llvm::CodeGenFileType::ObjectFile);
         }
     };
     std::vector<std::thread> workers;
@@ -211,8 +215,8 @@ Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std
     return std::make_shared<LinkedKernels>(std::move(*jit), std::move(functions));
 }
 
-Result<std::shared_ptr<CompiledKernels>> LlvmBackend::compile(const std::vector<const Tree*>& trees, const Target& target,
-                                                              int threads) {
+Result<std::shared_ptr<CompiledKernels>> LlvmBackend::compile(const std::vector<const Tree*>& trees,
+                                                              const Target& target, int threads) {
     auto made = objects(trees, target, threads);
     if (!made) return fail(made.error());
     return link(*made);

@@ -91,7 +91,7 @@ private:
     llvm::BasicBlock* entry_;
     llvm::Instruction* cells_end_ = nullptr;  // allocas stand before it
     llvm::Value* scratch_ = nullptr;
-    llvm::GlobalVariable* zeros_ = nullptr;   // what a load that is not to happen reads
+    llvm::GlobalVariable* zeros_ = nullptr;  // what a load that is not to happen reads
     std::vector<llvm::Value*> memories_;
     std::vector<llvm::MDNode*> scopes_, others_;  // of each memory
     std::map<int64_t, llvm::Value*> numbers_;
@@ -174,11 +174,11 @@ void LlvmCode::finish() {
 
 llvm::Type* LlvmCode::scalar_type(DType dtype) {
     switch (dtype) {
-        case DType::boolean: return builder_.getInt1Ty();
-        case DType::float16: return builder_.getHalfTy();
-        case DType::float32: return builder_.getFloatTy();
-        case DType::float64: return builder_.getDoubleTy();
-        default: return builder_.getIntNTy(static_cast<unsigned>(bytes(dtype) * 8));
+    case DType::boolean: return builder_.getInt1Ty();
+    case DType::float16: return builder_.getHalfTy();
+    case DType::float32: return builder_.getFloatTy();
+    case DType::float64: return builder_.getDoubleTy();
+    default: return builder_.getIntNTy(static_cast<unsigned>(bytes(dtype) * 8));
     }
 }
 
@@ -220,38 +220,39 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     const auto truth = [&](llvm::Value* v) { return wrap(DType::boolean, a.width, v); };
     const auto unary = [&](llvm::Intrinsic::ID id) { return result(builder_.CreateUnaryIntrinsic(id, x)); };
     switch (op) {
-        case CodeOp::add: return result(real ? builder_.CreateFAdd(x, y) : builder_.CreateAdd(x, y));
-        case CodeOp::subtract: return result(real ? builder_.CreateFSub(x, y) : builder_.CreateSub(x, y));
-        case CodeOp::multiply: return result(real ? builder_.CreateFMul(x, y) : builder_.CreateMul(x, y));
-        case CodeOp::divide:
-            if (real) return result(builder_.CreateFDiv(x, y));
-            return result(is_signed ? builder_.CreateSDiv(x, y) : builder_.CreateUDiv(x, y));
-        case CodeOp::remainder: return result(is_signed ? builder_.CreateSRem(x, y) : builder_.CreateURem(x, y));
-        case CodeOp::bit_and: return result(builder_.CreateAnd(x, y));
-        case CodeOp::bit_or: return result(builder_.CreateOr(x, y));
-        case CodeOp::bit_xor: return result(builder_.CreateXor(x, y));
-        case CodeOp::shift_left: return result(builder_.CreateShl(x, y));
-        case CodeOp::shift_right: return result(is_signed ? builder_.CreateAShr(x, y) : builder_.CreateLShr(x, y));
-        case CodeOp::equal: return truth(real ? builder_.CreateFCmpOEQ(x, y) : builder_.CreateICmpEQ(x, y));
-        case CodeOp::not_equal: return truth(real ? builder_.CreateFCmpUNE(x, y) : builder_.CreateICmpNE(x, y));
-        case CodeOp::less:
-            if (real) return truth(builder_.CreateFCmpOLT(x, y));
-            return truth(is_signed ? builder_.CreateICmpSLT(x, y) : builder_.CreateICmpULT(x, y));
-        case CodeOp::less_equal:
-            if (real) return truth(builder_.CreateFCmpOLE(x, y));
-            return truth(is_signed ? builder_.CreateICmpSLE(x, y) : builder_.CreateICmpULE(x, y));
-        case CodeOp::square_root: return unary(llvm::Intrinsic::sqrt);
-        case CodeOp::floor: return unary(llvm::Intrinsic::floor);
-        case CodeOp::ceil: return unary(llvm::Intrinsic::ceil);
-        case CodeOp::round: return unary(llvm::Intrinsic::roundeven);
-        case CodeOp::truncate: return unary(llvm::Intrinsic::trunc);
+    case CodeOp::add: return result(real ? builder_.CreateFAdd(x, y) : builder_.CreateAdd(x, y));
+    case CodeOp::subtract: return result(real ? builder_.CreateFSub(x, y) : builder_.CreateSub(x, y));
+    case CodeOp::multiply: return result(real ? builder_.CreateFMul(x, y) : builder_.CreateMul(x, y));
+    case CodeOp::divide:
+        if (real) return result(builder_.CreateFDiv(x, y));
+        return result(is_signed ? builder_.CreateSDiv(x, y) : builder_.CreateUDiv(x, y));
+    case CodeOp::remainder: return result(is_signed ? builder_.CreateSRem(x, y) : builder_.CreateURem(x, y));
+    case CodeOp::bit_and: return result(builder_.CreateAnd(x, y));
+    case CodeOp::bit_or: return result(builder_.CreateOr(x, y));
+    case CodeOp::bit_xor: return result(builder_.CreateXor(x, y));
+    case CodeOp::shift_left: return result(builder_.CreateShl(x, y));
+    case CodeOp::shift_right: return result(is_signed ? builder_.CreateAShr(x, y) : builder_.CreateLShr(x, y));
+    case CodeOp::equal: return truth(real ? builder_.CreateFCmpOEQ(x, y) : builder_.CreateICmpEQ(x, y));
+    case CodeOp::not_equal: return truth(real ? builder_.CreateFCmpUNE(x, y) : builder_.CreateICmpNE(x, y));
+    case CodeOp::less:
+        if (real) return truth(builder_.CreateFCmpOLT(x, y));
+        return truth(is_signed ? builder_.CreateICmpSLT(x, y) : builder_.CreateICmpULT(x, y));
+    case CodeOp::less_equal:
+        if (real) return truth(builder_.CreateFCmpOLE(x, y));
+        return truth(is_signed ? builder_.CreateICmpSLE(x, y) : builder_.CreateICmpULE(x, y));
+    case CodeOp::square_root: return unary(llvm::Intrinsic::sqrt);
+    case CodeOp::floor: return unary(llvm::Intrinsic::floor);
+    case CodeOp::ceil: return unary(llvm::Intrinsic::ceil);
+    case CodeOp::round: return unary(llvm::Intrinsic::roundeven);
+    case CodeOp::truncate: return unary(llvm::Intrinsic::trunc);
     }
     return a;
 }
 
 CodeValue LlvmCode::multiply_add(CodeValue a, CodeValue b, CodeValue c) {
-    return wrap(a.dtype, a.width,
-                builder_.CreateIntrinsic(llvm::Intrinsic::fma, {type(a.dtype, a.width)}, {value(a), value(b), value(c)}));
+    return wrap(
+        a.dtype, a.width,
+        builder_.CreateIntrinsic(llvm::Intrinsic::fma, {type(a.dtype, a.width)}, {value(a), value(b), value(c)}));
 }
 
 CodeValue LlvmCode::select(CodeValue condition, CodeValue then, CodeValue otherwise) {
@@ -286,7 +287,8 @@ llvm::Value* LlvmCode::pointer(const CodeAddress& address) {
     llvm::Type* element = memory_type(dtype_of(address.memory));
     llvm::Value* base = memories_[static_cast<size_t>(address.memory)];
     base = builder_.CreateGEP(element, base, value(address.index));
-    return address.offset == 0 ? base : builder_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(address.offset));
+    return address.offset == 0 ? base
+                               : builder_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(address.offset));
 }
 
 llvm::Value* LlvmCode::from_memory(DType dtype, llvm::Value* raw) {
@@ -296,9 +298,7 @@ llvm::Value* LlvmCode::to_memory(CodeValue v) {
     if (!is_bool(v.dtype)) return value(v);
     return builder_.CreateZExt(value(v), vector(builder_.getInt8Ty(), v.width));
 }
-llvm::Value* LlvmCode::full_mask(int width) {
-    return llvm::ConstantInt::getTrue(vector(builder_.getInt1Ty(), width));
-}
+llvm::Value* LlvmCode::full_mask(int width) { return llvm::ConstantInt::getTrue(vector(builder_.getInt1Ty(), width)); }
 
 CodeValue LlvmCode::load(const CodeAddress& address, int width, std::optional<CodeValue> mask) {
     const DType dtype = dtype_of(address.memory);
@@ -338,8 +338,10 @@ void LlvmCode::store(const CodeAddress& address, CodeValue v, std::optional<Code
     llvm::Value* raw = to_memory(v);
     if (non_temporal && !mask && v.width > 1) return store_streaming(address, raw);
     llvm::Value* place = pointer(address);
-    if (mask) tag(address.memory, builder_.CreateMaskedStore(raw, place, alignment(address.memory), value(*mask)));
-    else tag(address.memory, builder_.CreateAlignedStore(raw, place, alignment(address.memory)));
+    if (mask)
+        tag(address.memory, builder_.CreateMaskedStore(raw, place, alignment(address.memory), value(*mask)));
+    else
+        tag(address.memory, builder_.CreateAlignedStore(raw, place, alignment(address.memory)));
 }
 
 CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) {
@@ -366,8 +368,9 @@ CodeValue LlvmCode::address_of(const CodeAddress& address) {
 
 void LlvmCode::prefetch(CodeValue address, int level) {
     llvm::Value* place = builder_.CreateIntToPtr(value(address), builder_.getPtrTy());
-    builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-                             {place, builder_.getInt32(0), builder_.getInt32(level == 1 ? 3 : 2), builder_.getInt32(1)});
+    builder_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+        {place, builder_.getInt32(0), builder_.getInt32(level == 1 ? 3 : 2), builder_.getInt32(1)});
 }
 
 void LlvmCode::place_array(MemoryId memory, CodeValue offset, CodeValue origin) {
@@ -377,7 +380,8 @@ void LlvmCode::place_array(MemoryId memory, CodeValue offset, CodeValue origin) 
 }
 
 void LlvmCode::report(int position, CodeValue v) {
-    builder_.CreateStore(value(v), builder_.CreateConstGEP1_64(builder_.getInt64Ty(), scratch_, static_cast<uint64_t>(position)));
+    builder_.CreateStore(value(v),
+                         builder_.CreateConstGEP1_64(builder_.getInt64Ty(), scratch_, static_cast<uint64_t>(position)));
 }
 
 Cell LlvmCode::cell(CodeValue initial) {
@@ -437,7 +441,8 @@ void LlvmCode::stop(int status) { builder_.CreateRet(builder_.getInt32(static_ca
 
 }  // namespace
 
-std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tree& tree, const std::string& function_name) {
+std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tree& tree,
+                                           const std::string& function_name) {
     auto module = std::make_unique<llvm::Module>(function_name, context);
     LlvmCode code(*module, tree, function_name);
     schedules::walk(tree, code);

@@ -58,7 +58,8 @@ Result<std::map<std::string, int64_t>> bind_shapes(const OnnxModel& model,
         }
         for (size_t d = 0; d < shape.size(); d++) {
             std::string name = open_name(input, d);
-            int64_t expected = name.empty() ? *input.shape[d].value : bindings.try_emplace(name, shape[d]).first->second;
+            int64_t expected =
+                name.empty() ? *input.shape[d].value : bindings.try_emplace(name, shape[d]).first->second;
             if (expected == shape[d]) continue;
             problem.code = "onnx.input_shape";
             problem.summary = fmt::format("dimension {} of input '{}' does not fit", d, input.name);

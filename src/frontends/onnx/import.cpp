@@ -35,7 +35,8 @@ public:
         if (!problems_.empty()) return fail(std::move(problems_));
         add_inputs();
         if (!problems_.empty()) return fail(std::move(problems_));
-        for (const OnnxTensor& tensor : model_.graph.initializers) define(tensor.name, add_constant(tensor.name, *tensor.data));
+        for (const OnnxTensor& tensor : model_.graph.initializers)
+            define(tensor.name, add_constant(tensor.name, *tensor.data));
         for (const OnnxNode& node : model_.graph.nodes) add_node(node);
         std::vector<TensorId> outputs = find_outputs();
         if (!problems_.empty()) return fail(std::move(problems_));
@@ -64,7 +65,8 @@ private:
     void add_inputs() {
         for (const OnnxValue* input : caller_inputs(model_)) {
             if (!input->has_shape) {
-                problem({.code = "onnx.input_type", .summary = fmt::format("the model does not say the rank of input '{}'", input->name)});
+                problem({.code = "onnx.input_type",
+                         .summary = fmt::format("the model does not say the rank of input '{}'", input->name)});
                 continue;
             }
             TensorType type{*input->dtype, {}};
@@ -78,7 +80,8 @@ private:
                 if (bound == bindings_.end()) {
                     problem({.code = "onnx.unbound_dimension",
                              .summary = fmt::format("dimension '{}' of input '{}' has no number", name, input->name),
-                             .remedy = fmt::format("give the input's values, or --bind {}=NUMBER", name), .params = {{"dimension", name}}});
+                             .remedy = fmt::format("give the input's values, or --bind {}=NUMBER", name),
+                             .params = {{"dimension", name}}});
                     continue;
                 }
                 names_[name] = bound->second;
@@ -97,12 +100,14 @@ private:
 
     void add_node(const OnnxNode& node) {
         auto opset = model_.opsets.find(node.domain);
-        auto found = library_.find_onnx(node.domain, node.operator_type, opset == model_.opsets.end() ? 0 : opset->second);
+        auto found =
+            library_.find_onnx(node.domain, node.operator_type, opset == model_.opsets.end() ? 0 : opset->second);
         if (!found) return poison(node);
         const Template& metakernel = **found;
         std::vector<Argument> arguments;
         Parameters parameters;
-        if (!read_inputs(node, arguments) || !read_attributes(node, metakernel, arguments, parameters)) return poison(node);
+        if (!read_inputs(node, arguments) || !read_attributes(node, metakernel, arguments, parameters))
+            return poison(node);
         ApplyOptions options{.node_name = node.label()};
         for (const std::string& output : node.outputs) {
             options.requested.push_back(!output.empty());
@@ -127,9 +132,11 @@ private:
             if (i < results.size() && results[i] >= 0) {
                 define(node.outputs[i], results[i]);
             } else {
-                problem({.code = "onnx.undefined_value",
-                         .summary = fmt::format("node '{}' has more outputs than its operator gives here", node.label()),
-                         .expected = std::to_string(results.size()), .found = std::to_string(node.outputs.size())});
+                problem(
+                    {.code = "onnx.undefined_value",
+                     .summary = fmt::format("node '{}' has more outputs than its operator gives here", node.label()),
+                     .expected = std::to_string(results.size()),
+                     .found = std::to_string(node.outputs.size())});
                 values_.try_emplace(node.outputs[i], failed);
             }
         }
@@ -144,7 +151,8 @@ private:
             auto value = values_.find(name);
             if (value == values_.end()) {
                 problem({.code = "onnx.undefined_value",
-                         .summary = fmt::format("node '{}' reads '{}', which nothing before it defines", node.label(), name)});
+                         .summary =
+                             fmt::format("node '{}' reads '{}', which nothing before it defines", node.label(), name)});
                 return false;
             }
             if (value->second == failed) return false;
@@ -165,15 +173,17 @@ private:
                 std::vector<std::string> known;
                 for (const Parameter& p : metakernel.params) known.push_back(p.name);
                 problem({.code = "onnx.unknown_attribute",
-                         .summary = fmt::format("the attribute '{}' of node '{}' is not supported", attribute.name, node.label()),
-                         .expected = fmt::format("{}", fmt::join(known, ", ")), .params = {{"operator", node.operator_type}}});
+                         .summary = fmt::format("the attribute '{}' of node '{}' is not supported", attribute.name,
+                                                node.label()),
+                         .expected = fmt::format("{}", fmt::join(known, ", ")),
+                         .params = {{"operator", node.operator_type}}});
                 return false;
             }
             auto value = attribute_value(attribute, *parameter);
             if (!value) {
                 problem({.code = "onnx.attribute",
-                         .summary = fmt::format("the attribute '{}' of node '{}' is of a kind that is not supported", attribute.name,
-                                                node.label()),
+                         .summary = fmt::format("the attribute '{}' of node '{}' is of a kind that is not supported",
+                                                attribute.name, node.label()),
                          .params = {{"operator", node.operator_type}}});
                 return false;
             }
@@ -191,7 +201,8 @@ private:
             return true;
         }
         problem({.code = "onnx.unknown_attribute",
-                 .summary = fmt::format("the tensor attribute '{}' of node '{}' is not supported", attribute.name, node.label()),
+                 .summary = fmt::format("the tensor attribute '{}' of node '{}' is not supported", attribute.name,
+                                        node.label()),
                  .params = {{"operator", node.operator_type}}});
         return false;
     }
@@ -220,7 +231,8 @@ private:
         for (const OnnxValue& output : model_.graph.outputs) {
             auto value = values_.find(output.name);
             if (value == values_.end()) {
-                problem({.code = "onnx.undefined_value", .summary = fmt::format("nothing defines the output '{}'", output.name)});
+                problem({.code = "onnx.undefined_value",
+                         .summary = fmt::format("nothing defines the output '{}'", output.name)});
             } else if (value->second != failed) {
                 outputs.push_back(value->second);
             }
@@ -240,7 +252,8 @@ private:
 
 }  // namespace
 
-Result<Graph> import_model(const OnnxModel& model, const Library& library, const std::map<std::string, int64_t>& bindings) {
+Result<Graph> import_model(const OnnxModel& model, const Library& library,
+                           const std::map<std::string, int64_t>& bindings) {
     return Importer(model, library, bindings).run();
 }
 

@@ -15,7 +15,7 @@ namespace heddle::onnx {
 // A dimension that the model leaves open: its name, or "INPUT.POSITION" where the model gives none.
 struct OpenDimension {
     std::string name;
-    size_t input = 0;      // the first input that has it
+    size_t input = 0;  // the first input that has it
     size_t position = 0;
 };
 std::vector<OpenDimension> open_dimensions(const OnnxModel& model);
@@ -36,7 +36,8 @@ Result<std::map<std::string, int64_t>> bind_shapes(const OnnxModel& model,
 // Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.opset, onnx.unbound_dimension,
 // onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute, onnx.input_type, and those of applying
 // templates.
-Result<Graph> import_model(const OnnxModel& model, const Library& library, const std::map<std::string, int64_t>& bindings);
+Result<Graph> import_model(const OnnxModel& model, const Library& library,
+                           const std::map<std::string, int64_t>& bindings);
 
 // What import_model would refuse before it applies anything: operators, types and opsets. Empty: nothing.
 Diagnostics check_support(const OnnxModel& model, const Library& library);

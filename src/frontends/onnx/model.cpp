@@ -29,7 +29,8 @@ public:
         if (!problems_.empty()) return fail(std::move(problems_));
         if (reader.failed() && (has_graph || model.ir_version > 0)) return truncated(file_, "the model");
         if (reader.failed() || !has_graph) {
-            return fail({.code = "onnx.not_a_model", .summary = fmt::format("'{}' is not an ONNX model", file_.path),
+            return fail({.code = "onnx.not_a_model",
+                         .summary = fmt::format("'{}' is not an ONNX model", file_.path),
                          .params = {{"file", file_.path}}});
         }
         return model;
@@ -58,7 +59,8 @@ private:
     OnnxGraph graph(Bytes message, int depth) {
         OnnxGraph graph;
         if (depth > deepest_graph) {
-            if (problems_.empty()) problems_.push_back({.code = "onnx.not_a_model", .summary = "graphs are nested too deep"});
+            if (problems_.empty())
+                problems_.push_back({.code = "onnx.not_a_model", .summary = "graphs are nested too deep"});
             return graph;
         }
         Reader reader(message);
@@ -126,7 +128,7 @@ private:
         }
         if (!complete && problems_.empty()) problems_ = truncated(file_, "an attribute").error();
         cut(reader, "an attribute");
-        constexpr Kind kinds[] = {Kind::none,  Kind::real,     Kind::integer, Kind::text, Kind::tensor,
+        constexpr Kind kinds[] = {Kind::none,  Kind::real,  Kind::integer,  Kind::text, Kind::tensor,
                                   Kind::graph, Kind::reals, Kind::integers, Kind::texts};
         a.kind = type >= 0 && type < 9 ? kinds[type] : Kind::other;
         return a;
@@ -149,7 +151,9 @@ private:
             if (field->number == 1 && field->type == Field::Type::bytes) {
                 tensor_type(field->bytes, value);
             } else {
-                value.type_text = field->number == 4 ? "sequence" : field->number == 9 ? "optional" : "a type that is no tensor";
+                value.type_text = field->number == 4   ? "sequence"
+                                  : field->number == 9 ? "optional"
+                                                       : "a type that is no tensor";
             }
         }
     }

@@ -51,7 +51,7 @@ struct OnnxAttribute {
 };
 
 struct OnnxNode {
-    std::string name, operator_type, domain;  // "ai.onnx" is the domain ""
+    std::string name, operator_type, domain;   // "ai.onnx" is the domain ""
     std::vector<std::string> inputs, outputs;  // an absent optional has an empty name
     std::vector<OnnxAttribute> attributes;
     // For messages: the name, or the first output's.

@@ -38,13 +38,16 @@ void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& pr
         Diagnostic problem = broken ? occurrences.cause : Diagnostic{};
         if (!broken) {
             problem.code = "onnx.unsupported_operator";
-            problem.summary = fmt::format("the operator '{}' of opset {} is not supported", full, opset_of(model, domain));
+            problem.summary =
+                fmt::format("the operator '{}' of opset {} is not supported", full, opset_of(model, domain));
             problem.reason = occurrences.cause.summary;
             problem.remedy = occurrences.cause.remedy;
         }
         problem.found = fmt::format("{} node{}, the first is '{}'", occurrences.count, occurrences.count > 1 ? "s" : "",
                                     occurrences.first_node);
-        problem.params = {{"file", model.path}, {"operator", full}, {"count", std::to_string(occurrences.count)},
+        problem.params = {{"file", model.path},
+                          {"operator", full},
+                          {"count", std::to_string(occurrences.count)},
                           {"node", occurrences.first_node}};
         problems.push_back(std::move(problem));
     }
@@ -83,11 +86,14 @@ void check_opsets(const OnnxModel& model, Diagnostics& problems) {
     bool used = false;
     for (const OnnxNode& node : model.graph.nodes) used |= node.domain.empty();
     if (own == model.opsets.end() && used) {
-        problems.push_back({.code = "onnx.opset", .summary = "the model does not say which opset it uses",
+        problems.push_back({.code = "onnx.opset",
+                            .summary = "the model does not say which opset it uses",
                             .params = {{"file", model.path}}});
     } else if (own != model.opsets.end() && (own->second < 1 || own->second > newest)) {
-        problems.push_back({.code = "onnx.opset", .summary = "the model uses an opset that is not known",
-                            .expected = fmt::format("1 to {}", newest), .found = std::to_string(own->second),
+        problems.push_back({.code = "onnx.opset",
+                            .summary = "the model uses an opset that is not known",
+                            .expected = fmt::format("1 to {}", newest),
+                            .found = std::to_string(own->second),
                             .params = {{"file", model.path}}});
     }
 }

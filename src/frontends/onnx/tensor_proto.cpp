@@ -62,9 +62,12 @@ RawTensor read_fields(Bytes message) {
     return tensor;
 }
 
-std::unexpected<Diagnostics> wrong(const FileContext& file, const RawTensor& tensor, std::string summary, std::string expected,
-                                   std::string found) {
-    return fail({.code = "onnx.tensor", .summary = std::move(summary), .expected = std::move(expected), .found = std::move(found),
+std::unexpected<Diagnostics> wrong(const FileContext& file, const RawTensor& tensor, std::string summary,
+                                   std::string expected, std::string found) {
+    return fail({.code = "onnx.tensor",
+                 .summary = std::move(summary),
+                 .expected = std::move(expected),
+                 .found = std::move(found),
                  .params = {{"file", file.path}, {"tensor", tensor.name}}});
 }
 
@@ -89,7 +92,8 @@ void store_typed(const RawTensor& tensor, TensorData& data) {
         auto* bits = data.mutable_as<uint16_t>();
         for (size_t i = 0; i < tensor.integers.size(); i++) bits[i] = static_cast<uint16_t>(tensor.integers[i]);
     } else {
-        for (size_t i = 0; i < tensor.integers.size(); i++) data.set_integer(static_cast<int64_t>(i), tensor.integers[i]);
+        for (size_t i = 0; i < tensor.integers.size(); i++)
+            data.set_integer(static_cast<int64_t>(i), tensor.integers[i]);
     }
 }
 
@@ -102,8 +106,10 @@ size_t typed_count(const RawTensor& tensor, DType dtype) {
 }  // namespace
 
 std::unexpected<Diagnostics> truncated(const FileContext& file, const std::string& where) {
-    return fail({.code = "onnx.truncated", .summary = fmt::format("'{}' ends in the middle of {}", file.path, where),
-                 .remedy = "fetch the file again", .params = {{"file", file.path}}});
+    return fail({.code = "onnx.truncated",
+                 .summary = fmt::format("'{}' ends in the middle of {}", file.path, where),
+                 .remedy = "fetch the file again",
+                 .params = {{"file", file.path}}});
 }
 
 Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
@@ -116,10 +122,12 @@ Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
         return fail({.code = "onnx.external_data",
                      .summary = fmt::format("the data of tensor '{}' lie in another file", raw.name),
                      .reason = "files beside the model are not read",
-                     .remedy = "save the model with its weights inside", .params = {{"file", file.path}, {"tensor", raw.name}}});
+                     .remedy = "save the model with its weights inside",
+                     .params = {{"file", file.path}, {"tensor", raw.name}}});
     }
     auto count = element_count(raw.dims);
-    if (!count) return wrong(file, raw, "a tensor has an impossible shape", "", fmt::format("{} dimensions", raw.dims.size()));
+    if (!count)
+        return wrong(file, raw, "a tensor has an impossible shape", "", fmt::format("{} dimensions", raw.dims.size()));
     int64_t needed = *count * bytes(*dtype);
     if (raw.raw) {
         if (static_cast<int64_t>(raw.raw->size()) != needed) {

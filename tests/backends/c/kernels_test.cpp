@@ -14,7 +14,7 @@ namespace {
 
 struct Scheduling {
     KernelCase test;
-    std::vector<Kernel> kernels;        // one a size
+    std::vector<Kernel> kernels;  // one a size
     std::vector<Scheduled> scheduled;
 };
 
@@ -34,11 +34,13 @@ public:
 
     void compile() {
         static int libraries = 0;  // the loader takes an equal path for the library that it has
-        std::string directory = ::testing::TempDir() + "heddle_values_" + std::to_string(getpid()) + "_" + std::to_string(libraries++);
+        std::string directory =
+            ::testing::TempDir() + "heddle_values_" + std::to_string(getpid()) + "_" + std::to_string(libraries++);
         std::filesystem::create_directories(directory);
         std::string file = directory + "/trees.c", library = directory + "/trees" + std::to_string(libraries) + ".so";
         std::ofstream(file) << source_;
-        std::string command = "gcc -std=gnu11 -O0 -w -march=native -ffp-contract=off -shared -fPIC " + file + " -o " + library + " -lm 2> " + directory + "/errors";
+        std::string command = "gcc -std=gnu11 -O0 -w -march=native -ffp-contract=off -shared -fPIC " + file + " -o " +
+                              library + " -lm 2> " + directory + "/errors";
         ASSERT_EQ(std::system(command.c_str()), 0) << directory;
         library_ = dlopen(library.c_str(), RTLD_NOW);
         ASSERT_NE(library_, nullptr);
@@ -65,7 +67,8 @@ int64_t index_limit(const Kernel& kernel) {
     return kernel.tensors.empty() || kernel.tensors[0].dimensions.empty() ? 1 : kernel.tensors[0].dimensions[0].extent;
 }
 
-void compare(const Kernel& kernel, std::vector<reference::Buffer>& got, std::vector<reference::Buffer>& wanted, const std::string& name) {
+void compare(const Kernel& kernel, std::vector<reference::Buffer>& got, std::vector<reference::Buffer>& wanted,
+             const std::string& name) {
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
         const KernelTensor& tensor = kernel.tensors[t];
         if (tensor.role == KernelTensor::Role::local) continue;
@@ -76,10 +79,14 @@ void compare(const Kernel& kernel, std::vector<reference::Buffer>& got, std::vec
         });
         int64_t wrong = 0;
         reference::for_each_element(tensor, [&](int64_t element) {
-            reference::Scalar a = reference::load(got[t], tensor.dtype, element), b = reference::load(wanted[t], tensor.dtype, element);
-            if (!is_float(tensor.dtype)) wrong += a.integer != b.integer;
-            else if (std::isnan(a.real) != std::isnan(b.real) || std::isinf(a.real) != std::isinf(b.real)) wrong++;
-            else if (std::isfinite(a.real)) worst = std::max(worst, std::fabs(a.real - b.real));
+            reference::Scalar a = reference::load(got[t], tensor.dtype, element),
+                              b = reference::load(wanted[t], tensor.dtype, element);
+            if (!is_float(tensor.dtype))
+                wrong += a.integer != b.integer;
+            else if (std::isnan(a.real) != std::isnan(b.real) || std::isinf(a.real) != std::isinf(b.real))
+                wrong++;
+            else if (std::isfinite(a.real))
+                worst = std::max(worst, std::fabs(a.real - b.real));
         });
         EXPECT_EQ(wrong, 0) << name << " " << tensor.name;
         EXPECT_LE(worst, 2e-5 * largest) << name << " " << tensor.name;
@@ -103,7 +110,9 @@ TEST(Values, EveryKernelOnOddSizesByOneTree) {
             ASSERT_TRUE(correct.has_value()) << render(correct.error()) << print(scheduled->tree);
             std::string printed = key(scheduled->tree, target);
             if (first.empty()) first = printed;
-            EXPECT_EQ(first, printed) << test.name << "\n" << print(scheduled->tree) << "\nfirst:\n" << print(s.scheduled[0].tree);
+            EXPECT_EQ(first, printed) << test.name << "\n"
+                                      << print(scheduled->tree) << "\nfirst:\n"
+                                      << print(s.scheduled[0].tree);
             compiled.add(*scheduled);
             s.kernels.push_back(*kernel);
             s.scheduled.push_back(std::move(*scheduled));
@@ -122,7 +131,9 @@ TEST(Values, EveryKernelOnOddSizesByOneTree) {
             reference::Interpreter interpreter(s.kernels[i], wanted);
             interpreter.run();
             ASSERT_FALSE(interpreter.failed()) << name;
-            ASSERT_EQ(run_scheduled(s.scheduled[i], got, target, [&](const Tree& tree) { return compiled.find(tree); }), 0) << name;
+            ASSERT_EQ(run_scheduled(s.scheduled[i], got, target, [&](const Tree& tree) { return compiled.find(tree); }),
+                      0)
+                << name;
             compare(s.kernels[i], got, wanted, name);
         }
     }
@@ -132,7 +143,8 @@ TEST(Values, AnIndexOutOfRangeStopsTheKernel) {
     Target target;
     for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
         if (test.name != "gather" && test.name != "gather_lanes") continue;
-        Kernel kernel = parse_kernel(std::make_shared<SourceText>(test.name, with_sizes(test.text, test.sizes[0]))).value();
+        Kernel kernel =
+            parse_kernel(std::make_shared<SourceText>(test.name, with_sizes(test.text, test.sizes[0]))).value();
         Scheduled scheduled = schedule(kernel, target).value();
         Compiled compiled(target);
         compiled.add(scheduled);
@@ -140,7 +152,8 @@ TEST(Values, AnIndexOutOfRangeStopsTheKernel) {
         for (int64_t wrong : {int64_t{50}, int64_t{-1}, int64_t{49}}) {
             auto buffers = make_buffers(kernel, 1, 50);
             reference::store(buffers[1], DType::int64, 3, {0, wrong});
-            int32_t status = run_scheduled(scheduled, buffers, target, [&](const Tree& tree) { return compiled.find(tree); });
+            int32_t status =
+                run_scheduled(scheduled, buffers, target, [&](const Tree& tree) { return compiled.find(tree); });
             EXPECT_EQ(status, wrong == 49 ? 0 : 1) << test.name << " " << wrong;
         }
     }

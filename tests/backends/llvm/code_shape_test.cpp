@@ -31,7 +31,7 @@ std::string assembly(const std::string& name) {
     return "";
 }
 
-LoopShape loop_with_most(const std::string& text, int LoopShape::*what) {
+LoopShape loop_with_most(const std::string& text, int LoopShape::* what) {
     LoopShape best;
     for (const LoopShape& loop : innermost_loops(text)) {
         if (loop.*what > best.*what) best = loop;
@@ -43,7 +43,9 @@ LoopShape loop_with_most(const std::string& text, int LoopShape::*what) {
 // polynomials only, where code generation moved the loop inside out of line.
 LoopShape densest_loop(const std::string& text) {
     LoopShape best;
-    const auto density = [](const LoopShape& l) { return l.instructions ? double(l.fused_multiply_adds) / l.instructions : 0; };
+    const auto density = [](const LoopShape& l) {
+        return l.instructions ? double(l.fused_multiply_adds) / l.instructions : 0;
+    };
     for (const LoopShape& loop : innermost_loops(text)) {
         if (density(loop) > density(best)) best = loop;
     }
@@ -93,8 +95,10 @@ TEST(CodeShape, TransposeShufflesInRegisters) {
 TEST(CodeShape, ReaderCounts) {
     const std::string text =
         "f:\n\tmovq %rax, %rbx\n.L1:\n\tvmovups (%rax), %zmm1\n\tvaddps 64(%rax), %zmm1, %zmm1\n"
-        "\tvbroadcastss (%rbx), %zmm2\n\tvfmadd231ps %zmm1, %zmm2, %zmm3 # a comment (%rsp)\n\tvmovups %zmm3, 64(%rsp)\n"
-        "\tvdivps %zmm1, %zmm2, %zmm2\n\tcallq expf\n\tje .L2\n.L2:\n\taddq $64, %rax\n\tjne .L1\n\tjmp .L3\n.L3:\n\tretq\n";
+        "\tvbroadcastss (%rbx), %zmm2\n\tvfmadd231ps %zmm1, %zmm2, %zmm3 # a comment (%rsp)\n\tvmovups %zmm3, "
+        "64(%rsp)\n"
+        "\tvdivps %zmm1, %zmm2, %zmm2\n\tcallq expf\n\tje .L2\n.L2:\n\taddq $64, %rax\n\tjne .L1\n\tjmp "
+        ".L3\n.L3:\n\tretq\n";
     const auto loops = innermost_loops(text);
     ASSERT_EQ(loops.size(), 1u);
     EXPECT_EQ(loops[0].vector_loads, 2);

@@ -68,7 +68,8 @@ inline Sizes parse_sizes(const std::string& line) {
     Sizes sizes;
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-        if (const size_t at = word.find('='); at != std::string::npos) sizes[word.substr(0, at)] = std::stoll(word.substr(at + 1));
+        if (const size_t at = word.find('='); at != std::string::npos)
+            sizes[word.substr(0, at)] = std::stoll(word.substr(at + 1));
     }
     return sizes;
 }

@@ -36,13 +36,15 @@ std::string all_sources(const std::vector<const Tree*>& trees) {
 }
 
 // Differences of the outputs: exact between two backends, since they compute the same steps.
-void compare(const Loaded& l, std::vector<Buffer>& got, std::vector<Buffer>& wanted, double tolerance, const char* what) {
+void compare(const Loaded& l, std::vector<Buffer>& got, std::vector<Buffer>& wanted, double tolerance,
+             const char* what) {
     const Kernel& kernel = l.prepared.kernel;
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
         const KernelTensor& tensor = kernel.tensors[t];
         if (tensor.role == KernelTensor::Role::input || tensor.role == KernelTensor::Role::local) continue;
         const double allowed = is_half(tensor.dtype) ? std::max(tolerance * 100, tolerance) : tolerance;
-        EXPECT_LE(difference(tensor, got[t], wanted[t]), allowed) << l.name << l.sizes << " " << tensor.name << ": " << what;
+        EXPECT_LE(difference(tensor, got[t], wanted[t]), allowed)
+            << l.name << l.sizes << " " << tensor.name << ": " << what;
     }
 }
 
@@ -62,7 +64,8 @@ TEST(Kernels, BackendsAndInterpreterAgree) {
         return library.function<KernelFunction>("kernel" + std::to_string(set.index(tree)));
     };
     for (const Loaded& l : all) {
-        auto a = random_buffers(l.prepared.kernel), b = random_buffers(l.prepared.kernel), c = random_buffers(l.prepared.kernel);
+        auto a = random_buffers(l.prepared.kernel), b = random_buffers(l.prepared.kernel),
+             c = random_buffers(l.prepared.kernel);
         schedules::reference::Interpreter interpreter(l.prepared.kernel, c);
         interpreter.run();
         const int32_t status = run(l.prepared, pointers_to(a), by_llvm);

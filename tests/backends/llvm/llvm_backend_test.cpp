@@ -32,7 +32,8 @@ TEST(LlvmBackend, RefusesUnknownFeature) {
     Target target;
     for (const char* features : {"+avx512f,+beads", "avx512f", "+"}) {
         target.features = features;
-        EXPECT_EQ(code_of(LlvmBackend().compile({&p.scheduled->tree}, target, 1)), "backends.unknown_feature") << features;
+        EXPECT_EQ(code_of(LlvmBackend().compile({&p.scheduled->tree}, target, 1)), "backends.unknown_feature")
+            << features;
     }
 }
 

@@ -33,18 +33,22 @@ public:
         EXPECT_TRUE(compiled) << (compiled ? "" : render(compiled.error()));
         if (compiled) compiled_ = *compiled;
         std::string source;
-        for (size_t i = 0; i < set_.trees().size(); i++) source += c_source(*set_.trees()[i], "kernel" + std::to_string(i));
+        for (size_t i = 0; i < set_.trees().size(); i++)
+            source += c_source(*set_.trees()[i], "kernel" + std::to_string(i));
         library_ = std::make_unique<GccLibrary>(source, "-O0");
         EXPECT_TRUE(library_->function<KernelFunction>("kernel0")) << library_->error;
     }
     const Kernel& kernel(size_t i) const { return prepared_[i].kernel; }
     int32_t by_llvm(size_t i, std::vector<Buffer>& buffers, std::vector<int64_t>* report = nullptr) {
-        return run(prepared_[i], pointers_to(buffers), [&](const Tree& t) { return compiled_->function(set_.index(t)); }, report);
+        return run(
+            prepared_[i], pointers_to(buffers), [&](const Tree& t) { return compiled_->function(set_.index(t)); },
+            report);
     }
     int32_t by_gcc(size_t i, std::vector<Buffer>& buffers, std::vector<int64_t>* report = nullptr) {
-        return run(prepared_[i], pointers_to(buffers),
-                   [&](const Tree& t) { return library_->function<KernelFunction>("kernel" + std::to_string(set_.index(t))); },
-                   report);
+        return run(
+            prepared_[i], pointers_to(buffers),
+            [&](const Tree& t) { return library_->function<KernelFunction>("kernel" + std::to_string(set_.index(t))); },
+            report);
     }
 
 private:
@@ -57,25 +61,49 @@ private:
 
 template <typename T>
 constexpr DType dtype_of() {
-    if constexpr (std::is_same_v<T, float>) return DType::float32;
-    else if constexpr (std::is_same_v<T, double>) return DType::float64;
-    else if constexpr (std::is_same_v<T, int8_t>) return DType::int8;
-    else if constexpr (std::is_same_v<T, uint8_t>) return DType::uint8;
-    else if constexpr (std::is_same_v<T, int32_t>) return DType::int32;
-    else if constexpr (std::is_same_v<T, uint32_t>) return DType::uint32;
-    else return DType::int64;
+    if constexpr (std::is_same_v<T, float>)
+        return DType::float32;
+    else if constexpr (std::is_same_v<T, double>)
+        return DType::float64;
+    else if constexpr (std::is_same_v<T, int8_t>)
+        return DType::int8;
+    else if constexpr (std::is_same_v<T, uint8_t>)
+        return DType::uint8;
+    else if constexpr (std::is_same_v<T, int32_t>)
+        return DType::int32;
+    else if constexpr (std::is_same_v<T, uint32_t>)
+        return DType::uint32;
+    else
+        return DType::int64;
 }
 
 template <typename T>
 std::vector<T> special_values() {
     using L = std::numeric_limits<T>;
     if constexpr (std::is_floating_point_v<T>) {
-        std::vector<T> v = {0, 1, T(0.5), T(2.5), T(3.5), 7, T(1e6), T(0.1), L::min(), L::denorm_min(), L::max(), L::infinity(), T(123456.7)};
+        std::vector<T> v = {0,      1,        T(0.5),          T(2.5),   T(3.5),        7,          T(1e6),
+                            T(0.1), L::min(), L::denorm_min(), L::max(), L::infinity(), T(123456.7)};
         for (size_t i = 0, n = v.size(); i < n; i++) v.push_back(-v[i]);
         v.push_back(L::quiet_NaN());
         return v;
     } else {
-        return {0, 1, 2, 3, 5, 7, 8, 31, 33, 63, 64, 100, L::max(), L::min(), static_cast<T>(-1), static_cast<T>(-2), static_cast<T>(-7)};
+        return {0,
+                1,
+                2,
+                3,
+                5,
+                7,
+                8,
+                31,
+                33,
+                63,
+                64,
+                100,
+                L::max(),
+                L::min(),
+                static_cast<T>(-1),
+                static_cast<T>(-2),
+                static_cast<T>(-7)};
     }
 }
 
@@ -88,18 +116,20 @@ struct Operation {
 // Integers are computed in 64 bits and wrapped, as the evaluator does.
 template <typename T, typename Rule>
 T by_rule(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return Rule::apply(a, b);
-    else return static_cast<T>(Rule::template apply<int64_t>(a, b));
+    if constexpr (std::is_floating_point_v<T>)
+        return Rule::apply(a, b);
+    else
+        return static_cast<T>(Rule::template apply<int64_t>(a, b));
 }
 
 template <typename T>
 std::vector<Operation<T>> operations() {
     using namespace evaluation;
     std::vector<Operation<T>> list = {
-        {ScalarOp::add, by_rule<T, Add>},         {ScalarOp::subtract, by_rule<T, Subtract>},
+        {ScalarOp::add, by_rule<T, Add>},           {ScalarOp::subtract, by_rule<T, Subtract>},
         {ScalarOp::multiply, by_rule<T, Multiply>}, {ScalarOp::floor_divide, by_rule<T, FloorDivide>},
-        {ScalarOp::modulo, by_rule<T, Modulo>},   {ScalarOp::truncate_remainder, by_rule<T, TruncateRemainder>},
-        {ScalarOp::minimum, by_rule<T, Minimum>}, {ScalarOp::maximum, by_rule<T, Maximum>},
+        {ScalarOp::modulo, by_rule<T, Modulo>},     {ScalarOp::truncate_remainder, by_rule<T, TruncateRemainder>},
+        {ScalarOp::minimum, by_rule<T, Minimum>},   {ScalarOp::maximum, by_rule<T, Maximum>},
     };
     if constexpr (std::is_floating_point_v<T>) {
         list.push_back({ScalarOp::divide, by_rule<T, Divide>});
@@ -124,9 +154,9 @@ TYPED_TEST(BinaryOperations, FollowTheLanguage) {
     const std::string n = std::to_string(values.size() * values.size()), type(name(dtype_of<T>()));
     std::vector<std::string> texts;
     for (const auto& o : operations<T>()) {
-        texts.push_back("kernel program\n  axis a = " + n + " hint " + n + " named\n  input x: " + type + " [" + n + "]\n  input z: " +
-                        type + " [" + n + "]\n  output y: " + type + " [" + n + "]\n  common a\n  y[a] over [a] = " +
-                        std::string(info(o.op).name) + "(x[a], z[a])\n");
+        texts.push_back("kernel program\n  axis a = " + n + " hint " + n + " named\n  input x: " + type + " [" + n +
+                        "]\n  input z: " + type + " [" + n + "]\n  output y: " + type + " [" + n +
+                        "]\n  common a\n  y[a] over [a] = " + std::string(info(o.op).name) + "(x[a], z[a])\n");
     }
     Programs programs(texts);
     for (size_t p = 0; p < texts.size(); p++) {
@@ -148,8 +178,8 @@ TYPED_TEST(BinaryOperations, FollowTheLanguage) {
             for (std::vector<Buffer>* buffers : {&a, &b}) {
                 const T got = reinterpret_cast<T*>((*buffers)[2].data())[i];
                 EXPECT_TRUE(got == expected || (got != got && expected != expected))
-                    << info(operation.op).name << "(" << +x << ", " << +z << ") = " << +got << " for " << +expected << " of " << type
-                    << (buffers == &a ? " by LLVM" : " by gcc");
+                    << info(operation.op).name << "(" << +x << ", " << +z << ") = " << +got << " for " << +expected
+                    << " of " << type << (buffers == &a ? " by LLVM" : " by gcc");
             }
         }
     }
@@ -160,14 +190,16 @@ class RandomExpression {
 public:
     explicit RandomExpression(uint32_t seed) : random_(seed) {}
     std::string real(int depth) {
-        if (depth == 0) return pick({"x[a]", "z[a]", "float32(w[a])", "float32(h[a])", "0.75:float32", "float32(i[a])"});
+        if (depth == 0)
+            return pick({"x[a]", "z[a]", "float32(w[a])", "float32(h[a])", "0.75:float32", "float32(i[a])"});
         const std::string op = pick({"add", "sub", "mul", "div", "min", "max", "min", "max"});
         switch (random_() % 8) {
-            case 0: return pick({"neg", "abs", "floor", "round", "trunc", "ceil", "sign"}) + "(" + real(depth - 1) + ")";
-            case 1: return "select(" + truth(depth - 1) + ", " + real(depth - 1) + ", " + real(depth - 1) + ")";
-            case 2: return "float32(" + integer(depth - 1) + ")";
-            case 3: return pick({"exp", "tanh", "log", "sqrt", "erf", "sigmoid", "sin", "atan"}) + "(" + real(depth - 1) + ")";
-            default: return op + "(" + real(depth - 1) + ", " + real(depth - 1) + ")";
+        case 0: return pick({"neg", "abs", "floor", "round", "trunc", "ceil", "sign"}) + "(" + real(depth - 1) + ")";
+        case 1: return "select(" + truth(depth - 1) + ", " + real(depth - 1) + ", " + real(depth - 1) + ")";
+        case 2: return "float32(" + integer(depth - 1) + ")";
+        case 3:
+            return pick({"exp", "tanh", "log", "sqrt", "erf", "sigmoid", "sin", "atan"}) + "(" + real(depth - 1) + ")";
+        default: return op + "(" + real(depth - 1) + ", " + real(depth - 1) + ")";
         }
     }
 
@@ -176,16 +208,19 @@ private:
     std::string integer(int depth) {
         if (depth == 0) return pick({"i[a]", "3:int32", "int32(x[a])", "index(a*3 + 1):int32"});
         if (random_() % 4 == 0) return "int32(" + real(depth - 1) + ")";
-        return pick({"add", "sub", "mul", "floor_div", "mod", "bit_xor", "min", "max"}) + "(" + integer(depth - 1) + ", " +
-               integer(depth - 1) + ")";
+        return pick({"add", "sub", "mul", "floor_div", "mod", "bit_xor", "min", "max"}) + "(" + integer(depth - 1) +
+               ", " + integer(depth - 1) + ")";
     }
     std::string truth(int depth) {
         if (depth == 0) return "less(x[a], z[a])";
         switch (random_() % 4) {
-            case 0: return pick({"and", "or", "xor"}) + "(" + truth(depth - 1) + ", " + truth(depth - 1) + ")";
-            case 1: return pick({"equal", "less_equal", "greater"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) + ")";
-            case 2: return "is_nan(" + real(depth - 1) + ")";
-            default: return pick({"less", "not_equal", "greater_equal"}) + "(" + real(depth - 1) + ", " + real(depth - 1) + ")";
+        case 0: return pick({"and", "or", "xor"}) + "(" + truth(depth - 1) + ", " + truth(depth - 1) + ")";
+        case 1:
+            return pick({"equal", "less_equal", "greater"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) +
+                   ")";
+        case 2: return "is_nan(" + real(depth - 1) + ")";
+        default:
+            return pick({"less", "not_equal", "greater_equal"}) + "(" + real(depth - 1) + ", " + real(depth - 1) + ")";
         }
     }
     std::mt19937 random_;
@@ -225,7 +260,8 @@ TEST(RandomPrograms, BackendsAgreeOnEveryBit) {
 
 TEST(Checks, ReportTheFirstFailingPoint) {
     const std::string text =
-        "kernel take\n  axis i = 40 hint 40 named\n  input t: float32 [9]\n  input n: int64 [40]\n  output y: float32 [40]\n"
+        "kernel take\n  axis i = 40 hint 40 named\n  input t: float32 [9]\n  input n: int64 [40]\n  output y: float32 "
+        "[40]\n"
         "  common i\n  y[i] over [i] = t[{n[i]}]\n";
     Programs programs({text});
     for (const int64_t bad : {int64_t{9}, int64_t{-1}, INT64_MAX}) {

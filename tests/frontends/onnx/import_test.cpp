@@ -9,7 +9,9 @@ namespace heddle::onnx {
 namespace {
 
 ModelText unary(const std::string& operator_type, std::vector<Message> attributes = {}) {
-    return {.nodes = {{operator_type, {"x"}, {"y"}, std::move(attributes)}}, .inputs = {{"x", {"2", "3"}}}, .outputs = {{"y", {"2", "3"}}}};
+    return {.nodes = {{operator_type, {"x"}, {"y"}, std::move(attributes)}},
+            .inputs = {{"x", {"2", "3"}}},
+            .outputs = {{"y", {"2", "3"}}}};
 }
 
 const Diagnostic& only(const Result<Graph>& graph) {
@@ -143,14 +145,15 @@ TEST(Import, unknown_dimensions_are_apart) {
 TEST(Import, an_input_without_rank) {
     ModelText model = unary("Relu");
     model.inputs.clear();
-    std::string bytes = Message()
-                            .number(1, 8)
-                            .part(7, Message()
-                                         .part(1, model.nodes[0].message())
-                                         .part(11, Message().text(1, "x").part(2, Message().part(1, Message().number(1, 1))))
-                                         .part(12, model.outputs[0].message()))
-                            .part(8, Message().number(2, 17))
-                            .bytes();
+    std::string bytes =
+        Message()
+            .number(1, 8)
+            .part(7, Message()
+                         .part(1, model.nodes[0].message())
+                         .part(11, Message().text(1, "x").part(2, Message().part(1, Message().number(1, 1))))
+                         .part(12, model.outputs[0].message()))
+            .part(8, Message().number(2, 17))
+            .bytes();
     EXPECT_EQ(codes(import(bytes)), Codes{"onnx.input_type"});
 }
 

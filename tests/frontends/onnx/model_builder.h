@@ -31,7 +31,9 @@ struct NodeText {
     }
 };
 
-inline Message integer_attribute(const std::string& name, int64_t value) { return Message().text(1, name).number(3, value).number(20, 2); }
+inline Message integer_attribute(const std::string& name, int64_t value) {
+    return Message().text(1, name).number(3, value).number(20, 2);
+}
 
 inline Message integers_attribute(const std::string& name, const std::vector<int64_t>& values) {
     Message message;
@@ -40,13 +42,16 @@ inline Message integers_attribute(const std::string& name, const std::vector<int
     return message.number(20, 7);
 }
 
-inline Message tensor_message(const std::string& name, int64_t type, const std::vector<int64_t>& dims, const std::string& raw) {
+inline Message tensor_message(const std::string& name, int64_t type, const std::vector<int64_t>& dims,
+                              const std::string& raw) {
     Message tensor;
     for (int64_t d : dims) tensor.number(1, d);
     return tensor.number(2, type).text(8, name).text(9, raw);
 }
 
-inline Message tensor_attribute(const std::string& name, const Message& tensor) { return Message().text(1, name).part(5, tensor).number(20, 4); }
+inline Message tensor_attribute(const std::string& name, const Message& tensor) {
+    return Message().text(1, name).part(5, tensor).number(20, 4);
+}
 
 struct ModelText {
     std::vector<NodeText> nodes;

@@ -15,7 +15,10 @@ std::string raw_floats(const std::vector<float>& values) {
 // Every kind of field that the reader knows occurs in it.
 ModelText small_model() {
     return {.nodes = {{"MatMul", {"x", "w"}, {"p"}},
-                      {"Constant", {}, {"c"}, {tensor_attribute("value", tensor_message("", 1, {3}, raw_floats({1, 2, 3})))}},
+                      {"Constant",
+                       {},
+                       {"c"},
+                       {tensor_attribute("value", tensor_message("", 1, {3}, raw_floats({1, 2, 3})))}},
                       {"Add", {"p", "c"}, {"s"}},
                       {"Transpose", {"s"}, {"y"}, {integers_attribute("perm", {1, 0})}}},
             .inputs = {{"x", {"batch", "2"}}},
@@ -45,7 +48,8 @@ TEST(Reader, cut_at_every_byte) {
         if (graph) continue;
         std::string code = graph.error().front().code;
         // What is cut between two fields of the model may lack its opset only.
-        EXPECT_TRUE(code == "onnx.truncated" || code == "onnx.not_a_model" || code == "onnx.opset") << length << ": " << code;
+        EXPECT_TRUE(code == "onnx.truncated" || code == "onnx.not_a_model" || code == "onnx.opset")
+            << length << ": " << code;
         truncated += code == "onnx.truncated";
     }
     EXPECT_GT(truncated, static_cast<int>(whole.size()) / 2);
@@ -67,8 +71,10 @@ TEST(Reader, mutated_bytes) {
             if (bytes.empty()) break;
         }
         auto graph = import(bytes, {{"batch", 5}});
-        if (graph) fine++;
-        else EXPECT_FALSE(graph.error().empty() || graph.error().front().code.empty());
+        if (graph)
+            fine++;
+        else
+            EXPECT_FALSE(graph.error().empty() || graph.error().front().code.empty());
     }
     EXPECT_GT(fine, 100);
     EXPECT_LT(fine, 3'900);
@@ -106,12 +112,15 @@ TEST(Reader, tensors_that_do_not_fit) {
     EXPECT_EQ(codes(parse(with_weight(tensor_message("w", 1, {int64_t{1} << 39, 3}, six)))), Codes{"onnx.tensor"});
     // No raw data at all, and too few typed elements: nothing is allocated for what the shape promises.
     Message empty;
-    EXPECT_EQ(codes(parse(with_weight(empty.number(1, int64_t{1} << 39).number(2, 1).text(8, "w")))), Codes{"onnx.tensor"});
+    EXPECT_EQ(codes(parse(with_weight(empty.number(1, int64_t{1} << 39).number(2, 1).text(8, "w")))),
+              Codes{"onnx.tensor"});
     Message few;
-    EXPECT_EQ(codes(parse(with_weight(few.number(1, 3).number(2, 1).text(4, raw_floats({1, 2})).text(8, "w")))), Codes{"onnx.tensor"});
+    EXPECT_EQ(codes(parse(with_weight(few.number(1, 3).number(2, 1).text(4, raw_floats({1, 2})).text(8, "w")))),
+              Codes{"onnx.tensor"});
     // A packed run that ends within a number.
     Message cut;
-    EXPECT_EQ(codes(parse(with_weight(cut.number(1, 3).number(2, 1).text(4, "12345").text(8, "w")))), Codes{"onnx.truncated"});
+    EXPECT_EQ(codes(parse(with_weight(cut.number(1, 3).number(2, 1).text(4, "12345").text(8, "w")))),
+              Codes{"onnx.truncated"});
 }
 
 TEST(Reader, tensors_in_typed_fields) {
@@ -120,7 +129,8 @@ TEST(Reader, tensors_in_typed_fields) {
         for (int value : values) bytes += static_cast<char>(value);
         return bytes;
     };
-    auto integers = parse_tensor_bytes(Message().number(1, 3).number(2, 7).text(7, packed({1, 2, 100})).text(8, "i").bytes());
+    auto integers =
+        parse_tensor_bytes(Message().number(1, 3).number(2, 7).text(7, packed({1, 2, 100})).text(8, "i").bytes());
     ASSERT_TRUE(integers) << render(integers.error());
     EXPECT_EQ(integers->name, "i");
     EXPECT_EQ(integers->data->integer_at(2), 100);
@@ -132,7 +142,8 @@ TEST(Reader, tensors_in_typed_fields) {
     ASSERT_TRUE(half) << render(half.error());
     EXPECT_EQ(half->data->real_at(0), 1);
     double two = 2;
-    auto wide = parse_tensor_bytes(Message().number(1, 1).number(2, 11).text(10, std::string(reinterpret_cast<char*>(&two), 8)).bytes());
+    auto wide = parse_tensor_bytes(
+        Message().number(1, 1).number(2, 11).text(10, std::string(reinterpret_cast<char*>(&two), 8)).bytes());
     ASSERT_TRUE(wide) << render(wide.error());
     EXPECT_EQ(wide->data->real_at(0), 2);
     auto scalar = parse_tensor_bytes(tensor_message("s", 1, {}, raw_floats({7})).bytes());
@@ -145,7 +156,8 @@ TEST(Reader, data_in_another_file) {
     named.number(1, 2).number(2, 1).text(8, "w").part(13, Message().text(1, "location").text(2, "/etc/passwd"));
     EXPECT_EQ(codes(parse(with_weight(named))), Codes{"onnx.external_data"});
     Message flagged;
-    EXPECT_EQ(codes(parse(with_weight(flagged.number(1, 2).number(2, 1).text(8, "w").number(14, 1)))), Codes{"onnx.external_data"});
+    EXPECT_EQ(codes(parse(with_weight(flagged.number(1, 2).number(2, 1).text(8, "w").number(14, 1)))),
+              Codes{"onnx.external_data"});
 }
 
 TEST(Reader, types_have_the_numbers_of_the_format) {
