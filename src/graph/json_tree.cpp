@@ -1,0 +1,179 @@
+#include "graph/json_tree.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "graph/json_text.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t maximum_bytes = size_t{64} << 20, maximum_depth = 32, maximum_values = 1000000;
+
+// Tells how far the reader has come: its events carry no places.
+struct CountingIterator {
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+    using iterator_category = std::input_iterator_tag;
+
+    const char* at = nullptr;
+    size_t* read = nullptr;
+
+    reference operator*() const { return *at; }
+    CountingIterator& operator++() {
+        ++at;
+        ++*read;
+        return *this;
+    }
+    CountingIterator operator++(int) {
+        CountingIterator old = *this;
+        ++*this;
+        return old;
+    }
+    bool operator==(const CountingIterator& other) const { return at == other.at; }
+};
+
+class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
+public:
+    explicit TreeBuilder(const std::shared_ptr<const SourceText>& source) : source_(source) { open_.push_back(&top_); }
+
+    size_t read = 0;  // bytes
+    Diagnostics errors;
+    JsonValue take() { return std::move(top_.items[0]); }
+
+    bool null() override { return scalar(JsonValue::Kind::null, "null"); }
+    bool boolean(bool value) override { return scalar(JsonValue::Kind::boolean, value ? "true" : "false"); }
+    bool number_integer(int64_t value) override { return integer(value); }
+    bool number_unsigned(uint64_t value) override {
+        if (value > INT64_MAX) return scalar(JsonValue::Kind::number, std::to_string(value));
+        return integer(static_cast<int64_t>(value));
+    }
+    bool number_float(double, const std::string& text) override { return scalar(JsonValue::Kind::number, text); }
+    bool string(std::string& text) override { return scalar(JsonValue::Kind::string, text); }
+    bool binary(nlohmann::json::binary_t&) override { return false; }
+    bool start_object(size_t) override { return start(JsonValue::Kind::object); }
+    bool start_array(size_t) override { return start(JsonValue::Kind::array); }
+    bool key(std::string& name) override {
+        name_ = name;
+        next_token();
+        return true;
+    }
+    bool end_object() override {
+        std::vector<const JsonValue*> members;
+        for (const JsonValue& member : open_.back()->items) members.push_back(&member);
+        auto less = [](const JsonValue* a, const JsonValue* b) { return a->name < b->name; };
+        std::stable_sort(members.begin(), members.end(), less);
+        for (size_t i = 1; i < members.size(); i++) {
+            if (members[i]->name != members[i - 1]->name) continue;
+            return error("graph.json_key", fmt::format("the key '{}' occurs twice", members[i]->name), members[i]->offset);
+        }
+        return end_array();
+    }
+    bool end_array() override {
+        open_.pop_back();
+        next_token();
+        return true;
+    }
+    bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& exception) override {
+        std::string message = exception.what();
+        size_t colon = message.find("syntax error");
+        error("graph.json_syntax", "the text is not JSON", position > 0 ? position - 1 : 0);
+        errors.back().reason = colon == std::string::npos ? message : message.substr(colon);
+        return false;
+    }
+
+private:
+    // The reader stands behind the token, and one further after a number.
+    std::pair<size_t, size_t> next_token() {
+        size_t begin = source_->text().find_first_not_of(" \t\r\n,:\xEF\xBB\xBF", previous_end_);
+        previous_end_ = read;
+        if (begin == std::string::npos || begin >= read) return {read, 0};
+        return {begin, read - begin};
+    }
+
+    bool error(const char* code, std::string summary, size_t offset) {
+        Diagnostic diagnostic{.code = code, .summary = std::move(summary)};
+        diagnostic.place = {source_, std::min(offset, source_->text().size()), 1};
+        errors.push_back(std::move(diagnostic));
+        return false;
+    }
+
+    bool add(JsonValue value) {
+        std::tie(value.offset, value.length) = next_token();
+        if (++values_ > maximum_values) {
+            return error("graph.json_limit", fmt::format("the document has more than {} values", maximum_values), value.offset);
+        }
+        value.name = std::exchange(name_, {});
+        open_.back()->items.push_back(std::move(value));
+        return true;
+    }
+
+    bool scalar(JsonValue::Kind kind, std::string text) { return add({.kind = kind, .text = std::move(text)}); }
+    bool integer(int64_t value) {
+        return add({.kind = JsonValue::Kind::integer, .text = std::to_string(value), .integer = value});
+    }
+
+    bool start(JsonValue::Kind kind) {
+        if (!add({.kind = kind})) return false;
+        open_.push_back(&open_.back()->items.back());
+        if (open_.size() <= maximum_depth + 1) return true;
+        return error("graph.json_limit", fmt::format("the document is nested deeper than {} levels", maximum_depth),
+                     open_.back()->offset);
+    }
+
+    std::shared_ptr<const SourceText> source_;
+    JsonValue top_;
+    std::vector<JsonValue*> open_;  // an open value's items are at rest while its last one is open
+    std::string name_;
+    size_t previous_end_ = 0, values_ = 0;
+};
+
+}  // namespace
+
+const char* kind_name(JsonValue::Kind kind) {
+    switch (kind) {
+        case JsonValue::Kind::null: return "null";
+        case JsonValue::Kind::boolean: return "a boolean";
+        case JsonValue::Kind::integer: return "an integer";
+        case JsonValue::Kind::number: return "a number";
+        case JsonValue::Kind::string: return "a string";
+        case JsonValue::Kind::array: return "an array";
+        case JsonValue::Kind::object: return "an object";
+    }
+    return "";
+}
+
+Result<JsonValue> read_json_tree(const std::shared_ptr<const SourceText>& source) {
+    std::string_view text = source->text();
+    if (text.size() > maximum_bytes) {
+        return fail({.code = "graph.json_limit", .summary = "the document is larger than 64 MiB", .place = {source, 0, 0}});
+    }
+    TreeBuilder builder(source);
+    CountingIterator begin{text.data(), &builder.read}, end{text.data() + text.size(), &builder.read};
+    if (!nlohmann::json::sax_parse(begin, end, &builder)) return fail(std::move(builder.errors));
+    return builder.take();
+}
+
+std::string print_json_tree(const JsonValue& value) {
+    if (value.kind == JsonValue::Kind::string) return json_string(value.text);
+    if (value.kind == JsonValue::Kind::object) {
+        std::vector<std::pair<std::string, std::string>> members;
+        for (const JsonValue& member : value.items) members.emplace_back(member.name, print_json_tree(member));
+        return json_object(members);
+    }
+    if (value.kind != JsonValue::Kind::array) return value.text;
+    bool numbers = true;
+    std::vector<std::string> items;
+    for (const JsonValue& item : value.items) {
+        numbers = numbers && (item.kind == JsonValue::Kind::integer || item.kind == JsonValue::Kind::number);
+        items.push_back(print_json_tree(item));
+    }
+    return numbers ? json_number_vector(items) : json_array(items);
+}
+
+}  // namespace heddle
