@@ -71,7 +71,8 @@ std::string print(const DocumentTags& tags) {
         members.emplace_back(json_names::tag_types + json_names::signature, json_object(lists));
     }
     if (tags.index) members.emplace_back(json_names::tag_types + json_names::index, print(*tags.index));
-    if (tags.sequence_point) members.emplace_back(json_names::tag_types + json_names::sequence_point, *tags.sequence_point);
+    if (tags.sequence_point)
+        members.emplace_back(json_names::tag_types + json_names::sequence_point, *tags.sequence_point);
     return json_object(members);
 }
 
@@ -97,8 +98,8 @@ public:
     std::string of(const std::string& name) {
         for (int attempt = 0;; attempt++) {
             uint64_t high = hash(fmt::format("{}:{}", attempt, name)), low = hash(fmt::format("{}:{}", name, attempt));
-            std::string id = fmt::format("{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff, high & 0xfff,
-                                         (low >> 48 & 0x3fff) | 0x8000, low & 0xffffffffffff);
+            std::string id = fmt::format("{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff,
+                                         high & 0xfff, (low >> 48 & 0x3fff) | 0x8000, low & 0xffffffffffff);
             if (given_.insert(id).second) return id;
         }
     }

@@ -49,7 +49,8 @@ public:
         if (!object(value, "$", {"id", "nodes"}, {})) return result;
         if (const JsonValue* id = member(value, "id")) result.id = uuid(*id, "$.id");
         if (const JsonValue* nodes = member(value, "nodes")) {
-            result.nodes = list<DocumentNode>(*nodes, "$.nodes", [this](const JsonValue& v, const std::string& p) { return node(v, p); });
+            result.nodes = list<DocumentNode>(*nodes, "$.nodes",
+                                              [this](const JsonValue& v, const std::string& p) { return node(v, p); });
         }
         std::stable_sort(result.nodes.begin(), result.nodes.end(), [](auto& a, auto& b) { return a.id < b.id; });
         return result;
@@ -90,8 +91,9 @@ private:
         for (const JsonValue& item : value.items) {
             if (std::find(known.begin(), known.end(), item.name) != known.end()) continue;
             std::string near = nearest_name(item.name, known);
-            error("graph.json_key", item, path + "." + item.name, "an unknown key", fmt::format("{}", fmt::join(known, ", ")),
-                  item.name, near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+            error("graph.json_key", item, path + "." + item.name, "an unknown key",
+                  fmt::format("{}", fmt::join(known, ", ")), item.name,
+                  near.empty() ? "" : fmt::format("did you mean '{}'?", near));
         }
         for (const std::string& name : required) {
             if (!member(value, name)) error("graph.json_key", value, path, "a key is missing", name, "no such key");
@@ -124,7 +126,8 @@ private:
 
     void check_name(const JsonValue& item, const std::string& path) {
         if (is_name(item.name)) return;
-        error("graph.json_name", item, path, "not a name", "letters, digits and underscores, not a digit first", item.name);
+        error("graph.json_name", item, path, "not a name", "letters, digits and underscores, not a digit first",
+              item.name);
     }
 
     std::string string(const JsonValue& value, const std::string& path) {
@@ -135,13 +138,16 @@ private:
         if (!kind(value, path, Kind::string)) return "";
         std::string text = lower_case(value.text);
         if (!is_uuid(text)) {
-            error("graph.json_uuid", value, path, "not a UUID", "hexadecimal digits in groups of 8-4-4-4-12", value.text);
+            error("graph.json_uuid", value, path, "not a UUID", "hexadecimal digits in groups of 8-4-4-4-12",
+                  value.text);
         }
         return text;
     }
 
     std::vector<int64_t> integers(const JsonValue& value, const std::string& path) {
-        return list<int64_t>(value, path, [this](const JsonValue& v, const std::string& p) { return kind(v, p, Kind::integer) ? v.integer : 0; });
+        return list<int64_t>(value, path, [this](const JsonValue& v, const std::string& p) {
+            return kind(v, p, Kind::integer) ? v.integer : 0;
+        });
     }
 
     DocumentRange range(const JsonValue& value, const std::string& path) {
@@ -173,10 +179,12 @@ private:
         const JsonValue* map = member(value, "affineMap");
         if (!map || !object(*map, path + ".affineMap", {"projection", "offset"}, {})) return result;
         if (const JsonValue* rows = member(*map, "projection")) {
-            result.projection = list<std::vector<int64_t>>(*rows, path + ".affineMap.projection",
-                                                           [this](const JsonValue& v, const std::string& p) { return integers(v, p); });
+            result.projection =
+                list<std::vector<int64_t>>(*rows, path + ".affineMap.projection",
+                                           [this](const JsonValue& v, const std::string& p) { return integers(v, p); });
         }
-        if (const JsonValue* offset = member(*map, "offset")) result.offset = integers(*offset, path + ".affineMap.offset");
+        if (const JsonValue* offset = member(*map, "offset"))
+            result.offset = integers(*offset, path + ".affineMap.offset");
         size_t rows = result.projection.size();
         bool fits = result.offset.size() == rows && result.shape.size() == rows;
         for (const auto& row : result.projection) fits = fits && row.size() == result.projection[0].size();
@@ -189,7 +197,8 @@ private:
     }
 
     DocumentSelections selections(const JsonValue& value, const std::string& path) {
-        return named_lists<DocumentSelection>(value, path, [this](const JsonValue& v, const std::string& p) { return selection(v, p); });
+        return named_lists<DocumentSelection>(
+            value, path, [this](const JsonValue& v, const std::string& p) { return selection(v, p); });
     }
 
     template <typename Body>
@@ -217,7 +226,8 @@ private:
         OperationBody result;
         if (!object(value, path, {"kernel"}, {"params", "inputs", "outputs"})) return result;
         if (const JsonValue* kernel = member(value, "kernel")) result.kernel = string(*kernel, path + ".kernel");
-        if (const JsonValue* params = member(value, "params"); params && kind(*params, path + ".params", Kind::object)) {
+        if (const JsonValue* params = member(value, "params");
+            params && kind(*params, path + ".params", Kind::object)) {
             result.params.emplace();
             for (const JsonValue& item : params->items) result.params->emplace_back(item.name, print_json_tree(item));
         }
@@ -260,7 +270,8 @@ private:
             }
             bool fits = name != item.name && std::find(known.begin(), known.end(), name) != known.end();
             if (!fits || !seen.insert(name).second) {
-                error("graph.json_tag", item, item_path, fmt::format("a node of type {} has no such tag, or has it twice", node_type),
+                error("graph.json_tag", item, item_path,
+                      fmt::format("a node of type {} has no such tag, or has it twice", node_type),
                       fmt::format("{} and one of {}", json_names::tag_types, fmt::join(known, ", ")), item.name);
             } else if (name == json_names::signature) {
                 result.signature = signature(item, item_path);
@@ -292,16 +303,19 @@ private:
         if (const JsonValue* label = member(value, "label")) result.label = string(*label, path + ".label");
         const JsonValue* type = member(value, "type");
         if (!type || !kind(*type, path + ".type", Kind::string)) return result;
-        std::string name = type->text.starts_with(json_names::node_types) ? type->text.substr(json_names::node_types.size()) : "";
+        std::string name =
+            type->text.starts_with(json_names::node_types) ? type->text.substr(json_names::node_types.size()) : "";
         if (std::find(json_names::nodes.begin(), json_names::nodes.end(), name) == json_names::nodes.end()) {
             error("graph.json_node_type", *type, path + ".type", "an unknown type of node",
-                  fmt::format("{} and one of {}", json_names::node_types, fmt::join(json_names::nodes, ", ")), type->text);
+                  fmt::format("{} and one of {}", json_names::node_types, fmt::join(json_names::nodes, ", ")),
+                  type->text);
             return result;
         }
         if (const JsonValue* body = member(value, "body")) read_body(*body, path + ".body", name, result);
         const JsonValue *tagged = member(value, "tags"), *annotated = member(value, "annotations");
         if (tagged && annotated) {
-            error("graph.json_key", *annotated, path + ".annotations", "both the new and the old key", "tags", "annotations");
+            error("graph.json_key", *annotated, path + ".annotations", "both the new and the old key", "tags",
+                  "annotations");
         } else if (tagged || annotated) {
             result.tags = tags(tagged ? *tagged : *annotated, path + (tagged ? ".tags" : ".annotations"), name);
         }

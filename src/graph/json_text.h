@@ -10,7 +10,8 @@
 namespace heddle {
 
 std::string json_string(const std::string& text);  // quoted; bytes that are not UTF-8 become U+FFFD
-std::string json_object(const std::vector<std::pair<std::string, std::string>>& members);  // name (unquoted) and value's text
+std::string json_object(
+    const std::vector<std::pair<std::string, std::string>>& members);  // name (unquoted) and value's text
 std::string json_array(const std::vector<std::string>& items);
 std::string json_number_vector(const std::vector<std::string>& numbers);
 std::string json_number_vector(const std::vector<int64_t>& numbers);

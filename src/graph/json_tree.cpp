@@ -70,7 +70,8 @@ public:
         std::stable_sort(members.begin(), members.end(), less);
         for (size_t i = 1; i < members.size(); i++) {
             if (members[i]->name != members[i - 1]->name) continue;
-            return error("graph.json_key", fmt::format("the key '{}' occurs twice", members[i]->name), members[i]->offset);
+            return error("graph.json_key", fmt::format("the key '{}' occurs twice", members[i]->name),
+                         members[i]->offset);
         }
         return end_array();
     }
@@ -106,7 +107,8 @@ private:
     bool add(JsonValue value) {
         std::tie(value.offset, value.length) = next_token();
         if (++values_ > maximum_values) {
-            return error("graph.json_limit", fmt::format("the document has more than {} values", maximum_values), value.offset);
+            return error("graph.json_limit", fmt::format("the document has more than {} values", maximum_values),
+                         value.offset);
         }
         value.name = std::exchange(name_, {});
         open_.back()->items.push_back(std::move(value));
@@ -137,13 +139,13 @@ private:
 
 const char* kind_name(JsonValue::Kind kind) {
     switch (kind) {
-        case JsonValue::Kind::null: return "null";
-        case JsonValue::Kind::boolean: return "a boolean";
-        case JsonValue::Kind::integer: return "an integer";
-        case JsonValue::Kind::number: return "a number";
-        case JsonValue::Kind::string: return "a string";
-        case JsonValue::Kind::array: return "an array";
-        case JsonValue::Kind::object: return "an object";
+    case JsonValue::Kind::null: return "null";
+    case JsonValue::Kind::boolean: return "a boolean";
+    case JsonValue::Kind::integer: return "an integer";
+    case JsonValue::Kind::number: return "a number";
+    case JsonValue::Kind::string: return "a string";
+    case JsonValue::Kind::array: return "an array";
+    case JsonValue::Kind::object: return "an object";
     }
     return "";
 }
@@ -151,7 +153,8 @@ const char* kind_name(JsonValue::Kind kind) {
 Result<JsonValue> read_json_tree(const std::shared_ptr<const SourceText>& source) {
     std::string_view text = source->text();
     if (text.size() > maximum_bytes) {
-        return fail({.code = "graph.json_limit", .summary = "the document is larger than 64 MiB", .place = {source, 0, 0}});
+        return fail(
+            {.code = "graph.json_limit", .summary = "the document is larger than 64 MiB", .place = {source, 0, 0}});
     }
     TreeBuilder builder(source);
     CountingIterator begin{text.data(), &builder.read}, end{text.data() + text.size(), &builder.read};

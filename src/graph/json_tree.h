@@ -13,8 +13,8 @@ namespace heddle {
 struct JsonValue {
     enum class Kind { null, boolean, integer, number, string, array, object };
     Kind kind = Kind::null;
-    std::string name;   // of a member
-    std::string text;   // a string's content; the text of a number, a boolean or null as written
+    std::string name;  // of a member
+    std::string text;  // a string's content; the text of a number, a boolean or null as written
     int64_t integer = 0;
     std::vector<JsonValue> items;  // an object's members in the order of the text
     size_t offset = 0, length = 0;

@@ -60,8 +60,8 @@ std::string document(const std::vector<std::string>& nodes) {
 }
 
 std::string node(int id, const std::string& type, const std::string& body, const std::string& tags = "") {
-    std::string text = fmt::format("\"id\": \"{}\",\n\"type\": \"{}node_types.jsd#/nodes/{}\",\n\"body\": {}", uuid(id), schema,
-                                   type, body);
+    std::string text = fmt::format("\"id\": \"{}\",\n\"type\": \"{}node_types.jsd#/nodes/{}\",\n\"body\": {}", uuid(id),
+                                   schema, type, body);
     return members(tags.empty() ? text : text + ",\n\"tags\": " + tags);
 }
 
@@ -89,14 +89,17 @@ std::string identity(const std::string& offset) {
                        offset);
 }
 
-std::string index_tag(const std::string& box) { return fmt::format("\"{}tag_types.jsd#/tags/IPFIndex\": {}", schema, box); }
+std::string index_tag(const std::string& box) {
+    return fmt::format("\"{}tag_types.jsd#/tags/IPFIndex\": {}", schema, box);
+}
 
 std::string second_example() {
-    std::string signature = members(
-        "\"inputs\": " + members(fmt::format("\"tensors\": [\n  {},\n  {}\n]", indented(identity("0, 0"), 2),
-                                             indented(identity("200, 50"), 2))) +
-        ",\n\"outputs\": " + members(one("result", identity("0, 0"))));
-    std::string tags = members(fmt::format("\"{}tag_types.jsd#/tags/IPFSignature\": {},\n{}", schema, signature, index_tag(box0)));
+    std::string signature = members("\"inputs\": " +
+                                    members(fmt::format("\"tensors\": [\n  {},\n  {}\n]", indented(identity("0, 0"), 2),
+                                                        indented(identity("200, 50"), 2))) +
+                                    ",\n\"outputs\": " + members(one("result", identity("0, 0"))));
+    std::string tags =
+        members(fmt::format("\"{}tag_types.jsd#/tags/IPFSignature\": {},\n{}", schema, signature, index_tag(box0)));
     auto body = [&](const std::string& head, const std::string& t0, const std::string& t1) {
         return members(head + ",\n\"inputs\": " + members(selections(t0, t1)) +
                        ",\n\"outputs\": " + members(one("result", selection(4, t0))));
@@ -223,9 +226,9 @@ TEST(GraphJson, DamagedBytesNeverCrash) {
         for (unsigned n = 1 + random() % 3; n > 0; n--) {
             size_t at = random() % damaged.size();
             switch (random() % 3) {
-                case 0: damaged[at] = static_cast<char>(random()); break;
-                case 1: damaged.erase(at, 1 + random() % 20); break;
-                default: damaged.insert(at, text.substr(random() % text.size(), random() % 20));
+            case 0: damaged[at] = static_cast<char>(random()); break;
+            case 1: damaged.erase(at, 1 + random() % 20); break;
+            default: damaged.insert(at, text.substr(random() % text.size(), random() % 20));
             }
         }
         auto parsed = parse(damaged);
@@ -269,7 +272,8 @@ TEST(GraphJson, AGraphIsADocument) {
     for (size_t i = 0; i < 3; i++) {
         if (!document.nodes[i].tags) continue;
         EXPECT_EQ(document.nodes[i].tags->index, (DocumentRange{{0}, {3}}));
-        EXPECT_EQ(document.nodes[i].tags->signature->inputs[0].second[0], (DocumentProjection{{{1}, {0}}, {0, 0}, {1, 4}}));
+        EXPECT_EQ(document.nodes[i].tags->signature->inputs[0].second[0],
+                  (DocumentProjection{{{1}, {0}}, {0, 0}, {1, 4}}));
         EXPECT_EQ(std::get<OperationBody>(document.nodes[i].body).params->at(0).second, "\"[1]\"");
     }
     EXPECT_NE(printed.find("\"dtype\": \"boolean\""), std::string::npos);
