@@ -216,17 +216,22 @@ std::vector<Digit> digits_of(Expr left) {
     return digits;
 }
 
+std::vector<std::pair<AxisId, Expr>> digits_at(Arena& arena, Expr left, Expr coordinate) {
+    const int64_t offset = linear_form(left).constant;
+    Expr rest = offset == 0 ? coordinate : arena.add(coordinate, arena.integer(-offset));
+    std::vector<std::pair<AxisId, Expr>> result;
+    for (const Digit& digit : digits_of(left)) {
+        Expr value = arena.floor_divide(rest, digit.radix);
+        if (!result.empty()) value = arena.modulo(value, std::max<int64_t>(arena.extent(digit.axis), 1));
+        result.push_back({digit.axis, value});
+    }
+    return result;
+}
+
 Arena::Substitution axes_at(Arena& arena, const Equation& equation, const std::vector<Expr>& coordinates) {
     Arena::Substitution substitution;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        const int64_t offset = linear_form(equation.left[d]).constant;
-        Expr rest = offset == 0 ? coordinates[d] : arena.add(coordinates[d], arena.integer(-offset));
-        const auto digits = digits_of(equation.left[d]);
-        for (size_t k = 0; k < digits.size(); k++) {
-            Expr value = arena.floor_divide(rest, digits[k].radix);
-            if (k > 0) value = arena.modulo(value, std::max<int64_t>(arena.extent(digits[k].axis), 1));
-            substitution[digits[k].axis] = value;
-        }
+        for (auto [axis, value] : digits_at(arena, equation.left[d], coordinates[d])) substitution[axis] = value;
     }
     return substitution;
 }

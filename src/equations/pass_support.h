@@ -51,6 +51,8 @@ struct Digit {
     int64_t radix = 1;
 };
 std::vector<Digit> digits_of(Expr left);  // outermost first
+// What each digit's axis is where the left coordinate has the value `coordinate`, outermost first.
+std::vector<std::pair<AxisId, Expr>> digits_at(Arena& arena, Expr left, Expr coordinate);
 // What each axis of `equation` is at the element `coordinates` of its tensor; they must lie in the equation's box.
 Arena::Substitution axes_at(Arena& arena, const Equation& equation, const std::vector<Expr>& coordinates);
 

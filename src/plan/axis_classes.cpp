@@ -4,33 +4,11 @@
 #include <numeric>
 #include <set>
 
+#include "equations/pass_support.h"
+
 namespace heddle::plan {
 
 using namespace equations;
-
-std::vector<Digit> digits(Expr left, int64_t* offset) {
-    LinearForm form = linear_form(left);
-    if (offset) *offset = form.constant;
-    std::vector<Digit> result;
-    for (const auto& [atom, radix] : form.terms) {
-        if (atom->kind == Kind::axis) result.push_back({static_cast<AxisId>(atom->integer), radix});
-    }
-    std::stable_sort(result.begin(), result.end(), [](const Digit& a, const Digit& b) { return a.radix > b.radix; });
-    return result;
-}
-
-std::vector<std::pair<AxisId, Expr>> match(Arena& arena, Expr left, Expr coordinate) {
-    int64_t offset = 0;
-    std::vector<std::pair<AxisId, Expr>> result;
-    auto parts = digits(left, &offset);
-    Expr shifted = arena.add(coordinate, arena.integer(-offset));
-    for (size_t i = 0; i < parts.size(); i++) {
-        Expr digit = arena.floor_divide(shifted, parts[i].radix);
-        if (i > 0) digit = arena.modulo(digit, arena.extent(parts[i].axis));
-        result.push_back({parts[i].axis, digit});
-    }
-    return result;
-}
 
 namespace {
 
@@ -82,7 +60,7 @@ void join_reads(const System& system, Classes& classes, const std::set<int32_t>&
                 bool cut = tensor.equations.size() > 1 &&
                            equation.left[d]->high - equation.left[d]->low + 1 != tensor.shape[d];
                 if (cut) continue;
-                for (auto [axis, digit] : match(arena, equation.left[d], read->operands[d])) {
+                for (auto [axis, digit] : digits_at(arena, equation.left[d], read->operands[d])) {
                     if (digit->kind != Kind::axis ||
                         arena.extent(static_cast<AxisId>(digit->integer)) != arena.extent(axis))
                         continue;

@@ -16,19 +16,6 @@ struct EquationAxis {
     auto operator<=>(const EquationAxis&) const = default;
 };
 
-// One digit of a left-hand coordinate: `axis` stands at `radix`; sorted with the greatest radix first.
-struct Digit {
-    equations::AxisId axis = -1;
-    int64_t radix = 1;
-};
-
-// The digits of a mixed-radix left coordinate, and its offset.
-std::vector<Digit> digits(equations::Expr left, int64_t* offset);
-
-// The reader's coordinate at each digit of the writer's left coordinate.
-std::vector<std::pair<equations::AxisId, equations::Expr>> match(equations::Arena& arena, equations::Expr left,
-                                                                 equations::Expr coordinate);
-
 // The class of each axis of the given equations, numbered from 0 by first use (axes of an equation first, then its reduced
 // ones). No class holds two axes of one equation: a union that would make it so is refused.
 std::map<EquationAxis, int32_t> axis_classes(const equations::System& system, const std::vector<int32_t>& equations);

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "equations/pass_support.h"
 #include "plan/axis_classes.h"
 #include "plan/merge_axes.h"
 
@@ -15,8 +16,6 @@ using namespace equations;
 namespace sched = heddle::schedules;
 
 namespace {
-
-bool is_read(Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; }
 
 // The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`: radices from the innermost. Empty if
 // it does not.
@@ -216,7 +215,7 @@ private:
         if (from.equations.size() == 1) {
             const Equation& writer = system_.equation(from.equations[0]);
             for (size_t d = 0; d < writer.left.size(); d++) {
-                for (const Digit& digit : digits(writer.left[d], nullptr))
+                for (const Digit& digit : digits_of(writer.left[d]))
                     view.push_back({d, digit.radix, arena_.extent(digit.axis)});
             }
         } else {
@@ -261,8 +260,7 @@ private:
     Expr digit(TensorIndex t, const ViewDimension& v, Expr c, bool local) {
         if (local) {
             const Equation& writer = system_.equation(system_.tensor(t).equations[0]);
-            int64_t offset = 0;
-            digits(writer.left[v.dimension], &offset);
+            const int64_t offset = linear_form(writer.left[v.dimension]).constant;
             c = arena_.add(c, arena_.integer(-offset));
         }
         Expr shifted = arena_.floor_divide(c, v.radix);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "equations/pass_support.h"
 #include "plan/axis_classes.h"
 
 namespace heddle::plan {
@@ -160,8 +161,6 @@ private:
         return false;
     }
 
-    static bool is_read(Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; }
-
     size_t rank_of(Expr read) const { return system_.tensor(read->tensor).shape.size(); }
 
     // At the size class's representative: a new size of a class must not change a map.
@@ -264,7 +263,7 @@ private:
                 if (std::find(kernel.equations.begin(), kernel.equations.end(), e) == kernel.equations.end()) continue;
                 const Equation& equation = system_.equation(e);
                 for (size_t d = 0; d < equation.left.size(); d++) {
-                    auto parts = digits(equation.left[d], nullptr);
+                    auto parts = digits_of(equation.left[d]);
                     if (!parts.empty() && classes.at({e, parts.back().axis}) == wanted) {
                         add_vote(t, {static_cast<int32_t>(d)}, weight);
                     }
