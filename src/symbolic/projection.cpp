@@ -71,22 +71,6 @@ void put_dimension(IndexProjection& projection, const std::vector<std::optional<
     projection.shape.push_back(std::max<int64_t>(0, hull.high - hull.low + 1));
 }
 
-IndexProjection written_projection(const Body& body, int32_t output, const std::vector<int64_t>& extents) {
-    std::vector<VariableId> index = index_variables(body);
-    int64_t budget = 100'000;
-    RangeEvaluator ranges(body, full_ranges(body), &budget);
-    IndexProjection result;
-    for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
-        std::vector<std::optional<CoordinateHull>> hulls;
-        for (const BodyEquation& equation : body.equations)
-            if (equation.output == output)
-                hulls.push_back(hull_of(body, index, equation.left[dimension], ranges.of(equation.left[dimension]),
-                                        ranges.ranges()));
-        put_dimension(result, hulls, index.size(), extents[dimension]);
-    }
-    return result;
-}
-
 Diagnostic footprint_error(const Environment& environment, const ProjectedBody& projected,
                            const FootprintFailure& failure) {
     const Body& body = *projected.body;
@@ -135,6 +119,22 @@ IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, 
             hulls.push_back(hull_of(body, index, access.coordinates[dimension], accesses.range(access, dimension),
                                     accesses.variable_ranges(access)));
         }
+        put_dimension(result, hulls, index.size(), extents[dimension]);
+    }
+    return result;
+}
+
+IndexProjection written_projection(const Body& body, int32_t output, const std::vector<int64_t>& extents) {
+    std::vector<VariableId> index = index_variables(body);
+    int64_t budget = 100'000;
+    RangeEvaluator ranges(body, full_ranges(body), &budget);
+    IndexProjection result;
+    for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
+        std::vector<std::optional<CoordinateHull>> hulls;
+        for (const BodyEquation& equation : body.equations)
+            if (equation.output == output)
+                hulls.push_back(hull_of(body, index, equation.left[dimension], ranges.of(equation.left[dimension]),
+                                        ranges.ranges()));
         put_dimension(result, hulls, index.size(), extents[dimension]);
     }
     return result;

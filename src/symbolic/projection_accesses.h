@@ -53,6 +53,10 @@ public:
     // The values of a coordinate where the access stands.
     const ValueRange& range(const Access& access, size_t dimension) const;
     const VariableRanges& variable_ranges(const Access& access) const;
+    // Those of variables alone that the ranges do not say (and perhaps some that they do).
+    const std::vector<std::pair<NodeId, bool>>& conditions(const Access& access) const {
+        return contexts_[static_cast<size_t>(access.context)].conditions;
+    }
     // The body was too large to look at: nothing is known.
     bool exhausted() const { return budget_ < 0; }
     // Every unguarded read that may leave its tensor, by inputs' extents. Coordinates that depend on tensors are checked

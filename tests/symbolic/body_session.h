@@ -35,6 +35,7 @@ struct Given {
 struct Outcome {
     std::vector<TensorData> outputs;
     Graph graph;
+    std::vector<TensorData> feeds;
 };
 
 // Inputs are graph inputs; those of a `concrete` input are constants.
@@ -75,6 +76,7 @@ inline Result<Outcome> apply(const Library& library, const std::string& name, co
         return fail(Diagnostic{.code = "test.inputs", .summary = "an input was dropped"});
     auto values = evaluate_graph(outcome.graph, kept, Precision::body);
     if (!values) return fail(values.error());
+    outcome.feeds = std::move(kept);
     for (TensorId id : outcome.graph.outputs) outcome.outputs.push_back((*values)[static_cast<size_t>(id)]);
     return outcome;
 }

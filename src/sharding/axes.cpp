@@ -1,0 +1,271 @@
+#include "sharding/axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "graph/verify.h"
+#include "symbolic/projection_accesses.h"
+
+namespace heddle::sharding {
+namespace {
+
+// (tensor, dimension, coefficient)
+using ReadKeys = std::set<std::tuple<int32_t, size_t, int64_t>>;
+
+struct Group {
+    std::vector<VariableId> variables;
+    ReadKeys reads;
+    bool index = false;
+};
+
+class AxisFinder {
+public:
+    AxisFinder(const Graph& graph, const Operation& operation)
+        : graph_(graph),
+          operation_(operation),
+          body_(*operation.body),
+          accesses_(body_),
+          free_(body_),
+          reductions_(reductions_of(body_)) {}
+
+    std::vector<Axis> run() {
+        std::vector<Group> groups = grouped();
+        std::vector<Axis> axes;
+        std::set<std::string> taken;
+        for (const Group& group : groups) axes.push_back(axis(group, taken));
+        return axes;
+    }
+
+private:
+    // Index axes, then those that outputs or reductions add, in the order of their variables.
+    std::vector<Group> grouped() {
+        std::set<VariableId> further;
+        for (const BodyEquation& equation : body_.equations)
+            further.insert(equation.variables.begin(), equation.variables.end());
+        for (NodeId id : reductions_) further.insert(body_.node(id).variables.begin(), body_.node(id).variables.end());
+        std::map<VariableId, ReadKeys> reads = read_keys();
+        std::vector<Group> groups;
+        for (size_t i = 0; i < body_.variables.size(); ++i) {
+            auto id = static_cast<VariableId>(i);
+            if (body_.variable(id).kind == Variable::Kind::index) groups.push_back({{id}, reads[id], true});
+        }
+        for (VariableId id : further) {
+            if (body_.variable(id).kind == Variable::Kind::index) continue;
+            auto same = std::ranges::find_if(groups, [&](const Group& group) { return alike(group, id, reads[id]); });
+            if (same == groups.end()) {
+                groups.push_back({{id}, reads[id], false});
+            } else {
+                same->variables.push_back(id);
+                same->reads.insert(reads[id].begin(), reads[id].end());
+            }
+        }
+        return groups;
+    }
+
+    std::map<VariableId, ReadKeys> read_keys() const {
+        std::map<VariableId, ReadKeys> reads;
+        for (const Access& access : accesses_.accesses()) {
+            for (size_t d = 0; access.tensor >= 0 && d < access.coordinates.size(); ++d) {
+                const ValueRange& value = accesses_.range(access, d);
+                if (!value.affine) continue;
+                for (const auto& [variable, coefficient] : value.affine->terms)
+                    reads[variable].insert({access.tensor, d, coefficient});
+            }
+        }
+        return reads;
+    }
+
+    bool alike(const Group& group, VariableId id, const ReadKeys& reads) const {
+        if (body_.variable(id).kind == Variable::Kind::ordered) return false;
+        bool shared = std::ranges::any_of(reads, [&](const auto& key) { return group.reads.contains(key); });
+        return shared && std::ranges::all_of(group.variables, [&](VariableId other) {
+                   return body_.variable(other).extent.value == body_.variable(id).extent.value &&
+                          body_.variable(other).kind != Variable::Kind::ordered && !meet(other, id);
+               });
+    }
+
+    // Some value needs both: then a part of one is not a part of the other.
+    bool meet(VariableId a, VariableId b) const {
+        for (size_t i = 0; i < body_.nodes.size(); ++i) {
+            auto id = static_cast<NodeId>(i);
+            if (free_.contains(id, a) && free_.contains(id, b)) return true;
+        }
+        return std::ranges::any_of(body_.equations, [&](const BodyEquation& equation) {
+            return std::ranges::count(equation.variables, a) > 0 && std::ranges::count(equation.variables, b) > 0;
+        });
+    }
+
+    Axis axis(const Group& group, std::set<std::string>& taken) {
+        const Variable& first = body_.variable(group.variables[0]);
+        Axis axis;
+        axis.name = first.name;
+        for (int copy = 2; !taken.insert(axis.name).second; ++copy) axis.name = fmt::format("{}_{}", first.name, copy);
+        axis.extent = first.extent;
+        axis.variables = group.variables;
+        if (group.index) {
+            axis.column = 0;
+            for (VariableId id = 0; id < group.variables[0]; ++id)
+                axis.column += body_.variable(id).kind == Variable::Kind::index;
+        }
+        for (const BodyEquation& equation : body_.equations)
+            axis.passed = axis.passed ||
+                          std::ranges::any_of(equation.variables, [&](VariableId id) { return axis.contains(id); });
+        for (NodeId id : reductions_) {
+            const auto& bound = body_.node(id).variables;
+            if (std::ranges::any_of(bound, [&](VariableId v) { return axis.contains(v); }))
+                axis.reductions.push_back(id);
+        }
+        for (size_t i = 0; i < operation_.inputs.size(); ++i)
+            axis.inputs.push_back(movements(axis, static_cast<int32_t>(i)));
+        axis.refusal = refusal(axis);
+        return axis;
+    }
+
+    std::vector<Movement> movements(const Axis& axis, int32_t input) const {
+        std::vector<Movement> result;
+        const Tensor& tensor = graph_.tensor(operation_.inputs[static_cast<size_t>(input)]);
+        for (size_t d = 0; d < tensor.type.shape.size(); ++d) {
+            if (auto movement = movement_of(axis, input, d, tensor.type.shape[d].value)) result.push_back(*movement);
+        }
+        return result;
+    }
+
+    std::optional<Movement> movement_of(const Axis& axis, int32_t input, size_t dimension, int64_t extent) const {
+        std::optional<int64_t> step;
+        bool moves = false, differ = false;
+        ValueInterval hull{1, 0};
+        for (const Access& access : accesses_.accesses()) {
+            if (access.tensor != input || access.dead) continue;
+            const ValueRange& value = accesses_.range(access, dimension);
+            if (!value.affine) {
+                std::vector<VariableId> used = variables_of(body_, access.coordinates[dimension]);
+                moves = moves || std::ranges::any_of(used, [&](VariableId id) { return axis.contains(id); });
+                differ = true;
+                continue;
+            }
+            int64_t coefficient = 0, low = value.affine->constant, high = low;
+            for (const auto& [variable, factor] : value.affine->terms) {
+                if (axis.contains(variable)) {
+                    coefficient = factor;
+                    continue;
+                }
+                const ValueInterval& range = accesses_.variable_ranges(access)[static_cast<size_t>(variable)];
+                low += factor * (factor > 0 ? range.low : range.high);
+                high += factor * (factor > 0 ? range.high : range.low);
+            }
+            moves = moves || coefficient != 0;
+            differ = differ || (step && *step != coefficient);
+            step = coefficient;
+            hull = hull.is_empty() ? ValueInterval{low, high}
+                                   : ValueInterval{std::min(hull.low, low), std::max(hull.high, high)};
+        }
+        if (!moves) return std::nullopt;
+        if (differ) return Movement{static_cast<int32_t>(dimension), 0, extent};
+        return Movement{static_cast<int32_t>(dimension), *step, hull.high - hull.low + 1};
+    }
+
+    std::optional<Diagnostic> refusal(const Axis& axis) const {
+        for (VariableId id : axis.variables) {
+            if (body_.variable(id).kind != Variable::Kind::ordered) continue;
+            return refused("sharding.ordered_axis", axis, "each of its steps needs the one before it",
+                           "cut another axis");
+        }
+        auto forms = affine_forms(body_);
+        for (const BodyEquation& equation : body_.equations) {
+            for (size_t d = 0; d < equation.left.size(); ++d) {
+                const auto& form = forms[static_cast<size_t>(equation.left[d])];
+                if (!form || !is_inner_digit(*form, axis)) continue;
+                const std::string& output =
+                    graph_.tensor(operation_.outputs[static_cast<size_t>(equation.output)]).name;
+                return refused(
+                    "sharding.output_box", axis,
+                    fmt::format("a part of it is no box of '{}': it is an inner digit of dimension {}", output, d),
+                    "cut the outer digit, or give the two a dimension each and reshape");
+            }
+        }
+        return std::nullopt;
+    }
+
+    bool is_inner_digit(const AffineForm& form, const Axis& axis) const {
+        int64_t own = 0, greatest = 0;
+        for (const auto& [variable, coefficient] : form.terms) {
+            if (body_.variable(variable).extent.value <= 1) continue;
+            if (axis.contains(variable)) own = coefficient;
+            greatest = std::max(greatest, coefficient);
+        }
+        return own != 0 && own < greatest;
+    }
+
+    Diagnostic refused(const char* code, const Axis& axis, std::string reason, std::string remedy) const {
+        return {.code = code,
+                .summary = fmt::format("axis '{}' of '{}' cannot be cut", axis.name, operation_.name),
+                .reason = std::move(reason),
+                .remedy = std::move(remedy),
+                .params = {{"operation", operation_.name}, {"axis", axis.name}}};
+    }
+
+    const Graph& graph_;
+    const Operation& operation_;
+    const Body& body_;
+    BodyAccesses accesses_;
+    FreeVariables free_;
+    std::vector<NodeId> reductions_;
+};
+
+// Without a body the declared projections are all that is known.
+std::vector<Axis> declared_axes(const Operation& operation) {
+    std::vector<Axis> axes;
+    for (const IndexAxis& from : operation.index) {
+        if (from.reducer) continue;
+        Axis axis;
+        axis.name = from.name;
+        axis.extent = from.extent;
+        axis.column = static_cast<int32_t>(axes.size());
+        axis.passed = true;
+        for (const IndexProjection& projection : operation.input_projections) {
+            auto& moved = axis.inputs.emplace_back();
+            for (size_t d = 0; d < projection.shape.size(); ++d) {
+                int64_t step = projection.projection[d][axes.size()];
+                if (step != 0) moved.push_back({static_cast<int32_t>(d), step, projection.shape[d]});
+            }
+        }
+        axes.push_back(std::move(axis));
+    }
+    return axes;
+}
+
+}  // namespace
+
+bool Axis::contains(VariableId id) const { return std::ranges::find(variables, id) != variables.end(); }
+
+std::vector<NodeId> reductions_of(const Body& body) {
+    std::vector<bool> reached(body.nodes.size());
+    auto reach = [&](NodeId id) { reached[static_cast<size_t>(id)] = true; };
+    for (const BodyEquation& equation : body.equations) reach(equation.value);
+    std::vector<NodeId> result;
+    for (size_t i = body.nodes.size(); i-- > 0;) {
+        if (!reached[i]) continue;
+        const Node& node = body.nodes[i];
+        if (node.kind == Node::Kind::reduce) result.push_back(static_cast<NodeId>(i));
+        if (node.kind == Node::Kind::local) reach(body.locals[static_cast<size_t>(node.index)].value);
+        for (NodeId operand : node.operands) reach(operand);
+    }
+    std::ranges::reverse(result);
+    return result;
+}
+
+std::string combination_text(Reducer reducer) {
+    if (!is_argument(reducer)) return std::string(name(reducer));
+    return fmt::format("{}: the {} value's number, the first of equals", name(reducer),
+                       reducer == Reducer::argument_maximum ? "greatest" : "least");
+}
+
+std::vector<Axis> axes_of(const Graph& graph, const Operation& operation) {
+    return operation.body ? AxisFinder(graph, operation).run() : declared_axes(operation);
+}
+
+}  // namespace heddle::sharding

@@ -1,0 +1,52 @@
+// The extended index of one operation as axes that a shard may cut: the index axes, then one axis for each further
+// dimension of an output and each reduced or ordered extent (docs/sharding.md). Variables that read the same dimension of
+// the same input alike, and never both in one value, are one axis: softmax's `k`, `k` and `j`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "support/diagnostic.h"
+
+namespace heddle::sharding {
+
+// How one dimension of a tensor moves along an axis: each step of the axis moves the box by `step` elements, and it is
+// `window` elements wide. A dimension of which every part of the axis may read anything has step 0.
+struct Movement {
+    int32_t dimension = 0;
+    int64_t step = 0;
+    int64_t window = 0;
+
+    // Elements that two neighbouring parts both need.
+    int64_t halo() const { return step == 0 ? 0 : window > std::abs(step) ? window - std::abs(step) : 0; }
+    bool operator==(const Movement& other) const = default;
+};
+
+struct Axis {
+    std::string name;
+    Size extent;
+    std::vector<VariableId> variables;  // cut together; none of an operation without a body
+    int32_t column = -1;                // the position among the index axes, or -1
+    bool passed = false;                // parts of it are parts of outputs
+    std::vector<NodeId> reductions;     // over one of its variables: their parts give partial results
+    std::vector<std::vector<Movement>>
+        inputs;                         // for each input the dimensions that move; none: all shards read the same
+    std::optional<Diagnostic> refusal;  // why it cannot be cut
+
+    bool contains(VariableId id) const;
+};
+
+// Codes of refusals: sharding.ordered_axis (each step needs the one before it), sharding.output_box (a part of the axis is
+// no box of an output).
+std::vector<Axis> axes_of(const Graph& graph, const Operation& operation);
+
+// The reduction nodes that equations reach, in the order of their numbers.
+std::vector<NodeId> reductions_of(const Body& body);
+
+// How partial results are made one: "sum", "max", "argmax: the first greatest value and its number".
+std::string combination_text(Reducer reducer);
+
+}  // namespace heddle::sharding

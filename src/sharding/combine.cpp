@@ -1,0 +1,198 @@
+#include "sharding/combine.h"
+
+#include <algorithm>
+#include <map>
+
+namespace heddle::sharding {
+namespace {
+
+Reducer value_reducer(Reducer argument) {
+    return argument == Reducer::argument_maximum ? Reducer::maximum : Reducer::minimum;
+}
+
+// The least of the winners' numbers. Asked for by argmin, so that no winner at all is the error that it is in the whole.
+NodeId some_winner(BodyNodes& nodes, const std::vector<int64_t>& counts, const std::vector<VariableId>& among,
+                   NodeId number, NodeId wins, const std::vector<NodeId>& coordinates) {
+    NodeId winner = nodes.reduce(Reducer::argument_minimum, DType::int64, among, number, wins);
+    std::vector<NodeId> at;
+    for (size_t i = counts.size(); i-- > 0;) {
+        NodeId count = nodes.integer(counts[i], DType::int64, true);
+        at.insert(at.begin(), i > 0 ? nodes.scalar(ScalarOp::modulo, {winner, count}) : winner);
+        winner = nodes.scalar(ScalarOp::floor_divide, {winner, count});
+    }
+    at.insert(at.end(), coordinates.begin(), coordinates.end());
+    return nodes.read(nodes.node(number).index, DType::int64, std::move(at));
+}
+
+}  // namespace
+
+// The values of one part.
+class PartialResults::Part {
+public:
+    Part(const PartialResults& of, Body& into, const std::function<Range(VariableId)>& range,
+         const std::vector<std::pair<NodeId, StoredValue>>& stored)
+        : of_(of), into_(into), nodes_(into), range_(range), stored_(stored) {
+        for (VariableId id : of.reduction_.variables) {
+            const Variable& from = of.body_.variable(id);
+            Range part = range(id);
+            bool all = part == Range{0, from.extent.value};
+            free_.push_back(
+                nodes_.add_variable(from.name, Variable::Kind::index, all ? from.extent : Size(part.length())));
+            begins_.push_back(part.begin);
+        }
+    }
+
+    void write(const std::vector<int64_t>& position) {
+        const Node& node = of_.node();
+        if (!is_argument(node.reducer)) {
+            BodyCopy copy = fresh();
+            NodeId value = copy.copy(of_.reduction_.node);
+            return equation(0, conditional(copy, value), position);
+        }
+        BodyCopy best = fresh();
+        NodeId term = best.copy(node.operands[0]);
+        NodeId value = nodes_.reduce(value_reducer(node.reducer), nodes_.node(term).dtype, bound(best), term,
+                                     of_.filtered() ? best.copy(node.operands[1]) : -1);
+        equation(0, conditional(best, value), position);
+        BodyCopy number = fresh();
+        NodeId global = global_number(number.copy(of_.reduction_.node));
+        if (of_.filtered()) {
+            BodyCopy some = fresh();
+            NodeId passes = some.copy(node.operands[1]);
+            NodeId any = nodes_.reduce(Reducer::any, DType::boolean, bound(some), passes, -1);
+            // Where no term of this part passes there is no number to ask for.
+            global = nodes_.select(any, global, nodes_.integer(0, DType::int64, true));
+            equation(2, conditional(some, any), position);
+        }
+        equation(1, conditional(number, global), position);
+    }
+
+private:
+    // A copy with reduction variables of its own.
+    BodyCopy fresh() {
+        BodyCopy copy(of_.body_, nodes_, into_);
+        std::map<VariableId, Range> parts;
+        for (size_t i = 0; i < of_.body_.variables.size(); ++i) {
+            auto id = static_cast<VariableId>(i);
+            if (of_.body_.variable(id).kind == Variable::Kind::reduction) parts[id] = range_(id);
+        }
+        copy.restrict_reductions(std::move(parts));
+        for (size_t i = 0; i < free_.size(); ++i) copy.bind(of_.reduction_.variables[i], free_[i], begins_[i]);
+        for (const auto& [node, value] : stored_) copy.store(node, value);
+        return copy;
+    }
+
+    std::vector<VariableId> bound(BodyCopy& copy) {
+        std::vector<VariableId> list;
+        for (VariableId id : of_.node().variables) list.push_back(copy.variable(id));
+        return list;
+    }
+
+    NodeId conditional(BodyCopy& copy, NodeId value) {
+        if (of_.reduction_.condition < 0) return value;
+        DType dtype = nodes_.node(value).dtype;
+        return nodes_.select(copy.copy(of_.reduction_.condition), value, nodes_.integer(0, dtype, true));
+    }
+
+    // The row-major number in the whole from that in the part.
+    NodeId global_number(NodeId number) {
+        NodeId result = nodes_.integer(0, DType::int64, true);
+        const auto& variables = of_.node().variables;
+        int64_t inner = 1, inner_part = 1;
+        for (size_t i = variables.size(); i-- > 0;) {
+            Range part = range_(variables[i]);
+            auto literal = [&](int64_t value) { return nodes_.integer(value, DType::int64, true); };
+            NodeId digit = nodes_.scalar(ScalarOp::floor_divide, {number, literal(inner_part)});
+            if (i > 0) digit = nodes_.scalar(ScalarOp::modulo, {digit, literal(std::max<int64_t>(part.length(), 1))});
+            NodeId own = plus(nodes_, digit, part.begin);
+            result = nodes_.scalar(ScalarOp::add, {result, nodes_.scalar(ScalarOp::multiply, {own, literal(inner)})});
+            inner *= of_.body_.variable(variables[i]).extent.value;
+            inner_part *= std::max<int64_t>(part.length(), 1);
+        }
+        return result;
+    }
+
+    void equation(int32_t output, NodeId value, const std::vector<int64_t>& position) {
+        BodyEquation made{output, free_, {}, value};
+        for (int64_t part : position) made.left.push_back(nodes_.integer(part, DType::int64, true));
+        for (size_t i = 0; i < free_.size(); ++i)
+            made.left.push_back(plus(nodes_, nodes_.variable(free_[i]), begins_[i]));
+        into_.equations.push_back(std::move(made));
+    }
+
+    const PartialResults& of_;
+    Body& into_;
+    BodyNodes nodes_;
+    const std::function<Range(VariableId)>& range_;
+    const std::vector<std::pair<NodeId, StoredValue>>& stored_;
+    std::vector<VariableId> free_;  // index variables of the part
+    std::vector<int64_t> begins_;
+};
+
+std::vector<std::pair<std::string, DType>> PartialResults::values() const {
+    if (!is_argument(node().reducer)) return {{std::string(name(node().reducer)), node().dtype}};
+    std::vector<std::pair<std::string, DType>> list{
+        {std::string(name(value_reducer(node().reducer))), body_.node(node().operands[0]).dtype},
+        {std::string(name(node().reducer)), DType::int64}};
+    if (filtered()) list.emplace_back("any", DType::boolean);
+    return list;
+}
+
+void PartialResults::write(Body& into, const std::vector<int64_t>& position,
+                           const std::function<Range(VariableId)>& range,
+                           const std::vector<std::pair<NodeId, StoredValue>>& stored) const {
+    Part(*this, into, range, stored).write(position);
+}
+
+void PartialResults::write_combination(Body& into, const std::vector<int64_t>& counts,
+                                       const BodyEquation* equation) const {
+    BodyNodes nodes(into);
+    BodyCopy copy(body_, nodes, into);
+    std::vector<NodeId> coordinates;
+    BodyEquation made;
+    for (VariableId id : reduction_.variables) {
+        const Variable& from = body_.variable(id);
+        made.variables.push_back(nodes.add_variable(from.name, Variable::Kind::index, from.extent));
+        copy.bind(id, made.variables.back(), 0);
+        coordinates.push_back(nodes.variable(made.variables.back()));
+    }
+    made.left = coordinates;
+    if (equation) {
+        made.left.clear();
+        for (NodeId left : equation->left) made.left.push_back(copy.copy(left));
+    }
+    std::vector<std::pair<std::string, DType>> parts = values();
+    auto parts_variables = [&] {
+        std::vector<VariableId> list;
+        for (int64_t count : counts) list.push_back(nodes.add_variable("part", Variable::Kind::reduction, count));
+        return list;
+    };
+    auto value = [&](int32_t input, const std::vector<VariableId>& at) {
+        std::vector<NodeId> all;
+        for (VariableId id : at) all.push_back(nodes.variable(id));
+        all.insert(all.end(), coordinates.begin(), coordinates.end());
+        return nodes.read(input, parts[static_cast<size_t>(input)].second, std::move(all));
+    };
+    std::vector<VariableId> over = parts_variables();
+    if (!is_argument(node().reducer)) {
+        made.value = nodes.reduce(node().reducer, node().dtype, over, value(0, over), -1);
+    } else {
+        DType dtype = parts[0].second;
+        NodeId best =
+            nodes.reduce(value_reducer(node().reducer), dtype, over, value(0, over), filtered() ? value(2, over) : -1);
+        std::vector<VariableId> among = parts_variables();
+        NodeId own = value(0, among);
+        NodeId wins = nodes.scalar(ScalarOp::equal, {own, best});
+        if (is_float(dtype)) {
+            NodeId both = nodes.scalar(ScalarOp::logical_and,
+                                       {nodes.scalar(ScalarOp::is_nan, {own}), nodes.scalar(ScalarOp::is_nan, {best})});
+            wins = nodes.scalar(ScalarOp::logical_or, {wins, both});
+        }
+        if (filtered()) wins = nodes.scalar(ScalarOp::logical_and, {wins, value(2, among)});
+        made.value = filtered() ? some_winner(nodes, counts, among, value(1, among), wins, coordinates)
+                                : nodes.reduce(Reducer::minimum, DType::int64, among, value(1, among), wins);
+    }
+    into.equations.push_back(std::move(made));
+}
+
+}  // namespace heddle::sharding

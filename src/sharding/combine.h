@@ -1,0 +1,41 @@
+// Partial results of one reduction, and how they become one value. All of it follows from the reducer: `sum` of a part is
+// added to the others', `max` of the parts' maxima is taken. `argmax` gives a value and a number for each part; of the parts
+// with the best value the one with the least number wins, so that the first of equals does, however the axes are cut.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sharding/body_copy.h"
+#include "sharding/rounds.h"
+
+namespace heddle::sharding {
+
+class PartialResults {
+public:
+    // Both outlive this.
+    PartialResults(const Body& body, const CutReduction& reduction) : body_(body), reduction_(reduction) {}
+
+    // What each part gives, with names for tensors of it: dimensions are the parts of each axis, then the variables.
+    std::vector<std::pair<std::string, DType>> values() const;
+
+    // The part at `position`, where each variable runs over its range: one equation for each of `values`.
+    void write(Body& into, const std::vector<int64_t>& position, const std::function<Range(VariableId)>& range,
+               const std::vector<std::pair<NodeId, StoredValue>>& stored) const;
+
+    // One value for each point of the variables from `values` as inputs, `counts` parts of each axis; written where
+    // `equation` says, if there is one.
+    void write_combination(Body& into, const std::vector<int64_t>& counts, const BodyEquation* equation) const;
+
+private:
+    class Part;
+    bool filtered() const { return node().operands.size() > 1; }
+    const Node& node() const { return body_.node(reduction_.node); }
+
+    const Body& body_;
+    const CutReduction& reduction_;
+};
+
+}  // namespace heddle::sharding

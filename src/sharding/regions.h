@@ -1,0 +1,32 @@
+// Which box of a tensor the reads of a body touch, and how much of it they leave unread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "symbolic/projection_accesses.h"
+
+namespace heddle::sharding {
+
+// start <= coordinate < end in every dimension. A box without elements has end == start somewhere.
+struct Box {
+    std::vector<int64_t> start, end;
+
+    static Box whole(const std::vector<int64_t>& extents);
+    int64_t elements() const;
+    bool empty() const;
+    std::vector<int64_t> shape() const;
+    bool operator==(const Box& other) const = default;
+    auto operator<=>(const Box& other) const = default;
+};
+
+// The least box that holds what is read of tensor `input`, from the values that each coordinate can take; a coordinate
+// that depends on tensors' elements may be anything. Guarded reads outside the tensor do not count.
+Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents);
+
+// The elements of `region` that no point of the body reads: a strided window's gaps. Nothing where that would take too long
+// to count, or reads depend on data.
+std::optional<int64_t> unread_elements(const BodyAccesses& accesses, int32_t input, const Box& region);
+
+}  // namespace heddle::sharding

@@ -1,0 +1,191 @@
+#include "sharding/rounds.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/verify.h"
+#include "sharding/body_copy.h"
+
+namespace heddle::sharding {
+namespace {
+
+// Conditions that all hold (or do not): one way to a value.
+using Way = std::set<std::pair<NodeId, bool>>;
+
+constexpr size_t most_ways = 32;
+
+// The ways on which each node is reached. A way that another one is part of says nothing more; where there are too many,
+// what all have in common is kept, so that a value is computed in more places than it is used.
+class Reached {
+public:
+    explicit Reached(const Body& body) : ways_(body.nodes.size()) {
+        for (const BodyEquation& equation : body.equations) add(equation.value, {});
+        for (size_t i = body.nodes.size(); i-- > 0;) {
+            if (ways_[i].empty()) continue;
+            const Node& node = body.nodes[i];
+            // All of a local is computed, wherever one element is read.
+            if (node.kind == Node::Kind::local) add(body.locals[static_cast<size_t>(node.index)].value, {});
+            for (size_t operand = 0; operand < node.operands.size(); ++operand) pass(node, operand, ways_[i]);
+        }
+    }
+
+    const std::vector<Way>& of(NodeId id) const { return ways_[static_cast<size_t>(id)]; }
+
+private:
+    void pass(const Node& node, size_t operand, const std::vector<Way>& ways) {
+        bool branch = node.kind == Node::Kind::select && operand > 0;
+        bool filtered = node.kind == Node::Kind::reduce && operand == 0 && node.operands.size() > 1;
+        for (Way way : ways) {
+            if (branch) way.insert({node.operands[0], operand == 1});
+            if (filtered) way.insert({node.operands[1], true});
+            add(node.operands[operand], std::move(way));
+        }
+    }
+
+    void add(NodeId id, Way way) {
+        auto& ways = ways_[static_cast<size_t>(id)];
+        auto within = [](const Way& a, const Way& b) { return std::ranges::includes(b, a); };
+        if (std::ranges::any_of(ways, [&](const Way& known) { return within(known, way); })) return;
+        std::erase_if(ways, [&](const Way& known) { return within(way, known); });
+        ways.push_back(std::move(way));
+        if (ways.size() <= most_ways) return;
+        Way common = ways[0];
+        for (const Way& other : ways) std::erase_if(common, [&](const auto& part) { return !other.contains(part); });
+        ways = {std::move(common)};
+    }
+
+    std::vector<std::vector<Way>> ways_;
+};
+
+class RoundFinder {
+public:
+    RoundFinder(const Body& body, const std::vector<Axis>& axes, const std::vector<bool>& cut)
+        : axes_(axes), cut_(cut), made_(std::make_shared<Body>()), nodes_(*made_) {
+        BodyCopy copy(body, nodes_, *made_);
+        for (size_t i = 0; i < body.variables.size(); ++i) {
+            const Variable& from = body.variables[i];
+            copy.bind(static_cast<VariableId>(i), nodes_.add_variable(from.name, from.kind, from.extent), 0);
+        }
+        for (const BodyEquation& equation : body.equations) {
+            BodyEquation own{equation.output, equation.variables, {}, copy.copy(equation.value)};
+            for (NodeId left : equation.left) own.left.push_back(copy.copy(left));
+            made_->equations.push_back(std::move(own));
+        }
+    }
+
+    Rounds run() {
+        find_reductions();
+        find_conditions();
+        for (CutReduction& reduction : reductions_) reduction.round = round_of(reduction);
+        find_variables();
+        std::ranges::stable_sort(reductions_, {}, &CutReduction::round);
+        return {made_, std::move(reductions_)};
+    }
+
+private:
+    void find_reductions() {
+        for (NodeId id : reductions_of(*made_)) {
+            CutReduction reduction{.node = id, .variables = {}, .axes = {}};
+            for (size_t axis = 0; axis < axes_.size(); ++axis) {
+                bool over = std::ranges::any_of(made_->node(id).variables,
+                                                [&](VariableId bound) { return axes_[axis].contains(bound); });
+                if (cut_[axis] && over) reduction.axes.push_back(axis);
+            }
+            if (reduction.axes.empty()) continue;
+            position_[id] = reductions_.size();
+            reductions_.push_back(std::move(reduction));
+        }
+    }
+
+    // A reduction that becomes an operation is computed at every point, also where a condition kept it from reading
+    // outside its tensor: then the condition goes with it.
+    void find_conditions() {
+        std::vector<NodeId> open;
+        for (const CutReduction& reduction : reductions_)
+            if (nodes_.has_open_read(reduction.node)) open.push_back(reduction.node);
+        if (open.empty()) return;
+        Reached reached(*made_);
+        for (NodeId id : open) {
+            NodeId any = -1;
+            for (const Way& way : reached.of(id)) {
+                NodeId all = -1;
+                for (auto [condition, holds] : way) {
+                    if (needs_later(condition, id)) continue;
+                    NodeId part = holds ? condition : nodes_.scalar(ScalarOp::logical_not, {condition});
+                    all = all < 0 ? part : nodes_.scalar(ScalarOp::logical_and, {all, part});
+                }
+                if (all < 0) all = nodes_.boolean(true);
+                any = any < 0 ? all : nodes_.scalar(ScalarOp::logical_or, {any, all});
+            }
+            if (any >= 0 && !nodes_.literal_boolean(any)) reductions_[position_[id]].condition = any;
+        }
+    }
+
+    // Whether a condition needs a cut reduction that does not stand before `id`: it could wait for `id` itself.
+    bool needs_later(NodeId condition, NodeId id) const {
+        std::vector<NodeId> open{condition};
+        std::set<NodeId> seen;
+        while (!open.empty()) {
+            NodeId next = open.back();
+            open.pop_back();
+            if (next < id || !seen.insert(next).second) continue;  // operands stand before their users
+            if (position_.contains(next)) return true;
+            const Node& node = made_->node(next);
+            open.insert(open.end(), node.operands.begin(), node.operands.end());
+            if (node.kind == Node::Kind::local) open.push_back(made_->locals[static_cast<size_t>(node.index)].value);
+        }
+        return false;
+    }
+
+    // One more than the greatest round of what its terms and its condition need.
+    int32_t round_of(const CutReduction& reduction) {
+        int32_t round = 0;
+        for (NodeId operand : made_->node(reduction.node).operands) round = std::max(round, needed(operand));
+        return reduction.condition < 0 ? round : std::max(round, needed(reduction.condition));
+    }
+
+    // The first round in which a value can be computed.
+    int32_t needed(NodeId id) {
+        if (auto known = needed_.find(id); known != needed_.end()) return known->second;
+        const Node& node = made_->node(id);
+        int32_t round = 0;
+        if (auto own = position_.find(id); own != position_.end()) {
+            round = round_of(reductions_[own->second]) + 1;
+        } else {
+            for (NodeId operand : node.operands) round = std::max(round, needed(operand));
+            if (node.kind == Node::Kind::local)
+                round = std::max(round, needed(made_->locals[static_cast<size_t>(node.index)].value));
+        }
+        return needed_[id] = round;
+    }
+
+    void find_variables() {
+        FreeVariables free(*made_);
+        for (CutReduction& reduction : reductions_) {
+            std::vector<VariableId> list = free.list(reduction.node);
+            std::set<VariableId> variables(list.begin(), list.end());
+            if (reduction.condition >= 0) {
+                list = free.list(reduction.condition);
+                variables.insert(list.begin(), list.end());
+            }
+            reduction.variables.assign(variables.begin(), variables.end());
+        }
+    }
+
+    const std::vector<Axis>& axes_;
+    const std::vector<bool>& cut_;
+    std::shared_ptr<Body> made_;
+    BodyNodes nodes_;
+    std::vector<CutReduction> reductions_;
+    std::map<NodeId, size_t> position_;
+    std::map<NodeId, int32_t> needed_;
+};
+
+}  // namespace
+
+Rounds rounds_of(const Body& body, const std::vector<Axis>& axes, const std::vector<bool>& cut) {
+    return RoundFinder(body, axes, cut).run();
+}
+
+}  // namespace heddle::sharding

@@ -1,0 +1,295 @@
+#include "sharding/shard.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sharding/body_copy.h"
+#include "sharding/boxes.h"
+#include "sharding/combine.h"
+#include "sharding/rounds.h"
+
+namespace heddle::sharding {
+namespace {
+
+class Sharder {
+public:
+    Sharder(const Graph& graph, OperationId id, const std::vector<Box>& boxes)
+        : operation_(graph.operations[static_cast<size_t>(id)]), assembler_(result_.graph) {
+        result_.axes = axes_of(graph, operation_);
+        result_.boxes = boxes;
+        result_.graph = graph;
+        result_.graph.operations.clear();
+    }
+
+    Result<Sharding> run(const Graph& graph, OperationId id) {
+        if (auto checked = check(); !checked) return fail(std::move(checked.error()));
+        for (size_t i = 0; i < graph.operations.size(); ++i) {
+            if (static_cast<OperationId>(i) != id)
+                assembler_.add_as_it_is(graph.operations[i]);
+            else if (operation_.body)
+                replace();
+            else
+                replace_opaque();
+        }
+        return std::move(result_);
+    }
+
+private:
+    // ---- which boxes there are
+
+    Result<void> check() {
+        if (auto covered = check_boxes(operation_, result_.axes, result_.boxes); !covered) return covered;
+        for (size_t i = 0; i < result_.boxes.size(); ++i)
+            if (!result_.boxes[i].empty()) full_.push_back(i);
+        if (full_.empty()) full_.push_back(0);
+        std::vector<Box> boxes;
+        for (size_t i : full_) boxes.push_back(result_.boxes[i]);
+        parts_ = parts_of(boxes, result_.axes.size());
+        Diagnostics problems;
+        bool needs_grid = false;
+        for (size_t axis = 0; axis < parts_.size(); ++axis) {
+            const Axis& of = result_.axes[axis];
+            cut_.push_back(parts_[axis].size() > 1);
+            if (!cut_[axis]) continue;
+            if (of.refusal) problems.push_back(*of.refusal);
+            needs_grid = needs_grid || !of.reductions.empty() || !in_every_equation(of);
+        }
+        if (!problems.empty()) return fail(std::move(problems));
+        if (needs_grid && !is_grid(boxes, result_.axes)) {
+            return fail({.code = "sharding.grid",
+                         .summary = fmt::format("the boxes of '{}' are no grid", operation_.name),
+                         .expected = "every combination of the parts of each axis",
+                         .reason = "partial results of other boxes could not be combined one by one",
+                         .params = {{"operation", operation_.name}}});
+        }
+        return {};
+    }
+
+    bool in_every_equation(const Axis& axis) const {
+        if (!operation_.body) return true;
+        return std::ranges::all_of(operation_.body->equations, [&](const BodyEquation& equation) {
+            return std::ranges::any_of(equation.variables, [&](VariableId id) { return axis.contains(id); });
+        });
+    }
+
+    int32_t axis_of(VariableId id) const {
+        for (size_t axis = 0; axis < result_.axes.size(); ++axis)
+            if (result_.axes[axis].contains(id)) return static_cast<int32_t>(axis);
+        return -1;
+    }
+
+    // The part of a variable that box number `box` works on.
+    Range part_of(size_t box, VariableId id) const {
+        int32_t axis = axis_of(id);
+        if (axis < 0 || !cut_[static_cast<size_t>(axis)]) return {0, rounds_.body->variable(id).extent.value};
+        const Box& of = result_.boxes[box];
+        return {of.start[static_cast<size_t>(axis)], of.end[static_cast<size_t>(axis)]};
+    }
+
+    // A box with what does not matter to some work made whole: boxes that are equal then share it.
+    Box projected(size_t box, const std::set<size_t>& axes) const {
+        Box result = result_.boxes[box];
+        for (size_t axis = 0; axis < cut_.size(); ++axis) {
+            if (axes.contains(axis)) continue;
+            result.start[axis] = 0;
+            result.end[axis] = result_.axes[axis].extent.value;
+        }
+        return result;
+    }
+
+    // ---- the operation without a body
+
+    void replace_opaque() {
+        for (size_t box : full_) {
+            std::string name = fmt::format("{} shard {}", operation_.name, box);
+            Placed placed = assembler_.add_opaque(operation_, name, result_.boxes[box]);
+            result_.applications.push_back({box, 0, "result", result_.boxes[box], std::move(placed.inputs),
+                                            std::move(placed.outputs), placed.operation});
+        }
+    }
+
+    // ---- the operation with one
+
+    void replace() {
+        rounds_ = rounds_of(*operation_.body, result_.axes, cut_);
+        inputs_ = operation_.inputs;
+        for (const CutReduction& reduction : rounds_.reductions) add_reduction(reduction);
+        add_results();
+    }
+
+    Work work(std::string name) const {
+        return {.name = std::move(name),
+                .operator_name = operation_.operator_name,
+                .body = {},
+                .inputs = inputs_,
+                .outputs = {},
+                .params = operation_.params};
+    }
+
+    void add_application(size_t box, int32_t round, const std::string& part, Box index, Work made) {
+        Placed placed = assembler_.add_in_regions(std::move(made));
+        result_.applications.push_back({box, round, part, std::move(index), std::move(placed.inputs),
+                                        std::move(placed.outputs), placed.operation});
+    }
+
+    std::string part_name(const CutReduction& reduction) const {
+        std::vector<std::string> axes;
+        for (size_t axis : reduction.axes) axes.push_back(result_.axes[axis].name);
+        return fmt::format("{} over {}", name(rounds_.body->node(reduction.node).reducer), fmt::join(axes, ", "));
+    }
+
+    void add_reduction(const CutReduction& reduction) {
+        PartialResults partial(*rounds_.body, reduction);
+        std::string part = part_name(reduction);
+        std::vector<Size> shape;
+        for (size_t axis : reduction.axes) shape.emplace_back(static_cast<int64_t>(parts_[axis].size()));
+        for (VariableId id : reduction.variables) shape.push_back(rounds_.body->variable(id).extent);
+        std::vector<TensorId> stacks;
+        for (const auto& [what, dtype] : partial.values())
+            stacks.push_back(result_.graph.add_tensor(fmt::format("{} {}", operation_.name, what), {dtype, shape}));
+        // What it runs over is cut to the box; a free variable of the same axis is not, for each part needs all of it.
+        std::set<size_t> needed(reduction.axes.begin(), reduction.axes.end());
+        for (VariableId id : reduction.variables)
+            if (int32_t axis = axis_of(id); axis >= 0) needed.insert(static_cast<size_t>(axis));
+        std::set<Box> done;
+        for (size_t box : full_) {
+            Box index = projected(box, needed);
+            if (!done.insert(index).second) continue;
+            Work made = work(fmt::format("{} {} shard {}", operation_.name, part, box));
+            made.outputs = stacks;
+            std::vector<int64_t> position;
+            for (size_t axis : reduction.axes) {
+                Range own{index.start[axis], index.end[axis]};
+                position.push_back(std::ranges::find(parts_[axis], own) - parts_[axis].begin());
+            }
+            auto range = [&](VariableId id) {
+                bool over = std::ranges::count(rounds_.body->node(reduction.node).variables, id) > 0;
+                bool reduced = std::ranges::count(reduction.axes, static_cast<size_t>(axis_of(id))) > 0;
+                return reduced && !over ? Range{0, rounds_.body->variable(id).extent.value} : part_of(box, id);
+            };
+            partial.write(made.body, position, range, stored_);
+            add_application(box, reduction.round, part, std::move(index), std::move(made));
+        }
+        combine(reduction, partial, part, stacks);
+    }
+
+    void combine(const CutReduction& reduction, const PartialResults& partial, const std::string& part,
+                 const std::vector<TensorId>& stacks) {
+        Work made = work(fmt::format("{} {}", operation_.name, part));
+        made.operator_name = "combine";
+        made.inputs = stacks;
+        made.params.clear();
+        std::vector<int64_t> counts;
+        for (size_t axis : reduction.axes) counts.push_back(static_cast<int64_t>(parts_[axis].size()));
+        const BodyEquation* direct = equation_that_is(reduction);
+        TensorId result;
+        if (direct) {
+            result = operation_.outputs[static_cast<size_t>(direct->output)];
+            finished_.insert(direct);
+        } else {
+            std::vector<Size> shape;
+            for (VariableId id : reduction.variables) shape.push_back(rounds_.body->variable(id).extent);
+            DType dtype = rounds_.body->node(reduction.node).dtype;
+            result = result_.graph.add_tensor(fmt::format("{} {}", operation_.name, part), {dtype, shape});
+            stored_.emplace_back(reduction.node,
+                                 StoredValue{static_cast<int32_t>(inputs_.size()), reduction.variables});
+            inputs_.push_back(result);
+        }
+        made.outputs = {result};
+        partial.write_combination(made.body, counts, direct);
+        OperationId id = assembler_.add(std::move(made));
+        result_.combinations.push_back(
+            {reduction.round, rounds_.body->node(reduction.node).reducer, part, reduction.axes, stacks, result, id});
+    }
+
+    // The equation that says nothing but the reduction, if nothing else needs it: the combination writes the output.
+    const BodyEquation* equation_that_is(const CutReduction& reduction) const {
+        const Body& body = *rounds_.body;
+        for (const Node& node : body.nodes)
+            if (std::ranges::count(node.operands, reduction.node) > 0) return nullptr;
+        const BodyEquation* result = nullptr;
+        for (const BodyEquation& equation : body.equations) {
+            if (equation.value != reduction.node) continue;
+            std::vector<VariableId> variables = equation.variables;
+            std::ranges::sort(variables);
+            if (result || variables != reduction.variables) return nullptr;
+            result = &equation;
+        }
+        for (const Local& local : body.locals)
+            if (local.value == reduction.node) return nullptr;
+        return reduction.condition < 0 ? result : nullptr;
+    }
+
+    // ---- results
+
+    void add_results() {
+        const Body& body = *rounds_.body;
+        std::vector<std::set<Box>> done(body.equations.size());
+        int32_t round = rounds_.reductions.empty() ? 0 : rounds_.reductions.back().round + 1;
+        for (size_t box : full_) {
+            std::vector<const BodyEquation*> own;
+            std::set<size_t> needed;
+            for (size_t i = 0; i < body.equations.size(); ++i) {
+                const BodyEquation& equation = body.equations[i];
+                if (finished_.contains(&equation)) continue;
+                std::set<size_t> axes;
+                for (VariableId id : equation.variables)
+                    if (int32_t axis = axis_of(id); axis >= 0) axes.insert(static_cast<size_t>(axis));
+                if (!done[i].insert(projected(box, axes)).second) continue;
+                own.push_back(&equation);
+                needed.insert(axes.begin(), axes.end());
+            }
+            if (own.empty()) continue;
+            Work made = work(fmt::format("{} shard {}", operation_.name, box));
+            made.outputs = operation_.outputs;
+            write_results(made.body, box, own);
+            add_application(box, round, "result", projected(box, needed), std::move(made));
+        }
+    }
+
+    void write_results(Body& into, size_t box, const std::vector<const BodyEquation*>& equations) const {
+        const Body& body = *rounds_.body;
+        BodyNodes nodes(into);
+        BodyCopy copy(body, nodes, into);
+        for (const auto& [node, value] : stored_) copy.store(node, value);
+        std::map<VariableId, VariableId> made;
+        auto bind = [&](VariableId id) {
+            if (!made.contains(id)) made[id] = copy.bind_part(id, body.variable(id).kind, part_of(box, id));
+        };
+        for (size_t i = 0; i < body.variables.size(); ++i)
+            if (body.variables[i].kind == Variable::Kind::index) bind(static_cast<VariableId>(i));
+        for (const BodyEquation* equation : equations) {
+            BodyEquation own{equation->output, {}, {}, 0};
+            for (VariableId id : equation->variables) {
+                bind(id);
+                own.variables.push_back(made[id]);
+            }
+            for (NodeId left : equation->left) own.left.push_back(copy.copy(left));
+            own.value = copy.copy(equation->value);
+            into.equations.push_back(std::move(own));
+        }
+    }
+
+    const Operation& operation_;
+    Sharding result_;
+    Assembler assembler_;
+    std::vector<size_t> full_;  // boxes with points, or the first of them
+    std::vector<std::vector<Range>> parts_;
+    std::vector<bool> cut_;
+    Rounds rounds_;
+    std::vector<TensorId> inputs_;  // the operation's, then what was combined
+    std::vector<std::pair<NodeId, StoredValue>> stored_;
+    std::set<const BodyEquation*> finished_;
+};
+
+}  // namespace
+
+Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes) {
+    return Sharder(graph, operation, boxes).run(graph, operation);
+}
+
+}  // namespace heddle::sharding

@@ -1,0 +1,61 @@
+// Sharding: one operation as applications, each of which does the work of a box of the extended index and touches only
+// the regions of the tensors that this box projects to (docs/sharding.md).
+//
+// Cutting an axis over which the body reduces gives partial results, one a part, which the same reducer combines; where a
+// reduction's terms need the result of another (softmax's sum its maximum), the first is combined before the second
+// begins. Everything is operations with typed bodies.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "sharding/assembler.h"
+#include "sharding/axes.h"
+#include "support/diagnostic.h"
+
+namespace heddle::sharding {
+
+inline constexpr size_t most_shards = 4'096;
+
+struct Application {
+    size_t shard = 0;   // the number of the box; work that several boxes share is the first one's
+    int32_t round = 0;  // of partial results; results come after the last
+    std::string part;   // "max over k", or "result"
+    Box index;          // over the axes; all of those that this work does not depend on
+    std::vector<Region> inputs, outputs;
+    OperationId operation = -1;  // in the sharded graph
+};
+
+// Partial results becoming one.
+struct Combination {
+    int32_t round = 0;
+    Reducer reducer = Reducer::sum;
+    std::string part;               // "max over k"
+    std::vector<size_t> axes;       // that it runs over
+    std::vector<TensorId> partial;  // the first dimensions, one for each of `axes`, number the parts
+    TensorId result = -1;
+    OperationId operation = -1;
+};
+
+struct Sharding {
+    std::vector<Axis> axes;
+    std::vector<Box> boxes;
+    std::vector<Application> applications;
+    std::vector<Combination> combinations;
+    Graph graph;  // with the operation replaced; tensors keep their numbers
+};
+
+// Cuts axes into so many parts each, the last of them smaller or empty: ceil(extent / parts) long. The others stay whole.
+// Row-major over the axes. Codes: sharding.axis (there is none of this name, or given twice), sharding.parts (fewer than
+// one), sharding.limit (more than `most_shards` boxes), and those of refusals (axes.h).
+Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<Axis>& axes,
+                                  const std::vector<std::pair<std::string, int64_t>>& parts);
+
+// Boxes over the axes of `axes_of`; each point of the extended index in exactly one. Those without points have no
+// application. Codes: sharding.cover (a box outside, a gap, an overlap), sharding.grid (boxes that are no grid where
+// reductions are cut), sharding.limit, and those of refusals.
+Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes);
+
+}  // namespace heddle::sharding

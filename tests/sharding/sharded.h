@@ -1,0 +1,92 @@
+// Whole against sharded: both are evaluated and compared.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "../symbolic/acceptance_cases.h"
+#include "evaluate/compare.h"
+#include "graph/verify.h"
+#include "sharding/shard.h"
+
+namespace heddle::sharding {
+
+// Whether floats are added or multiplied up: the order of that is free, also the evaluator's within one part, so that
+// values agree within error bounds. All else agrees bit by bit.
+inline bool rounds(const Graph& graph) {
+    for (const Operation& operation : graph.operations) {
+        if (!operation.body) continue;
+        for (const Node& node : operation.body->nodes) {
+            bool adds = node.reducer == Reducer::sum || node.reducer == Reducer::product;
+            if (node.kind == Node::Kind::reduce && adds && is_float(node.dtype)) return true;
+        }
+    }
+    return false;
+}
+
+inline void expect_same_values(const Graph& graph, const std::vector<TensorData>& feeds, const Sharding& sharding) {
+    auto sound = verify(sharding.graph);
+    ASSERT_TRUE(sound) << render(sound.error()) << print(sharding.graph);
+    auto whole = evaluate_graph(graph, feeds, Precision::body);
+    auto parts = evaluate_graph(sharding.graph, feeds, Precision::body);
+    ASSERT_TRUE(whole) << render(whole.error());
+    ASSERT_TRUE(parts) << render(parts.error()) << print(sharding.graph);
+    bool exact = !rounds(graph);
+    std::vector<BoundedTensor> bounded;
+    if (!exact) {
+        auto values = evaluate_graph_bounded(graph, feeds);
+        ASSERT_TRUE(values);
+        bounded = std::move(*values);
+    }
+    for (TensorId id : graph.outputs) {
+        const TensorData &expected = (*whole)[static_cast<size_t>(id)], &found = (*parts)[static_cast<size_t>(id)];
+        ASSERT_EQ(found.shape(), expected.shape());
+        if (exact) {
+            bool same = std::memcmp(found.data(), expected.data(), static_cast<size_t>(found.byte_size())) == 0;
+            ASSERT_TRUE(same) << graph.tensor(id).name << print(sharding.graph);
+        } else {
+            auto comparison = compare_bounded(found, bounded[static_cast<size_t>(id)]);
+            ASSERT_TRUE(comparison.equal) << comparison.text() << print(sharding.graph);
+        }
+    }
+}
+
+// An operator of a library on types, as a graph.
+inline Graph graph_of(const std::string& yaml, const std::string& name,
+                      const std::vector<std::pair<DType, std::vector<int64_t>>>& types,
+                      const std::map<std::string, StaticValue>& parameters = {}) {
+    Library library = body_test::library_of(yaml);
+    Session session(library);
+    auto metakernel = library.find(name);
+    EXPECT_TRUE(metakernel);
+    std::vector<Argument> arguments;
+    for (size_t i = 0; i < types.size(); ++i) {
+        std::vector<Size> shape(types[i].second.begin(), types[i].second.end());
+        arguments.push_back(session.add_input((*metakernel)->inputs[i].name, {types[i].first, shape}));
+    }
+    ApplyOptions options;
+    for (const TensorSpec& output : (*metakernel)->outputs) options.names.push_back(output.name);
+    auto made = session.apply(**metakernel, arguments, parameters, options);
+    EXPECT_TRUE(made) << (made ? "" : render(made.error()));
+    return made ? session.finish(std::move(*made)) : Graph();
+}
+
+inline const Axis* axis_named(const std::vector<Axis>& axes, const std::string& name) {
+    for (const Axis& axis : axes)
+        if (axis.name == name) return &axis;
+    return nullptr;
+}
+
+inline Sharding sharded(const Graph& graph, const std::vector<std::pair<std::string, int64_t>>& parts,
+                        OperationId operation = 0) {
+    const Operation& of = graph.operations[static_cast<size_t>(operation)];
+    auto boxes = boxes_by(of, axes_of(graph, of), parts);
+    EXPECT_TRUE(boxes) << (boxes ? "" : render(boxes.error()));
+    if (!boxes) return {};
+    auto result = shard(graph, operation, *boxes);
+    EXPECT_TRUE(result) << (result ? "" : render(result.error()));
+    return result ? std::move(*result) : Sharding();
+}
+
+}  // namespace heddle::sharding
