@@ -239,12 +239,7 @@ void print_text(const Json& json) {
     }
     for (const Json& operation : json["operations"]) print_operation(operation);
     if (json.contains("equations")) print_equations(json["equations"]);
-    if (json.contains("schedule")) {
-        fmt::print("\n{}", text_of(json["schedule"], "plan"));
-        for (const Json& kernel : json["schedule"]["kernels"]) {
-            fmt::print("\nkernel {}\n{}", text_of(kernel, "key").substr(0, 8), indented(text_of(kernel, "tree"), 2));
-        }
-    }
+    if (json.contains("schedule")) fmt::print("\n{}", text_of(json["schedule"], "plan"));
     if (json.contains("source")) {
         for (const Json& kernel : json["source"]) fmt::print("\n{}", text_of(kernel, "c"));
     }

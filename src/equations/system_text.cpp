@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "equations/system.h"
+#include "support/quoted_text.h"
 
 namespace heddle::equations {
 namespace {
@@ -343,17 +344,7 @@ bool is_reserved_word(std::string_view name) {
 
 std::string quoted(std::string_view name) {
     if (is_identifier(name) && !is_reserved_word(name)) return std::string(name);
-    std::string result = "'";
-    for (char c : name) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '\'' || c == '\\')
-            result += std::string("\\") + c;
-        else if (byte < 32 || byte == 127)
-            result += fmt::format("\\x{:02x}", byte);
-        else
-            result += c;
-    }
-    return result + "'";
+    return quoted_text(name, '\'');
 }
 
 std::string print(const System& system, const std::string& name) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cctype>
 
+#include "support/quoted_text.h"
+
 namespace heddle::equations {
 namespace {
 
@@ -31,31 +33,6 @@ size_t number_end(std::string_view text, size_t at) {
     return at;
 }
 
-int hexadecimal(char c) {
-    if (is_digit(c)) return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-}
-
-// Reads a name in quotes from `at` (the opening quote); the offset behind it, or 0 if it does not end well.
-size_t read_quoted(std::string_view text, size_t at, std::string& result) {
-    for (at++; at < text.size() && text[at] != '\n'; at++) {
-        if (text[at] == '\'') return at + 1;
-        if (text[at] != '\\') {
-            result += text[at];
-        } else if (at + 3 < text.size() && text[at + 1] == 'x' && hexadecimal(text[at + 2]) >= 0 &&
-                   hexadecimal(text[at + 3]) >= 0) {
-            result += static_cast<char>(hexadecimal(text[at + 2]) * 16 + hexadecimal(text[at + 3]));
-            at += 3;
-        } else if (at + 1 < text.size() && (text[at + 1] == '\'' || text[at + 1] == '\\')) {
-            result += text[++at];
-        } else {
-            return 0;
-        }
-    }
-    return 0;
-}
-
 }  // namespace
 
 Result<std::vector<Token>> tokenise(const std::shared_ptr<const SourceText>& source) {
@@ -79,7 +56,7 @@ Result<std::vector<Token>> tokenise(const std::shared_ptr<const SourceText>& sou
         token.offset = at;
         if (c == '\'') {
             token.kind = Token::Kind::quoted_name;
-            at = read_quoted(text, at, token.text);
+            at = read_quoted_text(text, at, token.text);
             if (at == 0) return bad(token.offset, "a name in quotes does not end, or has an unknown escape");
         } else if (is_digit(c)) {
             token.kind = Token::Kind::number;

@@ -33,7 +33,6 @@ public:
         partition_ = fuse(system_, target_, {.fuse = options_.fuse, .one_contraction = options_.one_contraction});
         maps_ = choose_storage(system_, partition_, target_);
         plan_.target = target_;
-        plan_.decisions = partition_.decisions;
         name_interface();
         find_users();
         buffer_of_.assign(system_.tensors.size(), -1);

@@ -1,10 +1,11 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <set>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "zspace/checked.h"
 
 namespace heddle::plan {
 namespace {
@@ -13,11 +14,105 @@ bool only_layout(const Batch& batch) {
     return std::all_of(batch.begin(), batch.end(), [](const Launch& l) { return l.layout; });
 }
 
-std::unexpected<Diagnostics> broken(std::string what, std::string found) {
+std::unexpected<Diagnostics> broken(std::string what, const char* kind, const std::string& name,
+                                    const std::string& more = "") {
     return fail({.code = "plan.broken",
                  .summary = std::move(what),
-                 .found = std::move(found),
-                 .reason = "this is a mistake of the compiler, not of the model"});
+                 .found = name + more,
+                 .reason = "this is a mistake of the compiler, not of the model",
+                 .params = {{kind, name}}});
+}
+
+std::unexpected<Diagnostics> broken(std::string what, const Launch& launch, const std::string& more = "") {
+    return broken(std::move(what), "launch", launch.name, more);
+}
+
+std::unexpected<Diagnostics> broken(std::string what, const Buffer& buffer, const std::string& more = "") {
+    return broken(std::move(what), "buffer", buffer.name, more);
+}
+
+// Elements with margins; nothing if the map is no map of the sizes.
+std::optional<int64_t> elements(const StorageMap& map, const std::vector<Size>& sizes) {
+    const size_t rank = sizes.size();
+    if (map.extent.size() != rank || map.order.size() != rank || map.margin_before.size() != rank ||
+        map.margin_after.size() != rank)
+        return std::nullopt;
+    std::set<int32_t> dimensions(map.order.begin(), map.order.end());
+    if (rank > 0 && (dimensions.size() != rank || *dimensions.begin() != 0 ||
+                     *dimensions.rbegin() + 1 != static_cast<int32_t>(rank)))
+        return std::nullopt;
+    constexpr int64_t most = int64_t(1) << 48;  // far from where sums of products overflow
+    int64_t all = 1, nonzero = 1;               // strides are products without what is outside, which may be empty
+    for (size_t d = 0; d < rank; d++) {
+        const int64_t parts[] = {map.extent[d], map.margin_before[d], map.margin_after[d]};
+        int64_t extent = 0;
+        for (int64_t part : parts) {
+            if (part < 0 || part > most) return std::nullopt;
+            extent += part;
+        }
+        auto product = checked_multiply(nonzero, std::max<int64_t>(extent, 1));
+        if (map.extent[d] != sizes[d].value || !product || *product > most) return std::nullopt;
+        nonzero = *product;
+        all *= extent;
+    }
+    return all;
+}
+
+// Whether a buffer lies as its tensor and its map say.
+Result<void> verify_storage(const Buffer& buffer) {
+    const int64_t width = bytes(buffer.dtype);
+    if (!buffer.packed.empty()) {
+        if (buffer.bytes < 0 || buffer.base != 0) return broken("a packed buffer has no bytes, or a base", buffer);
+        return {};
+    }
+    auto count = elements(buffer.storage, buffer.sizes);
+    if (!count) return broken("a buffer's map is none of its tensor's shape", buffer);
+    if (*count * width != buffer.bytes || buffer.storage.offset() * width != buffer.base)
+        return broken("a buffer's bytes are not those of its map", buffer);
+    if (std::bit_cast<uint64_t>(buffer.filling) != std::bit_cast<uint64_t>(buffer.storage.filling))
+        return broken("a buffer is not filled as its map says", buffer);
+    return {};
+}
+
+// Whether what is given from outside is of the buffer's type.
+Result<void> verify_given(const Plan& plan, const Buffer& buffer) {
+    if (buffer.kind == Buffer::Kind::constant) {
+        const bool fits = buffer.constant && buffer.constant->dtype() == buffer.dtype &&
+                          buffer.constant->byte_size() == buffer.bytes && buffer.base == 0;
+        return fits ? Result<void>() : broken("a constant is not as large as its buffer", buffer);
+    }
+    if (buffer.kind != Buffer::Kind::input && buffer.kind != Buffer::Kind::output) return {};
+    const auto& types = buffer.kind == Buffer::Kind::input ? plan.input_types : plan.output_types;
+    if (buffer.index < 0 || buffer.index >= static_cast<int32_t>(types.size()))
+        return broken("a buffer is an input or output that the plan does not have", buffer);
+    const TensorType& type = types[static_cast<size_t>(buffer.index)];
+    if (type.dtype != buffer.dtype || type.extents() != buffer.storage.extent || !buffer.storage.is_row_major())
+        return broken("an input or output does not lie as its owner sees it", buffer, ", " + type.text());
+    return {};
+}
+
+Result<void> verify_tables(const Plan& plan) {
+    const std::set<std::string> keys(plan.keys.begin(), plan.keys.end());
+    if (plan.keys.size() != plan.trees.size() || keys.size() != plan.keys.size())
+        return broken("two kernels have one key", "kernels", std::to_string(plan.keys.size()));
+    if (plan.graph_tensor.size() != plan.buffers.size() || plan.input_names.size() != plan.input_types.size() ||
+        plan.output_names.size() != plan.output_types.size())
+        return broken("tables differ in length", "buffers", std::to_string(plan.buffers.size()));
+    std::set<int32_t> outputs;
+    for (const Buffer& buffer : plan.buffers) {
+        if (auto fine = verify_storage(buffer); !fine) return fine;
+        if (auto fine = verify_given(plan, buffer); !fine) return fine;
+        if (buffer.kind == Buffer::Kind::output) outputs.insert(buffer.index);
+    }
+    if (outputs.size() != plan.output_types.size())
+        return broken("an output has no buffer", "outputs", std::to_string(outputs.size()));
+    return {};
+}
+
+// 64-byte addresses of coordinate zero, and as many readable bytes behind the buffer.
+bool lies_well(const Buffer& buffer) {
+    if (buffer.kind == Buffer::Kind::constant) return buffer.constant->owned();
+    return buffer.kind != Buffer::Kind::input && buffer.kind != Buffer::Kind::output;
 }
 
 bool writes(const Plan& plan, const Launch& launch, size_t position) {
@@ -27,38 +122,50 @@ bool writes(const Plan& plan, const Launch& launch, size_t position) {
 
 Result<void> verify_launch(const Plan& plan, const Launch& launch) {
     if (launch.tree < 0 || launch.tree >= static_cast<int32_t>(plan.trees.size()))
-        return broken("a launch has no tree", launch.name);
+        return broken("a launch has no tree", launch);
     const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
-    if (tree.buffers() != launch.buffers.size()) return broken("a launch's buffers do not fit its tree", launch.name);
-    if (tree.numbers.size() != launch.numbers.size())
-        return broken("a launch's numbers do not fit its tree", launch.name);
+    if (tree.buffers() != launch.buffers.size()) return broken("a launch's buffers do not fit its tree", launch);
+    if (tree.numbers.size() != launch.numbers.size()) return broken("a launch's numbers do not fit its tree", launch);
+    if (launch.tasks < 0 || launch.scratch_bytes < 0 || launch.scratch_bytes > plan.scratch_bytes)
+        return broken("a launch has less than no tasks, or more scratch than the plan", launch);
     for (size_t i = 0; i < launch.buffers.size(); i++) {
         if (launch.buffers[i] < 0 || launch.buffers[i] >= static_cast<int32_t>(plan.buffers.size())) {
-            return broken("a launch uses a buffer that is not there", launch.name);
+            return broken("a launch uses a buffer that is not there", launch);
         }
-        auto kind = plan.buffers[static_cast<size_t>(launch.buffers[i])].kind;
-        bool read_only = kind == Buffer::Kind::input || kind == Buffer::Kind::constant;
-        if (read_only && writes(plan, launch, i)) return broken("a launch writes what is read-only", launch.name);
+        const Buffer& buffer = plan.buffers[static_cast<size_t>(launch.buffers[i])];
+        const schedules::Memory& memory = tree.memories[i];
+        bool read_only = buffer.kind == Buffer::Kind::input || buffer.kind == Buffer::Kind::constant;
+        if (read_only && writes(plan, launch, i)) return broken("a launch writes what is read-only", launch);
+        if (memory.dtype != buffer.dtype) return broken("a launch takes a buffer for another dtype", launch);
+        if ((memory.aligned || memory.slack) && !lies_well(buffer))
+            return broken("a launch relies on the place of what is not ours", launch, ": " + buffer.name);
+        if (memory.aligned && buffer.base % 64 != 0)
+            return broken("a launch relies on a base that is not aligned", launch, ": " + buffer.name);
     }
     return {};
 }
 
-bool reads(const Plan& plan, const Launch& launch, int32_t buffer) {
+bool reads(const Plan& plan, const Launch& launch, size_t position) {
     const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
-    for (size_t i = 0; i < launch.buffers.size(); i++) {
-        if (launch.buffers[i] == buffer && tree.memories[i].kind != schedules::Memory::Kind::output) return true;
-    }
-    return false;
+    return tree.memories[position].kind != schedules::Memory::Kind::output;
 }
 
 // No launch of a batch reads what another of it writes. Several may write one buffer: pieces of one tensor are disjoint.
 Result<void> verify_apart(const Plan& plan, const Batch& batch) {
+    std::map<int32_t, std::set<const Launch*>> readers;
+    for (const Launch& launch : batch) {
+        for (size_t i = 0; i < launch.buffers.size(); i++) {
+            if (reads(plan, launch, i)) readers[launch.buffers[i]].insert(&launch);
+        }
+    }
     for (const Launch& writer : batch) {
         for (size_t i = 0; i < writer.buffers.size(); i++) {
-            if (!writes(plan, writer, i)) continue;
-            for (const Launch& other : batch) {
-                if (&other != &writer && reads(plan, other, writer.buffers[i]))
-                    return broken("launches of one batch depend on each other", writer.name + " and " + other.name);
+            auto found = readers.find(writer.buffers[i]);
+            if (!writes(plan, writer, i) || found == readers.end()) continue;
+            const size_t others = found->second.size() - found->second.count(&writer);
+            if (others > 0) {
+                return broken("launches of one batch depend on each other", writer,
+                              " writes " + plan.buffers[static_cast<size_t>(writer.buffers[i])].name);
             }
         }
     }
@@ -81,7 +188,7 @@ Result<void> verify_order(const Plan& plan, const std::vector<Batch>& phase, std
                 const Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
                 bool given = buffer.kind == Buffer::Kind::input || buffer.kind == Buffer::Kind::constant;
                 if (!writes(plan, launch, i) && !given && !written.contains(b)) {
-                    return broken("a launch reads what nothing has written", launch.name + " reads " + buffer.name);
+                    return broken("a launch reads what nothing has written", launch, " reads " + buffer.name);
                 }
             }
         }
@@ -95,18 +202,16 @@ bool of_session(const Buffer& buffer) {
     return buffer.first >= 0 && (buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins);
 }
 
-// A buffer of the session lives in every batch that uses it.
+// A buffer lives in every batch that uses it.
 Result<void> verify_lifetimes(const Plan& plan) {
     for (size_t b = 0; b < plan.run.size(); b++) {
         for (const Launch& launch : plan.run[b]) {
             for (int32_t index : launch.buffers) {
                 const Buffer& buffer = plan.buffers[static_cast<size_t>(index)];
-                bool of_session = buffer.kind == Buffer::Kind::workspace || buffer.kind == Buffer::Kind::margins;
                 bool lives = buffer.first >= 0 && buffer.first <= static_cast<int32_t>(b) &&
                              static_cast<int32_t>(b) <= buffer.last;
-                if (of_session && !lives)
-                    return broken("a launch uses a buffer outside of its lifetime",
-                                  launch.name + " uses " + buffer.name);
+                if (!lives)
+                    return broken("a launch uses a buffer outside of its lifetime", launch, " uses " + buffer.name);
             }
         }
     }
@@ -117,16 +222,25 @@ bool overlap(const Buffer& a, const Buffer& b) {
     return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-// Buffer i lies inside of its memory, and apart from those behind it in the table that live when it does.
-Result<void> verify_place(const Plan& plan, size_t i) {
+// A buffer lies inside of its memory.
+Result<void> verify_inside(const Plan& plan, const Buffer& buffer) {
+    bool prepared = buffer.kind == Buffer::Kind::prepared;
+    if (!prepared && !of_session(buffer)) return {};
+    const int64_t all = prepared ? plan.prepared_bytes : plan.workspace_bytes;
+    if (buffer.offset < 0 || buffer.bytes > all || buffer.offset > all - buffer.bytes) {
+        return broken(
+            prepared ? "a buffer lies outside of the prepared memory" : "a buffer lies outside of the workspace",
+            buffer);
+    }
+    if (buffer.offset % 64 != 0) return broken("a buffer is not aligned", buffer);
+    return {};
+}
+
+// Buffer i lies apart from those behind it in the table that live when it does.
+Result<void> verify_apart(const Plan& plan, size_t i) {
     const Buffer& a = plan.buffers[i];
     bool prepared = a.kind == Buffer::Kind::prepared;
     if (!prepared && !of_session(a)) return {};
-    if (a.offset < 0 || a.offset + a.bytes > (prepared ? plan.prepared_bytes : plan.workspace_bytes)) {
-        return broken(
-            prepared ? "a buffer lies outside of the prepared memory" : "a buffer lies outside of the workspace",
-            a.name);
-    }
     for (size_t j = i + 1; j < plan.buffers.size(); j++) {
         const Buffer& b = plan.buffers[j];
         if (prepared != (b.kind == Buffer::Kind::prepared) || (!prepared && !of_session(b)) || !overlap(a, b)) continue;
@@ -134,7 +248,7 @@ Result<void> verify_place(const Plan& plan, size_t i) {
         // A border stays for good: only an equal buffer with margins may ever come to lie in it.
         bool border = (a.kind == Buffer::Kind::margins || b.kind == Buffer::Kind::margins) &&
                       (a.kind != b.kind || a.offset != b.offset || a.storage != b.storage || a.filling != b.filling);
-        if (both_live || border) return broken("two live buffers share bytes", a.name + " and " + b.name);
+        if (both_live || border) return broken("two live buffers share bytes", a, " and " + b.name);
     }
     return {};
 }
@@ -160,43 +274,23 @@ int64_t Plan::most_live_bytes() const {
 }
 
 Result<void> verify(const Plan& plan) {
+    if (auto fine = verify_tables(plan); !fine) return fine;
     std::set<int32_t> written;
     if (auto fine = verify_order(plan, plan.prepare, written); !fine) return fine;
     if (auto fine = verify_order(plan, plan.run, written); !fine) return fine;
-    if (auto fine = verify_lifetimes(plan); !fine) return fine;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
-        if (auto fine = verify_place(plan, i); !fine) return fine;
+        const Buffer& buffer = plan.buffers[i];
+        if (buffer.kind == Buffer::Kind::output && buffer.bytes > 0 && !written.contains(static_cast<int32_t>(i)))
+            return broken("an output is not written", buffer);
+    }
+    if (auto fine = verify_lifetimes(plan); !fine) return fine;
+    for (const Buffer& buffer : plan.buffers) {
+        if (auto fine = verify_inside(plan, buffer); !fine) return fine;
+    }
+    for (size_t i = 0; i < plan.buffers.size(); i++) {
+        if (auto fine = verify_apart(plan, i); !fine) return fine;
     }
     return {};
-}
-
-std::string print(const Plan& plan) {
-    std::string text = fmt::format(
-        "plan: {} launches, {} layout launches, {} kernels, workspace {} bytes (most live {}), prepared {} bytes\n",
-        plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes, plan.most_live_bytes(),
-        plan.prepared_bytes);
-    constexpr const char* kinds[] = {"input", "output", "constant", "prepared", "workspace", "margins"};
-    for (size_t i = 0; i < plan.buffers.size(); i++) {
-        const Buffer& b = plan.buffers[i];
-        std::string shape;
-        for (const Size& size : b.sizes) shape += (shape.empty() ? "" : ", ") + size.text();
-        text += fmt::format("  buffer {} {} {} {}[{}] {} bytes at {} batches {}..{} map {}\n", i, b.name,
-                            kinds[static_cast<size_t>(b.kind)], name(b.dtype), shape, b.bytes, b.offset, b.first,
-                            b.last, b.packed.empty() ? b.storage.text() : b.packed);
-    }
-    auto phase = [&](const char* title, const std::vector<Batch>& batches) {
-        for (size_t b = 0; b < batches.size(); b++) {
-            for (const Launch& launch : batches[b]) {
-                text += fmt::format("  {} {}: {}{} kernel {} tasks {} buffers {} numbers {}\n", title, b, launch.name,
-                                    launch.layout ? " (layout)" : "",
-                                    plan.keys[static_cast<size_t>(launch.tree)].substr(0, 8), launch.tasks,
-                                    fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
-            }
-        }
-    };
-    phase("prepare", plan.prepare);
-    phase("run", plan.run);
-    return text;
 }
 
 }  // namespace heddle::plan

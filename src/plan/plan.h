@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,9 +64,8 @@ struct Plan {
     int64_t prepared_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
     Target target;
 
-    // What the plan was made from, for explain and compare: which graph tensor each buffer holds (-1: none).
+    // What the plan was made from, for compare: which graph tensor each buffer holds (-1: none).
     std::vector<TensorId> graph_tensor;
-    std::vector<equations::Decision> decisions;
 
     int64_t launches() const;         // of `run`: batches with work that is not layout
     int64_t layout_launches() const;  // of `run`: batches of nothing but layout
@@ -80,11 +80,21 @@ struct PlanOptions {
 
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options = {});
 
-// An independent check: buffers that live at one time share no bytes, launches of a batch do not touch what another of it
-// writes, every read comes after a write, numbers fit their trees. A failure is our own mistake.
+// An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those that
+// live at one time share no bytes; launches of a batch do not touch what another of it writes, every read comes after a
+// write, and launches fit their trees. That numbers keep a tree's accesses inside of its buffers is not checked. A failure is
+// our own mistake, or a text's (code plan.broken; params name the buffer or the launch).
 Result<void> verify(const Plan& plan);
 
-// Steps, buffers, sizes; as a table for people.
+// Text in and out (docs/schedules.md): print(parse_plan(print(p))) == print(p), and both run to the same bits. All of a plan
+// is in its text but the constants' elements: the parser finds those by name.
 std::string print(const Plan& plan);
+using Constants = std::map<std::string, TensorData>;
+// The constants that plans of this graph may name: its own, and tables that lowering makes. Fails as lowering does.
+Result<Constants> constants_of(const Graph& graph);
+// Parsed, bound and verified. To run a plan is to trust its text like code: what a kernel's numbers make it touch is not
+// checked. Codes: schedules.syntax, those of parse_tree and parse_target, plan.constant (it is not there, or of another
+// type), plan.key, plan.broken.
+Result<Plan> parse_plan(std::shared_ptr<const SourceText> text, const Constants& constants);
 
 }  // namespace heddle::plan

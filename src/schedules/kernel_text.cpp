@@ -334,7 +334,8 @@ private:
     ValueIndex literal() {
         Value v;
         size_t at = reader_.is("-") ? 1 : 0;
-        v.integer = reader_.peek(at).integer * (at ? -1 : 1);
+        const int64_t digits = reader_.peek(at).integer;
+        v.integer = at ? static_cast<int64_t>(-static_cast<uint64_t>(digits)) : digits;
         double real = reader_.real("a literal");
         reader_.expect(":");
         v.dtype = dtype();

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/quoted_text.h"
+
 namespace heddle::schedules {
 namespace {
 
@@ -52,20 +54,27 @@ void TextReader::tokenize() {
             token.kind = Token::Kind::integer;
             const char* first = text.data() + i;
             const char* last = text.data() + text.size();
-            auto whole = std::from_chars(first, last, token.integer);
+            uint64_t magnitude = 0;
+            auto whole = std::from_chars(first, last, magnitude);
             auto fraction = std::from_chars(first, last, token.real);
+            token.integer = static_cast<int64_t>(magnitude);
             bool range = text.substr(static_cast<size_t>(whole.ptr - text.data()), 2) == "..";
             if (!range && fraction.ptr > whole.ptr) {
                 token.kind = Token::Kind::real;
                 end = static_cast<size_t>(fraction.ptr - text.data());
             } else {
+                if (whole.ec != std::errc()) token.kind = Token::Kind::real;
                 end = static_cast<size_t>(whole.ptr - text.data());
             }
         } else if (c == '"') {
             token.kind = Token::Kind::string;
-            while (end < text.size() && text[end] != '"' && text[end] != '\n') end++;
-            token.text = std::string(text.substr(i + 1, end - i - 1));
-            if (end < text.size() && text[end] == '"') end++;
+            end = read_quoted_text(text, i, token.text);
+            if (end == 0) {
+                error_ = Diagnostic{.code = "schedules.syntax",
+                                    .summary = "a text in quotes does not end, or has an unknown escape",
+                                    .place = {source_, i, 1}};
+                break;
+            }
         } else {
             token.kind = Token::Kind::mark;
             if (text.substr(i, 2) == ".." || text.substr(i, 2) == "??") end = i + 2;
@@ -110,8 +119,12 @@ std::string TextReader::word(const char* expected) {
 int64_t TextReader::integer(const char* expected) {
     bool negative = take("-");
     if (peek().kind == Token::Kind::integer) {
-        int64_t value = next().integer;
-        return negative ? -value : value;
+        int64_t value = peek().integer;
+        bool lowest = negative && value == std::numeric_limits<int64_t>::min();
+        if (value >= 0 || lowest) {
+            next();
+            return negative && !lowest ? -value : value;
+        }
     }
     error(expected);
     return 0;
@@ -124,6 +137,15 @@ double TextReader::real(const char* expected) {
     if (take("nan")) return std::numeric_limits<double>::quiet_NaN();
     error(expected);
     return 0;
+}
+
+Place TextReader::skip_block(int indentation) {
+    size_t begin = peek().offset;
+    if (at_line()) begin -= static_cast<size_t>(peek().indentation);
+    while (!at_end() && !(at_line() && peek().indentation <= indentation)) next();
+    size_t end = peek().offset;
+    if (at_line()) end -= static_cast<size_t>(peek().indentation);
+    return {source_, begin, end - begin};
 }
 
 void TextReader::error(const std::string& expected) {

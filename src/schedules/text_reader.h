@@ -1,4 +1,4 @@
-// Tokens of the room's two text forms: lines with an indentation, words, numbers, punctuation.
+// Tokens of the text forms of kernels, trees and plans: lines with an indentation, words, numbers, punctuation.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace heddle::schedules {
 struct Token {
     enum class Kind : uint8_t { word, integer, real, mark, string, line, end };
     Kind kind = Kind::end;
-    std::string text;  // a line's: empty
-    int64_t integer = 0;
+    std::string text;     // a line's: empty
+    int64_t integer = 0;  // of a magnitude of 2^63 and above: its bits
     double real = 0;
     int indentation = 0;  // of a line: spaces before its first token
     size_t offset = 0, length = 0;
@@ -37,6 +37,9 @@ public:
     double real(const char* expected);      // an integer, a real, inf, -inf or nan
     bool at_line() const { return peek().kind == Token::Kind::line; }
     bool at_end() const { return peek().kind == Token::Kind::end; }
+    // Moves to the next line that is indented no further than `indentation`; the whole lines before it.
+    Place skip_block(int indentation);
+    Place place() const { return {source_, peek().offset, peek().length}; }
     void error(const std::string& expected);
     bool failed() const { return error_.has_value(); }
     std::unexpected<Diagnostics> failure() const { return fail(*error_); }

@@ -3,6 +3,7 @@
 #include "schedules/text_reader.h"
 #include "schedules/tree.h"
 #include "schedules/tree_names.h"
+#include "support/quoted_text.h"
 
 namespace heddle::schedules {
 namespace {
@@ -13,10 +14,10 @@ public:
 
     std::string print() {
         line(0, "scheduled " + tree_.name);
-        for (const std::string& fact : tree_.facts) line(1, "fact \"" + fact + "\"");
+        for (const std::string& fact : tree_.facts) line(1, "fact " + quoted_text(fact, '"'));
         for (size_t i = 0; i < tree_.numbers.size(); i++) {
-            line(1, "number #" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " \"" +
-                        tree_.numbers[i].what + "\"");
+            line(1, "number #" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " " +
+                        quoted_text(tree_.numbers[i].what, '"'));
         }
         for (const TaskAxis& axis : tree_.tasks) {
             line(1, "tasks " + axis.name + " " + variable(axis.begin) + " .. " + variable(axis.end) + " in " +

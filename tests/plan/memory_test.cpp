@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <random>
 
 #include "plan/memory.h"
@@ -25,6 +26,16 @@ constexpr size_t most_inputs = 3;
 int32_t add_buffer(Plan& plan, Buffer::Kind kind, int64_t bytes) {
     Buffer buffer{.name = "b" + std::to_string(plan.buffers.size()), .kind = kind, .bytes = bytes};
     buffer.storage = StorageMap::row_major({bytes / 4});
+    buffer.sizes = {bytes / 4};
+    if (kind == Buffer::Kind::constant) buffer.constant = TensorData(buffer.dtype, {bytes / 4});
+    auto give = [&](auto& types, auto& names) {
+        buffer.index = static_cast<int32_t>(types.size());
+        types.push_back({buffer.dtype, buffer.sizes});
+        names.push_back(buffer.name);
+    };
+    if (kind == Buffer::Kind::input) give(plan.input_types, plan.input_names);
+    if (kind == Buffer::Kind::output) give(plan.output_types, plan.output_names);
+    plan.graph_tensor.push_back(-1);
     plan.buffers.push_back(buffer);
     return static_cast<int32_t>(plan.buffers.size() - 1);
 }
@@ -64,7 +75,7 @@ Plan random_plan(uint32_t seed) {
             bool margins = random() % 4 == 0;
             int32_t output = add_buffer(plan, margins ? Buffer::Kind::margins : Buffer::Kind::workspace,
                                         margins ? 512 : 4 * (1 + random() % 2'000));
-            if (margins) plan.buffers.back().filling = random() % 2;
+            if (margins) plan.buffers.back().filling = plan.buffers.back().storage.filling = random() % 2;
             batch.push_back(launch(inputs, output));
             made.push_back(output);
         }
@@ -128,7 +139,7 @@ TEST(Memory, equal_borders_share_a_slot_and_others_do_not) {
     int32_t x = add_buffer(plan, Buffer::Kind::input, 512);
     auto margins = [&](double filling) {
         int32_t b = add_buffer(plan, Buffer::Kind::margins, 512);
-        plan.buffers.back().filling = filling;
+        plan.buffers.back().filling = plan.buffers.back().storage.filling = filling;
         return b;
     };
     int32_t a = margins(0), b = margins(0), c = margins(1), y = add_buffer(plan, Buffer::Kind::output, 512);
@@ -161,6 +172,13 @@ struct GoodPlan {
     }
 };
 
+// That of `tree` + 1 inputs with another first memory.
+std::shared_ptr<const schedules::Tree> changed(size_t tree, const std::function<void(schedules::Memory&)>& change) {
+    schedules::Tree copy = *tree_of(tree + 1);
+    change(copy.memories[0]);
+    return std::make_shared<const schedules::Tree>(copy);
+}
+
 TEST(PlanVerify, accepts_a_good_plan) {
     auto fine = verify(GoodPlan().plan);
     EXPECT_TRUE(fine) << why(fine);
@@ -172,6 +190,7 @@ TEST(PlanVerify, notices_each_corruption) {
         std::function<void(GoodPlan&)> corrupt;
     };
     auto last = [](GoodPlan& g) -> Launch& { return g.plan.run.back().front(); };
+    auto at = [](GoodPlan& g, int32_t buffer) -> Buffer& { return g.plan.buffers[static_cast<size_t>(buffer)]; };
     const Corruption corruptions[] = {
         {"no tree", [&](GoodPlan& g) { last(g).tree = 99; }},
         {"no tree", [&](GoodPlan& g) { last(g).tree = -1; }},
@@ -195,7 +214,7 @@ TEST(PlanVerify, notices_each_corruption) {
          }},
         {"two live buffers share bytes",
          [](GoodPlan& g) {
-             g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset + 1'000;
+             g.plan.buffers[static_cast<size_t>(g.b)].offset = g.plan.buffers[static_cast<size_t>(g.a)].offset + 960;
          }},
         {"outside of the workspace",
          [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = g.plan.workspace_bytes; }},
@@ -204,6 +223,46 @@ TEST(PlanVerify, notices_each_corruption) {
         {"outside of the prepared memory",
          [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.p)].offset = g.plan.prepared_bytes; }},
         {"outside of the prepared memory", [](GoodPlan& g) { g.plan.prepared_bytes = 0; }},
+        {"no tasks", [&](GoodPlan& g) { last(g).tasks = -1; }},
+        {"more scratch", [&](GoodPlan& g) { last(g).scratch_bytes = 64; }},
+        {"one key", [](GoodPlan& g) { g.plan.keys[1] = g.plan.keys[0]; }},
+        {"one key", [](GoodPlan& g) { g.plan.keys.pop_back(); }},
+        {"tables differ", [](GoodPlan& g) { g.plan.graph_tensor.pop_back(); }},
+        {"none of its tensor", [&](GoodPlan& g) { at(g, g.a).sizes = {2, 128}; }},
+        {"none of its tensor", [&](GoodPlan& g) { at(g, g.a).storage.order = {1}; }},
+        {"none of its tensor", [&](GoodPlan& g) { at(g, g.a).storage.margin_before = {-1}; }},
+        {"none of its tensor",
+         [&](GoodPlan& g) {
+             at(g, g.a).sizes = {int64_t(1) << 62};
+             at(g, g.a).storage.extent = {int64_t(1) << 62};
+         }},
+        {"not those of its map", [&](GoodPlan& g) { at(g, g.a).bytes = 1'020; }},
+        {"not those of its map", [&](GoodPlan& g) { at(g, g.a).base = 64; }},
+        {"has no bytes, or a base", [&](GoodPlan& g) { at(g, g.a).packed = "map", at(g, g.a).base = 4; }},
+        {"not filled", [&](GoodPlan& g) { at(g, g.c).filling = -0.0; }},
+        {"a constant", [&](GoodPlan& g) { at(g, g.w).constant.reset(); }},
+        {"a constant", [&](GoodPlan& g) { at(g, g.w).constant = TensorData(DType::float32, {255}); }},
+        {"does not have", [&](GoodPlan& g) { at(g, g.x).index = 1; }},
+        {"does not have", [&](GoodPlan& g) { at(g, g.y).index = -1; }},
+        {"as its owner sees it", [&](GoodPlan& g) { g.plan.input_types[0].dtype = DType::int32; }},
+        {"as its owner sees it", [&](GoodPlan& g) { g.plan.output_types[0].shape = {16, 16}; }},
+        {"an output has no buffer",
+         [](GoodPlan& g) {
+             g.plan.output_types.push_back({DType::float32, {256}});
+             g.plan.output_names.push_back("z");
+         }},
+        {"an output is not written", [](GoodPlan& g) { g.plan.run.pop_back(); }},
+        {"another dtype", [](GoodPlan& g) { g.plan.trees[2] = changed(2, [](auto& m) { m.dtype = DType::int32; }); }},
+        {"not ours", [](GoodPlan& g) { g.plan.trees[0] = changed(0, [](auto& m) { m.slack = true; }); }},
+        {"not ours", [](GoodPlan& g) { g.plan.trees[0] = changed(0, [](auto& m) { m.aligned = true; }); }},
+        {"a base that is not aligned",
+         [&](GoodPlan& g) {
+             g.plan.trees[2] = changed(2, [](auto& m) { m.aligned = true; });
+             at(g, g.b).storage.margin_before = {1};
+             at(g, g.b).bytes += 4;
+             at(g, g.b).base = 4;
+         }},
+        {"is not aligned", [&](GoodPlan& g) { at(g, g.p).offset = 4, g.plan.prepared_bytes += 4; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].last = 1; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].first = 1; }},
     };

@@ -1,0 +1,127 @@
+// A plan as text (docs/schedules.md, "Text form of plans").
+#include <bit>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "equations/system_text.h"
+#include "plan/plan.h"
+#include "plan/plan_names.h"
+#include "schedules/text_reader.h"
+#include "support/quoted_text.h"
+
+namespace heddle::plan {
+namespace {
+
+std::string quoted(const std::string& name) { return quoted_text(name, '"'); }
+
+std::string origin_text(const Origin& origin) {
+    using Kind = Origin::Kind;
+    if (origin.kind() == Kind::constant) return std::to_string(origin.constant_value());
+    if (origin.kind() == Kind::name) {
+        std::string name = origin.text();
+        return equations::is_identifier(name) ? name : quoted(name);
+    }
+    std::string a = origin_text(*origin.left()), b = origin_text(*origin.right());
+    if (origin.kind() == Kind::minimum) return fmt::format("min({}, {})", a, b);
+    if (origin.kind() == Kind::maximum) return fmt::format("max({}, {})", a, b);
+    for (auto [mark, kind] : names::operators) {
+        if (kind == origin.kind()) return fmt::format("({} {} {})", a, mark, b);
+    }
+    return {};
+}
+
+std::string type_text(DType dtype, const std::vector<Size>& sizes) {
+    std::string shape;
+    for (const Size& size : sizes) {
+        shape += shape.empty() ? "" : ", ";
+        if (size.named()) shape += origin_text(*size.origin) + " = ";
+        shape += std::to_string(size.value);
+    }
+    return fmt::format("{}[{}]", name(dtype), shape);
+}
+
+// Unlike StorageMap::text, says where dimensions of one element stand.
+std::string map_text(const StorageMap& map) {
+    StorageMap plain = StorageMap::row_major(map.extent);
+    std::string text = map.order == plain.order && !map.has_margins()
+                           ? "row-major"
+                           : fmt::format("order {}", fmt::join(map.order, " "));
+    const char* separator = " margins ";
+    for (size_t d = 0; d < map.extent.size(); d++) {
+        if (map.margin_before[d] == 0 && map.margin_after[d] == 0) continue;
+        text += fmt::format("{}{}: {} {}", separator, d, map.margin_before[d], map.margin_after[d]);
+        separator = ", ";
+    }
+    return text;
+}
+
+std::string buffer_text(const Buffer& b) {
+    std::string text = fmt::format("{} {}", quoted(b.name), names::kinds[static_cast<size_t>(b.kind)]);
+    if (b.index >= 0) text += fmt::format(" {}", b.index);
+    text += fmt::format(": {} {} bytes", type_text(b.dtype, b.sizes), b.bytes);
+    bool placed = b.kind == Buffer::Kind::prepared || b.kind == Buffer::Kind::workspace;
+    if (placed || b.kind == Buffer::Kind::margins) text += fmt::format(" at {}", b.offset);
+    if (b.base != 0) text += fmt::format(" base {}", b.base);
+    if (b.first >= 0) text += fmt::format(" batches {}..{}", b.first, b.last);
+    text += " " + (b.packed.empty() ? map_text(b.storage) : "packed " + quoted(b.packed));
+    if (std::bit_cast<uint64_t>(b.filling) != 0) text += " filling " + schedules::real_text(b.filling);
+    return text;
+}
+
+std::string launch_text(const Launch& launch) {
+    return fmt::format("{}: kernel {} tasks {} scratch {}{} buffers {} numbers {}", quoted(launch.name), launch.tree,
+                       launch.tasks, launch.scratch_bytes, launch.layout ? " layout" : "",
+                       fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
+}
+
+// The target's JSON on one line.
+std::string target_text(const Target& target) {
+    std::istringstream lines(print(target));
+    std::string text;
+    for (std::string line; std::getline(lines, line);) text += " " + line.substr(line.find_first_not_of(' '));
+    return text;
+}
+
+void add_tree(std::string& text, const schedules::Tree& tree) {
+    std::istringstream lines(schedules::print(tree));
+    for (std::string line; std::getline(lines, line);) text += "    " + line + "\n";
+}
+
+}  // namespace
+
+std::string print(const Plan& plan) {
+    std::string text = fmt::format(
+        "plan: {} launches, {} layout launches, {} kernels, workspace {} bytes (most live {}), prepared {} bytes, "
+        "scratch {} bytes\n",
+        plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes, plan.most_live_bytes(),
+        plan.prepared_bytes, plan.scratch_bytes);
+    auto interface = [&](const char* what, const auto& names, const auto& types) {
+        for (size_t i = 0; i < types.size(); i++) {
+            text +=
+                fmt::format("  {} {} {}: {}\n", what, i, quoted(names[i]), type_text(types[i].dtype, types[i].shape));
+        }
+    };
+    interface("input", plan.input_names, plan.input_types);
+    interface("output", plan.output_names, plan.output_types);
+    for (size_t i = 0; i < plan.buffers.size(); i++) {
+        text += fmt::format("  buffer {} {}", i, buffer_text(plan.buffers[i]));
+        text += plan.graph_tensor[i] < 0 ? "\n" : fmt::format(" tensor {}\n", plan.graph_tensor[i]);
+    }
+    auto phase = [&](const char* title, const std::vector<Batch>& batches) {
+        for (size_t b = 0; b < batches.size(); b++) {
+            for (const Launch& launch : batches[b]) text += fmt::format("  {} {} {}\n", title, b, launch_text(launch));
+        }
+    };
+    phase("prepare", plan.prepare);
+    phase("run", plan.run);
+    text += "  target" + target_text(plan.target) + "\n";
+    for (size_t i = 0; i < plan.trees.size(); i++) {
+        text += fmt::format("  kernel {} {}\n", i, quoted(plan.keys[i]));
+        add_tree(text, *plan.trees[i]);
+    }
+    return text;
+}
+
+}  // namespace heddle::plan

@@ -1,0 +1,399 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "equations/system.h"
+#include "plan/plan.h"
+#include "plan/plan_names.h"
+#include "schedules/text_reader.h"
+
+namespace heddle::plan {
+namespace {
+
+using schedules::Token;
+
+constexpr size_t most_buffers = 1 << 15;  // the verifier compares them in pairs
+constexpr int nesting_limit = 400;
+
+class Parser {
+public:
+    Parser(std::shared_ptr<const SourceText> source, const Constants& constants)
+        : source_(std::move(source)), constants_(constants), reader_(source_) {}
+
+    Result<Plan> parse() {
+        next_line();
+        header_place_ = reader_.place();
+        const std::vector<int64_t> counts = header();
+        while (errors_.empty() && next_line()) declaration();
+        if (!errors_.empty()) return fail(std::move(errors_));
+        if (reader_.failed()) return reader_.failure();
+        bind_constants();
+        if (!errors_.empty()) return fail(std::move(errors_));
+        if (auto fine = verify(plan_); !fine) return fail(located(std::move(fine.error())));
+        check_header(counts);
+        check_keys();
+        if (!errors_.empty()) return fail(std::move(errors_));
+        return std::move(plan_);
+    }
+
+private:
+    // ---- small things -------------------------------------------------------------------------------------------------
+    // Past the line token; false at the end and after an error.
+    bool next_line() {
+        if (reader_.at_end()) return false;
+        if (!reader_.at_line()) reader_.error("the end of the line");
+        line_ = reader_.next();
+        return !reader_.failed();
+    }
+    int64_t natural(int64_t most = std::numeric_limits<int64_t>::max()) {
+        const Token& token = reader_.peek();
+        if (token.kind == Token::Kind::integer && token.integer >= 0 && token.integer <= most)
+            return reader_.next().integer;
+        reader_.error("a number from 0 to " + std::to_string(most));
+        return 0;
+    }
+    int32_t index() { return static_cast<int32_t>(natural(std::numeric_limits<int32_t>::max())); }
+    // The number of a table's next entry.
+    void in_order(size_t next) {
+        if (reader_.peek().integer != static_cast<int64_t>(next)) reader_.error("number " + std::to_string(next));
+        natural();
+    }
+    bool at_number() const { return reader_.peek().kind == Token::Kind::integer || reader_.is("-"); }
+    std::string string(const char* expected) {
+        if (reader_.peek().kind == Token::Kind::string) return reader_.next().text;
+        reader_.error(expected);
+        return {};
+    }
+    void error(std::string code, std::string summary, Place place, std::string expected = "", std::string found = "") {
+        errors_.push_back({.code = std::move(code),
+                           .summary = std::move(summary),
+                           .place = std::move(place),
+                           .expected = std::move(expected),
+                           .found = std::move(found)});
+    }
+    // A part of the text in a language of its own: what is wrong there is wrong here.
+    std::shared_ptr<const SourceText> part(const Place& place) const {
+        return std::make_shared<SourceText>(source_->name(),
+                                            std::string(source_->text().substr(place.offset, place.length)));
+    }
+    void add_errors(Diagnostics found, const Place& part, const Place& heading) {
+        for (Diagnostic& diagnostic : found) {
+            const size_t length = diagnostic.place.length;
+            diagnostic.place =
+                diagnostic.place.source ? Place{source_, part.offset + diagnostic.place.offset, length} : heading;
+            errors_.push_back(std::move(diagnostic));
+        }
+    }
+
+    // ---- lines --------------------------------------------------------------------------------------------------------
+    std::vector<int64_t> header() {
+        std::vector<int64_t> counts;
+        auto count = [&](std::initializer_list<const char*> before, const char* behind) {
+            for (const char* word : before) reader_.expect(word);
+            counts.push_back(natural());
+            reader_.expect(behind);
+        };
+        count({"plan", ":"}, "launches");
+        count({","}, "layout");
+        count({"launches", ","}, "kernels");
+        count({",", "workspace"}, "bytes");
+        count({"(", "most", "live"}, ")");
+        count({",", "prepared"}, "bytes");
+        count({",", "scratch"}, "bytes");
+        plan_.workspace_bytes = counts[3];
+        plan_.prepared_bytes = counts[5];
+        plan_.scratch_bytes = counts[6];
+        return counts;
+    }
+
+    void declaration() {
+        if (reader_.take("input")) {
+            interface(plan_.input_names, plan_.input_types);
+        } else if (reader_.take("output")) {
+            interface(plan_.output_names, plan_.output_types);
+        } else if (reader_.take("buffer")) {
+            buffer();
+        } else if (reader_.take("prepare")) {
+            launch(plan_.prepare);
+        } else if (reader_.take("run")) {
+            launch(plan_.run);
+        } else if (reader_.take("target")) {
+            target();
+        } else if (reader_.take("kernel")) {
+            kernel();
+        } else {
+            reader_.error("input, output, buffer, prepare, run, target or kernel");
+        }
+    }
+
+    void interface(std::vector<std::string>& names, std::vector<TensorType>& types) {
+        in_order(types.size());
+        names.push_back(string("a name in quotes"));
+        reader_.expect(":");
+        types.push_back(type());
+    }
+
+    TensorType type() {
+        TensorType type;
+        auto dtype = dtype_named(reader_.peek().text);
+        if (!dtype) reader_.error("a dtype");
+        reader_.next();
+        type.dtype = dtype.value_or(DType::float32);
+        reader_.expect("[");
+        while (!reader_.failed() && !reader_.is("]")) {
+            type.shape.push_back(size());
+            if (!reader_.take(",")) break;
+        }
+        reader_.expect("]");
+        return type;
+    }
+
+    Size size() {
+        OriginPointer from = origin();
+        if (reader_.take("=")) return {natural(), std::move(from)};
+        if (!from || from->kind() != Origin::Kind::constant || from->constant_value() < 0) reader_.error("\"=\"");
+        return from ? from->constant_value() : 0;
+    }
+
+    // Null after an error.
+    OriginPointer origin() {
+        if (++depth_ > nesting_limit) reader_.error("a size nested less deeply");
+        OriginPointer result = reader_.failed() ? nullptr : origin_inside();
+        depth_--;
+        return reader_.failed() ? nullptr : result;
+    }
+    OriginPointer origin_inside() {
+        if (at_number()) return Origin::of_constant(reader_.integer("a number"));
+        if (reader_.take("(")) {
+            OriginPointer a = origin();
+            for (auto [mark, kind] : names::operators) {
+                if (reader_.take(mark)) return operation(kind, std::move(a));
+            }
+            reader_.error("+, -, *, / or %");
+            return nullptr;
+        }
+        if (reader_.peek().kind == Token::Kind::string) return Origin::of_name(reader_.next().text);
+        std::string word = reader_.word("a size");
+        if (!reader_.is("(")) return Origin::of_name(std::move(word));
+        if (word != "min" && word != "max") reader_.error("min or max before");
+        reader_.expect("(");
+        OriginPointer a = origin();
+        reader_.expect(",");
+        return operation(word == "min" ? Origin::Kind::minimum : Origin::Kind::maximum, std::move(a));
+    }
+    // Its second operand, and the bracket behind.
+    OriginPointer operation(Origin::Kind kind, OriginPointer a) {
+        OriginPointer b = origin();
+        reader_.expect(")");
+        return Origin::binary(kind, std::move(a), std::move(b));
+    }
+
+    void buffer() {
+        if (plan_.buffers.size() == most_buffers) reader_.error("fewer buffers");
+        in_order(plan_.buffers.size());
+        Buffer b;
+        const Place place = reader_.place();
+        b.name = string("a name in quotes");
+        const std::string kind = reader_.word("a kind of buffer");
+        auto found = std::find(names::kinds.begin(), names::kinds.end(), kind);
+        if (found == names::kinds.end()) reader_.error("a kind of buffer before");
+        b.kind = static_cast<Buffer::Kind>(found - names::kinds.begin());
+        if (b.kind == Buffer::Kind::input || b.kind == Buffer::Kind::output) b.index = index();
+        reader_.expect(":");
+        TensorType tensor = type();
+        b.dtype = tensor.dtype;
+        b.bytes = natural();
+        reader_.expect("bytes");
+        if (reader_.take("at")) b.offset = natural();
+        if (reader_.take("base")) b.base = natural();
+        if (reader_.take("batches")) {
+            b.first = index();
+            reader_.expect("..");
+            b.last = index();
+        }
+        if (reader_.take("packed")) {
+            b.packed = string("a map in quotes");
+            if (b.packed.empty()) reader_.error("a map before");
+        } else {
+            b.storage = map(tensor.extents());
+        }
+        if (reader_.take("filling")) b.filling = reader_.real("a number");
+        if (b.packed.empty()) b.storage.filling = b.filling;
+        b.sizes = std::move(tensor.shape);
+        plan_.graph_tensor.push_back(reader_.take("tensor") ? index() : -1);
+        buffer_places_.push_back(place);
+        places_.emplace("buffer " + b.name, place);
+        plan_.buffers.push_back(std::move(b));
+    }
+
+    StorageMap map(std::vector<int64_t> extents) {
+        StorageMap map = StorageMap::row_major(std::move(extents));
+        if (reader_.take("order")) {
+            for (int32_t& dimension : map.order) dimension = index();
+        } else {
+            for (const char* word : {"row", "-", "major"}) reader_.expect(word);
+        }
+        if (!reader_.take("margins")) return map;
+        do {
+            if (reader_.peek().integer >= static_cast<int64_t>(map.extent.size())) reader_.error("a dimension");
+            const auto dimension = static_cast<size_t>(natural());
+            reader_.expect(":");
+            if (reader_.failed()) break;
+            map.margin_before[dimension] = natural();
+            map.margin_after[dimension] = natural();
+        } while (reader_.take(","));
+        return map;
+    }
+
+    void launch(std::vector<Batch>& batches) {
+        const bool same = !batches.empty() && reader_.peek().integer + 1 == static_cast<int64_t>(batches.size());
+        in_order(batches.size() - (same ? 1 : 0));
+        if (!same) batches.emplace_back();
+        Launch launch;
+        const Place place = reader_.place();
+        launch.name = string("a name in quotes");
+        reader_.expect(":");
+        reader_.expect("kernel");
+        launch.tree = index();
+        reader_.expect("tasks");
+        launch.tasks = natural();
+        reader_.expect("scratch");
+        launch.scratch_bytes = natural();
+        launch.layout = reader_.take("layout");
+        reader_.expect("buffers");
+        while (at_number()) launch.buffers.push_back(index());
+        reader_.expect("numbers");
+        while (at_number()) launch.numbers.push_back(reader_.integer("a number"));
+        places_.emplace("launch " + launch.name, place);
+        batches.back().push_back(std::move(launch));
+    }
+
+    void target() {
+        const Place text = reader_.skip_block(std::numeric_limits<int>::max());
+        auto target = parse_target(part(text));
+        if (!target) return add_errors(std::move(target.error()), text, text);
+        plan_.target = std::move(*target);
+    }
+
+    void kernel() {
+        in_order(plan_.trees.size());
+        const Place place = reader_.place();
+        plan_.keys.push_back(string("a key in quotes"));
+        if (reader_.failed()) return;
+        const Place text = reader_.skip_block(line_.indentation);
+        auto tree = schedules::parse_tree(part(text));
+        if (!tree) return add_errors(std::move(tree.error()), text, place);
+        plan_.trees.push_back(std::move(*tree));
+        key_places_.push_back(place);
+    }
+
+    // ---- what lines say together --------------------------------------------------------------------------------------
+    void bind_constants() {
+        for (size_t i = 0; i < plan_.buffers.size(); i++) {
+            Buffer& buffer = plan_.buffers[i];
+            if (buffer.kind != Buffer::Kind::constant) continue;
+            const TensorType type{buffer.dtype, buffer.sizes};
+            auto found = constants_.find(buffer.name);
+            if (found == constants_.end()) {
+                error("plan.constant", "a constant is not there", buffer_places_[i], type.text());
+                continue;
+            }
+            const TensorData& data = found->second;
+            if (data.dtype() != type.dtype || data.shape() != type.extents()) {
+                const TensorType other{data.dtype(), {data.shape().begin(), data.shape().end()}};
+                error("plan.constant", "a constant is not of its type", buffer_places_[i], type.text(), other.text());
+                continue;
+            }
+            buffer.constant = needs_own_memory(i) ? data.clone() : data;
+        }
+    }
+
+    // Kernels were made for aligned memory with slack behind.
+    bool needs_own_memory(size_t buffer) const {
+        const TensorData& data = constants_.at(plan_.buffers[buffer].name);
+        if (data.owned()) return false;
+        if (reinterpret_cast<uintptr_t>(data.data()) % static_cast<uintptr_t>(bytes(data.dtype())) != 0) return true;
+        for (const auto* phase : {&plan_.prepare, &plan_.run}) {
+            for (const Batch& batch : *phase) {
+                for (const Launch& launch : batch) {
+                    if (relies_on_own_memory(launch, buffer)) return true;
+                }
+            }
+        }
+        return false;
+    }
+    bool relies_on_own_memory(const Launch& launch, size_t buffer) const {
+        if (static_cast<size_t>(launch.tree) >= plan_.trees.size()) return false;
+        const auto& memories = plan_.trees[static_cast<size_t>(launch.tree)]->memories;
+        for (size_t i = 0; i < launch.buffers.size() && i < memories.size(); i++) {
+            const bool used = static_cast<size_t>(launch.buffers[i]) == buffer;
+            if (used && (memories[i].aligned || memories[i].slack)) return true;
+        }
+        return false;
+    }
+
+    // The counts in the first line follow from the rest: a lost line is noticed.
+    void check_header(const std::vector<int64_t>& counts) {
+        const std::vector<int64_t> found = {
+            plan_.launches(),      plan_.layout_launches(), static_cast<int64_t>(plan_.trees.size()),
+            plan_.workspace_bytes, plan_.most_live_bytes(), plan_.prepared_bytes,
+            plan_.scratch_bytes};
+        if (found == counts) return;
+        error("plan.broken", "the first line does not fit what follows", header_place_,
+              fmt::format("{} launches, {} layout launches, {} kernels, most live {}", found[0], found[1], found[2],
+                          found[4]));
+    }
+
+    // Compiled code is looked up by keys: a wrong one would run another kernel.
+    void check_keys() {
+        for (size_t i = 0; i < plan_.trees.size(); i++) {
+            const std::string key = schedules::key(*plan_.trees[i], plan_.target);
+            if (key != plan_.keys[i])
+                error("plan.key", "a kernel's key is not that of its tree and the target", key_places_[i], key,
+                      plan_.keys[i]);
+        }
+    }
+
+    Diagnostics located(Diagnostics diagnostics) const {
+        for (Diagnostic& diagnostic : diagnostics) {
+            diagnostic.place = header_place_;
+            diagnostic.reason = "no plan prints so";
+            for (const auto& [kind, name] : diagnostic.params) {
+                if (auto found = places_.find(kind + " " + name); found != places_.end())
+                    diagnostic.place = found->second;
+            }
+        }
+        return diagnostics;
+    }
+
+    const std::shared_ptr<const SourceText> source_;
+    const Constants& constants_;
+    schedules::TextReader reader_;
+    Token line_;  // the line token before the line that is read
+    int depth_ = 0;
+    Plan plan_;
+    Diagnostics errors_;
+    Place header_place_;
+    std::vector<Place> buffer_places_, key_places_;
+    std::map<std::string, Place> places_;  // the first "buffer NAME" and "launch NAME", for what `verify` finds
+};
+
+}  // namespace
+
+Result<Plan> parse_plan(std::shared_ptr<const SourceText> text, const Constants& constants) {
+    return Parser(std::move(text), constants).parse();
+}
+
+Result<Constants> constants_of(const Graph& graph) {
+    auto system = equations::lower(graph);
+    if (!system) return fail(std::move(system.error()));
+    Constants constants;
+    for (const equations::SystemTensor& tensor : system->tensors) {
+        if (tensor.constant) constants.emplace(tensor.name, *tensor.constant);
+    }
+    return constants;
+}
+
+}  // namespace heddle::plan
