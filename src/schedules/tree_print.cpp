@@ -1,4 +1,5 @@
 #include <map>
+#include <type_traits>
 
 #include "schedules/text_reader.h"
 #include "schedules/tree.h"
@@ -115,15 +116,49 @@ private:
         }
     }
 
+    // By expressions that `prepare` comes to: what only a dead one or a prefetch shares is not shared in the text.
     void count_uses() {
         uses_.resize(tree_.expressions.size());
         seen_.resize(tree_.expressions.size());
-        for (const Expression& e : tree_.expressions) {
+        reached_.resize(tree_.expressions.size());
+        reach(tree_.body);
+        for (size_t i = 0; i < tree_.expressions.size(); i++) {
+            const Expression& e = tree_.expressions[i];
+            if (!reached_[i]) continue;
             for (ExpressionId operand : e.operands) uses_[static_cast<size_t>(operand)]++;
             for (const Affine* a : {&e.affine, &e.address.element}) {
                 for (const auto& [value, factor] : a->values) uses_[static_cast<size_t>(value)]++;
             }
         }
+    }
+
+    void reach(const Block& statements) {
+        for (const Statement& statement : statements) {
+            std::visit([&](const auto& node) { reach_node(node); }, statement.node);
+        }
+    }
+    template <typename Node>
+    void reach_node(const Node& node) {
+        if constexpr (requires { node.range; }) {
+            for (const auto* list : {&node.range.lower, &node.range.upper}) {
+                for (const Bound& bound : *list) reach(bound.affine);
+            }
+        }
+        if constexpr (requires { node.body; }) reach(node.body);
+        if constexpr (requires { node.let; }) reach(tree_.let(node.let).value);
+        if constexpr (requires { node.value; }) reach(node.value);
+        if constexpr (requires { node.index; }) reach(node.index);
+        if constexpr (std::is_same_v<Node, Store>) reach(node.address.element);
+    }
+    void reach(const Affine& a) {
+        for (const auto& [value, factor] : a.values) reach(value);
+    }
+    void reach(ExpressionId id) {
+        if (id < 0 || reached_[static_cast<size_t>(id)]) return;
+        reached_[static_cast<size_t>(id)] = true;
+        const Expression& e = tree_.expression(id);
+        for (ExpressionId operand : e.operands) reach(operand);
+        for (const Affine* a : {&e.affine, &e.address.element}) reach(*a);
     }
 
     std::string expression(ExpressionId id) {
@@ -225,7 +260,7 @@ private:
     const Tree& tree_;
     std::string text_;
     std::vector<int> uses_;
-    std::vector<bool> seen_;
+    std::vector<bool> seen_, reached_;
     std::map<ExpressionId, std::string> names_;
 };
 

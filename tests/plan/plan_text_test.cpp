@@ -149,6 +149,17 @@ TEST(PlanText, a_table_is_bound_again) {
     check(b.graph);
 }
 
+// Trees of indirect reads have expressions that no statement needs any more.
+TEST(PlanText, an_embedding_that_is_normalised) {
+    GraphBuilder b;
+    std::mt19937 random(2);
+    TensorId ids = b.input("ids", DType::int64, {4, 9});
+    TensorId table = b.constant("words", random_data(random, DType::float32, {7, 24}));
+    TensorId places = b.constant("places", random_data(random, DType::float32, {9, 24}));
+    b.output(b.softmax(b.binary(ScalarOp::add, b.gather(table, ids, 0), places)));
+    check(b.graph);
+}
+
 // Weights in a file that is mapped are not aligned: kernels that rely on it get a copy.
 TEST(PlanText, constants_are_bound_wherever_they_lie) {
     const Graph graph = convolution();

@@ -1,7 +1,10 @@
 // Both text forms print and parse; every diagnostic code of the room has a text that fails with it.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kernel_cases.h"
+#include "schedules/text_reader.h"
 
 namespace heddle::schedules::testing {
 namespace {
@@ -47,6 +50,27 @@ TEST(TreeText, PrintsAndParses) {
         EXPECT_EQ(print(**again), text);
         EXPECT_EQ(key(**again, Target()), key(tree, Target())) << test.name;
     }
+}
+
+// Names are for people, whatever stands in them; numbers are exact to the ends of their range.
+TEST(TreeText, TextsInQuotesAndExtremeNumbers) {
+    Tree tree = *parse_tree(source(tree_text("softmax"))).value();
+    tree.facts = {"a \"b\" \\ \n \x01 // c"};
+    tree.numbers[0].what = "\\";
+    auto again = parse_tree(source(print(tree)));
+    ASSERT_TRUE(again.has_value()) << render(again.error());
+    EXPECT_EQ((*again)->facts, tree.facts);
+    EXPECT_EQ((*again)->numbers[0].what, tree.numbers[0].what);
+    EXPECT_EQ(print(**again), print(tree));
+    TextReader reader(source("-9223372036854775808 9223372036854775807 18446744073709551616 9223372036854775808"));
+    reader.next();
+    EXPECT_EQ(reader.integer("lowest"), std::numeric_limits<int64_t>::min());
+    EXPECT_EQ(reader.integer("greatest"), std::numeric_limits<int64_t>::max());
+    EXPECT_EQ(reader.real("a great number"), 0x1p64);
+    EXPECT_FALSE(reader.failed());
+    reader.integer("a number in range");
+    ASSERT_TRUE(reader.failed());
+    EXPECT_EQ(reader.failure().error()[0].code, "schedules.syntax");
 }
 
 TEST(Schedule, IsDeterministic) {
@@ -105,6 +129,8 @@ TEST(TreeText, EveryErrorIsFound) {
     ASSERT_TRUE(parse_tree(source(good)).has_value());
     expect_tree_error(replaced(good, "phase", "phrase"), "schedules.syntax");
     expect_tree_error(replaced(good, "extent of m", "extent of m\"\n  number #7: int64 \""), "schedules.syntax");
+    expect_tree_error(replaced(good, "\"extent of m\"", "\"extent of m"), "schedules.syntax");
+    expect_tree_error(replaced(good, "\"extent of m\"", "\"extent \\of m\""), "schedules.syntax");
     expect_tree_error(replaced(good, "step #", "step #9"), "schedules.tree_index");
 }
 
