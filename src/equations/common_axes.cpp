@@ -57,7 +57,7 @@ void CommonAxesFinder::mark_members(const std::vector<int32_t>& members) {
         const auto m = static_cast<size_t>(member);
         output_[m] = node.output || std::any_of(node.readers.begin(), node.readers.end(),
                                                 [&](int32_t reader) { return !is_member(reader); });
-        light_[m] = !output_[m] && node.points * (node.operations + 1) * light_share < work;
+        light_[m] = !output_[m] && !node.scatter && node.points * (node.operations + 1) * light_share < work;
     }
 }
 

@@ -36,6 +36,8 @@ struct FusionNode {
     int32_t equation = -1;
     TensorIndex tensor = -1;
     bool prepared = false, output = false, reduction = false, contraction = false, expensive = false;
+    bool scatter = false;   // its axes that data choose have no slots: the tasks of a kernel may not part them
+    int32_t into = -1;      // of a scatter: the node whose elements its terms go to (scatter_into), if there is one
     int operations = 0;
     double points = 1;    // with reduced axes
     double elements = 1;  // without

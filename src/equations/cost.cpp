@@ -48,7 +48,7 @@ void CostModel::add_equation(const FusionNode& node, bool output, KernelCost& co
     const double own = std::max(common_points(node), 1.0);
     if (output) {
         cost.bytes += node.bytes;
-    } else if (node.elements > own) {
+    } else if (node.elements > own && !(node.into >= 0 && finder_.is_member(node.into))) {
         cost.local_bytes += node.bytes / own;
     }
     // What lacks a common axis is computed again, once a tile of tasks.

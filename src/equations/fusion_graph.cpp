@@ -4,6 +4,7 @@
 
 #include "equations/common_axes.h"
 #include "equations/pass_support.h"
+#include "equations/scatter.h"
 
 namespace heddle::equations {
 namespace {
@@ -43,7 +44,7 @@ public:
     void connect();
 
 private:
-    void add_slots(FusionNode& node, const Equation& equation);
+    void add_slots(FusionNode& node, const Equation& equation, const std::optional<Scatter>& scatter);
     void find_roles(FusionNode& node, const Equation& equation) const;
     void add_reads(FusionNode& node, const Equation& equation);
     void add_links(FusionNode& node, const Equation& equation, Expr read, int32_t maker) const;
@@ -62,11 +63,12 @@ int32_t NodeBuilder::slot_of(const FusionNode& node, AxisId axis) const {
     return -1;
 }
 
-void NodeBuilder::add_slots(FusionNode& node, const Equation& equation) {
+void NodeBuilder::add_slots(FusionNode& node, const Equation& equation, const std::optional<Scatter>& scatter) {
     const Arena& arena = *system_.arena;
     node.first_slot = static_cast<int32_t>(graph_.slots.size());
     for (AxisId axis : equation.axes) {
         if (arena.extent(axis) == 1 && !arena.axis(axis).named) continue;
+        if (scatter && scatter->chooses(axis)) continue;
         graph_.slots.push_back({axis, arena.extent(axis), static_cast<double>(arena.hint(axis))});
     }
     node.slot_count = static_cast<int32_t>(graph_.slots.size()) - node.first_slot;
@@ -162,12 +164,16 @@ void NodeBuilder::add_equation(int32_t index) {
     node.operations = facts.operations;
     node.expensive = facts.expensive;
     node.elements = hint_points(*system_.arena, equation.axes);
-    node.points = node.elements * hint_points(*system_.arena, equation.reduced);
+    node.points = hint_points(*system_.arena, equation);
     node.bytes = node.elements * static_cast<double>(bytes(tensor.dtype));
-    add_slots(node, equation);
-    find_roles(node, equation);
+    const auto scatter = scatter_of(*system_.arena, equation);
+    node.scatter = scatter.has_value();
+    add_slots(node, equation, scatter);
+    if (!scatter) find_roles(node, equation);
     add_reads(node, equation);
     const auto id = static_cast<int32_t>(graph_.nodes.size());
+    if (const auto into = scatter_into(system_, equation))
+        graph_.nodes[static_cast<size_t>(node_of_.at(into->scatter))].into = id;
     node_of_[index] = id;
     graph_.makers[static_cast<size_t>(equation.tensor)].push_back(id);
     graph_.nodes.push_back(std::move(node));

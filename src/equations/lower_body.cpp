@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <cmath>
 #include <limits>
 
 #include "equations/arena_interval.h"
+#include "equations/system_rules.h"
 
 namespace heddle::equations {
 namespace {
@@ -272,30 +272,6 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     return arena_.read(found->second.first, local.dtype, std::move(at));
 }
 
-Expr BodyLowering::neutral(Reducer reducer, DType dtype) {
-    const bool wide = is_float(dtype);
-    auto number = [&](int64_t value) {
-        return wide ? arena_.real(dtype, static_cast<double>(value)) : arena_.literal(dtype, value);
-    };
-    auto extreme = [&](bool greatest) {
-        if (wide) return arena_.real(dtype, greatest ? INFINITY : -INFINITY);
-        if (dtype == DType::uint64) return arena_.literal(dtype, greatest ? -1 : 0);
-        const Interval range = interval_of_type(dtype);  // of int64: its own ends
-        return arena_.literal(dtype, greatest ? range.high : range.low);
-    };
-    switch (reducer) {
-    case Reducer::sum: return number(0);
-    case Reducer::product: return number(1);
-    case Reducer::any: return arena_.truth(false);
-    case Reducer::all: return arena_.truth(true);
-    case Reducer::minimum:
-    case Reducer::argument_minimum: return extreme(true);
-    case Reducer::maximum:
-    case Reducer::argument_maximum: return extreme(false);
-    }
-    return nullptr;
-}
-
 bool BodyLowering::reads_inside(Expr value) const {
     for (Expr e : walk(value)) {
         if (e->kind != Kind::read) continue;
@@ -363,7 +339,7 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     Draft draft;
     draft.reducer = node.reducer;
     draft.reduced = std::move(solved.reduced);
-    draft.right = arena_.select(holds, term, neutral(node.reducer, term->dtype));
+    draft.right = arena_.select(holds, term, neutral(arena_, node.reducer, term->dtype));
     if (draft.reduced.empty()) {
         if (is_argument(node.reducer)) draft.right = arena_.integer(0);
         draft.reducer = std::nullopt;

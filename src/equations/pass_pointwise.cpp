@@ -54,7 +54,7 @@ bool PointwiseChoice::worth_with_one_read(const Equation& equation, const Equati
 }
 
 bool PointwiseChoice::worth_with_several_reads(const Equation& equation, const std::vector<Use>& uses) {
-    const Arena& arena = *system_.arena;
+    Arena& arena = *system_.arena;
     const int operations = facts_.of(equation.right).operations;
     const double points = hint_points(arena, equation);
     std::set<TensorIndex> large;

@@ -1,5 +1,7 @@
 #include "equations/pass_support.h"
 
+#include "equations/scatter.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -320,8 +322,13 @@ double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {
     return points;
 }
 
-double hint_points(const Arena& arena, const Equation& equation) {
-    return hint_points(arena, equation.axes) * hint_points(arena, equation.reduced);
+double hint_points(Arena& arena, const Equation& equation) {
+    const auto scatter = scatter_of(arena, equation);
+    double points = hint_points(arena, equation.reduced);
+    for (AxisId axis : equation.axes) {
+        if (!scatter || !scatter->chooses(axis)) points *= static_cast<double>(arena.hint(axis));
+    }
+    return points;
 }
 
 bool is_view(const Equation& equation) { return !equation.reducer && equation.right->kind == Kind::read; }

@@ -1,5 +1,9 @@
 #include "equations/system_rules.h"
 
+#include <cmath>
+
+#include "equations/arena_interval.h"
+
 namespace heddle::equations {
 
 bool accepts(ScalarOp op, DType dtype) {
@@ -47,6 +51,30 @@ DType result_type(ScalarOp op, DType operand) {
 bool accepts(Reducer reducer, DType term) {
     const bool logical = reducer == Reducer::any || reducer == Reducer::all;
     return logical ? is_bool(term) : !is_bool(term) && !is_half(term);
+}
+
+Expr neutral(Arena& arena, Reducer reducer, DType dtype) {
+    const bool wide = is_float(dtype);
+    auto number = [&](int64_t value) {
+        return wide ? arena.real(dtype, static_cast<double>(value)) : arena.literal(dtype, value);
+    };
+    auto extreme = [&](bool greatest) {
+        if (wide) return arena.real(dtype, greatest ? INFINITY : -INFINITY);
+        if (dtype == DType::uint64) return arena.literal(dtype, greatest ? -1 : 0);
+        const Interval range = interval_of_type(dtype);  // of int64: its own ends
+        return arena.literal(dtype, greatest ? range.high : range.low);
+    };
+    switch (reducer) {
+    case Reducer::sum: return number(0);
+    case Reducer::product: return number(1);
+    case Reducer::any: return arena.truth(false);
+    case Reducer::all: return arena.truth(true);
+    case Reducer::minimum:
+    case Reducer::argument_minimum: return extreme(true);
+    case Reducer::maximum:
+    case Reducer::argument_maximum: return extreme(false);
+    }
+    return nullptr;
 }
 
 }  // namespace heddle::equations

@@ -1,6 +1,7 @@
-// Which element types a scalar operation takes: what the parser and the verifier of systems both ask.
+// Which element types operations take, and what is neutral: what lowering, the parser and the verifier of systems ask.
 #pragma once
 
+#include "equations/expression.h"
 #include "graph/scalar_op.h"
 #include "support/dtype.h"
 
@@ -9,5 +10,7 @@ namespace heddle::equations {
 bool accepts(ScalarOp op, DType operand);
 DType result_type(ScalarOp op, DType operand);  // of operands that it accepts
 bool accepts(Reducer reducer, DType term);
+// What a term must be to change nothing: a literal.
+Expr neutral(Arena& arena, Reducer reducer, DType dtype);
 
 }  // namespace heddle::equations

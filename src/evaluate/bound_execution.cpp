@@ -182,6 +182,16 @@ void Executor::accumulate_bound(const Reduction& reduction, double* state, doubl
     }
 }
 
+// One term of one element, whose state is three numbers and whose accumulators are in lane 0.
+void Executor::accumulate_term_bound(const Reduction& reduction, double* state, int64_t lane, bool taken,
+                                     bool undecided) {
+    double* lanes = reduction_bounds_[static_cast<size_t>(&reduction - program_.reductions.data())].data();
+    for (int part = 0; part < 3; part++) lanes[part * lane_count] = state[part];
+    double term = real_of(view(reduction.term), reduction.term_lanes, lane);
+    accumulate_bound(reduction, lanes, term, bound(reduction.term)[lane], taken, undecided, 0);
+    for (int part = 0; part < 3; part++) state[part] = lanes[part * lane_count];
+}
+
 void Executor::finish_bounds(const Step& step, const Reduction& reduction, int64_t count) {
     const double* state = reduction_bounds_[static_cast<size_t>(&reduction - program_.reductions.data())].data();
     double* result = bound(step.result);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "evaluate/inversion.h"
 #include "evaluate/program.h"
 #include "zspace/checked.h"
 
@@ -32,6 +33,7 @@ public:
           outputs(outputs),
           exact(options.exact),
           loops_only(options.loops_only),
+          inverted(options.inverted),
           free(body),
           forms(affine_forms(body)) {
         find_poison();
@@ -42,6 +44,8 @@ public:
     // The table of a local, or of a reduction that does not depend on all variables around it.
     int32_t local_table(int32_t local);
     int32_t reduction_table(NodeId node);
+    // The table of a reduction that is turned round; -1: it is none.
+    int32_t scatter_table(NodeId node);
     LaneType lanes_of(NodeId node) const { return lane_type(body.node(node).dtype, exact); }
     int64_t extent(VariableId id) const { return body.variable(id).extent.value; }
     std::vector<int64_t> source_extents(const Node& node) const;
@@ -52,6 +56,7 @@ public:
     const std::vector<TensorData>& outputs;
     const bool exact;
     const bool loops_only;
+    const bool inverted;
     FreeVariables free;
     std::vector<std::optional<AffineForm>> forms;
     std::vector<bool> poisoned;  // by node: may a lane of it come from a read outside?
@@ -62,9 +67,13 @@ private:
     int32_t add_table(NodeId root, std::vector<VariableId> variables, DType dtype);
     int32_t add_space(const std::vector<VariableId>& variables);
     void compile_table(int32_t table);
+    void compile_scatter(int32_t table, const Inversion& inversion);
+    void choose_elements(RegionCompiler& region, const Inversion& inversion, Scatter& scatter);
     void compile_equation(int32_t equation);
 
     std::map<NodeId, int32_t> reduction_tables_;
+    std::map<NodeId, int32_t> scatter_tables_;
+    std::map<int32_t, Inversion> inversions_;  // by table
     std::map<int32_t, int32_t> local_tables_;
     std::optional<Diagnostics> failure_;
     friend class RegionCompiler;
@@ -380,6 +389,7 @@ int64_t RegionCompiler::scope_beyond(NodeId id) const {
 }
 
 void RegionCompiler::emit_reduce(NodeId id, Value value) {
+    if (int32_t table = compiler_.scatter_table(id); table >= 0) return emit_table_read(id, value, table, {});
     if (id != root_ && scope_beyond(id) > 1) {
         int32_t table = compiler_.reduction_table(id);
         if (table >= 0) return emit_table_read(id, value, table, {});
@@ -498,6 +508,22 @@ int32_t BodyCompiler::reduction_table(NodeId node) {
     return table;
 }
 
+int32_t BodyCompiler::scatter_table(NodeId node) {
+    if (!inverted) return -1;
+    auto [found, fresh] = scatter_tables_.emplace(node, -1);
+    if (!fresh) return found->second;
+    auto inversion = invert(body, node, free, forms);
+    if (!inversion) return -1;
+    std::vector<VariableId> variables = inversion->rows;
+    for (const auto& choice : inversion->choices) variables.push_back(choice.variable);
+    int64_t points = 1;
+    for (VariableId id : variables) points = checked_multiply(points, extent(id)).value_or(INT64_MAX);
+    if (points > maximum_hoisted_points) return -1;
+    int32_t table = add_table(node, std::move(variables), body.node(node).dtype);
+    inversions_.emplace(table, std::move(*inversion));
+    return found->second = table;
+}
+
 int32_t BodyCompiler::local_table(int32_t index) {
     auto found = local_tables_.find(index);
     if (found != local_tables_.end()) return found->second;
@@ -521,6 +547,7 @@ int32_t BodyCompiler::local_table(int32_t index) {
 }
 
 void BodyCompiler::compile_table(int32_t index) {
+    if (auto found = inversions_.find(index); found != inversions_.end()) return compile_scatter(index, found->second);
     Table table = program.tables[static_cast<size_t>(index)];
     RegionCompiler region(*this, nullptr, add_space(table.variables), true, {}, {}, table.root);
     Value value = region.request(table.root);
@@ -530,6 +557,55 @@ void BodyCompiler::compile_table(int32_t index) {
     root.region = region.finish();
     root.lanes = table.lanes;
     root.table = index;
+    program.roots.push_back(std::move(root));
+}
+
+void BodyCompiler::choose_elements(RegionCompiler& region, const Inversion& inversion, Scatter& scatter) {
+    for (size_t i = inversion.choices.size(); i-- > 0;) {
+        const auto& choice = inversion.choices[i];
+        Value value = region.request(choice.value);
+        scatter.choices.push_back({value.slot, value.poison, choice.offset, extent(choice.variable), scatter.elements});
+        scatter.elements *= extent(choice.variable);
+    }
+    for (NodeId condition : inversion.conditions) {
+        Value value = region.request(condition);
+        scatter.conditions.push_back(value.slot);
+        scatter.condition_poisons.push_back(value.poison);
+    }
+}
+
+void BodyCompiler::compile_scatter(int32_t index, const Inversion& inversion) {
+    const Table table = program.tables[static_cast<size_t>(index)];
+    const Node& node = body.node(table.root);
+    std::vector<VariableId> points = inversion.rows;
+    points.insert(points.end(), node.variables.begin(), node.variables.end());
+    Scatter scatter;
+    for (VariableId id : node.variables) scatter.terms *= extent(id);
+    RegionCompiler region(*this, nullptr, add_space(points), true, {}, {}, -1);
+    choose_elements(region, inversion, scatter);
+    Value term = region.request(node.operands[0]);
+    Reduction reduction;
+    reduction.node = table.root;
+    reduction.reducer = node.reducer;
+    reduction.term_type = body.node(node.operands[0]).dtype;
+    reduction.term_lanes = lanes_of(node.operands[0]);
+    reduction.term = term.slot;
+    reduction.term_poison = term.poison;
+    reduction.accumulator = program.slots++;
+    reduction.partial = program.slots++;
+    reduction.kernel = accumulate_kernel(reduction.reducer, reduction.term_type, reduction.term_lanes);
+    scatter.finish.node = table.root;
+    scatter.finish.lanes = table.lanes;
+    scatter.finish.result = program.slots++;
+    if (node.reducer == Reducer::sum || node.reducer == Reducer::product) scatter.finish.wrap = wrap_kernel(node.dtype);
+    scatter.reduction = static_cast<int32_t>(program.reductions.size());
+    program.reductions.push_back(std::move(reduction));
+    Root root;
+    root.region = region.finish();
+    root.lanes = table.lanes;
+    root.table = index;
+    root.scatter = static_cast<int32_t>(program.scatters.size());
+    program.scatters.push_back(std::move(scatter));
     program.roots.push_back(std::move(root));
 }
 

@@ -97,6 +97,7 @@ Result<void> Executor::run_root(const Root& root) {
                                                         : DType::float64;
     size_t lane_bytes = static_cast<size_t>(bytes(lane_dtype));
     TableData* table = root.table >= 0 ? &tables_[static_cast<size_t>(root.table)] : nullptr;
+    if (root.scatter >= 0) return run_scatter(root, program_.scatters[static_cast<size_t>(root.scatter)]);
     if (table) {
         table->values = allocate_buffer(static_cast<size_t>(space.points) * lane_bytes);
         if (root.poison >= 0) table->poison.resize(static_cast<size_t>(space.points));

@@ -8,6 +8,13 @@
 
 namespace heddle::evaluation {
 
+// Terms that one partial sum takes before it is added to the total: keeps rounding errors near those of a tree.
+inline constexpr int64_t partial_terms = 64;
+
+inline bool in_partials(const Reduction& reduction) {
+    return reduction.reducer == Reducer::sum && reduction.term_lanes != LaneType::integer;
+}
+
 // What is known of the lanes of a base in the present block.
 struct BaseFacts {
     bool uniform = false;
@@ -65,6 +72,19 @@ private:
     void finish_accumulators(const Reduction& reduction, int64_t count);
     void combine_lanes(const Step& step, const Reduction& reduction, int64_t lane, int64_t count);
     void accumulate_poison(const Reduction& reduction, int64_t count);
+
+    // A scatter's elements while terms are added; scatter.cpp.
+    struct Elements {
+        std::vector<std::byte> accumulators, partials;
+        std::vector<int64_t> rounds;  // of 64 terms, that the partial sum is of
+        std::vector<double> bounds;   // three an element
+    };
+    Result<void> run_scatter(const Root& root, const Scatter& scatter);
+    void scatter_lane(const Scatter& scatter, TableData& table, Elements& elements, int64_t point, int64_t lane);
+    void add_term(const Scatter& scatter, TableData& table, Elements& elements, int64_t element, int64_t lane,
+                  int64_t round, bool taken, bool undecided);
+    void finish_elements(const Scatter& scatter, TableData& table, Elements& elements);
+    void accumulate_term_bound(const Reduction& reduction, double* state, int64_t lane, bool taken, bool undecided);
 
     void bound_step(const Step& step, int64_t count);
     void bound_read(const Step& step, const Access& access, const Addressing& at, int64_t count);

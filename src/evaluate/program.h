@@ -123,12 +123,28 @@ struct Table {
     bool poisoned = false;  // has a poison for each point
 };
 
+// A table whose elements take terms as values choose (inversion.h). The region's lanes are rows, then the reduction's own
+// points; the reduction has its term, kernels and accumulators, and no region of its own.
+struct Scatter {
+    struct Choice {
+        Slot value = -1, poison = -1;
+        int64_t offset = 0, extent = 0, stride = 0;
+    };
+    int32_t reduction = -1;
+    std::vector<Choice> choices;
+    std::vector<Slot> conditions, condition_poisons;
+    int64_t terms = 1;     // of a row
+    int64_t elements = 1;  // of a row
+    Step finish;           // gives the result from the accumulators
+};
+
 struct Root {
     int32_t region = -1;
     Slot value = -1;
     Slot poison = -1;
     LaneType lanes = LaneType::single;
-    int32_t table = -1;  // or
+    int32_t table = -1;    // or
+    int32_t scatter = -1;  // of such a table; `value` is none
     int32_t equation = -1;
     Address address;  // equations: of the output element
 };
@@ -137,6 +153,7 @@ struct Program {
     std::vector<LaneSpace> spaces;
     std::vector<Region> regions;
     std::vector<Reduction> reductions;
+    std::vector<Scatter> scatters;
     std::vector<Access> accesses;
     std::vector<Table> tables;
     std::vector<Root> roots;  // in the order in which they run
@@ -147,6 +164,7 @@ struct Program {
 struct CompileOptions {
     bool exact = false;       // floats in double
     bool loops_only = false;  // no reduction over lanes
+    bool inverted = true;     // filters that choose elements are turned round
 };
 
 // `inputs` gives the shapes and the element types as stored. The body is verified.

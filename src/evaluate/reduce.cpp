@@ -5,17 +5,6 @@
 #include "evaluate/executor.h"
 
 namespace heddle::evaluation {
-namespace {
-
-// Terms that one partial sum takes before it is added to the total: keeps rounding errors near those of a tree.
-constexpr int64_t partial_terms = 64;
-
-bool in_partials(const Reduction& reduction) {
-    return reduction.reducer == Reducer::sum && reduction.term_lanes != LaneType::integer;
-}
-
-}  // namespace
-
 void Executor::start_accumulators(const Reduction& reduction, int64_t count) {
     int64_t value = 0;
     if (is_argument(reduction.reducer)) {

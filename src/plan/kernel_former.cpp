@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "equations/pass_support.h"
+#include "equations/scatter.h"
 #include "plan/axis_classes.h"
 #include "plan/merge_axes.h"
 
@@ -55,9 +56,12 @@ public:
           inside_(request.kernel.equations.begin(), request.kernel.equations.end()) {}
 
     FormedKernel form() {
+        find_joined_scatters();
         add_axes();
         add_tensors();
-        for (int32_t e : request_.kernel.equations) add_equation(e);
+        for (int32_t e : request_.kernel.equations) {
+            if (!joined_.contains(e)) add_equation(e);
+        }
         for (const auto& common : request_.kernel.common) add_common(common);
         merge_axes(result_.kernel, hints_);
         name_axes(result_.kernel);
@@ -65,13 +69,15 @@ public:
     }
 
 private:
-    // A common axis whose classes could not all be joined is left out: fewer common axes are always right.
+    // A common axis whose classes could not all be joined, or along which data choose what is updated, is left out: fewer
+    // common axes are always right.
     void add_common(const Kernel::CommonAxis& common) {
         std::set<int32_t> found;
         for (auto [equation, axis] : common.axis_of) {
             if (axis >= 0) found.insert(classes_.at({equation, axis}));
         }
         auto& list = result_.kernel.common;
+        if (found.size() == 1 && chosen_.contains(*found.begin())) return;
         if (found.size() == 1 && std::find(list.begin(), list.end(), *found.begin()) == list.end())
             list.push_back(*found.begin());
     }
@@ -89,11 +95,24 @@ private:
         }
     }
 
+    // Scatters whose terms go straight to the elements that an equation of the kernel makes: they have no tensor.
+    void find_joined_scatters() {
+        for (int32_t e : request_.kernel.equations) {
+            auto into = scatter_into(system_, system_.equation(e));
+            if (!into || !inside_.contains(into->scatter) || is_buffer(system_.equation(into->scatter).tensor))
+                continue;
+            joined_.insert(into->scatter);
+            into_.emplace(e, std::move(*into));
+        }
+    }
+
     // ---- tensors: buffers by first use, then locals -----------------------------------------------------------------
     void add_tensors() {
         std::vector<TensorIndex> order;
         std::set<TensorIndex> seen;
         auto use = [&](TensorIndex t) {
+            const auto& makers = system_.tensor(t).equations;
+            if (makers.size() == 1 && joined_.contains(makers[0])) return;
             if (seen.insert(t).second) order.push_back(t);
         };
         for (int32_t e : request_.kernel.equations) {
@@ -235,6 +254,11 @@ private:
         const Equation& from = system_.equation(e);
         equation_ = e;
         memo_.clear();
+        if (auto into = into_.find(e); into != into_.end()) return add_scatter(from, into->second);
+        if (auto scatter = scatter_of(arena_, from)) {
+            const ScatterInto itself{e, from.right->operands[2], joining_op(*from.reducer), std::move(*scatter)};
+            return add_scatter(from, itself);
+        }
         sched::KernelEquation to;
         to.tensor = index_.at(from.tensor);
         for (AxisId axis : from.axes) to.axes.push_back(classes_.at({e, axis}));
@@ -246,18 +270,93 @@ private:
         result_.kernel.equations.push_back(std::move(to));
     }
 
-    std::vector<sched::Coordinate> coordinates(TensorIndex t, const std::vector<Expr>& from) {
+    // Two equations: one fills, one updates.
+    void add_scatter(const Equation& from, const ScatterInto& into) {
+        const int32_t e = equation_;
+        maker_ = into.scatter;
+        sched::KernelEquation fill, update;
+        fill.tensor = update.tensor = index_.at(from.tensor);
+        fill.light = update.light = request_.kernel.light.contains(e);
+        for (AxisId axis : from.axes) {
+            fill.axes.push_back(class_of(axis));
+            if (into.update.chooses(axis))
+                chosen_.insert(class_of(axis));
+            else
+                update.axes.push_back(class_of(axis));
+        }
+        fill.left = coordinates(from.tensor, from.left);
+        fill.right = value(into.initial);
+        update.update = true;
+        for (AxisId axis : system_.equation(maker_).reduced) update.reduced.push_back(class_of(axis));
+        std::vector<Expr> at = from.left;
+        sched::ValueIndex condition = value(into.update.condition);
+        for (size_t d = 0; d < at.size(); d++) {
+            if (!into.update.at[d]) continue;
+            at[d] = into.update.at[d];
+            condition = operation(ScalarOp::logical_and, DType::boolean, {condition, within(from.left[d], at[d])});
+        }
+        update.left = coordinates(from.tensor, at, true);
+        const DType dtype = system_.tensor(from.tensor).dtype;
+        sched::Value old;
+        old.kind = sched::Value::Kind::read;
+        old.dtype = dtype;
+        old.tensor = update.tensor;
+        old.coordinates = update.left;
+        const sched::ValueIndex before = add_value(std::move(old));
+        sched::ValueIndex after = value(into.update.term);
+        if (into.join) after = operation(*into.join, dtype, {before, after});
+        sched::Value right;
+        right.kind = sched::Value::Kind::select;
+        right.dtype = dtype;
+        right.operands = {condition, after, before};
+        update.right = add_value(std::move(right));
+        maker_ = -1;
+        result_.kernel.equations.push_back(std::move(fill));
+        result_.kernel.equations.push_back(std::move(update));
+    }
+
+    // `coordinate` lies where `left` runs.
+    sched::ValueIndex within(Expr left, Expr at) {
+        int64_t extent = 1;
+        for (const Digit& digit : digits_of(left)) extent *= arena_.extent(digit.axis);
+        sched::Value inside;
+        inside.kind = sched::Value::Kind::inside;
+        inside.dtype = DType::boolean;
+        inside.integer = extent;
+        inside.coordinates = {coordinate(arena_.add(at, arena_.integer(-linear_form(left).constant)))};
+        return add_value(std::move(inside));
+    }
+
+    sched::ValueIndex operation(ScalarOp op, DType dtype, std::vector<sched::ValueIndex> operands) {
+        sched::Value v;
+        v.kind = sched::Value::Kind::scalar;
+        v.op = op;
+        v.dtype = dtype;
+        v.operands = std::move(operands);
+        return add_value(std::move(v));
+    }
+
+    // Of the present equation, or of the scatter whose terms it takes.
+    int32_t class_of(AxisId axis) const {
+        auto found = classes_.find({equation_, axis});
+        return found != classes_.end() ? found->second : classes_.at({maker_, axis});
+    }
+
+    // `known`: the coordinates lie inside, whatever their intervals say.
+    std::vector<sched::Coordinate> coordinates(TensorIndex t, const std::vector<Expr>& from, bool known = false) {
         std::vector<sched::Coordinate> result;
         bool local = result_.kernel.tensor(index_.at(t)).role == sched::KernelTensor::Role::local;
-        for (const ViewDimension& v : views_.at(t)) {
-            Expr c = from[v.dimension];
-            if (v.radix > 0) c = digit(t, v, c, local);
+        const auto& view = views_.at(t);
+        for (size_t i = 0; i < view.size(); i++) {
+            Expr c = from[view[i].dimension];
+            const bool outermost = i == 0 || view[i - 1].dimension != view[i].dimension;
+            if (view[i].radix > 0) c = digit(t, view[i], c, local, known && outermost);
             result.push_back(coordinate(c));
         }
         return result;
     }
 
-    Expr digit(TensorIndex t, const ViewDimension& v, Expr c, bool local) {
+    Expr digit(TensorIndex t, const ViewDimension& v, Expr c, bool local, bool outermost) {
         if (local) {
             const Equation& writer = system_.equation(system_.tensor(t).equations[0]);
             const int64_t offset = linear_form(writer.left[v.dimension]).constant;
@@ -265,7 +364,7 @@ private:
         }
         Expr shifted = arena_.floor_divide(c, v.radix);
         // Without elements no coordinate is ever computed.
-        bool outermost = v.extent == 0 || (shifted->low >= 0 && shifted->high < v.extent);
+        outermost |= v.extent == 0 || (shifted->low >= 0 && shifted->high < v.extent);
         return outermost ? shifted : arena_.modulo(shifted, v.extent);
     }
 
@@ -275,7 +374,7 @@ private:
         result.constant = form.constant;
         for (auto [atom, factor] : form.terms) {
             if (atom->kind == Kind::axis) {
-                result.axes.push_back({classes_.at({equation_, static_cast<AxisId>(atom->integer)}), factor});
+                result.axes.push_back({class_of(static_cast<AxisId>(atom->integer)), factor});
             } else {
                 result.values.push_back({value(atom), factor});
             }
@@ -377,7 +476,10 @@ private:
     std::map<TensorIndex, sched::TensorIndex> index_;
     std::vector<std::vector<int64_t>> hints_;
     std::map<Expr, sched::ValueIndex> memo_;
-    int32_t equation_ = -1;
+    int32_t equation_ = -1, maker_ = -1;
+    std::map<int32_t, ScatterInto> into_;  // by equation
+    std::set<int32_t> joined_;
+    std::set<int32_t> chosen_;  // classes of axes that data choose
     FormedKernel result_;
 };
 

@@ -35,10 +35,16 @@ struct Failure {
     }
 };
 
-std::unexpected<Diagnostics> out_of_range(const Failure& failure) {
+std::unexpected<Diagnostics> out_of_range(const plan::Plan& plan, const Failure& failure) {
     const int64_t(&point)[3] = failure.point;
+    const auto& buffers = failure.launch->buffers;
+    const auto memory = static_cast<size_t>(point[0]);
+    std::string indexed = "a value that it computes before";
+    if (memory < buffers.size())
+        indexed = fmt::format("'{}'", plan.buffers[static_cast<size_t>(buffers[memory])].name);
     return fail({.code = "runtime.index_out_of_range",
-                 .summary = "an index read from a tensor lies outside of the tensor that it indexes",
+                 .summary = fmt::format("computing '{}', an index read from a tensor lies outside of {}",
+                                        failure.launch->name, indexed),
                  .expected = fmt::format("0 <= index < {}", point[2]),
                  .found = std::to_string(point[1]),
                  .reason = "the index is data, so it could only be checked while running",
@@ -47,8 +53,8 @@ std::unexpected<Diagnostics> out_of_range(const Failure& failure) {
 
 class BatchRunner {
 public:
-    BatchRunner(const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool)
-        : scratch_(scratch), pool_(pool) {}
+    BatchRunner(const plan::Plan& plan, const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool)
+        : plan_(plan), scratch_(scratch), pool_(pool) {}
 
     // Tasks of all launches one behind the other.
     Result<void> run(std::vector<Ready>& batch) {
@@ -70,7 +76,7 @@ public:
                 failure.note(ready.first_task + low, *ready.launch, scratch_[static_cast<size_t>(thread)].get());
             }
         });
-        if (failure.launch) return out_of_range(failure);
+        if (failure.launch) return out_of_range(plan_, failure);
         return {};
     }
 
@@ -81,6 +87,7 @@ private:
         return ready.function(buffers.data(), ready.launch->numbers.data(), begin, end);
     }
 
+    const plan::Plan& plan_;
     const std::vector<std::shared_ptr<std::byte>>& scratch_;
     ThreadPool& pool_;
 };
@@ -91,7 +98,7 @@ Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>&
                          const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
                          const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
                          std::vector<LaunchTime>* profile) {
-    BatchRunner runner(scratch, pool);
+    BatchRunner runner(plan, scratch, pool);
     auto make_ready = [&](const plan::Launch& launch) {
         Ready ready{.function = functions[static_cast<size_t>(launch.tree)].function, .launch = &launch};
         for (int32_t b : launch.buffers)

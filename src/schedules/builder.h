@@ -68,12 +68,14 @@ public:
     void define(TensorIndex tensor, ExpressionId value);
     // Loops run only where this dimension of the guarded read lies inside.
     void clear_guard(ValueIndex read, size_t dimension) { cleared_.insert({read, dimension}); }
+    // Coordinates of this tensor lie inside wherever they are used: nothing is checked.
+    void trust(TensorIndex tensor) { trusted_ = tensor; }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
     Affine clipped(const Coordinate& coordinate, AxisIndex without, int64_t constant, int64_t sign,
                    const std::string& what);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
     ExpressionId value(ValueIndex index, ExpressionId guard = -1);
-    Address store_address(const KernelEquation& equation);
+    Address store_address(const KernelEquation& equation, ExpressionId guard = -1);
     Address packed_address(const PackedOperand& operand);
     ExpressionId cast(ExpressionId value, DType dtype);
     ExpressionId index(const Coordinate& coordinate, DType dtype, const std::string& what);
@@ -86,6 +88,7 @@ private:
     void add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates);
     void add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
                     const std::string& what, ExpressionId guard);
+    bool is_checked(TensorIndex tensor, const Coordinate& coordinate) const;
     Access access(const Affine& element, ExpressionId guard) const;
     Number stride(TensorIndex tensor, size_t dimension);
     int64_t stride_value(TensorIndex tensor, size_t dimension) const;
@@ -104,6 +107,7 @@ private:
     std::map<AxisIndex, VariableId> bound_;
     std::map<TensorIndex, ExpressionId> defined_;
     std::set<std::pair<ValueIndex, size_t>> cleared_;
+    TensorIndex trusted_ = -1;
     std::map<std::pair<ValueIndex, ExpressionId>, ExpressionId> built_;
 };
 

@@ -114,6 +114,8 @@ private:
     int64_t rows_sharing(ValueIndex read, AxisIndex lanes) const;
     int saved(AxisIndex axis) const;
     bool all_move_with_lanes() const;
+    void choose_update();
+    bool moves_as_vector(AxisIndex axis) const;
     void choose_lanes();
     void choose_rows();
     void choose_row_tile();
@@ -526,7 +528,45 @@ std::vector<int> row_sizes(int maximum, int64_t rows, bool named) {
     return sizes;
 }
 
+// Whether vectors along the axis hold neighbours of the updated tensor, all at places chosen alike.
+bool Chooser::moves_as_vector(AxisIndex axis) const {
+    const KernelEquation& e = equation(group_.after.front());
+    const Value& right = kernel_.value(e.right);
+    const bool chosen = std::any_of(e.left.begin(), e.left.end(), [&](const Coordinate& c) {
+        return std::any_of(c.values.begin(), c.values.end(),
+                           [&](const auto& part) { return depends_on(kernel_, part.first, axis); });
+    });
+    if (chosen || depends_on(kernel_, right.operands[0], axis)) return false;
+    if (movements_.of(e.tensor, e.left, axis) != Movement::unit) return false;
+    const auto reads = reads_of(kernel_, right.operands[1]);
+    return std::all_of(reads.begin(), reads.end(), [&](const ReadAccess& read) {
+        const Movement movement = movements_.of(read.value, axis);
+        return movement == Movement::unit || movement == Movement::still;
+    });
+}
+
+// Lanes along an axis that leaves the chosen places alone; else one element at a time.
+void Chooser::choose_update() {
+    constexpr int64_t shortest = 8, most_vectors = 4;
+    const KernelEquation& e = equation(group_.after.front());
+    group_.width = 1;
+    group_.loops = group_.reduced;
+    group_.row_sizes = {1};
+    for (AxisIndex axis : e.axes) {
+        if (hint(axis) >= shortest && moves_as_vector(axis)) group_.lanes = axis;
+    }
+    if (group_.lanes < 0) return;
+    int64_t widest = std::max<int64_t>(4, bytes(kernel_.tensor(e.tensor).dtype));
+    visit(kernel_, kernel_.value(e.right).operands[1], [&](ValueIndex value) {
+        if (depends_on(kernel_, value, group_.lanes))
+            widest = std::max<int64_t>(widest, bytes(kernel_.value(value).dtype));
+    });
+    group_.width = std::max(1, target_.lanes(widest));
+    group_.vectors = static_cast<int>(std::clamp<int64_t>(hint(group_.lanes) / group_.width, 1, most_vectors));
+}
+
 void Chooser::choose() {
+    if (group_.update) return choose_update();
     collect();
     group_.width = lane_width();
     choose_lanes();

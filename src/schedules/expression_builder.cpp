@@ -84,6 +84,13 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
     }
 }
 
+// Memory decides where it lies.
+bool ExpressionBuilder::is_checked(TensorIndex tensor, const Coordinate& coordinate) const {
+    return tensor != trusted_ && std::any_of(coordinate.values.begin(), coordinate.values.end(), [&](const auto& part) {
+               return contains_read(assembly_.kernel, part.first);
+           });
+}
+
 // Integer values in coordinates; those that memory decides are checked against the dimension.
 void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
                                    const std::string& what, ExpressionId guard) {
@@ -91,10 +98,8 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
     for (size_t d = 0; d < coordinates.size(); d++) {
         const Coordinate& c = coordinates[d];
         std::string place = what + " dimension " + std::to_string(d);
-        bool checked = std::any_of(c.values.begin(), c.values.end(),
-                                   [&](const auto& part) { return contains_read(assembly_.kernel, part.first); });
         if (c.values.empty()) continue;
-        if (!checked) {
+        if (!is_checked(tensor, c)) {
             for (const auto& [part, factor] : c.values) {
                 Number number = assembly_.numbers.integer(factor * stride_value(tensor, d), "stride of " + place);
                 affine.values.push_back({cast(value(part, guard), DType::int64), number});
@@ -104,7 +109,7 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
         Expression check;
         check.kind = Expression::Kind::check;
         check.dtype = DType::int64;
-        check.integer = tensor;
+        check.integer = assembly_.memories[static_cast<size_t>(tensor)];
         check.number = assembly_.numbers.integer(t.dimensions[d].extent, "extent of " + place);
         check.operands = {index(c, DType::int64, place)};
         if (guard >= 0) check.operands.push_back(guard);
@@ -173,18 +178,14 @@ Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordin
     int64_t offset = 0;
     bool constant = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        bool checked = std::any_of(coordinates[d].values.begin(), coordinates[d].values.end(),
-                                   [&](const auto& part) { return contains_read(assembly_.kernel, part.first); });
-        if (checked || coordinates[d].constant == 0) continue;
+        if (is_checked(tensor, coordinates[d]) || coordinates[d].constant == 0) continue;
         constant = true;
         offset += coordinates[d].constant * stride_value(tensor, d);
     }
     if (constant) result.element.constant = assembly_.numbers.integer(offset, "offset of " + what);
     std::vector<Coordinate> affine = coordinates;  // a checked coordinate stands in the address as one value
     for (Coordinate& c : affine) {
-        bool checked = std::any_of(c.values.begin(), c.values.end(),
-                                   [&](const auto& part) { return contains_read(assembly_.kernel, part.first); });
-        if (checked) c = {};
+        if (is_checked(tensor, c)) c = {};
     }
     add_axis_strides(result.element, tensor, affine);
     add_values(result.element, tensor, coordinates, what, guard);
@@ -192,8 +193,9 @@ Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordin
     return result;
 }
 
-Address ExpressionBuilder::store_address(const KernelEquation& equation) {
-    return address(equation.tensor, equation.left, "a store to " + assembly_.kernel.tensor(equation.tensor).name, -1);
+Address ExpressionBuilder::store_address(const KernelEquation& equation, ExpressionId guard) {
+    return address(equation.tensor, equation.left, "a store to " + assembly_.kernel.tensor(equation.tensor).name,
+                   guard);
 }
 
 Address ExpressionBuilder::packed_address(const PackedOperand& operand) {

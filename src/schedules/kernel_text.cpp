@@ -32,7 +32,12 @@ private:
                 for (const auto& [part, factor] : c.values) uses[static_cast<size_t>(part)]++;
             }
         }
-        for (const KernelEquation& e : kernel_.equations) uses[static_cast<size_t>(e.right)]++;
+        for (const KernelEquation& e : kernel_.equations) {
+            uses[static_cast<size_t>(e.right)]++;
+            for (const Coordinate& c : e.left) {
+                for (const auto& [part, factor] : c.values) uses[static_cast<size_t>(part)]++;
+            }
+        }
         names_.resize(uses.size());
         int count = 0;
         for (size_t i = 0; i < uses.size(); i++) {
@@ -72,8 +77,10 @@ private:
     }
 
     void print_equation(const KernelEquation& e) {
-        text_ += std::string("  ") + (e.light ? "light " : "") + kernel_.tensor(e.tensor).name + coordinates(e.left);
-        text_ += " over [" + axes(e.axes) + "] = ";
+        text_ += std::string("  ") + (e.light ? "light " : "") + (e.update ? "update " : "");
+        text_ += kernel_.tensor(e.tensor).name + coordinates(e.left) + " over [" + axes(e.axes) + "] ";
+        if (e.update) text_ += "for [" + axes(e.reduced) + "] ";
+        text_ += "= ";
         if (e.reducer) text_ += std::string(heddle::name(*e.reducer)) + " over [" + axes(e.reduced) + "] ";
         text_ += value(e.right) + "\n";
     }
@@ -431,10 +438,15 @@ private:
     void parse_equation() {
         KernelEquation e;
         e.light = reader_.peek(1).kind == Token::Kind::word && reader_.take("light");
+        e.update = reader_.peek(1).kind == Token::Kind::word && reader_.take("update");
         e.tensor = tensor();
         e.left = coordinates();
         reader_.expect("over");
         e.axes = axis_list();
+        if (e.update) {
+            reader_.expect("for");
+            e.reduced = axis_list();
+        }
         reader_.expect("=");
         if (reader_.peek(1).text == "over") {
             auto reducer = reducer_named(reader_.peek().text);

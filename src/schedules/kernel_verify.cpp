@@ -64,7 +64,8 @@ private:
             for (AxisIndex axis : e.reduced) {
                 if (!in(kernel_.axes, axis)) bad("a reduced axis");
             }
-            for (const Coordinate& c : e.left) coordinate(c, 0);
+            for (const Coordinate& c : e.left)
+                coordinate(c, e.update ? static_cast<int64_t>(kernel_.values.size()) : 0);
         }
         for (AxisIndex axis : kernel_.common) {
             if (!in(kernel_.axes, axis)) bad("a common axis");
@@ -155,7 +156,9 @@ private:
             }
             check_scope(e, name);
             check_bounds(e, name);
-            if (!e.reducer && !e.reduced.empty()) error("schedules.scope", "reduced axes without a reducer", name);
+            if (!e.reducer && !e.update && !e.reduced.empty())
+                error("schedules.scope", "reduced axes without a reducer", name);
+            if (e.update) check_update(e, name, written.contains(e.tensor));
             for (const ReadAccess& read : reads_of(kernel_, e.right)) {
                 const KernelTensor& t = kernel_.tensor(read.tensor);
                 if (t.role == KernelTensor::Role::local && !written.contains(read.tensor)) {
@@ -175,18 +178,34 @@ private:
             for (const auto& [axis, factor] : c.axes) {
                 if (!scope.contains(axis)) error("schedules.scope", "an axis on the left is not the equation's", name);
             }
-            if (!c.values.empty()) error("schedules.scope", "a left side depends on a value", name);
+            if (!c.values.empty() && !e.update) error("schedules.scope", "a left side depends on a value", name);
         }
         scope.insert(e.reduced.begin(), e.reduced.end());
         if (scope.size() != e.axes.size() + e.reduced.size()) error("schedules.scope", "an axis occurs twice", name);
-        visit(kernel_, e.right, [&](ValueIndex index) {
+        auto check = [&](ValueIndex index) {
             for (const Coordinate& c : kernel_.value(index).coordinates) {
                 for (const auto& [axis, factor] : c.axes) {
                     if (!scope.contains(axis))
                         error("schedules.scope", "an axis on the right is not the equation's", name);
                 }
             }
-        });
+        };
+        visit(kernel_, e.right, check);
+        for (const Coordinate& c : e.left) {
+            for (const auto& [part, factor] : c.values) visit(kernel_, part, check);
+        }
+    }
+
+    // A selection without a reducer, of a tensor that has been filled; tasks own what they update by axes of their own.
+    void check_update(const KernelEquation& e, const std::string& name, bool filled) {
+        if (e.reducer || kernel_.value(e.right).kind != Value::Kind::select)
+            error("schedules.update", "an update is no selection, or has a reducer", name);
+        if (!filled) error("schedules.update", "a tensor is updated before it is filled", name);
+        for (const Coordinate& c : e.left) {
+            for (const auto& [part, factor] : c.values) {
+                if (!is_integer(type(part))) error("schedules.type", "a coordinate on the left is no integer", name);
+            }
+        }
     }
 
     bool inside(TensorIndex tensor, const std::vector<Coordinate>& coordinates) const {

@@ -38,6 +38,8 @@ private:
     Block reduced_loops(size_t depth, const Inner& inner);
     std::optional<int64_t> window(AxisIndex axis) const;
     Block core();
+    Block update_loops();
+    Block store_update();
     void add_accumulators(Block& block);
     Block body();
     void add_prefetches(Block& block);
@@ -362,10 +364,45 @@ Block Nest::core() {
     return block;
 }
 
+Block Nest::store_update() {
+    const KernelEquation& e = equation(group_.after.front());
+    const Value& right = assembly_.kernel.value(e.right);
+    expressions_.trust(e.tensor);
+    Store store;
+    store.guard = expressions_.value(right.operands[0]);
+    ExpressionId value = expressions_.value(right.operands[1], store.guard);
+    store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
+    store.address = expressions_.store_address(e, store.guard);
+    return {Statement{store}};
+}
+
+// The reduced axes run in order around those behind the first dimension that values choose, so that what is updated
+// together lies together.
+Block Nest::update_loops() {
+    const KernelEquation& e = equation(group_.after.front());
+    const auto chosen =
+        std::find_if(e.left.begin(), e.left.end(), [](const Coordinate& c) { return !c.values.empty(); });
+    std::vector<AxisIndex> outside, inside;
+    for (AxisIndex axis : e.axes) {
+        if (axis == group_.lanes) continue;
+        const bool before =
+            std::any_of(e.left.begin(), chosen, [&](const Coordinate& c) { return coefficient(c, axis) != 0; });
+        (before ? outside : inside).push_back(axis);
+    }
+    return serial(outside, [&] {
+        return serial(e.reduced, [&] { return serial(inside, [&] { return lanes([&] { return store_update(); }); }); });
+    });
+}
+
 Phase Nest::build() {
     Phase phase;
     for (EquationIndex index : group_.equations()) {
         phase.name += (phase.name.empty() ? "" : "+") + assembly_.kernel.tensor(equation(index).tensor).name;
+    }
+    if (group_.update) {
+        phase.name += "_update";
+        phase.body = update_loops();
+        return phase;
     }
     std::vector<AxisIndex> outside;
     for (AxisIndex axis : group_.axes) {

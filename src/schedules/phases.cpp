@@ -196,6 +196,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel, const Record& record)
         PhaseGroup group;
         group.axes = e.axes;
         group.reduced = e.reduced;
+        group.update = e.update;
         (e.reducer ? group.reductions : group.after).push_back(index);
         groups.push_back(std::move(group));
     }

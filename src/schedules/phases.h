@@ -28,6 +28,7 @@ struct PhaseGroup {
     std::vector<EquationIndex> before, reductions, after;
     std::vector<AxisIndex> axes;  // of the results, outermost first
     std::vector<AxisIndex> reduced;
+    bool update = false;  // of one equation, an update, in `after`: it shares its nest with nobody
 
     // Choices (choices.h).
     AxisIndex lanes = -1;  // -1: no axis at all

@@ -127,7 +127,7 @@ struct Expression {
         inside,   // bool: 0 <= operands[0] < number
         check,    // operands[0], an integer; where it is not in 0 <= . < number, in an active lane and where the guard
                   // operands[1] (if there) holds, the kernel stops with status 1 and stores as int64 in scratch:
-                  // `tag`, the value, the bound, the task. Where inactive the value is 0
+                  // `tag` (the memory that is indexed), the value, the bound, the task. Where inactive the value is 0
         load,     // `address`; where the guard operands[0] (if there) does not hold, or in masked lanes: 0, not read
         accumulator,  // its value after Finish: a scalar a row if its lanes were reduced, else a vector a (i, j)
         let,          // the value of that Let
@@ -244,6 +244,7 @@ struct Define {
 struct Store {
     Address address;
     ExpressionId value = -1;    // of the memory's dtype
+    ExpressionId guard = -1;    // bool: stores where it holds only. -1: everywhere
     bool non_temporal = false;  // where the address is aligned to the vector; else plain
 };
 

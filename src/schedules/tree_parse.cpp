@@ -387,6 +387,11 @@ private:
             store.address = address();
             reader_.expect("=");
             store.value = expression();
+            if (reader_.take("where")) {
+                reader_.expect("(");
+                store.guard = expression();
+                reader_.expect(")");
+            }
             store.non_temporal = reader_.take("nontemporal");
             into.push_back({std::move(store)});
         } else {

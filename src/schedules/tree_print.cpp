@@ -242,8 +242,10 @@ private:
     void print_statement(const Store& s, int depth) {
         prepare(s.address.element, depth);
         prepare(s.value, depth);
-        line(depth,
-             "store " + address(s.address) + " = " + expression(s.value) + (s.non_temporal ? " nontemporal" : ""));
+        if (s.guard >= 0) prepare(s.guard, depth);
+        line(depth, "store " + address(s.address) + " = " + expression(s.value) +
+                        (s.guard >= 0 ? " where (" + expression(s.guard) + ")" : "") +
+                        (s.non_temporal ? " nontemporal" : ""));
     }
 
     void print_statement(const PrefetchStart& p, int depth) {

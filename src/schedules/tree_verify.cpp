@@ -333,6 +333,7 @@ private:
         for (const auto& [value, factor] : s.address.element.values) check_use(value);
         check_use(s.value);
         check_access(s.address, -1);
+        if (s.guard >= 0) check_guard(s, memory);
         if (memory.kind == Memory::Kind::input) error("schedules.tree_access", "an input is stored to", memory.name);
         if (type(s.value) != memory.dtype)
             error("schedules.tree_type", "a stored value is not of its memory's dtype", memory.name);
@@ -341,6 +342,15 @@ private:
         if ((vector && s.address.access == Access::uniform) || loads_only) {
             error("schedules.tree_access", "a store has an access that stores cannot have", memory.name);
         }
+    }
+
+    void check_guard(const Store& s, const Memory& memory) {
+        if (!in(tree_.expressions, s.guard, "a store's guard")) return;
+        check_use(s.guard);
+        if (!is_bool(type(s.guard))) error("schedules.tree_type", "a store's guard is not a condition", memory.name);
+        const bool vector = varies_[static_cast<size_t>(s.guard)].lanes;
+        if ((vector && s.address.access == Access::uniform) || s.non_temporal)
+            error("schedules.tree_access", "a store has a guard that it cannot have", memory.name);
     }
 
     void check(const PrefetchStart& p) {

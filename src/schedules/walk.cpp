@@ -420,8 +420,23 @@ void Walker::statement(const Define& node) {
     }
 }
 
+// Under a scalar guard the store is a branch's; a guard of lanes joins the mask.
 void Walker::store_element(const Store& node, int i, int j) {
     CodeValue value = evaluate(node.value, i, j);
+    if (node.guard < 0) return store_value(node, value, i, j, lane_mask(j));
+    const CodeValue guard = evaluate(node.guard, i, j);
+    if (guard.width > 1) return store_value(node, value, i, j, both(lane_mask(j), guard, width_));
+    code_.branch(
+        guard,
+        [&] {
+            open();
+            store_value(node, value, i, j, lane_mask(j));
+            close();
+        },
+        [] {});
+}
+
+void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::optional<CodeValue> active) {
     const Access access = node.address.access;
     if (access == Access::uniform) {
         code_.store(address(node.address, i, j), value, std::nullopt, false);
@@ -429,9 +444,9 @@ void Walker::store_element(const Store& node, int i, int j) {
     }
     value = widened(code_, value, width_);
     if (access == Access::strided || access == Access::indexed) {
-        code_.scatter(node.address.memory, lane_indices(node.address, i, j), value, lane_mask(j));
+        code_.scatter(node.address.memory, lane_indices(node.address, i, j), value, active);
     } else {
-        const auto mask = access == Access::packed ? std::nullopt : lane_mask(j);
+        const auto mask = access == Access::packed ? std::nullopt : active;
         code_.store(address(node.address, i, j), value, mask, node.non_temporal);
     }
 }

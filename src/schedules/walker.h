@@ -67,6 +67,7 @@ private:
     void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row);
     void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
     void store_element(const Store& node, int i, int j);
+    void store_value(const Store& node, CodeValue value, int i, int j, std::optional<CodeValue> active);
     void preload(const Update& node);
     std::pair<CodeValue, CodeValue> range(const Range& range);
     CodeValue bound(const Bound& bound);

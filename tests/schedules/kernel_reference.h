@@ -149,6 +149,7 @@ private:
             for (at = 0; at < kernel_.axis(axes[depth]).extent && !failed_; at++) points(e, axes, depth + 1);
             return;
         }
+        if (e.update) return updates(e, 0);
         int64_t element = 0;
         for (size_t d = 0; d < e.left.size(); d++)
             element += coordinate(e.left[d]) * dense_[static_cast<size_t>(e.tensor)].dimensions[d].stride;
@@ -156,6 +157,25 @@ private:
         Scalar result = e.reducer ? reduce(e) : value(e.right);
         if (e.reducer && is_argument(*e.reducer)) from = DType::int64;
         store(buffers_[static_cast<size_t>(e.tensor)], dtype, element, cast(result, from, dtype));
+    }
+
+    void updates(const KernelEquation& e, size_t depth) {
+        if (depth < e.reduced.size()) {
+            auto& at = point_[static_cast<size_t>(e.reduced[depth])];
+            for (at = 0; at < kernel_.axis(e.reduced[depth]).extent && !failed_; at++) updates(e, depth + 1);
+            return;
+        }
+        const Value& right = kernel_.value(e.right);
+        if (!value(right.operands[0]).integer) return;
+        const KernelTensor& tensor = dense_[static_cast<size_t>(e.tensor)];
+        int64_t element = 0;
+        for (size_t d = 0; d < e.left.size(); d++) {
+            int64_t c = coordinate(e.left[d]);
+            if (c < 0 || c >= tensor.dimensions[d].extent) failed_ = true;
+            element += c * tensor.dimensions[d].stride;
+        }
+        if (failed_) return;
+        store(buffers_[static_cast<size_t>(e.tensor)], tensor.dtype, element, value(right.operands[1]));
     }
 
     Scalar reduce(const KernelEquation& e) {

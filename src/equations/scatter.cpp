@@ -1,0 +1,271 @@
+#include "equations/scatter.h"
+
+#include <algorithm>
+#include <map>
+
+#include "equations/arena_interval.h"
+#include "equations/pass_support.h"
+#include "equations/system_rules.h"
+
+namespace heddle::equations {
+namespace {
+
+bool contains(const std::vector<AxisId>& axes, AxisId axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+std::vector<Expr> conditions_of(Expr condition) {
+    std::vector<Expr> result, stack = {condition};
+    while (!stack.empty()) {
+        Expr e = stack.back();
+        stack.pop_back();
+        if (e->kind == Kind::conjunction || (e->kind == Kind::scalar && e->op == ScalarOp::logical_and)) {
+            stack.insert(stack.end(), e->operands.rbegin(), e->operands.rend());
+        } else {
+            result.push_back(e);
+        }
+    }
+    return result;
+}
+
+// Finds what chooses each dimension, and takes the chosen axes out of everything else.
+class Inverter {
+public:
+    Inverter(Arena& arena, const Equation& equation) : arena_(arena), equation_(equation) {
+        result_.at.resize(equation.left.size());
+    }
+
+    std::optional<Scatter> run() {
+        std::vector<Expr> rest;
+        for (Expr condition : conditions_of(equation_.right->operands[0])) {
+            if (!choose(condition)) rest.push_back(condition);
+        }
+        if (result_.chosen.empty()) return std::nullopt;
+        result_.condition = arena_.truth(true);
+        for (Expr condition : rest) {
+            result_.condition = arena_.conjunction(result_.condition, arena_.substitute(condition, solution_));
+        }
+        result_.term = arena_.substitute(equation_.right->operands[1], solution_);
+        for (Expr& at : result_.at) {
+            if (at) at = arena_.substitute(at, solution_);
+        }
+        std::vector<Expr> all = result_.at;
+        all.insert(all.end(), {result_.condition, result_.term});
+        for (Expr e : all) {
+            if (e && std::any_of(e->axes.begin(), e->axes.end(), [&](AxisId a) { return result_.chooses(a); }))
+                return std::nullopt;
+        }
+        return std::move(result_);
+    }
+
+private:
+    bool choose(Expr condition) {
+        if (condition->kind != Kind::scalar || condition->op != ScalarOp::equal) return false;
+        return choose(condition->operands[0], condition->operands[1]) ||
+               choose(condition->operands[1], condition->operands[0]);
+    }
+
+    // `axes == value`, where `axes` runs as the left side of a dimension does.
+    bool choose(Expr axes, Expr value) {
+        if (axes->kind == Kind::cast && is_integer(axes->dtype)) {
+            const Interval range = interval(axes->operands[0]), type = interval_of_type(axes->dtype);
+            if (axes->operands[0]->dtype != DType::int64 || !range.known()) return false;
+            if (type.known() && !range.within(type.low, type.high)) return false;
+            axes = axes->operands[0];
+        }
+        if (axes->dtype != DType::int64 || !axes->is_coordinate() || axes->axes.empty()) return false;
+        const LinearForm form = linear_form(axes);
+        for (size_t d = 0; d < equation_.left.size(); d++) {
+            const LinearForm left = linear_form(equation_.left[d]);
+            if (result_.at[d] || left.terms != form.terms || reads_axes(value, axes->axes)) continue;
+            Expr wide = arena_.cast(DType::int64, arena_.substitute(value, solution_));
+            if (reads_axes(wide, axes->axes)) continue;
+            result_.at[d] = arena_.add(wide, arena_.integer(left.constant - form.constant));
+            result_.chosen.insert(result_.chosen.end(), axes->axes.begin(), axes->axes.end());
+            if (left.terms.size() == 1 && left.terms[0].second == 1)
+                solution_[axes->axes[0]] = arena_.add(wide, arena_.integer(-form.constant));
+            return true;
+        }
+        return false;
+    }
+
+    static bool reads_axes(Expr value, const std::vector<AxisId>& axes) {
+        return std::any_of(axes.begin(), axes.end(), [&](AxisId axis) { return contains(value->axes, axis); });
+    }
+
+    Arena& arena_;
+    const Equation& equation_;
+    Scatter result_;
+    Arena::Substitution solution_;
+};
+
+// The number of a term: row-major over the reduced axes.
+Expr number_of_term(Arena& arena, const Equation& equation) {
+    Expr number = arena.integer(0);
+    for (AxisId axis : equation.reduced) number = arena.add(arena.axis_value(axis), number, arena.extent(axis));
+    return number;
+}
+
+bool holds(Expr root, Expr part) {
+    const auto nodes = walk(root);
+    return std::find(nodes.begin(), nodes.end(), part) != nodes.end();
+}
+
+// The branch that is taken where no term was: of `read < 0`, or of its contrary.
+std::optional<size_t> branch_without(Expr condition, Expr read) {
+    bool below = true;
+    if (condition->kind == Kind::scalar && condition->op == ScalarOp::logical_not)
+        condition = condition->operands[0], below = false;
+    if (condition->operands.empty() || condition->operands[0] != read) return std::nullopt;
+    if (condition->kind == Kind::scalar) {
+        const bool less = condition->op == ScalarOp::less;
+        Expr zero = condition->operands.back();
+        if (!less && condition->op != ScalarOp::greater_equal) return std::nullopt;
+        if (zero->kind != Kind::integer || zero->integer != 0) return std::nullopt;
+        below = below == less;
+    } else if (condition->kind != Kind::negative) {
+        return std::nullopt;
+    }
+    return below ? 1 : 2;
+}
+
+// Whether `read`, of a scatter's result, is all that the reader joins to something else.
+class Joiner {
+public:
+    Joiner(const System& system, const Equation& reader, Expr read)
+        : system_(system), arena_(*system.arena), reader_(reader), read_(read) {}
+
+    std::optional<ScatterInto> run() {
+        const SystemTensor& tensor = system_.tensor(read_->tensor);
+        if (tensor.is_output || tensor.equations.size() != 1) return std::nullopt;
+        result_.scatter = tensor.equations[0];
+        maker_ = &system_.equation(result_.scatter);
+        auto scatter = scatter_of(arena_, *maker_);
+        if (!scatter) return std::nullopt;
+        scatter_ = std::move(*scatter);
+        const bool found = reader_.right->kind == Kind::scalar ? joins() : replaces();
+        if (!found || !runs_through_its_points() || !place()) return std::nullopt;
+        Scatter& update = result_.update;
+        update.condition = arena_.substitute(scatter_.condition, renamed_);
+        update.term = stored_ ? arena_.substitute(stored_, solution_) : arena_.substitute(scatter_.term, renamed_);
+        const auto& axes = update.term->axes;
+        if (std::any_of(axes.begin(), axes.end(), [&](AxisId axis) { return update.chooses(axis); }))
+            return std::nullopt;
+        return std::move(result_);
+    }
+
+private:
+    // `initial + read`, in the scatter's own way of joining.
+    bool joins() {
+        const auto& operands = reader_.right->operands;
+        result_.join = joining_op(*maker_->reducer);
+        if (reader_.right->op != *result_.join || operands.size() != 2) return false;
+        const size_t at = operands[0] == read_ ? 0 : 1;
+        result_.initial = operands[1 - at];
+        return operands[at] == read_ && !holds(result_.initial, read_);
+    }
+
+    // `read < 0 ? initial : value of read`, where the read is the largest number of a term.
+    bool replaces() {
+        Expr number = number_of_term(arena_, *maker_);
+        const auto without = branch_without(reader_.right->operands[0], read_);
+        if (!without || maker_->reducer != Reducer::maximum || scatter_.term != number) return false;
+        result_.initial = reader_.right->operands[*without];
+        stored_ = replace_reads(arena_, reader_.right->operands[3 - *without],
+                                [&](Expr read) { return read == read_ ? number : nullptr; });
+        return !holds(result_.initial, read_);
+    }
+
+    // Each axis of the scatter is one of the reader's, which may have more.
+    bool runs_through_its_points() {
+        std::vector<AxisId> used;
+        for (size_t d = 0; d < maker_->left.size(); d++) {
+            for (auto [axis, digit] : digits_at(arena_, maker_->left[d], read_->operands[d])) {
+                if (digit->kind != Kind::axis) return false;
+                const AxisId own = digit->axes[0];
+                if (!contains(reader_.axes, own) || contains(used, own) || arena_.extent(axis) != arena_.extent(own))
+                    return false;
+                renamed_[axis] = digit;
+                used.push_back(own);
+                if (scatter_.chooses(axis)) result_.update.chosen.push_back(own);
+            }
+        }
+        return true;
+    }
+
+    // What chooses each dimension of the reader's left side.
+    bool place() {
+        result_.update.at.resize(reader_.left.size());
+        for (size_t d = 0; d < reader_.left.size(); d++) {
+            const LinearForm left = linear_form(reader_.left[d]);
+            const bool moves = std::any_of(left.terms.begin(), left.terms.end(), [&](const auto& term) {
+                return result_.update.chooses(term.first->axes[0]);
+            });
+            if (moves && !place(d, left)) return false;
+        }
+        return true;
+    }
+
+    bool place(size_t dimension, const LinearForm& left) {
+        for (size_t d = 0; d < maker_->left.size(); d++) {
+            if (!scatter_.at[d]) continue;
+            const LinearForm made = linear_form(arena_.substitute(maker_->left[d], renamed_));
+            if (made.terms != left.terms) continue;
+            Expr at = arena_.substitute(scatter_.at[d], renamed_);
+            result_.update.at[dimension] = arena_.add(at, arena_.integer(left.constant - made.constant));
+            if (left.terms.size() == 1 && left.terms[0].second == 1)
+                solution_[left.terms[0].first->axes[0]] = arena_.add(at, arena_.integer(-made.constant));
+            return true;
+        }
+        return false;
+    }
+
+    const System& system_;
+    Arena& arena_;
+    const Equation& reader_;
+    Expr read_;
+    const Equation* maker_ = nullptr;
+    Scatter scatter_;
+    Expr stored_ = nullptr;         // what replaces: over the reader's axes and the scatter's reduced ones
+    Arena::Substitution renamed_;   // the scatter's axes by the reader's
+    Arena::Substitution solution_;  // chosen axes of the reader
+    ScatterInto result_;
+};
+
+}  // namespace
+
+std::optional<ScalarOp> joining_op(Reducer reducer) {
+    switch (reducer) {
+    case Reducer::sum: return ScalarOp::add;
+    case Reducer::product: return ScalarOp::multiply;
+    case Reducer::minimum: return ScalarOp::minimum;
+    case Reducer::maximum: return ScalarOp::maximum;
+    case Reducer::any: return ScalarOp::logical_or;
+    case Reducer::all: return ScalarOp::logical_and;
+    default: return std::nullopt;
+    }
+}
+
+bool Scatter::chooses(AxisId axis) const { return contains(chosen, axis); }
+
+std::optional<Scatter> scatter_of(Arena& arena, const Equation& equation) {
+    if (!equation.reducer || !joining_op(*equation.reducer) || equation.right->kind != Kind::select)
+        return std::nullopt;
+    if (equation.right->operands[2] != neutral(arena, *equation.reducer, equation.right->dtype)) return std::nullopt;
+    return Inverter(arena, equation).run();
+}
+
+std::optional<ScatterInto> scatter_into(const System& system, const Equation& reader) {
+    if (reader.reducer || (reader.right->kind != Kind::scalar && reader.right->kind != Kind::select))
+        return std::nullopt;
+    const auto all = reads(reader);
+    for (Expr read : all) {
+        const bool once =
+            std::count_if(all.begin(), all.end(), [&](Expr other) { return other->tensor == read->tensor; }) == 1;
+        if (!once || read->kind != Kind::read) continue;
+        if (auto result = Joiner(system, reader, read).run()) return result;
+    }
+    return std::nullopt;
+}
+
+}  // namespace heddle::equations

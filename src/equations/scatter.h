@@ -1,0 +1,40 @@
+// Scatters: reductions filtered by equalities of their own axes with data. Turned round, each term goes once to the element
+// that its data choose. They are ordinary equations and mean what they say; this is how costs and kernels look at them.
+// Rules: docs/equations.md, "Scatters".
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "equations/system.h"
+
+namespace heddle::equations {
+
+struct Scatter {
+    std::vector<Expr> at;        // a coordinate each dimension of the left side; null: as on the left
+    std::vector<AxisId> chosen;  // axes that data choose: none of the expressions here holds one
+    Expr condition = nullptr;    // what else the filter asks for
+    Expr term = nullptr;
+
+    bool chooses(AxisId axis) const;
+};
+
+// How terms are joined to what is there; nothing for argmax and argmin.
+std::optional<ScalarOp> joining_op(Reducer reducer);
+
+// Nothing where the equation is no such reduction. The filter's neutral side and the reducer say that what no term chooses
+// is neutral; argmax and argmin number their terms, and are none.
+std::optional<Scatter> scatter_of(Arena& arena, const Equation& equation);
+
+// A pointwise equation that only joins a scatter's result to what was there: its elements start at `initial`, and the terms
+// are joined to them, or (no reducer) take their place, in order: `y = x + sum(..)`, and `last < 0 ? x : u[last]` where
+// `last` is the largest number of a term.
+struct ScatterInto {
+    int32_t scatter = -1;    // the equation whose result is joined; nothing else reads it
+    Expr initial = nullptr;  // over the reader's axes
+    std::optional<ScalarOp> join;
+    Scatter update;  // over the reader's other axes and the scatter's reduced ones; `at` is of the reader's left side
+};
+std::optional<ScatterInto> scatter_into(const System& system, const Equation& reader);
+
+}  // namespace heddle::equations

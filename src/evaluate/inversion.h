@@ -1,0 +1,28 @@
+// Reductions filtered by equalities of outer variables with values: turned round, each term goes once to the elements that
+// its values choose, in time linear in the terms. docs/language.md, "Scatters".
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/body.h"
+#include "graph/verify.h"
+
+namespace heddle::evaluation {
+
+struct Inversion {
+    struct Choice {
+        VariableId variable = -1;  // equals value - offset where the filter holds
+        NodeId value = -1;
+        int64_t offset = 0;
+    };
+    std::vector<Choice> choices;
+    std::vector<NodeId> conditions;  // what else must hold
+    std::vector<VariableId> rows;    // what the reduction depends on and nothing chooses
+};
+
+// Nothing where the reduction is filtered otherwise, numbers its terms, or a term depends on what is chosen.
+std::optional<Inversion> invert(const Body& body, NodeId reduction, const FreeVariables& free,
+                                const std::vector<std::optional<AffineForm>>& forms);
+
+}  // namespace heddle::evaluation
