@@ -639,10 +639,12 @@ Result<Program> BodyCompiler::run() {
     for (size_t i = 0; i < program.tables.size() && !failure_; i++)
         compile_table(static_cast<int32_t>(i));  // grows as it runs
     if (failure_) return fail(std::move(*failure_));
-    // A table's root stands after those of the tables that it reads, and equations come last.
+    // A table's root stands after those of the tables that it reads (of one node a scatter's comes first, since a local may
+    // be no more than it), and equations come last.
     std::ranges::stable_sort(program.roots, {}, [&](const Root& root) {
-        return root.table >= 0 ? program.tables[static_cast<size_t>(root.table)].root
-                               : static_cast<NodeId>(body.nodes.size());
+        const NodeId node = root.table >= 0 ? program.tables[static_cast<size_t>(root.table)].root
+                                            : static_cast<NodeId>(body.nodes.size());
+        return std::pair(node, root.scatter < 0);
     });
     return std::move(program);
 }

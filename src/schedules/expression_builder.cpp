@@ -193,9 +193,12 @@ Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordin
     return result;
 }
 
+// Only loads are transposed in registers.
 Address ExpressionBuilder::store_address(const KernelEquation& equation, ExpressionId guard) {
-    return address(equation.tensor, equation.left, "a store to " + assembly_.kernel.tensor(equation.tensor).name,
-                   guard);
+    const std::string what = "a store to " + assembly_.kernel.tensor(equation.tensor).name;
+    Address result = address(equation.tensor, equation.left, what, guard);
+    if (result.access == Access::transposed) result.access = Access::strided;
+    return result;
 }
 
 Address ExpressionBuilder::packed_address(const PackedOperand& operand) {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "equations/system_rules.h"
+
 namespace heddle::equations::testing {
 namespace {
 
@@ -39,6 +41,7 @@ private:
         pad,
         concatenate,
         gather,
+        scatter,
         sum,
         maximum,
         softmax,
@@ -99,7 +102,8 @@ private:
                                                       binary,  diamond,   diamond, transpose,   transpose,   transpose,
                                                       reshape, reshape,   reshape, reshape,     slice,       slice,
                                                       halves,  broadcast, pad,     concatenate, concatenate, gather};
-        static const std::vector<Operation> reducing = {sum, maximum, softmax, matmul, matmul, self_product, pool};
+        static const std::vector<Operation> reducing = {scatter, scatter, sum,          maximum, softmax,
+                                                        matmul,  matmul,  self_product, pool};
         const auto all = static_cast<int64_t>(moving.size() + (exact_ ? 0 : reducing.size()));
         const auto k = static_cast<size_t>(below(all));
         return k < moving.size() ? moving[k] : reducing[k - moving.size()];
@@ -121,6 +125,7 @@ private:
         case Operation::pad: return pad();
         case Operation::concatenate: return concatenate();
         case Operation::gather: return gather();
+        case Operation::scatter: return scatter();
         case Operation::sum: return reduce(Reducer::sum);
         case Operation::maximum: return reduce(Reducer::maximum);
         case Operation::softmax: return softmax();
@@ -269,6 +274,33 @@ private:
         for (int64_t& index : indices) index = below(shape_[d]);
         const TensorIndex table = builder_.indices(indices);
         keep(moved(d, static_cast<int64_t>(indices.size()), [&](Expr i) { return builder_.read(table, {i}); }));
+    }
+    // Terms of one tensor joined to the elements of another that a table chooses; indices outside choose nothing.
+    void scatter() {
+        if (shape_.empty()) return;
+        const size_t d = any_dimension();
+        const int64_t extent = 1 + below(9);
+        auto whole = shape_;
+        whole[d] = extent;
+        if (size_of(whole) > largest_tensor) return;
+        std::vector<int64_t> indices(static_cast<size_t>(shape_[d]));
+        for (int64_t& index : indices) index = below(extent + 2) - 1;
+        const TensorIndex table = builder_.indices(indices);
+        static const std::vector<Reducer> reducers = {Reducer::sum, Reducer::maximum, Reducer::minimum};
+        const Reducer reducer = one_of(reducers);
+        const TensorIndex made =
+            builder_.reduce(whole, reducer, {shape_[d]}, [&](const Coordinates& i, const Coordinates& k) {
+                Coordinates at = i;
+                at[d] = k[0];
+                Expr chosen =
+                    builder_.arena().scalar(ScalarOp::equal, DType::boolean, {builder_.read(table, {k[0]}), i[d]});
+                Expr none = neutral(builder_.arena(), reducer, DType::float32);
+                return builder_.arena().select(chosen, builder_.read(x_, at), none);
+            });
+        const ScalarOp join = reducer == Reducer::sum       ? ScalarOp::add
+                              : reducer == Reducer::maximum ? ScalarOp::maximum
+                                                            : ScalarOp::minimum;
+        keep(below(4) == 0 && reducer == Reducer::sum ? made : builder_.binary(add_input(whole), made, join));
     }
     void reduce(Reducer reducer) {
         if (shape_.empty()) return;

@@ -143,6 +143,22 @@ TEST(Inversion, bounds_are_as_written) {
     }
 }
 
+// A local that is nothing but a reduction that is turned round.
+TEST(Inversion, a_local_may_be_one) {
+    BodyBuilder b;
+    VariableId i = b.variable("i", 4), j = b.variable("j", 4, Variable::Kind::parallel), k = b.reduced("k", 6);
+    NodeId filter = b.scalar(ScalarOp::equal, {b.read(0, DType::int64, {b.at(k)}), b.at(j)});
+    NodeId histogram = b.reduce(Reducer::sum, {k}, b.integer(1), filter);
+    int32_t counts = b.local("counts", {j}, histogram);
+    b.equation(0, {i}, {b.at(i)}, b.local_read(counts, {b.minus(b.integer(3), b.at(i))}));
+    TensorData ids(DType::int64, {6});
+    for (int64_t t = 0; t < 6; t++) ids.set_integer(t, t * t % 5);
+    std::vector<TensorData> outputs = {TensorData(DType::int64, {4})};
+    ASSERT_TRUE(evaluate_body(b.body, {ids}, outputs, Precision::body));
+    const int64_t wanted[] = {0, 0, 2, 2};
+    for (int64_t e = 0; e < 4; e++) EXPECT_EQ(outputs[0].integer_at(e), wanted[e]);
+}
+
 // 200,000 terms into 100,000 elements: as written this would take hours.
 TEST(Inversion, is_linear) {
     BodyBuilder b;

@@ -42,7 +42,7 @@ def heddle(binary, path, feeds, *options):
             command += ["--input", f"{name}={folder}/input{number}.npy"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
+            raise RuntimeError(done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}")
         report = json.loads(done.stdout)
         return [np.load(output["file"]) for output in report["outputs"]], report
 

@@ -1,0 +1,168 @@
+// Scatters from the library through the whole thread: random graphs around them, fused and unfused, against the interpreter;
+// kernels that run once over the terms; in order, whatever the threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "backends/llvm/llvm_backend.h"
+#include "evaluate/evaluate.h"
+#include "plan/plan.h"
+#include "runtime/executable.h"
+#include "symbolic/session.h"
+
+namespace heddle::runtime {
+namespace {
+
+const Library& library() {
+    static Library library = [] {
+        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
+        if (!opened) ADD_FAILURE() << render(opened.error());
+        return std::move(*opened);
+    }();
+    return library;
+}
+
+TensorId call(heddle::Session& session, const std::string& name, const std::vector<Argument>& inputs,
+              const std::map<std::string, StaticValue>& parameters = {}) {
+    auto found = library().find(name);
+    EXPECT_TRUE(found) << render(found.error());
+    auto made = session.apply(**found, inputs, parameters);
+    EXPECT_TRUE(made) << name << render(made.error());
+    return made ? made->front() : 0;
+}
+
+class RandomGraph {
+public:
+    explicit RandomGraph(unsigned seed) : random_(seed), session_(library()) {
+        const bool elements = pick(2);
+        static const char* const joins[] = {"_add", "_mul", "_max", "_min", ""};
+        const std::string join = joins[pick(5)];
+        const DType dtype = pick(3) ? DType::float32 : DType::int32;
+        const int64_t batch = 1 + pick(5), n = 2 + pick(40), inner = pick(2) ? 1 + pick(5) : 40;
+        std::vector<int64_t> shape = {batch, n, inner}, ids_shape, updates_shape;
+        if (elements) {
+            ids_shape = {pick(3) ? batch : 1, 1 + pick(60), pick(3) ? inner : (inner + 1) / 2};
+            updates_shape = ids_shape;
+        } else {
+            const int depth = 1 + pick(2);
+            ids_shape = {1 + pick(9), 1 + pick(9), depth};
+            updates_shape = {ids_shape[0], ids_shape[1]};
+            updates_shape.insert(updates_shape.end(), shape.begin() + depth, shape.end());
+        }
+        const DType id_type = pick(2) ? DType::int64 : DType::int32;
+        TensorId x = input("x", dtype, shape, -40, 40);
+        TensorId ids = input("ids", id_type, ids_shape, -n - 2, n + 2);
+        TensorId updates = input("updates", dtype, updates_shape, -40, 40);
+        if (pick(2)) updates = call(session_, "add2", {updates, updates});
+        if (pick(3) == 0) x = call(session_, "abs", {x});
+        std::map<std::string, StaticValue> parameters;
+        if (elements) parameters["axis"] = StaticValue::of(int64_t{1});
+        TensorId y =
+            call(session_, (elements ? "scatter_elements" : "scatter_nd") + join, {x, ids, updates}, parameters);
+        if (pick(2)) y = call(session_, "add2", {y, x});
+        if (pick(3) == 0) y = call(session_, "reduce_max", {y}, {{"axes", StaticValue::of_integers({pick(3)})}});
+        graph = session_.finish({y});
+    }
+
+    Graph graph;
+    std::vector<TensorData> feeds;
+
+private:
+    int pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+    TensorId input(const std::string& name, DType dtype, std::vector<int64_t> shape, int64_t low, int64_t high) {
+        TensorData data(dtype, shape);
+        for (int64_t i = 0; i < data.size(); i++) {
+            const int64_t value = low + pick(static_cast<int>(high - low));
+            if (is_float(dtype))
+                data.set_real(i, static_cast<double>(value) / 16);
+            else
+                data.set_integer(i, value);
+        }
+        feeds.push_back(data);
+        return session_.add_input(name, {dtype, {shape.begin(), shape.end()}});
+    }
+
+    std::mt19937 random_;
+    heddle::Session session_;
+};
+
+std::shared_ptr<const Executable> compile(const Graph& graph, bool fuse) {
+    auto plan = plan::make_plan(graph, detect_host(), {.fuse = fuse});
+    EXPECT_TRUE(plan) << render(plan.error());
+    if (!plan) return nullptr;
+    auto sound = plan::verify(*plan);
+    EXPECT_TRUE(sound) << render(sound.error());
+    KernelCache cache(std::make_shared<backends::LlvmBackend>());
+    ThreadPool pool(2);
+    auto made = Executable::make(std::move(*plan), cache, pool);
+    EXPECT_TRUE(made) << render(made.error());
+    return made ? *made : nullptr;
+}
+
+void expect_near(const TensorData& found, const TensorData& wanted) {
+    ASSERT_EQ(found.shape(), wanted.shape());
+    for (int64_t i = 0; i < wanted.size(); i++) {
+        if (!is_float(wanted.dtype())) {
+            ASSERT_EQ(found.integer_at(i), wanted.integer_at(i)) << "element " << i;
+            continue;
+        }
+        const double a = found.real_at(i), b = wanted.real_at(i);
+        ASSERT_TRUE(a == b || std::abs(a - b) <= 1e-5 * std::max(1.0, std::abs(b)))
+            << "element " << i << ": " << a << " instead of " << b;
+    }
+}
+
+TEST(Scatters, random_graphs_fused_and_unfused_are_as_interpreted) {
+    for (unsigned seed = 0; seed < 24; seed++) {
+        RandomGraph random(seed);
+        SCOPED_TRACE(std::to_string(seed) + "\n" + print(random.graph));
+        auto wanted = evaluate_graph(random.graph, random.feeds, Precision::body);
+        ASSERT_TRUE(wanted) << render(wanted.error());
+        const auto output = static_cast<size_t>(random.graph.outputs[0]);
+        for (bool fuse : {true, false}) {
+            auto executable = compile(random.graph, fuse);
+            ASSERT_TRUE(executable);
+            for (int threads : {1, 3}) {
+                Session session(executable, std::make_shared<ThreadPool>(threads));
+                auto found = session.run(random.feeds);
+                ASSERT_TRUE(found) << render(found.error());
+                ASSERT_NO_FATAL_FAILURE(expect_near((*found)[0], (*wanted)[output])) << (fuse ? "fused" : "unfused");
+            }
+        }
+    }
+}
+
+Graph add_graph(int64_t elements, int64_t terms) {
+    heddle::Session session(library());
+    TensorId x = session.add_input("x", {DType::float32, {elements}});
+    TensorId ids = session.add_input("ids", {DType::int64, {terms, 1}});
+    TensorId updates = session.add_input("updates", {DType::float32, {terms}});
+    return session.finish({call(session, "scatter_nd_add", {x, ids, updates})});
+}
+
+// 200,000 terms into 300,000 elements: element by element this would be 6e10 steps.
+TEST(Scatters, are_linear_and_need_no_memory) {
+    const int64_t elements = 300000, terms = 200000;
+    auto plan = plan::make_plan(add_graph(elements, terms), detect_host());
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->launches(), 1);
+    EXPECT_EQ(plan->workspace_bytes, 0);
+    EXPECT_LE(plan->scratch_bytes, 64);
+    auto executable = compile(add_graph(elements, terms), true);
+    ASSERT_TRUE(executable);
+    TensorData x(DType::float32, {elements}), ids(DType::int64, {terms, 1}), updates(DType::float32, {terms});
+    for (int64_t t = 0; t < terms; t++) {
+        ids.set_integer(t, t * 7919 % elements - (t % 2) * elements);
+        updates.set_real(t, 1);
+    }
+    Session session(executable, std::make_shared<ThreadPool>(2));
+    auto found = session.run({x, ids, updates});
+    ASSERT_TRUE(found);
+    double sum = 0;
+    for (int64_t e = 0; e < elements; e++) sum += (*found)[0].real_at(e);
+    EXPECT_EQ(sum, terms);
+}
+
+}  // namespace
+}  // namespace heddle::runtime
