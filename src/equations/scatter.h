@@ -30,7 +30,7 @@ std::optional<Scatter> scatter_of(Arena& arena, const Equation& equation);
 // are joined to them, or (no reducer) take their place, in order: `y = x + sum(..)`, and `last < 0 ? x : u[last]` where
 // `last` is the largest number of a term.
 struct ScatterInto {
-    int32_t scatter = -1;    // the equation whose result is joined; nothing else reads it
+    int32_t scatter = -1;    // the equation whose result is joined; nothing else reads it. -1: none
     Expr initial = nullptr;  // over the reader's axes
     std::optional<ScalarOp> join;
     Scatter update;  // over the reader's other axes and the scatter's reduced ones; `at` is of the reader's left side
