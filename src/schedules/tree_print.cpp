@@ -148,6 +148,7 @@ private:
         if constexpr (requires { node.let; }) reach(tree_.let(node.let).value);
         if constexpr (requires { node.value; }) reach(node.value);
         if constexpr (requires { node.index; }) reach(node.index);
+        if constexpr (requires { node.guard; }) reach(node.guard);
         if constexpr (std::is_same_v<Node, Store>) reach(node.address.element);
     }
     void reach(const Affine& a) {
