@@ -80,12 +80,19 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
                       "The equations before and after fusion, and why what was fused");
     command->add_flag("--schedule", options.schedule, "The scheduled kernels");
     command->add_flag("--source", options.source, "The C code of the kernels");
+    auto* shards = command
+                       ->add_option("--shard", options.shards,
+                                    "Cut axes into parts: the work of each, what it touches, how it is combined")
+                       ->type_name("AXIS=N,...")
+                       ->allow_extra_args(false);
+    command->add_option("--svg", options.svg, "Where to draw the shards' regions")->type_name("FILE")->needs(shards);
     command->footer(
         "Examples:\n"
         "  heddle explain softmax 'x=float32[8, 1000]' axis=1 --equations --schedule\n"
         "  heddle explain reshape 'x=float32[batch=4, 6]' 'shape=[8, 3]'      (a named dimension, a known value)\n"
         "  heddle explain concat 'tensors=float32[2, 3]' 'tensors=float32[2, 5]' axis=1\n"
         "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
+        "  heddle explain matmul 'X=float32[4, 6]' 'W=float32[6, 5]' --shard in_row=2,k=3 --svg shards.svg\n"
         "Without arguments: the template alone.\n");
     return command;
 }

@@ -39,6 +39,8 @@ struct ExplainOptions {
     std::string operator_name;
     std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
     bool equations = false, schedule = false, source = false;
+    std::vector<std::string> shards;  // "m=2,k=3": axes and parts
+    std::string svg;                  // where to draw them
 };
 int explain_operator(const ExplainOptions& options);
 

@@ -9,8 +9,10 @@
 #include "backends/c/c_source.h"
 #include "cli/explain_arguments.h"
 #include "cli/explain_projection.h"
+#include "cli/explain_shard.h"
 #include "cli/support.h"
 #include "equations/fusion.h"
+#include "support/file.h"
 #include "symbolic/session.h"
 #include "target/target.h"
 
@@ -115,6 +117,7 @@ Json operation_json(const Graph& graph, const Operation& operation) {
             {"index", index_json(operation.index)},
             {"inputs", tensors_json(graph, operation.inputs, operation.input_projections, operation.index)},
             {"outputs", tensors_json(graph, operation.outputs, operation.output_projections, operation.index)},
+            {"axes", axes_json(graph, operation)},
             {"body", operation.body ? Json(print(*operation.body, inputs, outputs)) : Json(nullptr)}};
 }
 
@@ -169,6 +172,20 @@ void add_plan_json(const plan::Plan& plan, const ExplainOptions& options, Json& 
     }
 }
 
+// The graph with its operations sharded.
+Result<Graph> add_shards(const Graph& graph, const ExplainOptions& options, Json& json) {
+    auto sharded = shard_operations(graph, options.shards);
+    if (!sharded) return fail(std::move(sharded.error()));
+    json["sharding"] = Json::array();
+    for (const ShardedOperation& operation : *sharded) json["sharding"].push_back(shards_json(operation));
+    if (!options.svg.empty()) {
+        ShardPicture picture = draw_shards(*sharded);
+        auto written = write_file(options.svg, picture.svg.finish(picture.width, picture.height));
+        if (!written) return fail(std::move(written.error()));
+    }
+    return std::move(sharded->back().sharding.graph);
+}
+
 // ---- for people
 
 std::string indented(const std::string& text, int by) {
@@ -212,6 +229,7 @@ void print_operation(const Json& operation) {
     if (!extended.empty()) fmt::print("  extended by [{}]\n", fmt::join(extended, ", "));
     print_tensors("input", operation["inputs"]);
     print_tensors("output", operation["outputs"]);
+    if (!operation["axes"].empty()) fmt::print("  shards along\n{}", axes_text(operation["axes"]));
     if (operation["body"].is_null())
         fmt::print("  no body: a kernel elsewhere\n");
     else
@@ -238,6 +256,9 @@ void print_text(const Json& json) {
                    output["known"].get<bool>() ? ", computed already from what is known" : "");
     }
     for (const Json& operation : json["operations"]) print_operation(operation);
+    if (json.contains("sharding")) {
+        for (const Json& shards : json["sharding"]) fmt::print("{}", shards_text(shards));
+    }
     if (json.contains("equations")) print_equations(json["equations"]);
     if (json.contains("schedule")) fmt::print("\n{}", text_of(json["schedule"], "plan"));
     if (json.contains("source")) {
@@ -261,6 +282,11 @@ Result<Json> explain(const ExplainOptions& options) {
     auto graph = apply(**metakernel, *library, *arguments);
     if (!graph) return fail(std::move(graph.error()));
     Json json = graph_json(**metakernel, *graph);
+    if (!options.shards.empty()) {
+        auto sharded = add_shards(*graph, options, json);
+        if (!sharded) return fail(std::move(sharded.error()));
+        *graph = std::move(*sharded);  // what follows is of the shards
+    }
     Target target = detect_host();
     if (options.equations) {
         auto equations = equations_json(*graph, target);

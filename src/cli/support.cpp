@@ -53,7 +53,7 @@ Result<Library> open_libraries(const CommonOptions& options) {
     return library;
 }
 
-Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts) {
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts, const char* option) {
     std::map<std::string, int64_t> bindings;
     for (const std::string& text : texts) {
         for (size_t begin = 0; begin <= text.size();) {
@@ -69,7 +69,7 @@ Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::str
             }
             if (!number) {
                 return fail({.code = "cli.binding",
-                             .summary = fmt::format("--bind does not understand '{}'", part),
+                             .summary = fmt::format("{} does not understand '{}'", option, part),
                              .expected = "NAME=NUMBER, separated by commas"});
             }
             bindings[part.substr(0, equals)] = value;

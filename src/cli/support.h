@@ -24,7 +24,8 @@ int report(const Diagnostics& problems, const CommonOptions& options);
 Result<Library> open_libraries(const CommonOptions& options);
 
 // "batch=4,seq=128", several times. Code cli.binding.
-Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts);
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts,
+                                                      const char* option = "--bind");
 
 // NAME=FILE. Codes cli.input, and those of reading files.
 Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::string>& texts);

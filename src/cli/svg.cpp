@@ -56,10 +56,12 @@ std::string closing(const char* element, std::string_view tooltip) {
 }  // namespace
 
 void Svg::rectangle(Point corner, double width, double height, std::string_view fill, std::string_view stroke,
-                    double radius, std::string_view tooltip) {
+                    double radius, std::string_view tooltip, double opacity) {
     body_ += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\" fill=\"{}\" stroke=\"{}\"{}",
-        corner.x, corner.y, width, height, radius, fill, stroke, closing("rect", tooltip));
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\" fill=\"{}\" "
+        "stroke=\"{}\"{}{}",
+        corner.x, corner.y, width, height, radius, fill, stroke,
+        opacity < 1 ? fmt::format(" fill-opacity=\"{}\"", opacity) : "", closing("rect", tooltip));
 }
 
 void Svg::line(const std::vector<Point>& points, std::string_view colour, double width, bool arrow,

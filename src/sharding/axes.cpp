@@ -13,7 +13,7 @@
 namespace heddle::sharding {
 namespace {
 
-// (tensor, dimension, coefficient)
+// (tensor, dimension, coefficient); locals are the tensors below zero
 using ReadKeys = std::set<std::tuple<int32_t, size_t, int64_t>>;
 
 struct Group {
@@ -30,6 +30,7 @@ public:
           body_(*operation.body),
           accesses_(body_),
           free_(body_),
+          forms_(affine_forms(body_)),
           reductions_(reductions_of(body_)) {}
 
     std::vector<Axis> run() {
@@ -48,6 +49,7 @@ private:
             further.insert(equation.variables.begin(), equation.variables.end());
         for (NodeId id : reductions_) further.insert(body_.node(id).variables.begin(), body_.node(id).variables.end());
         std::map<VariableId, ReadKeys> reads = read_keys();
+        add_local_axes(reads, further);
         std::vector<Group> groups;
         for (size_t i = 0; i < body_.variables.size(); ++i) {
             auto id = static_cast<VariableId>(i);
@@ -63,7 +65,44 @@ private:
                 same->reads.insert(reads[id].begin(), reads[id].end());
             }
         }
+        for (size_t dropped = 1; dropped > 0;) {  // a local's axis may be read by another local's
+            dropped = 0;
+            for (Group& group : groups)
+                dropped += std::erase_if(group.variables, [&](VariableId id) { return is_stray(group, id); });
+        }
+        std::erase_if(groups, [](const Group& group) { return group.variables.empty(); });
         return groups;
+    }
+
+    // A local array's axis goes with the variables that read it at their own value and nothing else.
+    void add_local_axes(std::map<VariableId, ReadKeys>& reads, std::set<VariableId>& further) {
+        std::set<VariableId> other;
+        for (const Access& access : accesses_.accesses()) {
+            for (size_t d = 0; access.local >= 0 && d < access.coordinates.size(); ++d) {
+                VariableId own = body_.locals[static_cast<size_t>(access.local)].variables[d];
+                const auto& form = accesses_.range(access, d).affine;
+                bool plain = form && form->constant == 0 && form->terms.size() == 1 && form->terms[0].second == 1;
+                if (!plain || body_.variable(form->terms[0].first).extent.value != body_.variable(own).extent.value)
+                    other.insert(own);
+                else
+                    local_readers_[own].insert(form->terms[0].first);
+            }
+        }
+        for (VariableId id : other) local_readers_.erase(id);
+        for (const auto& [own, readers] : local_readers_) {
+            further.insert(own);
+            std::tuple<int32_t, size_t, int64_t> key{-1 - own, 0, 1};
+            reads[own].insert(key);
+            for (VariableId reader : readers) reads[reader].insert(key);
+        }
+    }
+
+    // A local's axis without one of its readers beside it is read elsewhere too: it stays whole.
+    bool is_stray(const Group& group, VariableId id) const {
+        auto readers = local_readers_.find(id);
+        return readers != local_readers_.end() && !std::ranges::all_of(readers->second, [&](VariableId reader) {
+                   return std::ranges::find(group.variables, reader) != group.variables.end();
+               });
     }
 
     std::map<VariableId, ReadKeys> read_keys() const {
@@ -121,8 +160,28 @@ private:
         }
         for (size_t i = 0; i < operation_.inputs.size(); ++i)
             axis.inputs.push_back(movements(axis, static_cast<int32_t>(i)));
+        for (size_t i = 0; i < operation_.outputs.size(); ++i)
+            axis.outputs.push_back(written(axis, static_cast<int32_t>(i)));
         axis.refusal = refusal(axis);
         return axis;
+    }
+
+    // How left sides move. Of several equations all that move a dimension count.
+    std::vector<Movement> written(const Axis& axis, int32_t output) const {
+        std::vector<Movement> result;
+        for (const BodyEquation& equation : body_.equations) {
+            if (equation.output != output) continue;
+            for (size_t d = 0; d < equation.left.size(); ++d) {
+                const auto& form = forms_[static_cast<size_t>(equation.left[d])];
+                if (!form) continue;
+                for (const auto& [variable, step] : form->terms) {
+                    Movement movement{static_cast<int32_t>(d), step, std::abs(step)};
+                    if (axis.contains(variable) && std::ranges::find(result, movement) == result.end())
+                        result.push_back(movement);
+                }
+            }
+        }
+        return result;
     }
 
     std::vector<Movement> movements(const Axis& axis, int32_t input) const {
@@ -174,10 +233,9 @@ private:
             return refused("sharding.ordered_axis", axis, "each of its steps needs the one before it",
                            "cut another axis");
         }
-        auto forms = affine_forms(body_);
         for (const BodyEquation& equation : body_.equations) {
             for (size_t d = 0; d < equation.left.size(); ++d) {
-                const auto& form = forms[static_cast<size_t>(equation.left[d])];
+                const auto& form = forms_[static_cast<size_t>(equation.left[d])];
                 if (!form || !is_inner_digit(*form, axis)) continue;
                 const std::string& output =
                     graph_.tensor(operation_.outputs[static_cast<size_t>(equation.output)]).name;
@@ -213,7 +271,9 @@ private:
     const Body& body_;
     BodyAccesses accesses_;
     FreeVariables free_;
+    std::vector<std::optional<AffineForm>> forms_;
     std::vector<NodeId> reductions_;
+    std::map<VariableId, std::set<VariableId>> local_readers_;  // of locals' axes that are read in no other way
 };
 
 // Without a body the declared projections are all that is known.
@@ -226,13 +286,19 @@ std::vector<Axis> declared_axes(const Operation& operation) {
         axis.extent = from.extent;
         axis.column = static_cast<int32_t>(axes.size());
         axis.passed = true;
-        for (const IndexProjection& projection : operation.input_projections) {
-            auto& moved = axis.inputs.emplace_back();
-            for (size_t d = 0; d < projection.shape.size(); ++d) {
-                int64_t step = projection.projection[d][axes.size()];
-                if (step != 0) moved.push_back({static_cast<int32_t>(d), step, projection.shape[d]});
+        auto moved = [&](const std::vector<IndexProjection>& projections) {
+            std::vector<std::vector<Movement>> list;
+            for (const IndexProjection& projection : projections) {
+                auto& movements = list.emplace_back();
+                for (size_t d = 0; d < projection.shape.size(); ++d) {
+                    int64_t step = projection.projection[d][axes.size()];
+                    if (step != 0) movements.push_back({static_cast<int32_t>(d), step, projection.shape[d]});
+                }
             }
-        }
+            return list;
+        };
+        axis.inputs = moved(operation.input_projections);
+        axis.outputs = moved(operation.output_projections);
         axes.push_back(std::move(axis));
     }
     return axes;

@@ -32,9 +32,10 @@ struct Axis {
     int32_t column = -1;                // the position among the index axes, or -1
     bool passed = false;                // parts of it are parts of outputs
     std::vector<NodeId> reductions;     // over one of its variables: their parts give partial results
-    std::vector<std::vector<Movement>>
-        inputs;                         // for each input the dimensions that move; none: all shards read the same
-    std::optional<Diagnostic> refusal;  // why it cannot be cut
+    // For each input the dimensions that move; none: all shards read the same.
+    std::vector<std::vector<Movement>> inputs;
+    std::vector<std::vector<Movement>> outputs;  // for each output
+    std::optional<Diagnostic> refusal;           // why it cannot be cut
 
     bool contains(VariableId id) const;
 };

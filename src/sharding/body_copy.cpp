@@ -41,7 +41,7 @@ VariableId BodyCopy::bind_part(VariableId id, Variable::Kind kind, Range part) {
 VariableId BodyCopy::variable(VariableId id) {
     if (VariableId made = variables_[static_cast<size_t>(id)]; made >= 0) return made;
     const Variable& from = from_.variable(id);
-    auto part = from.kind == Variable::Kind::reduction ? parts_.find(id) : parts_.end();
+    auto part = parts_.find(id);
     return bind_part(id, from.kind, part != parts_.end() ? part->second : Range{0, from.extent.value});
 }
 
@@ -110,7 +110,12 @@ NodeId BodyCopy::copy(NodeId id) {
     case Node::Kind::guarded_read: made = read(node); break;
     case Node::Kind::local: {
         int32_t own = local(node.index);
-        made = to_.local(own, node.dtype, operands());
+        std::vector<NodeId> coordinates = operands();
+        const auto& axes = from_.locals[static_cast<size_t>(node.index)].variables;
+        for (size_t i = 0; i < axes.size(); ++i)
+            if (int64_t begin = begins_[static_cast<size_t>(axes[i])]; begin != 0)
+                coordinates[i] = plus(to_, coordinates[i], -begin);
+        made = to_.local(own, node.dtype, std::move(coordinates));
         break;
     }
     case Node::Kind::reduce: {

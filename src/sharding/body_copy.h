@@ -35,8 +35,8 @@ public:
     // `from` outlives this. Values go into `to`'s body, which is `into`.
     BodyCopy(const Body& from, BodyNodes& to, Body& into);
 
-    // Reductions' variables run over their part where one is given, else over all of it.
-    void restrict_reductions(std::map<VariableId, Range> parts) { parts_ = std::move(parts); }
+    // Variables of reductions and locals run over their part where one is given, else over all of it.
+    void restrict(std::map<VariableId, Range> parts) { parts_ = std::move(parts); }
     void move_inputs(std::vector<InputRegion> inputs) { inputs_ = std::move(inputs); }
     // From here on `variable` is `made + begin`.
     void bind(VariableId variable, VariableId made, int64_t begin);

@@ -72,11 +72,9 @@ private:
     BodyCopy fresh() {
         BodyCopy copy(of_.body_, nodes_, into_);
         std::map<VariableId, Range> parts;
-        for (size_t i = 0; i < of_.body_.variables.size(); ++i) {
-            auto id = static_cast<VariableId>(i);
-            if (of_.body_.variable(id).kind == Variable::Kind::reduction) parts[id] = range_(id);
-        }
-        copy.restrict_reductions(std::move(parts));
+        for (size_t i = 0; i < of_.body_.variables.size(); ++i)
+            parts[static_cast<VariableId>(i)] = range_(static_cast<VariableId>(i));
+        copy.restrict(std::move(parts));
         for (size_t i = 0; i < free_.size(); ++i) copy.bind(of_.reduction_.variables[i], free_[i], begins_[i]);
         for (const auto& [node, value] : stored_) copy.store(node, value);
         return copy;

@@ -107,7 +107,7 @@ private:
         for (size_t box : full_) {
             std::string name = fmt::format("{} shard {}", operation_.name, box);
             Placed placed = assembler_.add_opaque(operation_, name, result_.boxes[box]);
-            result_.applications.push_back({box, 0, "result", result_.boxes[box], std::move(placed.inputs),
+            result_.applications.push_back({box, 0, 0, "result", result_.boxes[box], std::move(placed.inputs),
                                             std::move(placed.outputs), placed.operation});
         }
     }
@@ -132,8 +132,8 @@ private:
 
     void add_application(size_t box, int32_t round, const std::string& part, Box index, Work made) {
         Placed placed = assembler_.add_in_regions(std::move(made));
-        result_.applications.push_back({box, round, part, std::move(index), std::move(placed.inputs),
-                                        std::move(placed.outputs), placed.operation});
+        result_.applications.push_back({box, round, result_.combinations.size(), part, std::move(index),
+                                        std::move(placed.inputs), std::move(placed.outputs), placed.operation});
     }
 
     std::string part_name(const CutReduction& reduction) const {
@@ -155,6 +155,11 @@ private:
         std::set<size_t> needed(reduction.axes.begin(), reduction.axes.end());
         for (VariableId id : reduction.variables)
             if (int32_t axis = axis_of(id); axis >= 0) needed.insert(static_cast<size_t>(axis));
+        std::set<size_t> whole;
+        for (VariableId id : reduction.variables) {
+            auto axis = static_cast<size_t>(axis_of(id));
+            if (std::ranges::count(reduction.axes, axis) > 0) whole.insert(axis);
+        }
         std::set<Box> done;
         for (size_t box : full_) {
             Box index = projected(box, needed);
@@ -167,9 +172,9 @@ private:
                 position.push_back(std::ranges::find(parts_[axis], own) - parts_[axis].begin());
             }
             auto range = [&](VariableId id) {
-                bool over = std::ranges::count(rounds_.body->node(reduction.node).variables, id) > 0;
-                bool reduced = std::ranges::count(reduction.axes, static_cast<size_t>(axis_of(id))) > 0;
-                return reduced && !over ? Range{0, rounds_.body->variable(id).extent.value} : part_of(box, id);
+                bool uncut = whole.contains(static_cast<size_t>(axis_of(id))) &&
+                             std::ranges::count(rounds_.body->node(reduction.node).variables, id) == 0;
+                return uncut ? Range{0, rounds_.body->variable(id).extent.value} : part_of(box, id);
             };
             partial.write(made.body, position, range, stored_);
             add_application(box, reduction.round, part, std::move(index), std::move(made));
@@ -202,8 +207,21 @@ private:
         made.outputs = {result};
         partial.write_combination(made.body, counts, direct);
         OperationId id = assembler_.add(std::move(made));
-        result_.combinations.push_back(
-            {reduction.round, rounds_.body->node(reduction.node).reducer, part, reduction.axes, stacks, result, id});
+        result_.combinations.push_back({.round = reduction.round,
+                                        .reducer = rounds_.body->node(reduction.node).reducer,
+                                        .part = part,
+                                        .axes = reduction.axes,
+                                        .partial = stacks,
+                                        .dimensions = dimension_names(reduction),
+                                        .result = result,
+                                        .operation = id});
+    }
+
+    std::vector<std::string> dimension_names(const CutReduction& reduction) const {
+        std::vector<std::string> names;
+        for (size_t axis : reduction.axes) names.push_back("part of " + result_.axes[axis].name);
+        for (VariableId id : reduction.variables) names.push_back(rounds_.body->variable(id).name);
+        return names;
     }
 
     // The equation that says nothing but the reduction, if nothing else needs it: the combination writes the output.
@@ -256,6 +274,10 @@ private:
         BodyNodes nodes(into);
         BodyCopy copy(body, nodes, into);
         for (const auto& [node, value] : stored_) copy.store(node, value);
+        std::map<VariableId, Range> parts;
+        for (const Local& local : body.locals)
+            for (VariableId id : local.variables) parts[id] = part_of(box, id);
+        copy.restrict(std::move(parts));
         std::map<VariableId, VariableId> made;
         auto bind = [&](VariableId id) {
             if (!made.contains(id)) made[id] = copy.bind_part(id, body.variable(id).kind, part_of(box, id));

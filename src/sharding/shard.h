@@ -22,6 +22,7 @@ inline constexpr size_t most_shards = 4'096;
 struct Application {
     size_t shard = 0;   // the number of the box; work that several boxes share is the first one's
     int32_t round = 0;  // of partial results; results come after the last
+    size_t stage = 0;   // applications that are combined, or are results, together; ascending
     std::string part;   // "max over k", or "result"
     Box index;          // over the axes; all of those that this work does not depend on
     std::vector<Region> inputs, outputs;
@@ -32,9 +33,10 @@ struct Application {
 struct Combination {
     int32_t round = 0;
     Reducer reducer = Reducer::sum;
-    std::string part;               // "max over k"
-    std::vector<size_t> axes;       // that it runs over
-    std::vector<TensorId> partial;  // the first dimensions, one for each of `axes`, number the parts
+    std::string part;                     // "max over k"
+    std::vector<size_t> axes;             // that it runs over
+    std::vector<TensorId> partial;        // the first dimensions, one for each of `axes`, number the parts
+    std::vector<std::string> dimensions;  // what those are: "part of k", "rows"
     TensorId result = -1;
     OperationId operation = -1;
 };

@@ -286,6 +286,27 @@ TEST(Shard, ReductionsOfReductions) {
     for (const Axis& axis : axes_of(table, table.operations[0])) expect_whole(table, sharded(table, {{axis.name, 3}}));
 }
 
+TEST(Shard, ALocalArrayGoesWithTheAxisThatReadsIt) {
+    std::string library = body_test::file_text("operators/attention.yaml");
+    Graph graph = graph_of(library, "attention", {{f32, {1, 2, 3, 4}}, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 5}}});
+    std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
+    auto keys = std::ranges::find_if(axes, [](const Axis& axis) { return axis.reductions.size() == 3; });
+    ASSERT_NE(keys, axes.end());
+    Sharding sharding = sharded(graph, {{keys->name, 3}});
+    // No shard reads another's keys or values.
+    for (const Application& application : sharding.applications) {
+        for (const Region& region : application.inputs) {
+            if (region.tensor != graph.inputs[1] && region.tensor != graph.inputs[2]) continue;
+            EXPECT_EQ(region.box.end[2] - region.box.start[2], 2);
+        }
+    }
+    expect_whole(graph, sharding);
+    for (const Axis& axis : axes) {
+        SCOPED_TRACE(axis.name);
+        expect_whole(graph, sharded(graph, {{axis.name, 2}}));
+    }
+}
+
 TEST(Shard, AConditionAroundAReductionGoesWithIt) {
     Graph graph = example("beyond", {{7}});
     expect_whole(graph, sharded(graph, {{"k", 2}}));

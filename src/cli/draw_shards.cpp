@@ -1,0 +1,261 @@
+// Pictures of shards: for each stage the tensors it reads and writes, each drawn in the two dimensions that are cut or
+// largest, with the region of each shard in the shard's colour. A box that several shards share has stripes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "cli/explain_shard.h"
+
+namespace heddle::cli {
+namespace {
+
+using sharding::Application;
+using sharding::Region;
+
+constexpr double margin = 28, side = 210, thin = 18, gap = 56;
+constexpr size_t most_named = 16;   // shards in the legend, stripes of one box
+constexpr int64_t most_cells = 32;  // along a side that shows its elements
+
+// Hues a golden angle apart, so that neighbours differ however many there are.
+std::string colour_of(size_t shard) {
+    double hue = std::fmod(210 + 137.508 * static_cast<double>(shard), 360);
+    return fmt::format("hsl({:.0f},65%,48%)", hue);
+}
+
+// One tensor in one stage.
+struct Panel {
+    TensorId tensor = -1;
+    std::map<sharding::Box, std::vector<size_t>> boxes;  // and whose they are
+    std::vector<std::string> names;                      // of the dimensions
+    int64_t unread = 0;
+};
+
+struct Stage {
+    std::string title;
+    std::vector<Panel> inputs, outputs;
+};
+
+class ShardDrawing {
+public:
+    ShardPicture run(const std::vector<ShardedOperation>& operations) {
+        y_ = margin;
+        for (const ShardedOperation& operation : operations) draw(operation);
+        picture_.width = std::max(width_, 320.0);
+        picture_.height = y_;
+        return std::move(picture_);
+    }
+
+private:
+    void draw(const ShardedOperation& operation) {
+        sharded_ = &operation;
+        const Operation& whole = operation.before.operations[static_cast<size_t>(operation.operation)];
+        text({margin, y_ + 4}, fmt::format("{} in {} shards", whole.name, operation.sharding.boxes.size()),
+             {.size = 15, .bold = true});
+        y_ += 24;
+        legend();
+        for (const Stage& stage : stages()) draw(stage);
+    }
+
+    void text(Point at, const std::string& line, const TextStyle& style) {
+        picture_.svg.text(at, line, style);
+        double left = style.anchor == "middle" ? text_width(line, style.size) / 2 : text_width(line, style.size);
+        if (style.anchor != "end") width_ = std::max(width_, at.x + left * (style.bold ? 1.08 : 1) + margin);
+    }
+
+    void legend() {
+        const sharding::Sharding& sharding = sharded_->sharding;
+        for (size_t shard = 0; shard < std::min(sharding.boxes.size(), most_named); ++shard) {
+            std::vector<std::string> ranges;
+            for (size_t axis = 0; axis < sharding.axes.size(); ++axis) {
+                int64_t start = sharding.boxes[shard].start[axis], end = sharding.boxes[shard].end[axis];
+                if (start != 0 || end != sharding.axes[axis].extent.value)
+                    ranges.push_back(fmt::format("{} {}:{}", sharding.axes[axis].name, start, end));
+            }
+            picture_.svg.rectangle({margin, y_}, 12, 12, colour_of(shard), colour_of(shard), 2, {}, 0.55);
+            text({margin + 18, y_ + 10}, fmt::format("shard {}: {}", shard, fmt::join(ranges, ", ")), {.size = 10});
+            y_ += 17;
+        }
+        if (sharding.boxes.size() > most_named) {
+            text({margin + 18, y_ + 10}, fmt::format("and {} more", sharding.boxes.size() - most_named), {.size = 10});
+            y_ += 17;
+        }
+        y_ += 14;
+    }
+
+    // ---- what there is to draw
+
+    std::vector<Stage> stages() const {
+        std::vector<Stage> list;
+        for (const Application& application : sharded_->sharding.applications) {
+            bool result = application.part == "result";
+            list.resize(application.stage + 1);
+            Stage& stage = list.back();
+            stage.title = result ? "results" : "partial results: " + application.part;
+            for (const Region& region : application.inputs) add(stage.inputs, region, application.shard);
+            for (const Region& region : application.outputs) add(stage.outputs, region, application.shard);
+        }
+        return list;
+    }
+
+    void add(std::vector<Panel>& panels, const Region& region, size_t shard) const {
+        auto panel = std::ranges::find(panels, region.tensor, &Panel::tensor);
+        if (panel == panels.end())
+            panel = panels.insert(panels.end(), {region.tensor, {}, dimension_names(region.tensor), 0});
+        panel->boxes[region.box].push_back(shard);
+        panel->unread += region.unread.value_or(0);
+    }
+
+    // The axes that move along each dimension.
+    std::vector<std::string> dimension_names(TensorId id) const {
+        std::vector<std::string> names(type_of(id).shape.size());
+        const sharding::Sharding& sharding = sharded_->sharding;
+        for (const sharding::Combination& combination : sharding.combinations) {
+            if (std::ranges::count(combination.partial, id) > 0) return combination.dimensions;
+            if (combination.result == id)  // unless it is an output of the operation, which comes below
+                std::copy(combination.dimensions.begin() + static_cast<std::ptrdiff_t>(combination.axes.size()),
+                          combination.dimensions.end(), names.begin());
+        }
+        const Operation& operation = sharded_->before.operations[static_cast<size_t>(sharded_->operation)];
+        auto name = [&](const std::vector<TensorId>& tensors, auto movements) {
+            for (size_t i = 0; i < tensors.size(); ++i) {
+                if (tensors[i] != id) continue;
+                names.assign(names.size(), "");
+                for (const sharding::Axis& axis : sharding.axes) {
+                    if (i >= (axis.*movements).size()) continue;
+                    for (const sharding::Movement& movement : (axis.*movements)[i]) {
+                        std::string& own = names[static_cast<size_t>(movement.dimension)];
+                        own += (own.empty() ? "" : ", ") + axis.name;
+                    }
+                }
+                return;
+            }
+        };
+        name(operation.outputs, &sharding::Axis::outputs);
+        name(operation.inputs, &sharding::Axis::inputs);
+        return names;
+    }
+
+    const TensorType& type_of(TensorId id) const { return sharded_->sharding.graph.tensor(id).type; }
+
+    // Those that shards differ in, then the longest; across the page the last of the two.
+    std::vector<size_t> shown_dimensions(const Panel& panel) const {
+        std::vector<int64_t> extents = type_of(panel.tensor).extents();
+        std::vector<size_t> order;
+        for (size_t d = 0; d < extents.size(); ++d) order.push_back(d);
+        auto differs = [&](size_t d) {
+            std::set<std::pair<int64_t, int64_t>> ranges;
+            for (const auto& [box, shards] : panel.boxes) ranges.insert({box.start[d], box.end[d]});
+            return ranges.size() > 1;
+        };
+        std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+            if (differs(a) != differs(b)) return differs(a);
+            return extents[a] > extents[b];
+        });
+        order.resize(std::min<size_t>(order.size(), 2));
+        std::ranges::sort(order);
+        return order;
+    }
+
+    // ---- drawing
+
+    void draw(const Stage& stage) {
+        text({margin, y_ + 4}, stage.title, {.size = 12, .bold = true});
+        double top = y_ + 30, x = margin + 30, bottom = top;
+        for (const Panel& panel : stage.inputs) x = draw(panel, {x, top}, bottom) + gap;
+        if (!stage.inputs.empty()) {
+            picture_.svg.line({{x - 22, top + 40}, {x + 22, top + 40}}, "#777", 1.5, true);
+            x += gap;
+        }
+        for (const Panel& panel : stage.outputs) x = draw(panel, {x, top}, bottom) + gap;
+        width_ = std::max(width_, x);
+        y_ = bottom + 30;
+    }
+
+    // Draws one tensor; answers its right edge.
+    double draw(const Panel& panel, Point corner, double& bottom) {
+        const Tensor& tensor = sharded_->sharding.graph.tensor(panel.tensor);
+        std::vector<int64_t> extents = tensor.type.extents();
+        std::vector<size_t> shown = shown_dimensions(panel);
+        size_t across = shown.empty() ? 0 : shown.back();
+        bool flat = shown.size() < 2;
+        auto length = [&](size_t d) {
+            return shown.empty() ? 1.0 : std::max<double>(static_cast<double>(extents[d]), 1);
+        };
+        double columns = length(across), rows = flat ? 1 : length(shown[0]);
+        double cell = std::min(side / std::max(columns, rows), 26.0);
+        double width = std::max(columns * cell, thin), height = std::max(rows * cell, thin);
+        text({corner.x, corner.y - 8}, tensor.name, {.size = 11, .bold = true});
+        picture_.svg.rectangle(corner, width, height, "#f6f6f6", "#888", 0, tensor.name + ": " + tensor.type.text());
+        for (const auto& [box, shards] : panel.boxes) {
+            double left = shown.empty() ? 0 : static_cast<double>(box.start[across]) / columns * width;
+            double right = shown.empty() ? width : static_cast<double>(box.end[across]) / columns * width;
+            double up = flat ? 0 : static_cast<double>(box.start[shown[0]]) / rows * height;
+            double down = flat ? height : static_cast<double>(box.end[shown[0]]) / rows * height;
+            stripes({corner.x + left, corner.y + up}, right - left, down - up, shards);
+        }
+        cells(corner, width, height, flat ? 1 : extents[shown[0]], shown.empty() ? 1 : extents[across]);
+        captions(panel, corner, height, shown, extents);
+        bottom = std::max(bottom, corner.y + height + 44);
+        double label = std::max({width, text_width(tensor.name, 11) * 1.08, caption_width_});
+        return corner.x + label;
+    }
+
+    void stripes(Point corner, double width, double height, const std::vector<size_t>& shards) {
+        std::string whose = fmt::format("shard{} {}", shards.size() > 1 ? "s" : "", fmt::join(shards, ", "));
+        size_t count = std::min(shards.size(), most_named);
+        for (size_t i = 0; i < count; ++i) {
+            double part = width / static_cast<double>(count);
+            std::string colour = colour_of(shards[i]);
+            picture_.svg.rectangle({corner.x + part * static_cast<double>(i), corner.y}, part, height, colour, "none",
+                                   0, whose, 0.45);
+        }
+        picture_.svg.rectangle(corner, width, height, "none", count == 1 ? colour_of(shards[0]) : "#555", 0);
+    }
+
+    void cells(Point corner, double width, double height, int64_t rows, int64_t columns) {
+        for (int64_t i = 1; columns <= most_cells && i < columns; ++i) {
+            double x = corner.x + width * static_cast<double>(i) / static_cast<double>(columns);
+            picture_.svg.line({{x, corner.y}, {x, corner.y + height}}, "#bbb", 0.4);
+        }
+        for (int64_t i = 1; rows <= most_cells && i < rows; ++i) {
+            double y = corner.y + height * static_cast<double>(i) / static_cast<double>(rows);
+            picture_.svg.line({{corner.x, y}, {corner.x + width, y}}, "#bbb", 0.4);
+        }
+    }
+
+    void captions(const Panel& panel, Point corner, double height, const std::vector<size_t>& shown,
+                  const std::vector<int64_t>& extents) {
+        auto label = [&](size_t d) { return panel.names[d].empty() ? fmt::format("dimension {}", d) : panel.names[d]; };
+        caption_width_ = 0;
+        auto caption = [&](double y, const std::string& line, std::string_view colour) {
+            text({corner.x, y}, line, {.size = 9, .colour = colour});
+            caption_width_ = std::max(caption_width_, text_width(line, 9));
+        };
+        if (!shown.empty())
+            caption(corner.y + height + 12, fmt::format("{} 0:{} →", label(shown.back()), extents[shown.back()]),
+                    "#222");
+        if (shown.size() == 2) {
+            caption(corner.y + height + 24, fmt::format("{} 0:{} ↓", label(shown[0]), extents[shown[0]]), "#222");
+        }
+        std::string rest;
+        if (extents.size() > shown.size())
+            rest = fmt::format("{} more dimension{}", extents.size() - shown.size(),
+                               extents.size() - shown.size() > 1 ? "s" : "");
+        if (panel.unread > 0) rest += fmt::format("{}{} not needed", rest.empty() ? "" : ", ", panel.unread);
+        if (!rest.empty()) caption(corner.y + height + 36, rest, "#777");
+    }
+
+    const ShardedOperation* sharded_ = nullptr;
+    ShardPicture picture_;
+    double y_ = 0, width_ = 0, caption_width_ = 0;
+};
+
+}  // namespace
+
+ShardPicture draw_shards(const std::vector<ShardedOperation>& operations) { return ShardDrawing().run(operations); }
+
+}  // namespace heddle::cli

@@ -1,0 +1,40 @@
+// What `heddle explain` says of shards: which axes can be cut and how, and what parts of them touch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/svg.h"
+#include "sharding/shard.h"
+
+namespace heddle::cli {
+
+// One sharded operation: its number in the graph it is from, and the parts that were asked for.
+struct ShardedOperation {
+    Graph before;  // the graph that holds it
+    OperationId operation = -1;
+    sharding::Sharding sharding;
+};
+
+// Every operation that has all the axes of `texts` ("m=2,k=3"), from the last to the first: each one's graph is what the
+// one before it left. Codes cli.binding, cli.shard (there is no operation to cut), and those of sharding.
+Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts);
+
+// [{name, extent, size, cut, combiners, inputs, outputs, refusal}]
+nlohmann::ordered_json axes_json(const Graph& graph, const Operation& operation);
+nlohmann::ordered_json shards_json(const ShardedOperation& sharded);
+
+// Two spaces in, a line an axis.
+std::string axes_text(const nlohmann::ordered_json& axes);
+std::string shards_text(const nlohmann::ordered_json& shards);
+
+// Each stage a row: the tensors that its applications touch, with one colour a shard.
+struct ShardPicture {
+    Svg svg;
+    double width = 0, height = 0;
+};
+ShardPicture draw_shards(const std::vector<ShardedOperation>& operations);
+
+}  // namespace heddle::cli
