@@ -16,8 +16,8 @@ namespace {
 using sharding::Application;
 using sharding::Region;
 
-constexpr double margin = 28, side = 210, thin = 18, gap = 56;
-constexpr size_t most_named = 16;   // shards in the legend, stripes of one box
+constexpr double margin = 28, side = 210, thin = 18, gap = 56, stripe = 4;
+constexpr size_t most_named = 16;   // shards in the legend
 constexpr int64_t most_cells = 32;  // along a side that shows its elements
 
 // Hues a golden angle apart, so that neighbours differ however many there are.
@@ -37,6 +37,7 @@ struct Panel {
 struct Stage {
     std::string title;
     std::vector<Panel> inputs, outputs;
+    std::string combined;  // "sum: y"
 };
 
 class ShardDrawing {
@@ -57,7 +58,11 @@ private:
              {.size = 15, .bold = true});
         y_ += 24;
         legend();
+        shared_ = false;
         for (const Stage& stage : stages()) draw(stage);
+        if (!shared_) return;
+        text({margin, y_}, "striped: several shards touch the same", {.size = 9, .colour = "#777"});
+        y_ += 24;
     }
 
     void text(Point at, const std::string& line, const TextStyle& style) {
@@ -95,6 +100,11 @@ private:
             list.resize(application.stage + 1);
             Stage& stage = list.back();
             stage.title = result ? "results" : "partial results: " + application.part;
+            if (!result) {
+                const auto& combination = sharded_->sharding.combinations[application.stage];
+                stage.combined = fmt::format("combined by {} into {}", name(combination.reducer),
+                                             sharded_->sharding.graph.tensor(combination.result).name);
+            }
             for (const Region& region : application.inputs) add(stage.inputs, region, application.shard);
             for (const Region& region : application.outputs) add(stage.outputs, region, application.shard);
         }
@@ -171,6 +181,10 @@ private:
             x += gap;
         }
         for (const Panel& panel : stage.outputs) x = draw(panel, {x, top}, bottom) + gap;
+        if (!stage.combined.empty()) {
+            picture_.svg.line({{x - 22, top + 40}, {x + 22, top + 40}}, "#777", 1.5, true);
+            text({x + 34, top + 44}, stage.combined, {.size = 11});
+        }
         width_ = std::max(width_, x);
         y_ = bottom + 30;
     }
@@ -204,16 +218,16 @@ private:
         return corner.x + label;
     }
 
+    // Narrow stripes in turn, so that nobody takes them for parts.
     void stripes(Point corner, double width, double height, const std::vector<size_t>& shards) {
         std::string whose = fmt::format("shard{} {}", shards.size() > 1 ? "s" : "", fmt::join(shards, ", "));
-        size_t count = std::min(shards.size(), most_named);
-        for (size_t i = 0; i < count; ++i) {
-            double part = width / static_cast<double>(count);
-            std::string colour = colour_of(shards[i]);
-            picture_.svg.rectangle({corner.x + part * static_cast<double>(i), corner.y}, part, height, colour, "none",
-                                   0, whose, 0.45);
-        }
-        picture_.svg.rectangle(corner, width, height, "none", count == 1 ? colour_of(shards[0]) : "#555", 0);
+        double wide = shards.size() == 1 ? width : stripe;
+        size_t next = 0;
+        for (double x = 0; x < width; x += wide, next = (next + 1) % shards.size())
+            picture_.svg.rectangle({corner.x + x, corner.y}, std::min(wide, width - x), height, colour_of(shards[next]),
+                                   "none", 0, whose, 0.45);
+        picture_.svg.rectangle(corner, width, height, "none", shards.size() == 1 ? colour_of(shards[0]) : "#555", 0);
+        shared_ = shared_ || shards.size() > 1;
     }
 
     void cells(Point corner, double width, double height, int64_t rows, int64_t columns) {
@@ -252,6 +266,7 @@ private:
     const ShardedOperation* sharded_ = nullptr;
     ShardPicture picture_;
     double y_ = 0, width_ = 0, caption_width_ = 0;
+    bool shared_ = false;
 };
 
 }  // namespace

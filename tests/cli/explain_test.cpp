@@ -163,5 +163,63 @@ TEST_F(Explain, wrong_arguments_are_pointed_at) {
     }
 }
 
+TEST_F(Explain, Metakernels19AxesWithTheirCombiners) {
+    Json found = json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]", "strides=2"});
+    const Json& axes = found["operations"][0]["axes"];
+    auto axis = [&](const std::string& name) {
+        for (const Json& one : axes)
+            if (one["name"] == name) return one;
+        return Json();
+    };
+    EXPECT_EQ(axis("out0")["cut"], "passed");
+    Json moves = axis("out0")["inputs"][0]["moves"];
+    EXPECT_EQ(moves, Json::parse(R"([{"dimension": 2, "step": 2, "window": 3, "halo": 1}])"));
+    EXPECT_TRUE(axis("out0")["inputs"][1]["moves"].empty());
+    EXPECT_EQ(axis("c")["cut"], "partial");
+    EXPECT_EQ(axis("c")["combiners"], Json::parse(R"(["sum"])"));
+    auto outcome = heddle({"explain", "softmax", "x=float32[4, 10]"});
+    EXPECT_CONTAINS(outcome.output, "partial results, combined by max, then sum");
+}
+
+TEST_F(Explain, Metakernels9ShardsWithTheirRegions) {
+    Json found =
+        json({"matmul", "X=float32[4,6]", "W=float32[6,5]", "--shard", "in_row=2,k=3", "--svg", path("a.svg")});
+    const Json& shards = found["sharding"][0];
+    EXPECT_EQ(shards["shards"], 6);
+    ASSERT_EQ(shards["applications"].size(), 6u);
+    const Json& last = shards["applications"][5];
+    EXPECT_EQ(last["index"][0], Json::parse(R"({"axis": "in_row", "start": 2, "end": 4})"));
+    EXPECT_EQ(last["inputs"][1], Json::parse(R"({"tensor": "W", "start": [4, 0], "end": [6, 5], "unread": 0})"));
+    EXPECT_EQ(shards["combinations"][0]["reducer"], "sum");
+    EXPECT_EQ(shards["combinations"][0]["result"], "result");
+    std::string svg = read("a.svg");
+    EXPECT_CONTAINS(svg, "shard 5: in_row 2:4, k 4:6");
+    EXPECT_CONTAINS(svg, "combined by sum into result");
+    // The same bytes each time.
+    json({"matmul", "X=float32[4,6]", "W=float32[6,5]", "--shard", "k=3,in_row=2", "--svg", path("b.svg")});
+    EXPECT_EQ(svg, read("b.svg"));
+    auto outcome = heddle({"explain", "matmul", "X=float32[4,6]", "W=float32[6,5]", "--shard", "k=2"});
+    EXPECT_CONTAINS(outcome.output, "shard 1 [0:4, 0:5, 3:6]: X[0:4, 3:6], W[3:6, 0:5] -> matmul sum[1:2, 0:4, 0:5]");
+}
+
+TEST_F(Explain, shards_are_fused_and_compiled_like_anything_else) {
+    Json found = json({"softmax", "x=float32[8,64]", "--shard", "outer0=2", "--equations", "--schedule"});
+    EXPECT_TRUE(found.contains("equations"));
+    EXPECT_FALSE(found["schedule"]["kernels"].empty());
+}
+
+TEST_F(Explain, shards_that_cannot_be_say_why) {
+    auto code = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), "explain");
+        words.insert(words.end(), {"--format", "json"});
+        auto outcome = heddle(words);
+        EXPECT_EQ(outcome.status, 1);
+        return Json::parse(outcome.output)["errors"][0]["type"];
+    };
+    EXPECT_EQ(code({"exp", "x=float32[4]", "--shard", "n=2"}), "sharding.axis");
+    EXPECT_EQ(code({"exp", "x=float32[4]", "--shard", "n"}), "cli.binding");
+    EXPECT_EQ(code({"exp", "x=[1.0, 2.0]", "--shard", "n=2"}), "cli.shard");
+}
+
 }  // namespace
 }  // namespace heddle
