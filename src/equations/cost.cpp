@@ -34,6 +34,7 @@ double CostModel::common_points(const FusionNode& node) const {
 }
 
 void CostModel::add_equation(const FusionNode& node, bool output, KernelCost& cost) {
+    Work& work = node.reduction && !node.contraction ? cost.reductions : cost.main;
     for (const NodeRead& read : node.reads) {
         const bool local = !read.makers.empty() && std::all_of(read.makers.begin(), read.makers.end(),
                                                                [&](int32_t maker) { return finder_.is_member(maker); });
@@ -41,18 +42,18 @@ void CostModel::add_equation(const FusionNode& node, bool output, KernelCost& co
         const auto t = static_cast<size_t>(read.tensor);
         if (read_stamp_[t] != generation_) read_stamp_[t] = generation_, read_[t] = 0;
         if (read.bytes > read_[t]) {
-            cost.bytes += read.bytes - read_[t];
+            work.bytes += read.bytes - read_[t];
             read_[t] = read.bytes;
         }
     }
     const double own = std::max(common_points(node), 1.0);
     if (output) {
-        cost.bytes += node.bytes;
+        work.bytes += node.bytes;
     } else if (node.elements > own && !(node.into >= 0 && finder_.is_member(node.into))) {
         cost.local_bytes += node.bytes / own;
     }
     // What lacks a common axis is computed again, once a tile of tasks.
-    cost.operations += node.work() * std::max(1.0, cost.tasks / own / largest_tile);
+    work.operations += node.work() * std::max(1.0, cost.tasks / own / largest_tile);
     cost.contractions += node.contraction;
 }
 
@@ -86,7 +87,7 @@ void CostModel::add_repeated_reads(const std::vector<int32_t>& members, KernelCo
     }
     if (footprint <= static_cast<double>(target_.l2_bytes) / 2) return;
     for (const auto& [tensor, repeated] : again) {
-        cost.bytes += repeated.whole * (std::max(1.0, std::ceil(repeated.times / cost.tile)) - 1);
+        cost.main.bytes += repeated.whole * (std::max(1.0, std::ceil(repeated.times / cost.tile)) - 1);
     }
 }
 
@@ -101,7 +102,7 @@ void CostModel::add_short_register_tiles(const std::vector<int32_t>& members, Ke
         }
         const double have = std::max(1.0, std::min(rows, inner * std::min(cost.tile, shared)));
         const double best = std::min(register_rows, rows);
-        if (have < best && std::min(rows, columns) >= 1) cost.operations += node.points * 2 * (best / have - 1);
+        if (have < best && std::min(rows, columns) >= 1) cost.main.operations += node.points * 2 * (best / have - 1);
     }
 }
 
@@ -109,9 +110,12 @@ double CostModel::seconds_of(const KernelCost& cost) const {
     const double cores = std::min<double>(target_.cores, cost.tasks);
     const double busy =
         cost.tasks >= target_.cores ? cost.tasks / (std::ceil(cost.tasks / target_.cores) * target_.cores) : 1.0;
-    const double memory = cost.bytes / std::min(target_.bandwidth, target_.bandwidth_one_core * cores);
-    const double arithmetic = cost.operations / (target_.operations * cores * busy);
-    return target_.launch_seconds + std::max(memory, arithmetic);
+    const double bandwidth = std::min(target_.bandwidth, target_.bandwidth_one_core * cores);
+    const double arithmetic = target_.operations * cores * busy;
+    double seconds = target_.launch_seconds;
+    for (const Work& work : {cost.main, cost.reductions})
+        seconds += std::max(work.bytes / bandwidth, work.operations / arithmetic);
+    return seconds;
 }
 
 KernelCost CostModel::cost(const std::vector<int32_t>& members) {

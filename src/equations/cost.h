@@ -8,12 +8,19 @@
 
 namespace heddle::equations {
 
+// What a loop moves while it computes: the longer of the two is its time.
+struct Work {
+    double bytes = 0;
+    double operations = 0;
+};
+
 struct KernelCost {
     double seconds = 0;
     double tasks = 1;
     double local_bytes = 0;  // of one task's locals
-    double bytes = 0;        // moved
-    double operations = 0;
+    // A task's reductions that are no contractions (a pooling's windows) have loops of their own, before or after its main
+    // one: the arithmetic of that one does not hide what they wait for.
+    Work main, reductions;
     double packed_bytes = 0;  // the largest operand that each task reads whole
     double tile = 1;          // tasks that share what they read
     int contractions = 0;

@@ -46,6 +46,19 @@ Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionO
         first_.push_back(node);
         last_.push_back(node);
     }
+    // A producer stands before its readers.
+    before_.assign(count, 0);
+    after_.assign(count, 0);
+    for (size_t n = 0; n < count; n++) {
+        for (int32_t reader : graph.nodes[n].readers) {
+            int32_t& length = before_[static_cast<size_t>(reader)];
+            length = std::max(length, before_[n] + 1);
+        }
+    }
+    for (size_t n = count; n-- > 0;) {
+        for (int32_t reader : graph.nodes[n].readers)
+            after_[n] = std::max(after_[n], after_[static_cast<size_t>(reader)] + 1);
+    }
 }
 
 std::vector<int32_t> Grouping::united(int32_t a, int32_t b) const {
@@ -137,8 +150,10 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
 // what the reader could still be joined with over those axes saves far more (scores with their softmax).
 bool Grouping::saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain) {
     constexpr double many_launches = 8, hardly = 1.1;
-    const KernelCost& larger = cost_of(a).seconds > cost_of(b).seconds ? cost_of(a) : cost_of(b);
-    return gain <= hardly * target_.launch_seconds && larger.seconds > many_launches * target_.launch_seconds &&
+    const bool first_is_larger = cost_of(a).seconds > cost_of(b).seconds;
+    const KernelCost &larger = cost_of(first_is_larger ? a : b), &smaller = cost_of(first_is_larger ? b : a);
+    const double many = many_launches * target_.launch_seconds;
+    return gain <= hardly * target_.launch_seconds && smaller.seconds <= many && larger.seconds > many &&
            joined.tasks < larger.tasks;
 }
 
@@ -221,6 +236,18 @@ bool Grouping::path_back(const std::vector<int32_t>& members) {
     return false;
 }
 
+// In edges; of an edge between the two groups. 0: there is none.
+int32_t Grouping::longest_path_through(int32_t a, int32_t b) const {
+    int32_t longest = 0;
+    for (int32_t member : members(a)) {
+        for (int32_t reader : graph_.node(member).readers) {
+            if (group_of(reader) != b) continue;
+            longest = std::max(longest, before_[static_cast<size_t>(member)] + 1 + after_[static_cast<size_t>(reader)]);
+        }
+    }
+    return longest;
+}
+
 void Grouping::offer(int32_t a, int32_t b) {
     if (a == b) return;
     Refusal& refusal = refusals_[key(a, b)];
@@ -245,8 +272,8 @@ void Grouping::offer(int32_t a, int32_t b) {
         refusal.why = Refusal::Why::launch_only;
     } else {
         refusal.why = Refusal::Why::path;  // all that can still stand against it
-        heap_.push_back(
-            {refusal.gain, offers_++, a, b, version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
+        heap_.push_back({refusal.gain, longest_path_through(a, b), offers_++, a, b, version_[static_cast<size_t>(a)],
+                         version_[static_cast<size_t>(b)]});
         std::push_heap(heap_.begin(), heap_.end());
     }
 }

@@ -47,13 +47,17 @@ public:
     int64_t merges() const { return merges_; }
 
 private:
+    // Of equal gains the one on the longer path wins: what stays apart beside that path (a shortcut's convolution) can
+    // then share a launch with something on it.
     struct Offer {
         double gain;
+        int32_t path;
         int64_t number;
         int32_t a, b;
         int version_a, version_b;
         bool operator<(const Offer& other) const {
-            return gain != other.gain ? gain < other.gain : number > other.number;
+            if (gain != other.gain) return gain < other.gain;
+            return path != other.path ? path < other.path : number > other.number;
         }
     };
 
@@ -71,6 +75,7 @@ private:
     bool refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined);
     bool path_through_others(int32_t from, int32_t to);
     bool path_back(const std::vector<int32_t>& members);
+    int32_t longest_path_through(int32_t a, int32_t b) const;
     void offer(int32_t a, int32_t b);
     void offer_neighbours(int32_t group);
     void merge(int32_t a, int32_t b, double gain);
@@ -85,6 +90,7 @@ private:
     std::vector<int> version_;                   // by group; -1: merged away
     std::vector<bool> frozen_;                   // by group: forced by a record
     std::vector<int32_t> first_, last_;          // by group: places of its members
+    std::vector<int32_t> before_, after_;        // by node: edges of the longest path to it, and from it
     std::vector<KernelCost> cost_;
     std::vector<int> cost_version_;
     std::vector<int> seen_;  // by group, of a search
