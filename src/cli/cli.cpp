@@ -14,8 +14,8 @@ void add_common(CLI::App& command, CommonOptions& options) {
         ->check(CLI::IsMember({"text", "json"}))
         ->type_name("text|json");
     command
-        .add_option("--library", options.libraries, "A file of your own operators (docs/language.md); may be repeated")
-        ->type_name("FILE")
+        .add_option("--library", options.libraries, "A file or folder of your own operators (docs/language.md), whose namespace is NAME; may be repeated")
+        ->type_name("[NAME=]PATH")
         ->allow_extra_args(false);  // one value each time, so that what follows is the command's own
 }
 

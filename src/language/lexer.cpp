@@ -14,8 +14,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_character(char c) { return is_letter(c) || is_digit(c); }
 
 // Longest first.
-constexpr std::array<std::string_view, 35> symbols = {
-    "...", ":>", "??", "->", "&&", "||", "==", "!=", "<=", ">=", "=>", "//", "|", "-", "+", "*", "/", "%",
+constexpr std::array<std::string_view, 36> symbols = {
+    "...", "::", ":>", "??", "->", "&&", "||", "==", "!=", "<=", ">=", "=>", "//", "|", "-", "+", "*", "/", "%",
     "^",   "<",  ">",  "!",  "?",  ":",  ",",  ".",  "[",  "]",  "(",  ")",  "{", "}", "=", "~", ";",
 };
 

@@ -1,0 +1,35 @@
+// Applying rules to a program, step by step or to a fixed point.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rewrite/match.h"
+
+namespace heddle::rewrite {
+
+inline constexpr int64_t most_steps = 1'000;  // to a fixed point
+
+struct RuleUse {
+    std::shared_ptr<const Rule> rule;
+    std::map<std::string, StaticValue> parameters;  // of its free parameters
+};
+
+// Replaces the match of the rule at a call, if there is one: true if the program is another one now.
+// Codes: rewrite.replacement (the replacement cannot be applied, with why), rewrite.types (it has other types).
+Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call);
+
+// Applies rules, the first that fits at the first call that it fits at, producers before users, until none fits or `limit`
+// steps are done. Answers the names of the rules in the order of the steps.
+// Code rewrite.not_terminating: a program occurs again, or `most_steps` do not suffice; only without a limit.
+Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector<RuleUse>& uses,
+                                             std::optional<int64_t> limit = {});
+
+// "split_inner(chunk: 4)" or "split_inner": rules with values for their free parameters.
+// Codes: rewrite.unknown_rule, rewrite.parameters (one that is missing or unknown), those of parsing and of compile_rule.
+Result<RuleUse> read_rule_use(const std::string& text, const Library& library);
+// All rules of the user's libraries whose free parameters have defaults.
+Result<std::vector<RuleUse>> user_rules(const Library& library);
+
+}  // namespace heddle::rewrite
