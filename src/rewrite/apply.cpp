@@ -73,30 +73,42 @@ Result<std::string> step(CallGraph& graph, const std::vector<RuleUse>& uses) {
 
 }  // namespace
 
-Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call) {
+Result<std::optional<Replacement>> replacement_at(CallGraph& graph, const RuleUse& use, int32_t call) {
     const Rule& rule = *use.rule;
     auto found = match_at(graph, rule, call, use.parameters);
     if (!found) {
         say_where(found.error(), rule);
         return std::unexpected(found.error());
     }
-    if (!*found) return false;
+    if (!*found) return std::nullopt;
     const Match& match = **found;
-    if (std::all_of(match.results.begin(), match.results.end(), [](TensorId tensor) { return tensor < 0; })) return false;
+    if (std::all_of(match.results.begin(), match.results.end(), [](TensorId tensor) { return tensor < 0; }))
+        return std::nullopt;
     auto made = graph.add(rule.replacement, match.arguments, match.values, match.requested);
     if (!made) {
         Diagnostic diagnostic{.code = "rewrite.replacement",
                               .summary = fmt::format("the replacement of the rule {} cannot be applied", rule.name),
                               .place = rule.source->replace->place};
-        say_where(made.error(), rule);
         made.error().insert(made.error().begin(), std::move(diagnostic));
+        say_where(made.error(), rule);
         return std::unexpected(made.error());
     }
     if (auto same = check_types(graph, rule, match.results, *made); !same) return std::unexpected(same.error());
-    bool changes = false;
-    for (size_t i = 0; i < made->size(); ++i) changes |= match.results[i] >= 0 && match.results[i] != (*made)[i];
-    if (changes) graph.replace(match.results, *made);
-    return changes;
+    Replacement replacement;
+    for (size_t i = 0; i < made->size(); ++i) {
+        if (match.results[i] < 0) continue;
+        replacement.before.push_back(match.results[i]);
+        replacement.after.push_back((*made)[i]);
+    }
+    return replacement;
+}
+
+Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call) {
+    auto replacement = replacement_at(graph, use, call);
+    if (!replacement) return std::unexpected(replacement.error());
+    if (!*replacement || (*replacement)->before == (*replacement)->after) return false;
+    graph.replace((*replacement)->before, (*replacement)->after);
+    return true;
 }
 
 Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector<RuleUse>& uses,

@@ -16,8 +16,15 @@ struct RuleUse {
     std::map<std::string, StaticValue> parameters;  // of its free parameters
 };
 
-// Replaces the match of the rule at a call, if there is one: true if the program is another one now.
-// Codes: rewrite.replacement (the replacement cannot be applied, with why), rewrite.types (it has other types).
+// What is replaced and what replaces it, pair by pair, both in the graph, whose uses have not changed.
+struct Replacement {
+    std::vector<TensorId> before, after;
+};
+
+// The replacement at a call, if the rule matches there.
+// Codes: rewrite.replacement (it cannot be applied, with why), rewrite.types (it has other types).
+Result<std::optional<Replacement>> replacement_at(CallGraph& graph, const RuleUse& use, int32_t call);
+// The same, and its uses: true if the program is another one now.
 Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call);
 
 // Applies rules, the first that fits at the first call that it fits at, producers before users, until none fits or `limit`
