@@ -48,8 +48,8 @@ Result<Library> open_libraries(const CommonOptions& options) {
     for (const std::string& text : options.libraries) {
         size_t equals = text.find('=');  // NAME=PATH
         bool named = equals != std::string::npos && text.find('/') > equals;
-        auto added = named ? library->add_library(text.substr(equals + 1), text.substr(0, equals))
-                           : library->add_library(text);
+        auto added =
+            named ? library->add_library(text.substr(equals + 1), text.substr(0, equals)) : library->add_library(text);
         if (!added) problems.insert(problems.end(), added.error().begin(), added.error().end());
     }
     if (!problems.empty()) return fail(std::move(problems));

@@ -404,11 +404,11 @@ void check_duplicates(const UserLibrary& library, Diagnostics& problems) {
 
 }  // namespace
 
-Result<void> Library::add_library(const fs::path& path, const std::string& name) {
+Result<std::string> Library::add_library(const fs::path& path, const std::string& name) {
     UserLibrary library{name.empty() ? namespace_of(path) : name, path.lexically_normal(), {}};
     std::lock_guard lock(state_->mutex);
     const UserLibrary* taken = state_->library_named(library.name);
-    if (taken && taken->path == library.path) return {};
+    if (taken && taken->path == library.path) return library.name;
     if (taken || library.name == core_library || namespace_of(library.name) != library.name) {
         return fail(complaint("language.library_name",
                               taken ? fmt::format("two libraries are named `{}`", library.name)
@@ -432,7 +432,7 @@ Result<void> Library::add_library(const fs::path& path, const std::string& name)
     if (!problems.empty()) return fail(std::move(problems));
     state_->libraries.push_back(std::move(library));
     state_->checked.clear();
-    return {};
+    return state_->libraries.back().name;
 }
 
 Result<void> Library::add_source(std::shared_ptr<const SourceText> source) {

@@ -33,8 +33,8 @@ public:
     Result<void> add_folder(const std::filesystem::path& folder, Namespace space = Namespace::core);
     // A user's library: a file, or all *.yaml of a folder, read whole at once. Its operators override the core's. An import
     // is looked up next to the file. The namespace is `name`, by default the file's or folder's name as an identifier. The
-    // same path again changes nothing. Code language.library_name: a namespace that is taken, or no identifier.
-    Result<void> add_library(const std::filesystem::path& path, const std::string& name = {});
+    // same path again changes nothing. Answers the namespace. Code language.library_name: a namespace that is taken, or no identifier.
+    Result<std::string> add_library(const std::filesystem::path& path, const std::string& name = {});
     // The same from memory (imports are not possible); another source of the same name overrides it.
     Result<void> add_source(std::shared_ptr<const SourceText> source);
 

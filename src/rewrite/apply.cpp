@@ -52,8 +52,9 @@ std::unexpected<Diagnostics> not_terminating(const std::string& reason, const st
                           .summary = "the rules do not come to an end",
                           .found = fmt::format("{} steps, the last ones by {}", steps.size(), names),
                           .reason = reason,
-                          .remedy = "give the rules a condition by which each step makes progress, or say how many "
-                                    "steps: --steps N"};
+                          .remedy =
+                              "give the rules a condition by which each step makes progress, or say how many "
+                              "steps: --steps N"};
     diagnostic.params.emplace_back("rules", names);
     return fail(std::move(diagnostic));
 }
@@ -159,19 +160,22 @@ Result<RuleUse> read_rule_use(const std::string& text, const Library& library) {
             return parameter.name == argument.name && use.rule->is_free(parameter);
         });
         if (!known) {
-            return fail({.code = "rewrite.parameters",
-                         .summary = fmt::format("the rule {} has no parameter {} to be given", use.rule->name, argument.name),
-                         .place = argument.place});
+            return fail(
+                {.code = "rewrite.parameters",
+                 .summary = fmt::format("the rule {} has no parameter {} to be given", use.rule->name, argument.name),
+                 .place = argument.place});
         }
         auto value = environment.evaluate(*argument.value);
         if (!value) return std::unexpected(value.error());
         use.parameters.insert_or_assign(argument.name, std::move(*value));
     }
     for (const Parameter& parameter : use.rule->source->params) {
-        if (parameter.default_value || !use.rule->is_free(parameter) || use.parameters.contains(parameter.name)) continue;
-        return fail({.code = "rewrite.parameters",
-                     .summary = fmt::format("the rule {} is not given its parameter {}", use.rule->name, parameter.name),
-                     .remedy = fmt::format("write {}({}: ...)", use.rule->name, parameter.name)});
+        if (parameter.default_value || !use.rule->is_free(parameter) || use.parameters.contains(parameter.name))
+            continue;
+        return fail(
+            {.code = "rewrite.parameters",
+             .summary = fmt::format("the rule {} is not given its parameter {}", use.rule->name, parameter.name),
+             .remedy = fmt::format("write {}({}: ...)", use.rule->name, parameter.name)});
     }
     return use;
 }

@@ -10,7 +10,7 @@ using Kind = Syntax::Kind;
 
 // What the patterns of one call have bound so far.
 struct InstanceMaker::CallShapes {
-    std::map<std::string, Size> single;               // $n
+    std::map<std::string, Size> single;                // $n
     std::map<std::string, std::vector<Size>> several;  // $n...
     std::map<std::string, DType> dtypes;
     std::vector<std::optional<TensorType>> first;  // of each input of the operator
@@ -23,11 +23,12 @@ std::string Instance::text() const {
             std::string extents;
             for (int64_t extent : types[i].extents()) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
             text += fmt::format("{}{}: {}[{}]", text.empty() ? "" : ", ",
-                                types.size() == 1 ? name : fmt::format("{}[{}]", name, i),
-                                heddle::name(types[i].dtype), extents);
+                                types.size() == 1 ? name : fmt::format("{}[{}]", name, i), heddle::name(types[i].dtype),
+                                extents);
         }
     }
-    for (const auto& [name, value] : values) text += fmt::format("{}${} = {}", text.empty() ? "" : ", ", name, value.print());
+    for (const auto& [name, value] : values)
+        text += fmt::format("{}${} = {}", text.empty() ? "" : ", ", name, value.print());
     return text;
 }
 
@@ -82,7 +83,8 @@ void InstanceMaker::fill_operands(const CallPattern& pattern, size_t slot, CallS
     const TensorSpec& specification = pattern.metakernel->inputs[slot];
     for (const OperandPattern& operand : pattern.inputs[slot]) {
         bool list = operand.kind == OperandPattern::Kind::list;
-        if ((!list && operand.kind != OperandPattern::Kind::variable) || made_.tensors.contains(operand.variable)) continue;
+        if ((!list && operand.kind != OperandPattern::Kind::variable) || made_.tensors.contains(operand.variable))
+            continue;
         auto& types = made_.tensors[operand.variable];
         size_t count = list ? 1 + below(3) : 1;
         while (types.size() < count) types.push_back(make(specification, *pattern.metakernel, shapes));
@@ -162,7 +164,8 @@ void InstanceMaker::learn(const Syntax& pattern, const TensorType& type, CallSha
         learn_one(*dimensions[front], type.shape[front]);
         ++front;
     }
-    while (back < dimensions.size() - front && back < rank - front && !is_open(*dimensions[dimensions.size() - 1 - back])) {
+    while (back < dimensions.size() - front && back < rank - front &&
+           !is_open(*dimensions[dimensions.size() - 1 - back])) {
         learn_one(*dimensions[dimensions.size() - 1 - back], type.shape[rank - 1 - back]);
         ++back;
     }
@@ -180,7 +183,8 @@ Size InstanceMaker::extent() {
 // A tensor that broadcasts to the joint dimensions.
 std::vector<Size> InstanceMaker::narrowed(std::vector<Size> joint, bool may_drop) {
     if (chance(60)) return joint;
-    if (may_drop && chance(40)) joint.erase(joint.begin(), joint.begin() + static_cast<std::ptrdiff_t>(below(joint.size() + 1)));
+    if (may_drop && chance(40))
+        joint.erase(joint.begin(), joint.begin() + static_cast<std::ptrdiff_t>(below(joint.size() + 1)));
     for (Size& size : joint) {
         if (chance(30)) size = Size(1);
     }

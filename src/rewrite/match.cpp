@@ -111,11 +111,10 @@ private:
         StaticValue::List elements = value->is_list() ? value->list() : StaticValue::List{*value};
         if (static_cast<int64_t>(elements.size()) != data->size()) return false;
         for (size_t i = 0; i < elements.size(); ++i) {
-            double wanted = elements[i].is_boolean() ? elements[i].boolean()
+            double wanted = elements[i].is_boolean()  ? elements[i].boolean()
                             : elements[i].is_number() ? elements[i].number()
                                                       : std::numeric_limits<double>::quiet_NaN();
-            if (is_bool(data->dtype()) != elements[i].is_boolean() ||
-                data->real_at(static_cast<int64_t>(i)) != wanted)
+            if (is_bool(data->dtype()) != elements[i].is_boolean() || data->real_at(static_cast<int64_t>(i)) != wanted)
                 return false;
         }
         return true;
@@ -218,7 +217,7 @@ private:
     Match match_;
     std::map<std::string, Argument> variables_;
     std::vector<std::pair<const CallPattern*, int32_t>> visited_;  // in the order of Rule::patterns
-    std::vector<std::unique_ptr<Environment>> environments_;      // of `visited_`
+    std::vector<std::unique_ptr<Environment>> environments_;       // of `visited_`
 };
 
 }  // namespace

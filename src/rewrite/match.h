@@ -11,9 +11,9 @@
 namespace heddle::rewrite {
 
 struct Match {
-    std::vector<TensorId> results;             // what is replaced: one an output of the replacement, -1 if not asked for
-    std::vector<bool> requested;               // the same, for applying the replacement
-    std::vector<Argument> arguments;           // for the rule's variables
+    std::vector<TensorId> results;    // what is replaced: one an output of the replacement, -1 if not asked for
+    std::vector<bool> requested;      // the same, for applying the replacement
+    std::vector<Argument> arguments;  // for the rule's variables
     std::map<std::string, StaticValue> values;  // for the parameters of the replacement
 };
 

@@ -133,7 +133,8 @@ private:
         } else if (syntax->kind == Kind::call || syntax->kind == Kind::subscript) {
             operand.call = call_pattern(syntax, false);
             if (!operand.call) return;
-            operand.kind = operand.call->several && variadic ? OperandPattern::Kind::results : OperandPattern::Kind::call;
+            operand.kind =
+                operand.call->several && variadic ? OperandPattern::Kind::results : OperandPattern::Kind::call;
             if (operand.call->several && !variadic)
                 refuse("rewrite.match", fmt::format("{} has several results", operand.call->syntax->text),
                        syntax->place, "pick one: operator(X)[0]");
@@ -241,8 +242,9 @@ private:
         });
         visit_all(tree, [&](const Syntax& node) {
             if (node.kind == Kind::static_name) use_static(node);
-            bool known = node.kind != Kind::name || local.contains(node.text) || dtype_named(node.text) ||
-                         std::find(rule_->variables.begin(), rule_->variables.end(), node.text) != rule_->variables.end();
+            bool known =
+                node.kind != Kind::name || local.contains(node.text) || dtype_named(node.text) ||
+                std::find(rule_->variables.begin(), rule_->variables.end(), node.text) != rule_->variables.end();
             if (known) return;
             std::string near = nearest_name(node.text, rule_->variables);
             refuse("rewrite.unknown_name", fmt::format("the match has no variable {}", node.text), node.place,
@@ -371,7 +373,10 @@ Result<const RewriteRule*> find_rule(const Library& library, const std::string& 
     return fail(complaint("rewrite.unknown_rule",
                           found.empty() ? fmt::format("no rule is named `{}`", name)
                                         : fmt::format("{} rules are named `{}`", found.size(), name),
-                          {}, !found.empty() ? full : near.empty() ? "" : fmt::format("did you mean {}?", near)));
+                          {},
+                          !found.empty() ? full
+                          : near.empty() ? ""
+                                         : fmt::format("did you mean {}?", near)));
 }
 
 }  // namespace heddle::rewrite

@@ -47,7 +47,8 @@ public:
         : best_(std::move(instance)), fails_(fails) {}
 
     Instance run() {
-        while (checks_ < most_checks && (fewer_tensors() || fewer_dimensions() || smaller_extents() || smaller_values())) {
+        while (checks_ < most_checks &&
+               (fewer_tensors() || fewer_dimensions() || smaller_extents() || smaller_values())) {
         }
         return best_;
     }

@@ -95,11 +95,12 @@ Result<TypeCheck> check_types(const std::shared_ptr<const Rule>& rule, const Lib
         check.symbolic = check.symbolic && same_expressions(**sides);
     }
     if (check.instances > 0) return check;
-    return fail({.code = "rewrite.no_instance",
-                 .summary = fmt::format("nothing was found that the rule {} matches", rule->name),
-                 .place = rule->source->match->place,
-                 .reason = fmt::format("{} random instances were refused by its operators or conditions", instances_tried),
-                 .remedy = "bind parameters by name (axis: $axis) and make the conditions weaker"});
+    return fail(
+        {.code = "rewrite.no_instance",
+         .summary = fmt::format("nothing was found that the rule {} matches", rule->name),
+         .place = rule->source->match->place,
+         .reason = fmt::format("{} random instances were refused by its operators or conditions", instances_tried),
+         .remedy = "bind parameters by name (axis: $axis) and make the conditions weaker"});
 }
 
 Result<std::vector<std::shared_ptr<const Rule>>> load_rules(const Library& library,

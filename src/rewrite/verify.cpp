@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t tries_per_trial = 50;
 constexpr int64_t largest_tensor = 1 << 16;  // elements; instances with larger ones are left out
-constexpr int64_t listed_elements = 32;  // of a counterexample's input
+constexpr int64_t listed_elements = 32;      // of a counterexample's input
 
 struct Comparison {
     bool ran = false;  // matched, and evaluated without an error such as an index out of range
@@ -121,7 +121,8 @@ Counterexample smallest(const std::shared_ptr<const Rule>& rule, const Library& 
         }
         return std::nullopt;
     };
-    Instance instance = shrink(found.instance, [&](const Instance& smaller) { return difference(smaller).has_value(); });
+    Instance instance =
+        shrink(found.instance, [&](const Instance& smaller) { return difference(smaller).has_value(); });
     auto again = difference(instance);
     return again ? std::move(*again) : std::move(found);
 }

@@ -27,17 +27,17 @@ Result<std::vector<std::shared_ptr<const Rule>>> load_rules(const Library& libra
                                                             const std::optional<std::string>& space = {});
 
 struct Counterexample {
-    Instance instance;  // no dimension or value of it can be made smaller without losing the difference
-    std::string before, after;                                 // both sides as programs
-    std::vector<std::pair<std::string, std::string>> inputs;   // "X: float32[2]", "[1, 2]"
-    std::string element;                                       // of the first difference: "result[0, 1]"
-    std::string expected, found;                               // what the match gives there, and the replacement
+    Instance instance;          // no dimension or value of it can be made smaller without losing the difference
+    std::string before, after;  // both sides as programs
+    std::vector<std::pair<std::string, std::string>> inputs;  // "X: float32[2]", "[1, 2]"
+    std::string element;                                      // of the first difference: "result[0, 1]"
+    std::string expected, found;                              // what the match gives there, and the replacement
 };
 
 struct Verdict {
-    int64_t trials = 0;              // instances compared
-    int64_t elements = 0;            // compared; those that lie too near a switch to be decided are left out
-    int64_t undecided = 0;           // those
+    int64_t trials = 0;     // instances compared
+    int64_t elements = 0;   // compared; those that lie too near a switch to be decided are left out
+    int64_t undecided = 0;  // those
     std::optional<Counterexample> counterexample;  // none: all agree
 };
 

@@ -46,7 +46,8 @@ struct ApplyOptions {
     std::vector<bool> requested;  // by position of the template's outputs; missing ones are not asked for. Empty: all
     std::vector<std::string>
         names;  // of the result tensors, in the order of the answer; made unique. Empty: from the node
-    bool records_calls = false;  // a composition that only holds calls: `calls` has those, and not the composition itself
+    bool records_calls =
+        false;  // a composition that only holds calls: `calls` has those, and not the composition itself
 };
 
 class Environment;

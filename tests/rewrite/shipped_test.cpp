@@ -16,9 +16,9 @@ TEST(Metakernels13, ShippedRulesKeepTypesAndValues) {
         EXPECT_GE(types->instances, 8) << source->name;
         auto verdict = verify_rule(*rule, library, {.trials = 40, .seed = 3, .progress = {}});
         ASSERT_TRUE(verdict) << source->name << "\n" << render(verdict.error());
-        EXPECT_FALSE(verdict->counterexample) << source->name << "\n"
-                                              << verdict->counterexample->before << verdict->counterexample->after
-                                              << verdict->counterexample->element;
+        EXPECT_FALSE(verdict->counterexample)
+            << source->name << "\n"
+            << verdict->counterexample->before << verdict->counterexample->after << verdict->counterexample->element;
         EXPECT_GE(verdict->trials, 20) << source->name;
         EXPECT_GE(verdict->elements, 100) << source->name;
         std::cout << source->name << ": " << types->instances << (types->symbolic ? " symbolic" : " numbers") << ", "
