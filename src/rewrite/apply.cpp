@@ -59,14 +59,16 @@ std::unexpected<Diagnostics> not_terminating(const std::string& reason, const st
     return fail(std::move(diagnostic));
 }
 
-// One step, anywhere: the rule's name, or nothing.
-Result<std::string> step(CallGraph& graph, const std::vector<RuleUse>& uses) {
+// One step, anywhere: the rule's name, or nothing. Counts the replacements that were built.
+Result<std::string> step(CallGraph& graph, const std::vector<RuleUse>& uses, int64_t& built) {
     auto order = graph.order();
     for (const RuleUse& use : uses) {
         for (int32_t call : order) {
-            auto applied = apply_at(graph, use, call);
-            if (!applied) return std::unexpected(applied.error());
-            if (*applied) return use.rule->name;
+            auto replacement = replacement_at(graph, use, call);
+            if (!replacement) return std::unexpected(replacement.error());
+            if (!*replacement) continue;
+            if (graph.replace((*replacement)->before, (*replacement)->after)) return use.rule->name;
+            if (++built >= most_replacements) return std::string();
         }
     }
     return std::string();
@@ -107,14 +109,13 @@ Result<std::optional<Replacement>> replacement_at(CallGraph& graph, const RuleUs
 Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call) {
     auto replacement = replacement_at(graph, use, call);
     if (!replacement) return std::unexpected(replacement.error());
-    if (!*replacement || (*replacement)->before == (*replacement)->after) return false;
-    graph.replace((*replacement)->before, (*replacement)->after);
-    return true;
+    return *replacement && graph.replace((*replacement)->before, (*replacement)->after);
 }
 
 Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector<RuleUse>& uses,
                                              std::optional<int64_t> limit) {
     std::vector<std::string> steps;
+    int64_t built = 0;
     std::map<std::string, size_t> seen;  // programs, with how many steps had been done
     for (;;) {
         auto count = static_cast<int64_t>(steps.size());
@@ -127,8 +128,12 @@ Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector
                                        steps.size() - std::min<size_t>(steps.size(), 100));
             }
         }
-        auto done = step(graph, uses);
+        auto done = step(graph, uses, built);
         if (!done) return std::unexpected(done.error());
+        if (built >= most_replacements) {
+            return not_terminating(fmt::format("more than {} replacements change nothing", most_replacements), steps,
+                                   steps.size() - std::min<size_t>(steps.size(), 100));
+        }
         if (done->empty()) return steps;
         steps.push_back(std::move(*done));
     }

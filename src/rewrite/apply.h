@@ -9,7 +9,8 @@
 
 namespace heddle::rewrite {
 
-inline constexpr int64_t most_steps = 1'000;  // to a fixed point
+// Steps to a fixed point, and replacements built on the way that change nothing.
+inline constexpr int64_t most_steps = 1'000, most_replacements = 10'000;
 
 struct RuleUse {
     std::shared_ptr<const Rule> rule;
@@ -29,7 +30,7 @@ Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call);
 
 // Applies rules, the first that fits at the first call that it fits at, producers before users, until none fits or `limit`
 // steps are done. Answers the names of the rules in the order of the steps.
-// Code rewrite.not_terminating: a program occurs again, or `most_steps` do not suffice; only without a limit.
+// Code rewrite.not_terminating: a program occurs again (without a limit), or a bound is reached.
 Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector<RuleUse>& uses,
                                              std::optional<int64_t> limit = {});
 

@@ -118,8 +118,6 @@ std::string CallGraph::key_of(const Call& call) const {
 
 // Takes over what the session recorded from `first` on; `results` name the tensors of the shared calls afterwards.
 void CallGraph::adopt_calls(size_t first, std::vector<TensorId>& results) {
-    std::unordered_map<std::string, int32_t> known;
-    for (size_t i = 0; i < calls_.size(); ++i) known.try_emplace(key_of(calls_[i]), static_cast<int32_t>(i));
     std::unordered_map<TensorId, TensorId> shared;
     auto settle = [&](TensorId& tensor) {
         if (auto found = shared.find(tensor); found != shared.end()) tensor = found->second;
@@ -128,7 +126,7 @@ void CallGraph::adopt_calls(size_t first, std::vector<TensorId>& results) {
         Call call = session_.calls()[i];
         for (Argument& argument : call.inputs) std::for_each(argument.tensors.begin(), argument.tensors.end(), settle);
         auto number = static_cast<int32_t>(calls_.size());
-        auto [same, fresh] = known.try_emplace(key_of(call), number);
+        auto [same, fresh] = known_.try_emplace(key_of(call), number);
         if (!fresh) {
             const auto& others = this->call(same->second).results;
             for (size_t r = 0; r < others.size(); ++r) shared.emplace(call.results[r], others[r]);
@@ -159,22 +157,34 @@ Result<std::vector<TensorId>> CallGraph::add(const Template& composition, const 
     return results;
 }
 
-void CallGraph::replace(const std::vector<TensorId>& from, const std::vector<TensorId>& to) {
+bool CallGraph::replace(const std::vector<TensorId>& from, const std::vector<TensorId>& to) {
     std::unordered_map<TensorId, TensorId> changed;
     for (size_t i = 0; i < from.size(); ++i) {
         if (from[i] >= 0 && to[i] >= 0 && from[i] != to[i]) changed.emplace(from[i], to[i]);
     }
+    std::set<int32_t> makers;
+    for (int32_t number : order_of(to)) makers.insert(number);
+    auto concerns = [&](const std::vector<TensorId>& tensors) {
+        return std::ranges::any_of(tensors, [&](TensorId tensor) { return changed.contains(tensor); });
+    };
     auto settle = [&](TensorId& tensor) {
         if (auto found = changed.find(tensor); found != changed.end()) tensor = found->second;
     };
-    std::set<int32_t> makers;
-    for (int32_t number : order_of(to)) makers.insert(number);
-    for (size_t i = 0; i < calls_.size(); ++i) {
-        if (makers.contains(static_cast<int32_t>(i))) continue;
-        for (Argument& argument : calls_[i].inputs)
-            std::for_each(argument.tensors.begin(), argument.tensors.end(), settle);
-    }
+    std::set<int32_t> needed;
+    for (int32_t number : order()) needed.insert(number);
+    bool used = concerns(outputs_);
     std::for_each(outputs_.begin(), outputs_.end(), settle);
+    for (size_t i = 0; i < calls_.size(); ++i) {
+        auto& inputs = calls_[i].inputs;
+        bool user = std::ranges::any_of(inputs, [&](const Argument& argument) { return concerns(argument.tensors); });
+        if (!user || makers.contains(static_cast<int32_t>(i))) continue;
+        used = used || needed.contains(static_cast<int32_t>(i));
+        if (auto old = known_.find(key_of(calls_[i])); old != known_.end() && old->second == static_cast<int32_t>(i))
+            known_.erase(old);
+        for (Argument& argument : inputs) std::for_each(argument.tensors.begin(), argument.tensors.end(), settle);
+        known_.try_emplace(key_of(calls_[i]), static_cast<int32_t>(i));
+    }
+    return used;
 }
 
 Result<Graph> CallGraph::expand(const std::vector<TensorId>& outputs) const {

@@ -48,8 +48,9 @@ public:
     Result<std::vector<TensorId>> add(const Template& composition, const std::vector<Argument>& arguments,
                                       const std::map<std::string, StaticValue>& parameters,
                                       const std::vector<bool>& requested = {});
-    // Uses of `from[i]` become uses of `to[i]`, but for those by which `to` is made.
-    void replace(const std::vector<TensorId>& from, const std::vector<TensorId>& to);
+    // Uses of `from[i]` become uses of `to[i]`, but for those by which `to` is made. False if the outputs need
+    // none of them.
+    bool replace(const std::vector<TensorId>& from, const std::vector<TensorId>& to);
 
     // The graph of these tensors: each call applied again. Inputs are those of the program that they need, in its order.
     Result<Graph> expand(const std::vector<TensorId>& outputs) const;
@@ -64,6 +65,7 @@ private:
     Session session_;
     std::vector<Call> calls_;
     std::unordered_map<TensorId, Producer> producers_;
+    std::unordered_map<std::string, int32_t> known_;  // calls by what they are: see key_of
     std::vector<TensorId> outputs_;
     std::vector<std::string> output_names_;
 };

@@ -66,47 +66,65 @@ int64_t first_difference(const TensorData& left, const TensorData& right, const 
     return -1;
 }
 
+// Both sides as a counterexample's programs, and the values that they had.
+Counterexample counterexample(Sides& sides, const Instance& instance, const Graph& graph,
+                              const std::vector<TensorData>& feeds) {
+    Counterexample found;
+    found.instance = instance;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < sides.left.size(); ++i)
+        names.push_back(sides.left.size() == 1 ? "result" : fmt::format("result{}", i));
+    sides.graph.set_outputs(sides.left, names);
+    found.before = sides.graph.text();
+    sides.graph.set_outputs(sides.right, names);
+    found.after = sides.graph.text();
+    for (size_t i = 0; i < feeds.size(); ++i) {
+        const Tensor& tensor = graph.tensor(graph.inputs[i]);
+        found.inputs.emplace_back(fmt::format("{}: {}", tensor.name, tensor.type.text()), values_text(feeds[i]));
+    }
+    return found;
+}
+
+bool small(const Graph& graph) {
+    return std::ranges::all_of(graph.tensors,
+                               [](const Tensor& tensor) { return tensor.type.elements() <= largest_tensor; });
+}
+
 Comparison compare(const std::shared_ptr<const Rule>& rule, const Library& library, const Instance& instance,
                    uint64_t seed, bool whole_numbers) {
     Comparison comparison;
     auto sides = sides_of(rule, library, instance);
     if (!sides || !*sides) return comparison;
-    CallGraph& calls = (*sides)->graph;
     std::vector<TensorId> both = (*sides)->left;
     both.insert(both.end(), (*sides)->right.begin(), (*sides)->right.end());
-    auto graph = calls.expand(both);
-    if (!graph) return comparison;
-    for (const Tensor& tensor : graph->tensors) {
-        if (tensor.type.elements() > largest_tensor) return comparison;
-    }
+    auto graph = (*sides)->graph.expand(both), alone = (*sides)->graph.expand((*sides)->left);
+    if (!graph || !alone || !small(*graph)) return comparison;
     std::mt19937_64 random(seed);
     auto feeds = random_feeds(*graph, random, whole_numbers);
+    // Inputs that the match itself refuses (an index out of range) say nothing.
+    if (!evaluate_graph(*alone, feeds, Precision::body)) return comparison;
     auto values = evaluate_graph(*graph, feeds, Precision::body);
-    auto bounds = evaluate_graph_bounded(*graph, feeds);
-    if (!values || !bounds) return comparison;
+    auto bounds = values ? evaluate_graph_bounded(*graph, feeds)
+                         : Result<std::vector<BoundedTensor>>(std::unexpected(values.error()));
     comparison.ran = true;
+    if (!bounds) {
+        comparison.difference = counterexample(**sides, instance, *graph, feeds);
+        comparison.difference->element = "the result";
+        comparison.difference->expected = "computed";
+        comparison.difference->found = bounds.error().front().summary;
+        return comparison;
+    }
     size_t count = both.size() / 2;
     for (size_t i = 0; i < count && !comparison.difference; ++i) {
         auto l = static_cast<size_t>(graph->outputs[i]), r = static_cast<size_t>(graph->outputs[count + i]);
         const TensorData &left = (*values)[l], &right = (*values)[r];
         int64_t element = first_difference(left, right, (*bounds)[l], (*bounds)[r], comparison);
         if (element < 0) continue;
-        Counterexample found;
-        found.instance = instance;
-        std::vector<std::string> names;
-        for (size_t n = 0; n < count; ++n) names.push_back(count == 1 ? "result" : fmt::format("result{}", n));
-        calls.set_outputs((*sides)->left, names);
-        found.before = calls.text();
-        calls.set_outputs((*sides)->right, names);
-        found.after = calls.text();
-        for (size_t f = 0; f < feeds.size(); ++f) {
-            const Tensor& tensor = graph->tensor(graph->inputs[f]);
-            found.inputs.emplace_back(fmt::format("{}: {}", tensor.name, tensor.type.text()), values_text(feeds[f]));
-        }
-        found.element = names[i] + place_text(left.shape(), element);
+        auto& found = comparison.difference.emplace(counterexample(**sides, instance, *graph, feeds));
+        found.element =
+            fmt::format("result{}{}", count == 1 ? "" : std::to_string(i), place_text(left.shape(), element));
         found.expected = element_text(left, element);
         found.found = element_text(right, element);
-        comparison.difference = std::move(found);
     }
     return comparison;
 }
