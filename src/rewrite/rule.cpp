@@ -48,6 +48,15 @@ private:
         problems_.push_back(complaint(std::move(code), std::move(summary), place, std::move(remedy)));
     }
 
+    // What the library found wrong with the operator of a call: at the call, if it is not in the operator's own text.
+    void add_problems(Diagnostics problems, const Syntax& call) {
+        for (Diagnostic& problem : problems) {
+            bool of_rule = problem.place.source == shell_.place.source && problem.place.offset == shell_.place.offset;
+            if (!problem.place.source || of_rule) problem.place = call.mark;
+            problems_.push_back(std::move(problem));
+        }
+    }
+
     // ---- the match
 
     std::shared_ptr<const CallPattern> call_pattern(const SyntaxPointer& syntax, bool outermost) {
@@ -63,10 +72,7 @@ private:
         }
         auto found = library_.find_from(shell_, call->text);
         if (!found) {
-            for (Diagnostic& problem : found.error()) {
-                if (problem.code.starts_with("language.unknown_") || !problem.place.source) problem.place = call->mark;
-                problems_.push_back(std::move(problem));
-            }
+            add_problems(std::move(found.error()), *call);
             return nullptr;
         }
         pattern->metakernel = *found;
@@ -327,10 +333,7 @@ private:
         for (const Syntax* call : operator_calls(rule_->replacement)) {
             auto found = library_.find_from(shell_, call->text);
             if (found) continue;
-            for (Diagnostic& problem : found.error()) {
-                if (problem.code.starts_with("language.unknown_") || !problem.place.source) problem.place = call->mark;
-                problems_.push_back(std::move(problem));
-            }
+            add_problems(std::move(found.error()), *call);
         }
         const Syntax& root = *source_.replace;
         bool list = root.kind == Kind::list || root.kind == Kind::comprehension;

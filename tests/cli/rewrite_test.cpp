@@ -4,7 +4,7 @@
 namespace heddle {
 namespace {
 
-const char* wrong_rules = R"(
+const char* wrong_rules = R"yaml(
 rewrites:
   fine:
     match: "neg(neg(X))"
@@ -13,7 +13,7 @@ rewrites:
     match: "matmul(X, W)"
     require: [["$inner > 1", "there is one term"]]
     replace: "matmul(slice(X, starts: [0], ends: [1], axes: [-1]), slice(W, starts: [0], ends: [1], axes: [-2]))"
-)";
+)yaml";
 
 class Rewriting : public CommandTest {};
 

@@ -1,4 +1,8 @@
 // Rules that cannot be: each diagnostic of the room.
+#include <fstream>
+#include <random>
+#include <sstream>
+
 #include "rewrite_session.h"
 
 namespace heddle::rewrite {
@@ -75,6 +79,34 @@ TEST(RewriteErrors, WhichRuleAndWhichParameters) {
     auto all = user_rules(library);
     ASSERT_TRUE(all);
     EXPECT_EQ(all->size(), 1U) << "half needs a parameter";
+}
+
+// Rules are text that anyone may write: whatever stands there, loading ends with a value or an error.
+TEST(RewriteErrors, MutatedRulesNeverCrash) {
+    std::stringstream shipped;
+    shipped << std::ifstream(HEDDLE_SOURCE_DIR "/operators/rewrites.yaml").rdbuf();
+    const std::string text = shipped.str();
+    const std::vector<std::string> pieces = {
+        "X",      "$inner",        "$axis", "...", "[0]",        "[",   ")",      "none",  "-1", "split(X, chunk: 1)",
+        "add(X)", "9999999999999", "1.5",   ", ",  "reduce_sum", "[i]", "core::", "concat"};
+    std::mt19937_64 random(11);
+    size_t compiled = 0;
+    for (int trial = 0; trial < 150; ++trial) {
+        std::string mutated = text;
+        for (size_t i = 1 + random() % 3; i > 0; --i)
+            mutated.replace(random() % mutated.size(), random() % 6, pieces[random() % pieces.size()]);
+        auto library = open_library(HEDDLE_SOURCE_DIR "/operators");
+        ASSERT_TRUE(library);
+        if (!library->add_source(std::make_shared<const SourceText>("rules.yaml", mutated))) continue;
+        for (const RewriteRule* source : library->rewrites()) {
+            if (source->library.empty()) continue;
+            auto rule = compile_rule(*source, *library);
+            if (!rule) continue;
+            ++compiled;
+            if (random() % 10 == 0) (void)check_types(*rule, *library);
+        }
+    }
+    EXPECT_GT(compiled, 50U);
 }
 
 }  // namespace
