@@ -55,28 +55,14 @@ int compare_model(const CompareOptions& options);
 
 struct GraphOptions {
     CommonOptions common;
-    std::string model, svg;
+    std::string file;                      // a model, or a graph document (.json); or empty with `call`
+    std::string call;                      // a program
+    std::vector<std::string> input_types;  // of `call`: NAME=TYPE
     std::vector<std::string> bindings;
-    bool fused = false;
+    bool validate = false, fused = false;
+    std::string environment;  // a name or a file; empty: "heddle", and "loom" for a document
+    std::string svg, json;    // where to write; empty: not
 };
-int draw_graph(const GraphOptions& options);
-
-struct VerifyOptions {
-    CommonOptions common;
-    std::vector<std::string> files;
-    std::vector<std::string> rules;  // names; empty: all
-    int64_t trials = 100;
-    int64_t seed = 1;
-};
-int verify_rules(const VerifyOptions& options);
-
-struct RewriteOptions {
-    CommonOptions common;
-    std::string call;
-    std::vector<std::string> arguments;  // NAME=float32[2,3]
-    std::vector<std::string> rules;      // "split_inner(chunk: 4)"; empty: those of the user's libraries
-    int64_t steps = -1;                  // below zero: to a fixed point
-};
-int rewrite_program(const RewriteOptions& options);
+int show_graph(const GraphOptions& options);
 
 }  // namespace heddle::cli

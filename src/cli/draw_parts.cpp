@@ -32,17 +32,34 @@ Colours colours_of(OperationClass c) {
 
 Colours colours_of(const Box& box) {
     if (box.kind == Box::Kind::layout) return {"#e4e4e4", "#999999"};
-    if (box.kind == Box::Kind::edge_of_graph) return {"#ffffff", "#555555"};
+    if (box.kind == Box::Kind::edge_of_graph || box.kind == Box::Kind::tensor) return {"#ffffff", "#555555"};
+    if (box.kind == Box::Kind::operation) return {"#eef0f4", "#4a5568"};
+    if (box.kind == Box::Kind::application) return {"#ffffff", box.colour};
     return colours_of(box.what);
 }
 
 double box_width(const Box& box) {
     double width = text_width(box.title, title_size) * 1.08;
     for (const std::string& line : box.lines) width = std::max(width, text_width(line, line_size));
+    width = std::max(width, box.picture_width);
     return std::clamp(width + 20, 60.0, widest_box);
 }
 
-double box_height(const Box& box) { return 24 + line_height * static_cast<double>(box.lines.size()); }
+double box_height(const Box& box) {
+    double height = 24 + line_height * static_cast<double>(box.lines.size());
+    return box.regions.empty() ? height : height + box.picture_height + 12;
+}
+
+// The tensor's cells, and on them the regions, which may overlap.
+void draw_regions(Svg& svg, const Box& box, Point corner) {
+    double width = box.picture_width, height = box.picture_height;
+    svg.rectangle(corner, width, height, "#f7f7f7", "#999999", 0);
+    for (const Region& region : box.regions) {
+        svg.rectangle({corner.x + region.left * width, corner.y + region.top * height},
+                      (region.right - region.left) * width, (region.bottom - region.top) * height, region.colour,
+                      region.colour, 0, region.tooltip, 0.4);
+    }
+}
 
 double draw_legend(Svg& svg, double y, bool layout) {
     double x = margin;
@@ -62,7 +79,7 @@ double draw_legend(Svg& svg, double y, bool layout) {
 void draw_box(Svg& svg, const Box& box, const LayoutNode& node, Point origin) {
     Colours colours = colours_of(box);
     Point corner{origin.x + node.corner.x, origin.y + node.corner.y};
-    double radius = box.kind == Box::Kind::edge_of_graph ? node.height / 2 : 3;
+    double radius = box.kind == Box::Kind::edge_of_graph ? node.height / 2 : box.kind == Box::Kind::operation ? 8 : 3;
     svg.rectangle(corner, node.width, node.height, colours.fill, colours.stroke, radius, box.tooltip);
     double middle = corner.x + node.width / 2, room = node.width - 14;
     svg.text({middle, corner.y + 16}, fitted(box.title, title_size * 1.05, room),
@@ -72,6 +89,7 @@ void draw_box(Svg& svg, const Box& box, const LayoutNode& node, Point origin) {
         y += line_height;
         svg.text({middle, y}, fitted(line, line_size, room), {.size = line_size, .colour = "#444", .anchor = "middle"});
     }
+    if (!box.regions.empty()) draw_regions(svg, box, {middle - box.picture_width / 2, y + 10});
 }
 
 }  // namespace
@@ -88,9 +106,11 @@ void draw_boxes(Picture& picture, const std::string& title, const std::vector<Bo
                 const std::vector<Arrow>& arrows) {
     double top = picture.height + margin + 8;
     picture.svg.text({margin, top}, title, {.size = 15, .bold = true});
+    bool document =
+        std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.kind == Box::Kind::tensor; });
     bool layout_boxes =
         std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.kind == Box::Kind::layout; });
-    double legend = draw_legend(picture.svg, top + 22, layout_boxes);
+    double legend = document ? margin : draw_legend(picture.svg, top + 22, layout_boxes);
     Layout layout;
     for (const Box& box : boxes)
         layout.nodes.push_back({.width = box_width(box), .height = box_height(box), .corner = {}});
@@ -101,7 +121,9 @@ void draw_boxes(Picture& picture, const std::string& title, const std::vector<Bo
     for (size_t i = 0; i < arrows.size(); i++) {
         std::vector<Point> points;
         for (const Point& point : layout.edges[i].points) points.push_back({point.x + origin.x, point.y + origin.y});
-        picture.svg.line(points, "#777", 1.2, true, arrows[i].tooltip);
+        if (arrows[i].against) std::reverse(points.begin(), points.end());
+        picture.svg.line(points, arrows[i].against ? "#c0392b" : "#777", arrows[i].against ? 2 : 1.2, true,
+                         arrows[i].tooltip);
     }
     for (size_t i = 0; i < boxes.size(); i++) draw_box(picture.svg, boxes[i], layout.nodes[i], origin);
     // Labels stand above what the arrow reaches, one below the other where several come.

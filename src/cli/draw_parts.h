@@ -8,23 +8,36 @@
 #include "cli/explain_projection.h"
 #include "cli/svg.h"
 #include "graph/graph.h"
+#include "graph/json.h"
 #include "plan/plan.h"
 
 namespace heddle::cli {
 
+// A part of a tensor's picture, in its width and height.
+struct Region {
+    double left = 0, top = 0, right = 1, bottom = 1;
+    std::string_view colour;
+    std::string tooltip;
+};
+
 struct Box {
-    enum class Kind : uint8_t { work, layout, edge_of_graph };  // edge_of_graph: an input or an output
+    // edge_of_graph: an input or an output. The last three are nodes of a document.
+    enum class Kind : uint8_t { work, layout, edge_of_graph, tensor, operation, application };
     Kind kind = Kind::work;
     OperationClass what = OperationClass::elementwise;
     std::string title;               // bold
     std::vector<std::string> lines;  // below
     std::string tooltip;
+    std::string_view colour = {};                  // of an application
+    double picture_width = 0, picture_height = 0;  // below the lines, if there are regions
+    std::vector<Region> regions = {};
 };
 
 struct Arrow {
     size_t from = 0, to = 0;  // boxes, earlier to later
     std::string label;        // beside its end; may be empty
     std::string tooltip;
+    bool against = false;  // it really points from the later box to the earlier: part of a cycle
 };
 
 // A picture's size and text so far.
@@ -42,8 +55,9 @@ void draw_memory(Picture& picture, const plan::Plan& plan);
 // "1.5 MB"
 std::string bytes_text(int64_t bytes);
 
-// The two pictures of `heddle graph`.
+// The pictures of `heddle graph`.
 Picture draw_operations(const std::string& title, const Graph& graph);
 Result<Picture> draw_plan(const std::string& title, const Graph& graph);
+Picture draw_document(const std::string& title, const GraphDocument& document);
 
 }  // namespace heddle::cli

@@ -1,6 +1,7 @@
 // heddle explain
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -38,7 +39,8 @@ Result<Graph> apply(const Template& metakernel, const Library& library, const Op
     Session session(library);
     std::vector<Argument> inputs;
     auto add = [&](const InputArgument& input) {
-        return input.value ? session.add_constant(input.name, *input.value) : session.add_input(input.name, input.type);
+        return input.value ? session.add_constant(input.name, *input.value)
+                           : session.add_input(input.name, input.type, input.start);
     };
     for (size_t i = 0; i < arguments.inputs.size(); i++) {
         std::vector<TensorId> tensors;
@@ -79,15 +81,33 @@ Json index_json(const std::vector<IndexAxis>& index) {
     return list;
 }
 
-Json projection_json(const Tensor& tensor, const IndexProjection& projection, const std::vector<IndexAxis>& index) {
-    auto diagonal = diagonal_notation(projection, index, tensor.type.extents());
+// "int32[200:210, 50:55]" where the tensor does not begin at zero.
+std::string type_text(const Tensor& tensor) {
+    if (tensor.start.empty()) return tensor.type.text();
+    std::vector<std::string> ranges;
+    for (size_t i = 0; i < tensor.start.size(); i++)
+        ranges.push_back(fmt::format("{}:{}", tensor.start[i], tensor.start[i] + tensor.type.shape[i].value));
+    return fmt::format("{}[{}]", name(tensor.type.dtype), fmt::join(ranges, ", "));
+}
+
+Json projection_json(const Tensor& tensor, IndexProjection projection, const std::vector<IndexAxis>& index) {
+    std::vector<int64_t> extents = tensor.type.extents();
+    IndexProjection named = projection;  // where a dimension that is touched whole still begins at zero
+    for (size_t row = 0; row < tensor.start.size(); row++) {
+        const auto& coefficients = projection.projection[row];
+        bool fixed = std::ranges::all_of(coefficients, [](int64_t coefficient) { return coefficient == 0; });
+        bool whole = fixed && projection.offset[row] == 0 && projection.shape[row] == extents[row];
+        projection.offset[row] += tensor.start[row];
+        if (!whole) named.offset[row] = projection.offset[row];
+    }
+    auto diagonal = diagonal_notation(named, index, extents);
     return {{"name", tensor.name},
-            {"type", tensor.type.text()},
+            {"type", type_text(tensor)},
             {"projection", projection.projection},
             {"offset", projection.offset},
             {"shape", projection.shape},
             {"whole", projection.whole},
-            {"rows", rows_notation(projection, index, tensor.type.extents())},
+            {"rows", rows_notation(named, index, extents)},
             {"diagonal", diagonal ? Json(*diagonal) : Json(nullptr)},
             {"structured", structured_notation(projection)},
             {"augmented", projection.augmented_matrix()}};

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "symbolic/environment.h"
+#include "zspace/checked.h"
 
 namespace heddle::cli {
 namespace {
@@ -24,7 +25,8 @@ public:
     TypeReader(Source source, size_t begin, std::map<std::string, int64_t>& dimensions)
         : source_(std::move(source)), text_(source_->text()), at_(begin), dimensions_(dimensions) {}
 
-    Result<TensorType> read() {
+    // `start` is where the range begins, if it does not begin at zero.
+    Result<TensorType> read(std::vector<int64_t>& start) {
         skip();
         size_t begin = at_;
         std::string word = take_word();
@@ -37,10 +39,12 @@ public:
         while (!accept(']')) {
             if (!type.shape.empty() && !accept(','))
                 return wrong(at_, 1, "dimensions are separated by commas", "',' or ']'");
-            auto size = dimension();
+            start.push_back(0);
+            auto size = dimension(start.back());
             if (!size) return fail(std::move(size.error()));
             type.shape.push_back(std::move(*size));
         }
+        if (std::ranges::all_of(start, [](int64_t begin) { return begin == 0; })) start.clear();
         skip();
         if (at_ != text_.size()) return wrong(at_, text_.size() - at_, "something follows the type", "nothing more");
         return type;
@@ -53,7 +57,36 @@ private:
         return fmt::format("{}", fmt::join(names, ", "));
     }
 
-    Result<Size> dimension() {
+    std::optional<int64_t> number() {
+        skip();
+        size_t begin = at_;
+        if (at_ < text_.size() && text_[at_] == '-') at_++;
+        std::string word(text_.substr(begin, at_ - begin));
+        word += take_word();
+        int64_t value = 0;
+        auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+        if (problem != std::errc() || end != word.data() + word.size()) return std::nullopt;
+        return value;
+    }
+
+    // START:END, or nothing where there is no colon, and then nothing is read.
+    Result<std::optional<Size>> range(int64_t& start) {
+        skip();
+        size_t begin = at_, bracket = std::min(text_.find_first_of(",]", at_), text_.size());
+        if (text_.substr(begin, bracket - begin).find(':') == std::string_view::npos) return std::nullopt;
+        auto first = number();
+        auto end = first && accept(':') ? number() : std::nullopt;
+        auto extent = end ? checked_subtract(*end, *first) : std::nullopt;
+        if (!extent || *extent < 0)
+            return wrong(begin, bracket - begin, "a range is its start and its end, which is not before", "200:210");
+        start = *first;
+        return Size(*extent);
+    }
+
+    Result<Size> dimension(int64_t& start) {
+        auto ranged = range(start);
+        if (!ranged) return fail(std::move(ranged.error()));
+        if (*ranged) return std::move(**ranged);
         skip();
         size_t begin = at_;
         std::string word = take_word();
@@ -179,9 +212,10 @@ Result<InputArgument> input_argument(const Source& source, size_t begin, Operato
                    !text.substr(word).starts_with("true") && !text.substr(word).starts_with("false") &&
                    text.find('(', word) == std::string_view::npos;
     if (is_type) {
-        auto type = TypeReader(source, begin, arguments.dimensions).read();
+        std::vector<int64_t> start;
+        auto type = TypeReader(source, begin, arguments.dimensions).read(start);
         if (!type) return fail(std::move(type.error()));
-        return InputArgument{.name = {}, .type = std::move(*type), .value = std::nullopt};
+        return InputArgument{.name = {}, .type = std::move(*type), .value = std::nullopt, .start = std::move(start)};
     }
     auto value = static_value(source, begin, false);
     if (!value) return fail(std::move(value.error()));
@@ -295,6 +329,24 @@ private:
 
 Result<OperatorArguments> parse_operator_arguments(const Template& metakernel, const std::vector<std::string>& texts) {
     return ArgumentReader(metakernel).read(texts);
+}
+
+Result<InputArgument> parse_input_type(const std::string& text, std::map<std::string, int64_t>& dimensions) {
+    auto source = std::make_shared<const SourceText>("--input-type", text);
+    size_t equals = text.find('=');
+    std::string name = text.substr(0, std::min(equals, text.size()));
+    while (!name.empty() && is_space(name.back())) name.pop_back();
+    if (equals == std::string::npos || name.empty()) {
+        return fail({.code = "cli.argument",
+                     .summary = fmt::format("'{}' is no input", text),
+                     .place = {source, 0, text.size()},
+                     .expected = "NAME=TYPE, such as x=float32[2, 3] or x=int32[200:210, 50:55]"});
+    }
+    InputArgument input{.name = std::move(name), .type = {}, .value = std::nullopt};
+    auto type = TypeReader(source, equals + 1, dimensions).read(input.start);
+    if (!type) return fail(std::move(type.error()));
+    input.type = std::move(*type);
+    return input;
 }
 
 }  // namespace heddle::cli

@@ -29,31 +29,45 @@ namespace {
 
 // build/heddle finds ../operators; an installed bin/heddle finds ../share/heddle/operators; a build folder elsewhere has a
 // link of its own.
-std::filesystem::path operators_folder() {
+std::filesystem::path data_folder(const char* name) {
     std::error_code problem;
     auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
     auto root = program.parent_path().parent_path();
-    for (const auto& folder : {root / "share/heddle/operators", program.parent_path() / "operators"}) {
+    for (const auto& folder : {root / "share/heddle" / name, program.parent_path() / name}) {
         if (std::filesystem::is_directory(folder, problem)) return folder;
     }
-    return root / "operators";
+    return root / name;
 }
 
 }  // namespace
 
 Result<Library> open_libraries(const CommonOptions& options) {
-    auto library = open_library(operators_folder());
+    auto library = open_library(data_folder("operators"));
     if (!library) return library;
     Diagnostics problems;
-    for (const std::string& text : options.libraries) {
-        size_t equals = text.find('=');  // NAME=PATH
-        bool named = equals != std::string::npos && text.find('/') > equals;
-        auto added =
-            named ? library->add_library(text.substr(equals + 1), text.substr(0, equals)) : library->add_library(text);
+    for (const std::string& file : options.libraries) {
+        auto added = library->add_file(file);
         if (!added) problems.insert(problems.end(), added.error().begin(), added.error().end());
     }
     if (!problems.empty()) return fail(std::move(problems));
     return library;
+}
+
+Result<interchange::Dialect> open_environment(const std::string& name) {
+    if (name.ends_with(".json")) return interchange::load_dialect(name);
+    std::error_code problem;
+    std::vector<std::string> known;
+    for (const auto& entry : std::filesystem::directory_iterator(data_folder("environments"), problem)) {
+        if (entry.path().extension() != ".json") continue;
+        if (entry.path().stem() == name) return interchange::load_dialect(entry.path());
+        known.push_back(entry.path().stem());
+    }
+    std::sort(known.begin(), known.end());
+    std::string near = nearest_name(name, known);
+    return fail({.code = "cli.environment",
+                 .summary = fmt::format("there is no environment '{}'", name),
+                 .expected = fmt::format("{}, or a file NAME.json", fmt::join(known, ", ")),
+                 .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
 }
 
 Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts, const char* option) {

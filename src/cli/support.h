@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "frontends/onnx/model.h"
 #include "graph/graph.h"
+#include "interchange/dialect.h"
 #include "language/library.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
@@ -22,6 +23,9 @@ int report(const Diagnostics& problems, const CommonOptions& options);
 
 // The operator library that lies beside the program, with the user's files.
 Result<Library> open_libraries(const CommonOptions& options);
+
+// An environment of graph documents: a file, or a name of the environments beside the program. Code cli.environment.
+Result<interchange::Dialect> open_environment(const std::string& name);
 
 // "batch=4,seq=128", several times. Code cli.binding.
 Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts,

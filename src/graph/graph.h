@@ -34,6 +34,9 @@ struct Tensor {
     TensorType type;
     OperationId producer = -1;           // -1: an input or a constant
     std::optional<TensorData> constant;  // row-major
+    // Where its range begins, a number a dimension; empty: at zero. For exchange and for people: bodies, projections and
+    // whatever computes count from zero.
+    std::vector<int64_t> start;
 };
 
 // The box of a tensor that a point of the (extended) index space touches: start = projection * point + offset, of `shape`.
@@ -54,6 +57,12 @@ struct IndexAxis {
     std::optional<Reducer> reducer;  // set on the axes that extend the index by a reduction
 };
 
+// What an operator calls one of its inputs or outputs; `element` counts within a variadic one.
+struct OperandName {
+    std::string name;
+    int32_t element = 0;
+};
+
 // One use of an operator: what one value of its `each` stands for. Only the tensors that its body reads are inputs.
 struct Operation {
     std::string name;           // unique in its graph; error messages and profiles say it
@@ -65,6 +74,8 @@ struct Operation {
     std::vector<IndexProjection> output_projections;
     std::shared_ptr<const Body> body;           // null: an opaque operation (a bound kernel)
     std::map<std::string, std::string> params;  // as printed
+    std::vector<OperandName> input_names;       // one an input, or empty where nobody knows; for exchange and for people
+    std::vector<OperandName> output_names;
 };
 
 struct Graph {

@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "graph/graph.h"
 #include "support/diagnostic.h"
 
 namespace heddle {
@@ -27,11 +26,13 @@ struct DocumentSelection {
     bool operator==(const DocumentSelection& other) const = default;
 };
 
-// start = projection * point + offset, of `shape`; rows are tensor dimensions, columns index dimensions.
+// start = projection * point + offset, of `shape`; rows are tensor dimensions, columns index dimensions. A body may guard
+// its reads: in the dimensions that `clip` numbers, what lies outside of the operation's selection does not count.
 struct DocumentProjection {
     std::vector<std::vector<int64_t>> projection;
     std::vector<int64_t> offset;
     std::vector<int64_t> shape;
+    std::optional<std::vector<int64_t>> clip = std::nullopt;  // our own addition: printed only if it is there
     bool operator==(const DocumentProjection& other) const = default;
 };
 
@@ -99,10 +100,5 @@ Result<GraphDocument> parse_graph_json(std::shared_ptr<const SourceText> source)
 // Two spaces, keys in the layout's order, vectors of numbers on one line, nodes sorted by id, a line end at the end. What
 // was printed so parses and prints to the same bytes.
 std::string print_graph_json(const GraphDocument& document);
-
-// A graph as a document. Every operation names its operands "inputs" and "outputs", whole tensors from zero; its index
-// has no reduced axes, and a whole dimension is a row of zeros with the tensor's extent as shape. An operation without
-// projections (a bound kernel) has no tags. Ids follow from names alone: the same graph gives the same bytes.
-GraphDocument to_document(const Graph& graph);
 
 }  // namespace heddle

@@ -174,8 +174,9 @@ private:
 
     DocumentProjection projection(const JsonValue& value, const std::string& path) {
         DocumentProjection result;
-        if (!object(value, path, {"affineMap", "shape"}, {})) return result;
+        if (!object(value, path, {"affineMap", "shape"}, {"clip"})) return result;
         if (const JsonValue* shape = member(value, "shape")) result.shape = integers(*shape, path + ".shape");
+        if (const JsonValue* clip = member(value, "clip")) result.clip = integers(*clip, path + ".clip");
         const JsonValue* map = member(value, "affineMap");
         if (!map || !object(*map, path + ".affineMap", {"projection", "offset"}, {})) return result;
         if (const JsonValue* rows = member(*map, "projection")) {
@@ -188,9 +189,11 @@ private:
         size_t rows = result.projection.size();
         bool fits = result.offset.size() == rows && result.shape.size() == rows;
         for (const auto& row : result.projection) fits = fits && row.size() == result.projection[0].size();
+        for (int64_t dimension : result.clip.value_or(std::vector<int64_t>{}))
+            fits = fits && dimension >= 0 && dimension < static_cast<int64_t>(rows);
         if (!fits) {
             error("graph.json_range", value, path, "the lengths of a projection differ",
-                  "rows of one length, an offset and a shape a row",
+                  "rows of one length, an offset and a shape a row, clip of dimensions",
                   fmt::format("{} rows, {} offsets, shape of {}", rows, result.offset.size(), result.shape.size()));
         }
         return result;

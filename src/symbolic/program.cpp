@@ -6,6 +6,7 @@
 
 #include "language/fragment.h"
 #include "language/parser.h"
+#include "symbolic/session.h"
 
 namespace heddle {
 namespace {
@@ -73,32 +74,24 @@ Template composition_of(std::vector<SyntaxPointer> statements, const std::vector
 
 }  // namespace
 
-Result<AppliedProgram> apply_program(Session& session, std::shared_ptr<const SourceText> text,
-                                     const std::vector<ProgramInput>& inputs) {
+Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Library& library,
+                            const std::vector<ProgramInput>& inputs) {
     auto statements = statements_of(text);
     if (!statements) return std::unexpected(statements.error());
+    Session session(library);
     std::set<std::string> names;
     std::vector<Argument> arguments;
     for (const ProgramInput& input : inputs) {
         if (!names.insert(input.name).second)
             return problem(text, fmt::format("the input {} is named twice", input.name), "");
-        arguments.emplace_back(session.add_input(input.name, input.type));
+        arguments.emplace_back(session.add_input(input.name, input.type, input.start));
     }
     Template composition = composition_of(std::move(*statements), inputs, {text, 0, text->text().size()});
     ApplyOptions options;
-    options.records_calls = true;
     for (const TensorSpec& output : composition.outputs) options.names.push_back(output.name);
     auto results = session.apply(composition, arguments, {}, options);
     if (!results) return std::unexpected(results.error());
-    return AppliedProgram{options.names, std::move(*results)};
-}
-
-Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Library& library,
-                            const std::vector<ProgramInput>& inputs) {
-    Session session(library);
-    auto applied = apply_program(session, std::move(text), inputs);
-    if (!applied) return std::unexpected(applied.error());
-    return session.finish(std::move(applied->outputs));
+    return session.finish(std::move(*results));
 }
 
 }  // namespace heddle

@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # What examples may use; all else (build folders, caches) stays away from them.
-USED = ["examples", "operators", "tests/models", "bench", "README.md"]
+USED = ["examples", "operators", "environments", "tests/models", "bench", "README.md"]
 SECONDS = 120
 
 

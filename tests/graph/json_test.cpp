@@ -245,40 +245,19 @@ TEST(GraphJson, DamagedBytesNeverCrash) {
     EXPECT_GT(refused, 1000);
 }
 
-TEST(GraphJson, AGraphIsADocument) {
-    Graph graph;
-    TensorId x = graph.add_tensor("x", {DType::boolean, {3, 4}});
-    TensorId y = graph.add_tensor("y", {DType::float32, {3}});
-    graph.inputs = {x};
-    graph.outputs = {y};
-    Operation operation;
-    operation.name = "first";
-    operation.operator_name = "any";
-    operation.inputs = {x};
-    operation.outputs = {y};
-    operation.index = {{"i", 3, std::nullopt}, {"k", 4, Reducer::sum}};
-    operation.input_projections = {{{{1}, {7}}, {0, 9}, {1, 1}, {false, true}}};
-    operation.output_projections = {{{{1}}, {0}, {1}, {false}}};
-    operation.params = {{"axis", "[1]"}};
-    graph.add_operation(operation);
-
-    GraphDocument document = to_document(graph);
-    std::string printed = print_graph_json(document);
-    EXPECT_EQ(print_graph_json(to_document(graph)), printed);
-    auto parsed = parse(printed);
-    ASSERT_TRUE(parsed) << render(parsed.error()) << printed;
-    EXPECT_EQ(print_graph_json(*parsed), printed);
-    EXPECT_EQ(*parsed, document);
-    for (size_t i = 0; i < 3; i++) {
-        if (!document.nodes[i].tags) continue;
-        EXPECT_EQ(document.nodes[i].tags->index, (DocumentRange{{0}, {3}}));
-        EXPECT_EQ(document.nodes[i].tags->signature->inputs[0].second[0],
-                  (DocumentProjection{{{1}, {0}}, {0, 0}, {1, 4}}));
-        EXPECT_EQ(std::get<OperationBody>(document.nodes[i].body).params->at(0).second, "\"[1]\"");
-    }
-    EXPECT_NE(printed.find("\"dtype\": \"boolean\""), std::string::npos);
-    graph.tensors[1].name = "\xff";  // names may come from a model file
-    EXPECT_TRUE(parse(print_graph_json(to_document(graph))));
+TEST(GraphJson, ClipIsKept) {
+    std::string shape = "\"shape\": [1, 1]";
+    std::string text = replaced(second_example(), shape, shape + ", \"clip\": [1]");
+    auto parsed = parse(text);
+    ASSERT_TRUE(parsed) << render(parsed.error());
+    const DocumentProjection& projection = parsed->nodes[3].tags->signature->inputs[0].second[0];
+    EXPECT_EQ(projection.clip, (std::vector<int64_t>{1}));
+    std::string printed = print_graph_json(*parsed);
+    EXPECT_NE(printed.find("\"clip\": [1]\n"), std::string::npos) << printed;
+    EXPECT_EQ(print_graph_json(*parse(printed)), printed);
+    auto wrong = parse(replaced(text, "\"clip\": [1]", "\"clip\": [2]"));
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error()[0].code, "graph.json_range");
 }
 
 }  // namespace

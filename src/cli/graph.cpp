@@ -1,0 +1,178 @@
+// heddle graph
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/draw_parts.h"
+#include "cli/explain_arguments.h"
+#include "cli/support.h"
+#include "interchange/to_document.h"
+#include "interchange/validate.h"
+#include "support/file.h"
+#include "symbolic/program.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t largest_document = int64_t{64} << 20;  // bytes
+constexpr size_t largest_picture = 2000;                 // nodes
+
+// A graph, a document of it, or both.
+struct Loaded {
+    std::string title;
+    std::optional<Graph> graph;
+    std::optional<GraphDocument> document;
+    std::shared_ptr<const SourceText> text;  // of a document that was read
+};
+
+bool is_document(const GraphOptions& options) { return options.file.ends_with(".json"); }
+
+Result<void> check_options(const GraphOptions& options) {
+    auto wrong = [](std::string summary, std::string remedy) {
+        return fail({.code = "cli.graph", .summary = std::move(summary), .remedy = std::move(remedy)});
+    };
+    if (options.file.empty() == options.call.empty())
+        return wrong("give a file, or --call with a program, and not both", "heddle graph --help shows examples");
+    if (options.call.empty() && !options.input_types.empty())
+        return wrong("--input-type is for --call", "a file says the types of its inputs");
+    if (options.fused && (is_document(options) || options.svg.empty()))
+        return wrong("--fused is for pictures of models and calls", "--svg FILE");
+    return {};
+}
+
+Result<Graph> called(const GraphOptions& options, const Library& library) {
+    std::vector<ProgramInput> inputs;
+    std::map<std::string, int64_t> dimensions;
+    Diagnostics problems;
+    for (const std::string& text : options.input_types) {
+        auto input = parse_input_type(text, dimensions);
+        if (input)
+            inputs.push_back({std::move(input->name), std::move(input->type), std::move(input->start)});
+        else
+            problems.insert(problems.end(), input.error().begin(), input.error().end());
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    auto graph = build_program(std::make_shared<SourceText>("--call", options.call), library, inputs);
+    if (graph) graph->dimension_names = dimensions;
+    return graph;
+}
+
+Result<Loaded> load(const GraphOptions& options, const Library& library) {
+    Loaded loaded;
+    loaded.title = options.file.empty() ? options.call : std::filesystem::path(options.file).filename().string();
+    if (is_document(options)) {
+        auto text = read_file(options.file, largest_document);
+        if (!text) return fail(std::move(text.error()));
+        loaded.text = std::make_shared<const SourceText>(options.file, std::move(*text));
+        auto document = parse_graph_json(loaded.text);
+        if (!document) return fail(std::move(document.error()));
+        loaded.document = std::move(*document);
+        return loaded;
+    }
+    if (options.file.empty()) {
+        auto graph = called(options, library);
+        if (!graph) return fail(std::move(graph.error()));
+        loaded.graph = std::move(*graph);
+    } else {
+        auto source = load_model(options.file, library, {}, options.bindings);
+        if (!source) return fail(std::move(source.error()));
+        loaded.graph = std::move(source->graph);
+    }
+    if (options.validate || !options.json.empty()) loaded.document = interchange::to_document(*loaded.graph);
+    return loaded;
+}
+
+Result<Picture> picture_of(const GraphOptions& options, const Loaded& loaded) {
+    if (options.fused) return draw_plan(loaded.title, *loaded.graph);
+    if (loaded.graph) return draw_operations(loaded.title, *loaded.graph);
+    if (loaded.document->nodes.size() > largest_picture) {
+        return fail({.code = "cli.graph",
+                     .summary = "the document is too large for a picture",
+                     .expected = fmt::format("at most {} nodes", largest_picture),
+                     .found = std::to_string(loaded.document->nodes.size())});
+    }
+    return draw_document(loaded.title, *loaded.document);
+}
+
+std::vector<std::pair<const char*, size_t>> counts_of(const Loaded& loaded) {
+    if (!loaded.document) return {{"operations", loaded.graph->operations.size()}};
+    size_t counts[4] = {};
+    for (const DocumentNode& node : loaded.document->nodes) counts[node.body.index()]++;
+    return {{"tensors", counts[1]}, {"operations", counts[2]}, {"applications", counts[3]}, {"notes", counts[0]}};
+}
+
+void print_json(const GraphOptions& options, const Loaded& loaded, const interchange::Validation* validation,
+                const std::string& environment) {
+    Json json = Json::object();
+    for (const auto& [name, count] : counts_of(loaded)) json[name] = count;
+    if (!options.svg.empty()) json["svg"] = options.svg;
+    if (!options.svg.empty()) json["fused"] = options.fused;
+    if (!options.json.empty()) json["json"] = options.json;
+    if (validation) {
+        json["valid"] = true;
+        json["environment"] = environment;
+        json["applied_again"] = validation->applied_again;
+        json["not_applied_again"] = validation->not_applied_again;
+    }
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void print_text(const GraphOptions& options, const Loaded& loaded, const interchange::Validation* validation,
+                const std::string& environment) {
+    std::string counts;
+    for (const auto& [name, count] : counts_of(loaded)) {
+        if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name);
+    }
+    std::string files;
+    for (const std::string& file : {options.json, options.svg}) {
+        if (!file.empty()) files += " -> " + file;
+    }
+    fmt::print("{}: {}{}\n", options.file.empty() ? options.call : options.file, counts.empty() ? "nothing" : counts,
+               files);
+    if (!validation) return;
+    fmt::print("valid in the environment '{}'", environment);
+    if (validation->applied_again > 0) fmt::print("; {} operators applied again", validation->applied_again);
+    fmt::print("\n");
+    for (const std::string& text : validation->not_applied_again) fmt::print("  not applied again: {}\n", text);
+}
+
+Result<void> show(const GraphOptions& options) {
+    if (auto fine = check_options(options); !fine) return fine;
+    auto library = open_libraries(options.common);
+    if (!library) return fail(std::move(library.error()));
+    auto loaded = load(options, *library);
+    if (!loaded) return fail(std::move(loaded.error()));
+    std::string environment = !options.environment.empty() ? options.environment : loaded->text ? "loom" : "heddle";
+    std::optional<interchange::Validation> validation;
+    if (options.validate) {
+        auto dialect = open_environment(environment);
+        if (!dialect) return fail(std::move(dialect.error()));
+        validation = interchange::validate(*loaded->document, {std::move(*dialect), &*library, loaded->text});
+        if (!validation->issues.empty()) return fail(std::move(validation->issues));
+    }
+    if (!options.svg.empty()) {
+        auto picture = picture_of(options, *loaded);
+        if (!picture) return fail(std::move(picture.error()));
+        auto written = write_file(options.svg, picture->svg.finish(picture->width, picture->height));
+        if (!written) return written;
+    }
+    if (!options.json.empty()) {
+        if (auto written = write_file(options.json, print_graph_json(*loaded->document)); !written) return written;
+    }
+    auto print = options.common.json ? print_json : print_text;
+    print(options, *loaded, validation ? &*validation : nullptr, environment);
+    return {};
+}
+
+}  // namespace
+
+int show_graph(const GraphOptions& options) {
+    auto done = show(options);
+    return done ? 0 : report(done.error(), options.common);
+}
+
+}  // namespace heddle::cli

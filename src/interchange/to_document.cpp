@@ -1,0 +1,261 @@
+#include "interchange/to_document.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "graph/json_text.h"
+#include "interchange/box.h"
+#include "interchange/issues.h"
+#include "interchange/parameters.h"
+
+namespace heddle::interchange {
+namespace {
+
+// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
+uint64_t hash(const std::string& text) {
+    uint64_t value = 14695981039346656037u;
+    for (unsigned char c : text) value = (value ^ c) * 1099511628211u;
+    return value;
+}
+
+// UUIDs of version 8 (RFC 9562: of our own making) from names. Names may be chosen to collide, so ids given are kept.
+class Ids {
+public:
+    std::string of(const std::string& name) {
+        for (int attempt = 0;; attempt++) {
+            uint64_t high = hash(fmt::format("{}:{}", attempt, name)), low = hash(fmt::format("{}:{}", name, attempt));
+            std::string id = fmt::format("{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff,
+                                         high & 0xfff, (low >> 48 & 0x3fff) | 0x8000, low & 0xffffffffffff);
+            if (given_.insert(id).second) return id;
+        }
+    }
+
+private:
+    std::set<std::string> given_;
+};
+
+std::vector<int64_t> start_of(const Tensor& tensor) {
+    return tensor.start.empty() ? std::vector<int64_t>(tensor.type.shape.size(), 0) : tensor.start;
+}
+
+DocumentRange range_of(const Tensor& tensor) {
+    DocumentRange range{start_of(tensor), tensor.type.extents()};
+    for (size_t i = 0; i < range.end.size(); i++) range.end[i] += range.start[i];
+    return range;
+}
+
+// Counts from where the tensor begins; in `clip` the dimensions where some point's box reaches outside of it.
+DocumentProjection moved(const IndexProjection& projection, const Tensor& tensor, const DocumentRange& index) {
+    DocumentProjection result{projection.projection, projection.offset, projection.shape};
+    DocumentRange range = range_of(tensor);
+    for (size_t row = 0; row < result.shape.size(); row++) {
+        if (row < projection.whole.size() && projection.whole[row]) {
+            result.projection[row].assign(index.start.size(), 0);
+            result.offset[row] = 0;
+            result.shape[row] = range.end[row] - range.start[row];
+        }
+        result.offset[row] += range.start[row];
+    }
+    auto hull = projected(result, index);
+    if (!hull || is_empty(*hull)) return result;
+    std::vector<int64_t> clip;
+    for (size_t row = 0; row < result.shape.size(); row++) {
+        if (hull->start[row] < range.start[row] || hull->end[row] > range.end[row])
+            clip.push_back(static_cast<int64_t>(row));
+    }
+    if (!clip.empty()) result.clip = std::move(clip);
+    return result;
+}
+
+std::optional<DocumentRange> selected(const DocumentProjection& projection, const DocumentRange& index,
+                                      const DocumentRange& within) {
+    auto box = projected(projection, index);
+    if (!box) return std::nullopt;
+    DocumentRange cut = intersection(*box, within);
+    for (int64_t dimension : projection.clip.value_or(std::vector<int64_t>{})) {
+        auto d = static_cast<size_t>(dimension);
+        box->start[d] = cut.start[d];
+        box->end[d] = cut.end[d];
+    }
+    return box;
+}
+
+// One operand of an operation: its name, and what the document says of it.
+struct Operand {
+    OperandName name;
+    DocumentSelection selection;
+    std::optional<DocumentProjection> projection;
+};
+
+class Writer {
+public:
+    Writer(const Graph& graph, const DocumentOptions& options) : graph_(graph), options_(options) {}
+
+    GraphDocument write() {
+        add_tensors();
+        for (size_t i = 0; i < graph_.operations.size(); i++) add_operation(static_cast<OperationId>(i));
+        std::string names = "graph";
+        for (const DocumentNode& node : document_.nodes) names += " " + node.id;
+        document_.id = ids_.of(names);
+        std::ranges::stable_sort(document_.nodes, {}, &DocumentNode::id);
+        return std::move(document_);
+    }
+
+private:
+    void add_tensors() {
+        std::vector<bool> used(graph_.tensors.size(), false);
+        auto use = [&](const std::vector<TensorId>& ids) {
+            for (TensorId id : ids) used[static_cast<size_t>(id)] = true;
+        };
+        use(graph_.inputs);
+        use(graph_.outputs);
+        for (const Operation& operation : graph_.operations) {
+            use(operation.inputs);
+            use(operation.outputs);
+        }
+        tensor_ids_.resize(graph_.tensors.size());
+        for (size_t i = 0; i < graph_.tensors.size(); i++) {
+            const Tensor& tensor = graph_.tensors[i];
+            if (!used[i]) continue;
+            tensor_ids_[i] = ids_.of("tensor " + tensor.name);
+            document_.nodes.push_back(
+                {tensor_ids_[i], tensor.name, TensorBody{dtype_text(tensor.type.dtype), range_of(tensor)}, {}});
+        }
+    }
+
+    std::vector<Operand> operands(const std::vector<TensorId>& tensors, const std::vector<OperandName>& names,
+                                  const std::vector<IndexProjection>& projections, const DocumentRange* index,
+                                  const char* unnamed) const {
+        std::vector<Operand> result;
+        for (size_t i = 0; i < tensors.size(); i++) {
+            const Tensor& tensor = graph_.tensor(tensors[i]);
+            Operand operand;
+            operand.name = names.size() == tensors.size() ? names[i] : OperandName{unnamed, static_cast<int32_t>(i)};
+            operand.selection = {tensor_ids_[static_cast<size_t>(tensors[i])], range_of(tensor)};
+            if (index) {
+                operand.projection = moved(projections[i], tensor, *index);
+                if (auto box = selected(*operand.projection, *index, operand.selection.range))
+                    operand.selection.range = std::move(*box);
+            }
+            result.push_back(std::move(operand));
+        }
+        return result;
+    }
+
+    // Grouped by name, in the order of the first of each; within a group by number.
+    template <typename Item, typename Member>
+    static std::vector<std::pair<std::string, std::vector<Item>>> grouped(const std::vector<Operand>& operands,
+                                                                          Member member) {
+        std::vector<std::pair<std::string, std::vector<Item>>> result;
+        std::vector<size_t> order(operands.size());
+        for (size_t i = 0; i < order.size(); i++) order[i] = i;
+        std::ranges::stable_sort(order, {}, [&](size_t i) { return operands[i].name.element; });
+        for (const Operand& operand : operands) {
+            auto same = [&](const auto& group) { return group.first == operand.name.name; };
+            if (std::ranges::none_of(result, same)) result.push_back({operand.name.name, {}});
+        }
+        for (auto& [name, list] : result) {
+            for (size_t i : order) {
+                if (operands[i].name.name == name) list.push_back(member(operands[i]));
+            }
+        }
+        return result;
+    }
+    static DocumentSelections selections(const std::vector<Operand>& operands) {
+        return grouped<DocumentSelection>(operands, [](const Operand& operand) { return operand.selection; });
+    }
+    static DocumentProjections projections(const std::vector<Operand>& operands) {
+        return grouped<DocumentProjection>(operands, [](const Operand& operand) { return *operand.projection; });
+    }
+
+    // Nothing for an operation without projections.
+    static std::optional<DocumentRange> index_of(const Operation& operation) {
+        if (operation.input_projections.size() != operation.inputs.size() ||
+            operation.output_projections.size() != operation.outputs.size() || operation.output_projections.empty())
+            return std::nullopt;
+        DocumentRange index;
+        for (const IndexAxis& axis : operation.index) {
+            if (axis.reducer) continue;
+            index.start.push_back(0);
+            index.end.push_back(axis.extent.value);
+        }
+        return index;
+    }
+
+    void add_operation(OperationId number) {
+        const Operation& operation = graph_.operations[static_cast<size_t>(number)];
+        auto index = index_of(operation);
+        const DocumentRange* box = index ? &*index : nullptr;
+        auto inputs = operands(operation.inputs, operation.input_names, operation.input_projections, box, "inputs");
+        auto outputs =
+            operands(operation.outputs, operation.output_names, operation.output_projections, box, "outputs");
+        DocumentNode node{ids_.of("operation " + operation.name), operation.name,
+                          OperationBody{operation.operator_name, std::nullopt, selections(inputs), selections(outputs)},
+                          std::nullopt};
+        if (!operation.params.empty()) {
+            auto& params = std::get<OperationBody>(node.body).params.emplace();
+            for (const auto& [name, text] : operation.params)
+                params.emplace_back(name, parameter_json(text, graph_.dimension_names));
+        }
+        if (index) {
+            node.tags.emplace();
+            node.tags->signature = {projections(inputs), projections(outputs)};
+            node.tags->index = *index;
+            if (options_.applications) add_applications(number, node, *index);
+        }
+        document_.nodes.push_back(std::move(node));
+    }
+
+    void add_applications(OperationId number, const DocumentNode& operation, const DocumentRange& index) {
+        auto found = options_.shards.find(number);
+        auto boxes = found == options_.shards.end() ? std::vector{index} : found->second;
+        for (size_t i = 0; i < boxes.size(); i++) {
+            auto node =
+                application_of(operation, boxes[i], ids_.of(fmt::format("application {} of {}", i, operation.id)));
+            if (node) document_.nodes.push_back(std::move(*node));
+        }
+    }
+
+    const Graph& graph_;
+    const DocumentOptions& options_;
+    GraphDocument document_;
+    Ids ids_;
+    std::vector<std::string> tensor_ids_;
+};
+
+}  // namespace
+
+GraphDocument to_document(const Graph& graph, const DocumentOptions& options) { return Writer(graph, options).write(); }
+
+std::optional<DocumentNode> application_of(const DocumentNode& operation, const DocumentRange& index, std::string id) {
+    const auto& body = std::get<OperationBody>(operation.body);
+    if (!operation.tags || !operation.tags->signature ||
+        !signature_fits(*operation.tags->signature, index, body, nullptr))
+        return std::nullopt;
+    auto part = [&](const std::optional<DocumentSelections>& whole,
+                    const DocumentProjections& projections) -> std::optional<DocumentSelections> {
+        DocumentSelections result;
+        for (const auto& [name, list] : whole.value_or(DocumentSelections{})) {
+            auto same = [&](const auto& other) { return other.first == name; };
+            const auto& maps = std::ranges::find_if(projections, same)->second;
+            auto& selections = result.emplace_back(name, std::vector<DocumentSelection>{}).second;
+            for (size_t i = 0; i < list.size(); i++) {
+                auto box = selected(maps[i], index, list[i].range);
+                if (!box) return std::nullopt;
+                selections.push_back({list[i].tensor_id, std::move(*box)});
+            }
+        }
+        return result;
+    };
+    auto inputs = part(body.inputs, operation.tags->signature->inputs);
+    auto outputs = part(body.outputs, operation.tags->signature->outputs);
+    if (!inputs || !outputs) return std::nullopt;
+    DocumentNode node{std::move(id), std::nullopt, ApplicationBody{operation.id, std::move(inputs), std::move(outputs)},
+                      DocumentTags{}};
+    node.tags->index = index;
+    return node;
+}
+
+}  // namespace heddle::interchange

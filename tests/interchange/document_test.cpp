@@ -1,0 +1,243 @@
+// Documents of graphs: names, ranges that begin anywhere, applications; and applying operators again.
+#include "document_test_support.h"
+
+#include "interchange/box.h"
+#include "symbolic/program.h"
+
+namespace heddle::interchange {
+namespace {
+
+template <typename Body>
+std::vector<const DocumentNode*> nodes(const GraphDocument& document) {
+    std::vector<const DocumentNode*> result;
+    for (const DocumentNode& node : document.nodes) {
+        if (std::holds_alternative<Body>(node.body)) result.push_back(&node);
+    }
+    return result;
+}
+
+std::string problems(const GraphDocument& document) { return render(issues_of(document, "heddle")); }
+
+Result<GraphDocument> called(const std::string& call, const std::vector<ProgramInput>& inputs) {
+    auto graph = build_program(std::make_shared<SourceText>("call", call), library(), inputs);
+    if (!graph) return fail(std::move(graph.error()));
+    return to_document(*graph);
+}
+
+TEST(Metakernels6, TheExampleFromCpp) {
+    GraphBuilder graph(library());
+    TensorId a = graph.tensor("A", DType::int32, {{0, 0}, {10, 10}});
+    TensorId b = graph.tensor("B", DType::int32, {{0, 0}, {10, 10}});
+    auto sum = graph.apply("add", {std::vector{a, b}}, {}, "sum");
+    ASSERT_TRUE(sum) << render(sum.error());
+    GraphDocument document = graph.document();
+    Validation validation = validate(document, {dialect("heddle"), &library(), nullptr});
+    EXPECT_TRUE(validation.issues.empty()) << render(validation.issues);
+    EXPECT_EQ(validation.applied_again, 1u);
+
+    EXPECT_EQ(nodes<TensorBody>(document).size(), 3u);  // two inputs and the result
+    auto operations = nodes<OperationBody>(document), applications = nodes<ApplicationBody>(document);
+    ASSERT_EQ(operations.size(), 1u);
+    ASSERT_EQ(applications.size(), 1u);
+    DocumentRange index{{0, 0}, {10, 10}};
+    EXPECT_EQ(operations[0]->tags->index, index);
+    EXPECT_EQ(operations[0]->tags->signature->inputs[0].first, "tensors");
+    EXPECT_EQ(operations[0]->tags->signature->inputs[0].second[1],
+              (DocumentProjection{{{1, 0}, {0, 1}}, {0, 0}, {1, 1}}));
+    EXPECT_EQ(operations[0]->tags->signature->outputs[0].first, "y");
+    EXPECT_EQ(applications[0]->tags->index, index);
+    EXPECT_EQ(std::get<ApplicationBody>(applications[0]->body).operation_id, operations[0]->id);
+    std::string text = print_graph_json(document);
+    EXPECT_EQ(print_graph_json(parsed(text)), text);
+    EXPECT_EQ(print_graph_json(graph.document()), text);
+    EXPECT_FALSE(graph.apply("no_such_operator", {a}));
+}
+
+TEST(Metakernels5, ProjectionsMoveWithTheStartOfATensor) {
+    GraphBuilder graph(library());
+    TensorId t0 = graph.tensor("t0", DType::int32, {{0, 0}, {10, 5}});
+    TensorId t1 = graph.tensor("t1", DType::int32, {{200, 50}, {210, 55}});
+    TensorId row = graph.tensor("row", DType::int32, {{-7, 3}, {-6, 8}});  // broadcasts
+    TensorId z = graph.apply("add", {std::vector{t0, t1, row}}).value()[0];
+    DocumentOptions cut;
+    cut.shards[0] = {{{0, 0}, {5, 5}}, {{5, 0}, {10, 5}}};
+    GraphDocument document = graph.document(cut);
+    EXPECT_EQ(problems(document), "");
+    EXPECT_EQ(graph.graph().tensor(z).type.text(), "int32[10, 5]");
+    const auto& signature = *nodes<OperationBody>(document)[0]->tags->signature;
+    const auto& tensors = signature.inputs[0].second;
+    ASSERT_EQ(tensors.size(), 3u);
+    EXPECT_EQ(tensors[0], (DocumentProjection{{{1, 0}, {0, 1}}, {0, 0}, {1, 1}}));
+    EXPECT_EQ(tensors[1], (DocumentProjection{{{1, 0}, {0, 1}}, {200, 50}, {1, 1}}));
+    EXPECT_EQ(tensors[2], (DocumentProjection{{{0, 0}, {0, 1}}, {-7, 3}, {1, 1}}));
+    // The second application is the published one.
+    auto applications = nodes<ApplicationBody>(document);
+    ASSERT_EQ(applications.size(), 2u);
+    size_t second = applications[0]->tags->index == DocumentRange{{5, 0}, {10, 5}} ? 0 : 1;
+    const auto& inputs = *std::get<ApplicationBody>(applications[second]->body).inputs;
+    EXPECT_EQ(inputs[0].second[1].range, (DocumentRange{{205, 50}, {210, 55}}));
+    EXPECT_EQ(inputs[0].second[2].range, (DocumentRange{{-7, 3}, {-6, 8}}));
+}
+
+TEST(Documents, ManyOperatorsAreValid) {
+    TensorType matrix{DType::float32, {6, 8}}, image{DType::float32, {1, 3, 9, 9}},
+        weight{DType::float32, {4, 3, 3, 3}};
+    const std::vector<std::pair<std::string, std::vector<ProgramInput>>> cases = {
+        {"matmul(x, w)", {{"x", matrix, {100, -3}}, {"w", {DType::float32, {8, 5}}}}},
+        {"softmax(x, axis: 1)", {{"x", matrix, {5, 6}}}},
+        {"concat([x, y], axis: 0)", {{"x", matrix}, {"y", {DType::float32, {2, 8}}, {9, 9}}}},
+        {"split(x, chunk: 3, axis: 1)[1]", {{"x", matrix}}},
+        {"transpose(x, perm: [1, 0])", {{"x", matrix, {1, 2}}}},
+        {"z = add([x, x]); y = add2(z, reduce_sum(x, axes: [0]))", {{"x", matrix, {4, 4}}}},
+        {"conv(x, w, pads: [1, 1, 1, 1], strides: [2, 2])", {{"x", image, {0, 0, 50, 60}}, {"w", weight}}},
+    };
+    for (const auto& [call, inputs] : cases) {
+        auto document = called(call, inputs);
+        ASSERT_TRUE(document) << call << "\n" << render(document.error());
+        EXPECT_EQ(problems(*document), "") << call;
+        std::string text = print_graph_json(*document);
+        EXPECT_EQ(print_graph_json(parsed(text)), text) << call;
+    }
+}
+
+// What is guarded is clipped, and stays so in applications at the border.
+TEST(Documents, GuardedReadsAreClipped) {
+    auto document = called("conv(x, w, pads: [1, 1, 1, 1])", {{"x", {DType::float32, {1, 3, 9, 9}}, {0, 0, 50, 60}},
+                                                              {"w", {DType::float32, {4, 3, 3, 3}}}});
+    ASSERT_TRUE(document) << render(document.error());
+    const DocumentNode* operation = nullptr;
+    for (const DocumentNode* node : nodes<OperationBody>(*document)) {
+        for (const auto& [name, list] : node->tags->signature->inputs) {
+            if (list[0].clip) operation = node;
+        }
+    }
+    ASSERT_TRUE(operation);
+    EXPECT_EQ(problems(*document), "");
+    // Without clip the same selections are wrong.
+    GraphDocument broken = *document;
+    for (auto& [name, list] : node(broken, operation->id).tags->signature->inputs) {
+        for (auto& projection : list) projection.clip.reset();
+    }
+    EXPECT_NE(codes_of(issues_of(broken)).find("interchange.selection"), std::string::npos);
+}
+
+TEST(Documents, OperatorsAreAppliedAgain) {
+    auto make = [] {
+        return *called("matmul(X, W)", {{"X", {DType::float32, {4, 6}}, {10, 20}}, {"W", {DType::float32, {6, 5}}}});
+    };
+    GraphDocument right = make();
+    ASSERT_EQ(problems(right), "");
+    auto operation = [](GraphDocument& document) -> DocumentNode& {
+        for (DocumentNode& node : document.nodes) {
+            if (std::holds_alternative<OperationBody>(node.body)) return node;
+        }
+        return document.nodes[0];
+    };
+    auto without_applications = [](GraphDocument document) {
+        std::erase_if(document.nodes,
+                      [](const auto& node) { return std::holds_alternative<ApplicationBody>(node.body); });
+        return document;
+    };
+    // Another kernel, with the same operands' names or not.
+    GraphDocument other = make();
+    std::get<OperationBody>(operation(other).body).kernel = "add";
+    EXPECT_EQ(codes_of(issues_of(other, "heddle")), "interchange.operator_refuses");
+    other = make();
+    std::get<OperationBody>(operation(other).body).kernel = "no_such_kernel";
+    EXPECT_EQ(codes_of(issues_of(other, "heddle")), "interchange.unknown_kernel");
+    other = make();
+    std::get<OperationBody>(operation(other).body).params = {{{"axis", "3"}}};
+    Diagnostics issues = issues_of(other, "heddle");
+    ASSERT_EQ(codes_of(issues), "interchange.operator_refuses");
+    EXPECT_EQ(param(issues[0], "error"), "symbolic.unknown_parameter");
+    // An output of another dtype.
+    other = make();
+    for (DocumentNode& node : other.nodes) {
+        auto* tensor = std::get_if<TensorBody>(&node.body);
+        if (tensor && tensor->range.end == std::vector<int64_t>{4, 5}) tensor->dtype = "float64";
+    }
+    issues = issues_of(other, "heddle");
+    ASSERT_EQ(codes_of(issues), "interchange.operator_differs") << render(issues);
+    EXPECT_EQ(issues[0].expected, "float32[4, 5]");
+    // The whole signature turned round: it fits its selections, and is not what matmul does.
+    other = without_applications(make());
+    auto& tags = *operation(other).tags;
+    tags.index = {{0}, {1}};
+    for (auto* side : {&tags.signature->inputs, &tags.signature->outputs}) {
+        for (auto& [name, list] : *side) {
+            for (auto& projection : list) {
+                projection.projection.assign(2, {0});
+                projection.shape = name == "X"   ? std::vector<int64_t>{4, 6}
+                                   : name == "W" ? std::vector<int64_t>{6, 5}
+                                                 : std::vector<int64_t>{4, 5};
+            }
+        }
+    }
+    EXPECT_TRUE(issues_of(other).empty()) << render(issues_of(other));
+    issues = issues_of(other, "heddle");
+    ASSERT_EQ(codes_of(issues), "interchange.operator_differs") << render(issues);
+    EXPECT_EQ(issues[0].expected, "[0:4, 0:5]");
+    // The index may begin elsewhere, if its projections do too.
+    other = without_applications(make());
+    auto& moved = *operation(other).tags;
+    for (auto* side : {&moved.signature->inputs, &moved.signature->outputs}) {
+        for (auto& [name, list] : *side) {
+            for (auto& projection : list) {
+                for (size_t row = 0; row < 2; row++) projection.offset[row] -= projection.projection[row][0] * 7;
+            }
+        }
+    }
+    moved.index = {{7, 0}, {11, 5}};
+    EXPECT_EQ(problems(other), "");
+    // A looser projection of an input selects the same in all, and is another one.
+    other = without_applications(make());
+    auto& loose = operation(other).tags->signature->inputs[0].second[0];
+    loose.projection.assign(2, {0, 0});
+    loose.offset = {10, 20};
+    loose.shape = {4, 6};
+    EXPECT_TRUE(issues_of(other).empty());
+    EXPECT_EQ(codes_of(issues_of(other, "heddle")), "interchange.operator_differs");
+}
+
+TEST(Documents, WhatCannotBeAppliedAgainIsSaid) {
+    auto document = called("concat([x, x], axis: 0)", {{"x", {DType::float32, {2, 3}}}});
+    ASSERT_TRUE(document) << render(document.error());
+    Validation validation = validate(*document, {dialect("heddle"), &library(), nullptr});
+    EXPECT_TRUE(validation.issues.empty()) << render(validation.issues);
+    EXPECT_EQ(validation.applied_again, 0u);
+    EXPECT_EQ(validation.not_applied_again.size(), 2u);
+}
+
+TEST(Documents, AnyGraphIsADocument) {
+    Graph graph;
+    TensorId x = graph.add_tensor("x", {DType::boolean, {3, 4}});
+    TensorId y = graph.add_tensor("y", {DType::float32, {3}});
+    graph.inputs = {x};
+    graph.outputs = {y};
+    Operation operation;
+    operation.name = "first";
+    operation.operator_name = "any";
+    operation.inputs = {x};
+    operation.outputs = {y};
+    operation.index = {{"i", 3, std::nullopt}, {"k", 4, Reducer::sum}};
+    operation.input_projections = {{{{1}, {7}}, {0, 9}, {1, 1}, {false, true}}};
+    operation.output_projections = {{{{1}}, {0}, {1}, {false}}};
+    operation.params = {{"axis", "[1]"}, {"mode", "'text'"}, {"to", "float32"}, {"scale", "2.5"}, {"flag", "true"}};
+    graph.add_operation(operation);
+    GraphDocument document = to_document(graph);
+    EXPECT_TRUE(issues_of(document).empty()) << render(issues_of(document));
+    std::string printed = print_graph_json(document);
+    EXPECT_EQ(parsed(printed), document);
+    const DocumentNode& node = *nodes<OperationBody>(document)[0];
+    EXPECT_EQ(node.tags->index, (DocumentRange{{0}, {3}}));
+    EXPECT_EQ(node.tags->signature->inputs[0],
+              (std::pair{std::string("inputs"), std::vector{DocumentProjection{{{1}, {0}}, {0, 0}, {1, 4}}}}));
+    std::string params;
+    for (const auto& [name, json] : *std::get<OperationBody>(node.body).params) params += name + "=" + json + " ";
+    EXPECT_EQ(params, "axis=[1] flag=true mode=\"text\" scale=2.5 to=\"float32\" ");
+    graph.tensors[1].name = "\xff";  // names may come from a model file
+    EXPECT_TRUE(parse_graph_json(std::make_shared<const SourceText>("g", print_graph_json(to_document(graph)))));
+}
+
+}  // namespace
+}  // namespace heddle::interchange
