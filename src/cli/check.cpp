@@ -5,6 +5,7 @@
 
 #include "cli/support.h"
 #include "frontends/onnx/import.h"
+#include "rewrite/verify.h"
 #include "support/file.h"
 
 namespace heddle::cli {
@@ -34,12 +35,14 @@ Diagnostics check_model(const std::string& path, const Library& library) {
 }
 
 Diagnostics check_templates(const std::string& path, const CommonOptions& options) {
-    CommonOptions with_file = options;
-    with_file.libraries.push_back(path);
-    auto library = open_libraries(with_file);
+    auto library = open_libraries(options);
     if (!library) return library.error();
+    auto space = library->add_library(path);
+    if (!space) return space.error();
     auto fine = library->check_all();
-    return fine ? Diagnostics{} : fine.error();
+    if (!fine) return fine.error();
+    auto rules = rewrite::load_rules(*library, *space);
+    return rules ? Diagnostics{} : rules.error();
 }
 
 }  // namespace

@@ -14,8 +14,10 @@ void add_common(CLI::App& command, CommonOptions& options) {
         ->check(CLI::IsMember({"text", "json"}))
         ->type_name("text|json");
     command
-        .add_option("--library", options.libraries, "A file of your own operators (docs/language.md); may be repeated")
-        ->type_name("FILE")
+        .add_option(
+            "--library", options.libraries,
+            "A file or folder of your own operators (docs/language.md), whose namespace is NAME; may be repeated")
+        ->type_name("[NAME=]PATH")
         ->allow_extra_args(false);  // one value each time, so that what follows is the command's own
 }
 
@@ -151,6 +153,53 @@ CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
     return command;
 }
 
+CLI::App* add_verify(CLI::App& app, VerifyOptions& options) {
+    auto* command =
+        app.add_subcommand("verify", "Test rewrite rules on random instances; show where a wrong one fails");
+    command
+        ->add_option("files", options.files, "Files or folders with rules (docs/rewrites.md); none: the shipped ones")
+        ->type_name("PATH...");
+    command->add_option("--rule", options.rules, "Only the rule of this name; may be repeated")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    command->add_option("--trials", options.trials, "Instances to compare of each rule")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
+    command->add_option("--seed", options.seed, "Another seed makes other instances")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    add_common(*command, options.common);
+    command->footer(
+        "Example:\n  heddle verify my_rules.yaml --trials 1000\n"
+        "Exit status 1 if a rule is wrong: the smallest instance that shows it is printed.\n");
+    return command;
+}
+
+CLI::App* add_rewrite(CLI::App& app, RewriteOptions& options) {
+    auto* command =
+        app.add_subcommand("rewrite", "Apply rewrite rules to a program of calls; show it before and after");
+    command->add_option("arguments", options.arguments, "The types of the program's inputs")->type_name("NAME=TYPE...");
+    command->add_option("--call", options.call, "The program: calls of operators, as for heddle run")
+        ->required()
+        ->type_name("'y = linear(x, A, b)'");
+    command
+        ->add_option("--rule", options.rules,
+                     "A rule to apply, with its parameters; may be repeated (the first that fits is taken). "
+                     "None: all rules of --library that need no parameters")
+        ->type_name("'NAME(PARAMETER: VALUE)'")
+        ->allow_extra_args(false);
+    command->add_option("--steps", options.steps, "At most so many steps (as long as a rule fits)")
+        ->check(CLI::NonNegativeNumber);
+    add_common(*command, options.common);
+    command->footer(
+        "Examples:\n"
+        "  heddle rewrite --call 'y = linear(x, A, b)' 'x=float32[8, 4]' 'A=float32[4, 3]' 'b=float32[3]' \\\n"
+        "      --rule linear_to_matmul_add\n"
+        "  heddle rewrite --call 'matmul(X, W)' 'X=int32[2, 9]' 'W=int32[9, 3]' --rule 'split_inner(chunk: 4)' --steps "
+        "1\n");
+    return command;
+}
+
 }  // namespace
 
 int run(int count, char** arguments) {
@@ -162,11 +211,15 @@ int run(int count, char** arguments) {
     ExplainOptions explain_options;
     CompareOptions compare_options;
     GraphOptions graph_options;
+    VerifyOptions verify_options;
+    RewriteOptions rewrite_options;
     auto* run = add_run(app, run_options);
     auto* check = add_check(app, check_options);
     auto* explain = add_explain(app, explain_options);
     auto* compare = add_compare(app, compare_options);
     auto* graph = add_graph(app, graph_options);
+    auto* verify = add_verify(app, verify_options);
+    auto* rewrite = add_rewrite(app, rewrite_options);
     try {
         app.parse(count, arguments);
     } catch (const CLI::ParseError& problem) {
@@ -178,6 +231,8 @@ int run(int count, char** arguments) {
     if (explain->parsed()) return explain_operator(explain_options);
     if (compare->parsed()) return compare_model(compare_options);
     if (graph->parsed()) return show_graph(graph_options);
+    if (verify->parsed()) return verify_rules(verify_options);
+    if (rewrite->parsed()) return rewrite_program(rewrite_options);
     return 2;
 }
 

@@ -65,4 +65,22 @@ struct GraphOptions {
 };
 int show_graph(const GraphOptions& options);
 
+struct VerifyOptions {
+    CommonOptions common;
+    std::vector<std::string> files;
+    std::vector<std::string> rules;  // names; empty: all
+    int64_t trials = 100;
+    int64_t seed = 1;
+};
+int verify_rules(const VerifyOptions& options);
+
+struct RewriteOptions {
+    CommonOptions common;
+    std::string call;
+    std::vector<std::string> arguments;  // NAME=float32[2,3]
+    std::vector<std::string> rules;      // "split_inner(chunk: 4)"; empty: those of the user's libraries
+    int64_t steps = -1;                  // below zero: to a fixed point
+};
+int rewrite_program(const RewriteOptions& options);
+
 }  // namespace heddle::cli

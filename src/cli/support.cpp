@@ -45,8 +45,11 @@ Result<Library> open_libraries(const CommonOptions& options) {
     auto library = open_library(data_folder("operators"));
     if (!library) return library;
     Diagnostics problems;
-    for (const std::string& file : options.libraries) {
-        auto added = library->add_file(file);
+    for (const std::string& text : options.libraries) {
+        size_t equals = text.find('=');  // NAME=PATH
+        bool named = equals != std::string::npos && text.find('/') > equals;
+        auto added =
+            named ? library->add_library(text.substr(equals + 1), text.substr(0, equals)) : library->add_library(text);
         if (!added) problems.insert(problems.end(), added.error().begin(), added.error().end());
     }
     if (!problems.empty()) return fail(std::move(problems));

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "language/checks.h"
 #include "language/library_index.h"
@@ -58,6 +59,21 @@ Result<std::shared_ptr<const SourceText>> read_text(const fs::path& path, const 
     return std::make_shared<const SourceText>(path.string(), text.str());
 }
 
+// All *.yaml of a folder itself, in name order.
+Result<std::vector<fs::path>> template_files(const fs::path& folder) {
+    std::error_code status;
+    std::vector<fs::path> paths;
+    for (fs::directory_iterator entry(folder, status), end; !status && entry != end; entry.increment(status)) {
+        if (entry->path().extension() == ".yaml" && entry->is_regular_file()) paths.push_back(entry->path());
+    }
+    if (status) {
+        return fail(complaint("language.file", fmt::format("the folder `{}` cannot be read", folder.string()), {},
+                              "check the path and the permissions"));
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
+}
+
 // Files beside the importing one or below it.
 Result<std::shared_ptr<const SourceText>> read_beside(const std::string& name, const Place& place) {
     fs::path path(name);
@@ -69,6 +85,25 @@ Result<std::shared_ptr<const SourceText>> read_beside(const std::string& name, c
     }
     return read_text(fs::path(place.source->name()).parent_path() / path, place);
 }
+
+constexpr std::string_view core_library = "core";
+
+// "ops" of "path/to/ops.yaml" or "path/to/ops", with _ for what no identifier has.
+std::string namespace_of(const fs::path& path) {
+    fs::path named = path.has_filename() ? path : path.parent_path();
+    std::string name = named.extension() == ".yaml" ? named.stem().string() : named.filename().string();
+    for (char& letter : name) {
+        if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+    }
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "_");
+    return name;
+}
+
+struct UserLibrary {
+    std::string name;
+    fs::path path;  // empty: from memory
+    std::vector<std::unique_ptr<LoadedFile>> files;
+};
 
 void collect_templates(const LoadedFile& file, std::vector<const Template*>& into) {
     for (const TemplatePointer& made : file.templates) into.push_back(made.get());
@@ -82,7 +117,7 @@ void collect_templates(const LoadedFile& file, std::vector<const Template*>& int
 struct Library::State {
     mutable std::mutex mutex;
     std::vector<std::unique_ptr<FolderFile>> folder_files;  // in the order of look-up
-    std::vector<std::unique_ptr<LoadedFile>> user_files;    // in the order added
+    std::vector<UserLibrary> libraries;                     // in the order added
     std::map<const Template*, Diagnostics> checked;         // compositions, with what is wrong with them
 
     static const LoadedFile* open(FolderFile& file) {
@@ -98,14 +133,50 @@ struct Library::State {
         return file.errors.empty() ? &file.loaded : nullptr;
     }
 
-    const Template* find_in_users(const std::string& name) const {
-        for (auto file = user_files.rbegin(); file != user_files.rend(); ++file) {
+    static const Template* find_in_library(const UserLibrary& library, const std::string& name) {
+        for (auto file = library.files.rbegin(); file != library.files.rend(); ++file) {
             std::vector<const Template*> templates;
             collect_templates(**file, templates);
             for (const Template* made : templates) {
                 if (made->name == name) return made;
             }
         }
+        return nullptr;
+    }
+
+    const UserLibrary* library_named(const std::string& name) const {
+        for (const UserLibrary& library : libraries) {
+            if (library.name == name) return &library;
+        }
+        return nullptr;
+    }
+
+    const Template* find_in_users(const std::string& name, Diagnostics& errors) const {
+        std::vector<const Template*> found;
+        for (const UserLibrary& library : libraries) {
+            if (const Template* made = find_in_library(library, name)) found.push_back(made);
+        }
+        if (found.size() < 2) return found.empty() ? nullptr : found[0];
+        std::vector<std::string> full;
+        for (const Template* made : found) full.push_back(made->library + "::" + name);
+        errors.push_back(complaint("language.ambiguous_operator",
+                                   fmt::format("{} libraries have an operator `{}`", found.size(), name), {},
+                                   fmt::format("write {}", fmt::join(full, " or "))));
+        for (const Template* made : found)
+            errors.back().contexts.push_back({fmt::format("of {} here", made->library), made->place});
+        return nullptr;
+    }
+
+    // `library::name`.
+    const Template* find_qualified(const std::string& full, size_t colons, Diagnostics& errors) {
+        std::string space = full.substr(0, colons), name = full.substr(colons + 2);
+        if (space == core_library) return find_in_folders(Namespace::core, name, errors);
+        if (const UserLibrary* library = library_named(space)) return find_in_library(*library, name);
+        std::vector<std::string> names{std::string(core_library)};
+        for (const UserLibrary& library : libraries) names.push_back(library.name);
+        errors.push_back(
+            complaint("language.unknown_library", fmt::format("no library is named `{}`", space), {},
+                      fmt::format("the libraries are {}; give another by --library", fmt::join(names, ", "))));
         return nullptr;
     }
 
@@ -126,20 +197,26 @@ struct Library::State {
     }
 
     const Template* find_core(const std::string& name, Diagnostics& errors) {
-        if (const Template* made = find_in_users(name)) return made;
+        if (size_t colons = name.find("::"); colons != std::string::npos) return find_qualified(name, colons, errors);
+        if (const Template* made = find_in_users(name, errors); made || !errors.empty()) return made;
         return find_in_folders(Namespace::core, name, errors);
     }
 
     // Without the check of what is found.
     const Template* find_for(const Template& composition, const std::string& name, Diagnostics& errors) {
-        if (const Template* made = find_core(name, errors)) return made;
+        if (const UserLibrary* own = composition.library.empty() ? nullptr : library_named(composition.library)) {
+            if (const Template* made = find_in_library(*own, name)) return made;
+        }
+        if (const Template* made = find_core(name, errors); made || !errors.empty()) return made;
         return composition.space == Namespace::onnx ? find_in_folders(Namespace::onnx, name, errors) : nullptr;
     }
 
     std::vector<const Template*> all_templates(Namespace space, bool with_users) {
         std::vector<const Template*> templates;
         if (with_users) {
-            for (const auto& file : user_files) collect_templates(*file, templates);
+            for (const UserLibrary& library : libraries) {
+                for (const auto& file : library.files) collect_templates(*file, templates);
+            }
         }
         for (auto& file : folder_files) {
             if (file->space != space) continue;
@@ -207,7 +284,9 @@ struct Library::State {
     }
 
     static std::string key_of(const Template& made) {
-        return (made.space == Namespace::onnx ? "onnx " : "") + made.name;
+        return made.space == Namespace::onnx ? "onnx " + made.name
+               : made.library.empty()        ? made.name
+                                             : made.library + "::" + made.name;
     }
 
     void check_cycle(const Template& start, Diagnostics& errors) {
@@ -256,8 +335,8 @@ struct Library::State {
     std::vector<const Template*> onnx_candidates(const std::string& domain, const std::string& name,
                                                  Diagnostics& errors) {
         std::vector<const Template*> found;
-        for (auto file = user_files.rbegin(); file != user_files.rend() && found.empty(); ++file) {
-            add_onnx(**file, domain, name, found);
+        for (auto library = libraries.rbegin(); library != libraries.rend() && found.empty(); ++library) {
+            for (const auto& file : library->files) add_onnx(*file, domain, name, found);
         }
         if (!found.empty()) return found;
         for (auto& file : folder_files) {
@@ -287,17 +366,9 @@ Library& Library::operator=(Library&&) noexcept = default;
 
 Result<void> Library::add_folder(const fs::path& folder, Namespace space) {
     std::lock_guard lock(state_->mutex);
-    std::error_code status;
-    std::vector<fs::path> paths;
-    for (fs::directory_iterator entry(folder, status), end; !status && entry != end; entry.increment(status)) {
-        if (entry->path().extension() == ".yaml" && entry->is_regular_file()) paths.push_back(entry->path());
-    }
-    if (status) {
-        return fail(complaint("language.file", fmt::format("the folder `{}` cannot be read", folder.string()), {},
-                              "check the path and the permissions"));
-    }
-    std::sort(paths.begin(), paths.end());
-    for (const fs::path& path : paths) {
+    auto paths = template_files(folder);
+    if (!paths) return fail(std::move(paths.error()));
+    for (const fs::path& path : *paths) {
         auto source = read_text(path, {});
         if (!source) return fail(std::move(source.error()));
         auto file = std::make_unique<FolderFile>();
@@ -310,22 +381,69 @@ Result<void> Library::add_folder(const fs::path& folder, Namespace space) {
     return {};
 }
 
-Result<void> Library::add_file(const fs::path& path) {
-    auto source = read_text(path, {});
-    if (!source) return fail(std::move(source.error()));
-    auto loaded = load_template_file(*source, Namespace::core, read_beside);
-    if (!loaded) return fail(std::move(loaded.error()));
+namespace {
+
+// An operator may be defined once in a library; what several files import is one definition.
+void check_duplicates(const UserLibrary& library, Diagnostics& problems) {
+    std::map<std::string, const Template*> seen;
+    for (const auto& file : library.files) {
+        std::vector<const Template*> templates;
+        collect_templates(*file, templates);
+        for (const Template* made : templates) {
+            auto [other, fresh] = seen.try_emplace(made->name, made);
+            const Place &a = other->second->place, &b = made->place;
+            if (fresh || (a.source->name() == b.source->name() && a.offset == b.offset)) continue;
+            if (library.files.size() == 1) continue;  // a file's own operators hide those that it imports
+            problems.push_back(complaint("language.duplicate_operator",
+                                         fmt::format("two operators of `{}` are named `{}`", library.name, made->name),
+                                         b, "rename one of the two"));
+            problems.back().contexts.push_back({"the other is here", a});
+        }
+    }
+}
+
+}  // namespace
+
+Result<std::string> Library::add_library(const fs::path& path, const std::string& name) {
+    UserLibrary library{name.empty() ? namespace_of(path) : name, path.lexically_normal(), {}};
     std::lock_guard lock(state_->mutex);
-    state_->user_files.push_back(std::make_unique<LoadedFile>(std::move(*loaded)));
+    const UserLibrary* taken = state_->library_named(library.name);
+    if (taken && taken->path == library.path) return library.name;
+    if (taken || library.name == core_library || namespace_of(library.name) != library.name) {
+        return fail(complaint("language.library_name",
+                              taken ? fmt::format("two libraries are named `{}`", library.name)
+                                    : fmt::format("`{}` cannot be the name of a library", library.name),
+                              {}, fmt::format("name it: other_name={}", path.string())));
+    }
+    std::error_code status;
+    auto paths = fs::is_directory(path, status) ? template_files(path) : Result<std::vector<fs::path>>({path});
+    if (!paths) return fail(std::move(paths.error()));
+    Diagnostics problems;
+    for (const fs::path& file : *paths) {
+        auto source = read_text(file, {});
+        auto loaded = source ? load_template_file(*source, Namespace::core, read_beside, library.name)
+                             : Result<LoadedFile>(std::unexpected(source.error()));
+        if (loaded)
+            library.files.push_back(std::make_unique<LoadedFile>(std::move(*loaded)));
+        else
+            problems.insert(problems.end(), loaded.error().begin(), loaded.error().end());
+    }
+    check_duplicates(library, problems);
+    if (!problems.empty()) return fail(std::move(problems));
+    state_->libraries.push_back(std::move(library));
     state_->checked.clear();
-    return {};
+    return state_->libraries.back().name;
 }
 
 Result<void> Library::add_source(std::shared_ptr<const SourceText> source) {
-    auto loaded = load_template_file(std::move(source));
+    std::string name = namespace_of(source->name());
+    auto loaded = load_template_file(std::move(source), Namespace::core, {}, name);
     if (!loaded) return fail(std::move(loaded.error()));
     std::lock_guard lock(state_->mutex);
-    state_->user_files.push_back(std::make_unique<LoadedFile>(std::move(*loaded)));
+    auto same = std::find_if(state_->libraries.begin(), state_->libraries.end(),
+                             [&](const UserLibrary& library) { return library.name == name; });
+    if (same == state_->libraries.end()) same = state_->libraries.insert(same, UserLibrary{name, {}, {}});
+    same->files.push_back(std::make_unique<LoadedFile>(std::move(*loaded)));
     state_->checked.clear();
     return {};
 }
@@ -395,8 +513,15 @@ std::vector<std::string> Library::onnx_names() const {
 std::vector<const RewriteRule*> Library::rewrites() const {
     std::lock_guard lock(state_->mutex);
     std::vector<const RewriteRule*> rules;
-    for (const auto& file : state_->user_files) {
-        for (const RewriteRule& rule : file->rewrites) rules.push_back(&rule);
+    auto add = [&](const LoadedFile& file) {
+        for (const RewriteRule& rule : file.rewrites) rules.push_back(&rule);
+    };
+    for (auto& file : state_->folder_files) {
+        if (file->space != Namespace::core || !file->words.contains("rewrites")) continue;
+        if (const LoadedFile* loaded = State::open(*file)) add(*loaded);
+    }
+    for (const UserLibrary& library : state_->libraries) {
+        for (const auto& file : library.files) add(*file);
     }
     return rules;
 }

@@ -22,8 +22,9 @@ struct ImportState {
 
 class FileLoader {
 public:
-    FileLoader(std::shared_ptr<const SourceText> source, Namespace space, ImportState& imports, DiagnosticSink& sink)
-        : space_(space), imports_(imports), sink_(sink) {
+    FileLoader(std::shared_ptr<const SourceText> source, Namespace space, const std::string& library,
+               ImportState& imports, DiagnosticSink& sink)
+        : space_(space), library_(library), imports_(imports), sink_(sink) {
         file_.source = std::move(source);
     }
 
@@ -144,7 +145,7 @@ private:
     std::shared_ptr<const LoadedFile> load_import(const std::shared_ptr<const SourceText>& source) {
         DiagnosticSink sink;
         imports_.open.push_back(source->name());
-        auto file = std::make_shared<LoadedFile>(FileLoader(source, space_, imports_, sink).load());
+        auto file = std::make_shared<LoadedFile>(FileLoader(source, space_, library_, imports_, sink).load());
         imports_.open.pop_back();
         bool sound = sink.empty();
         for (Diagnostic& diagnostic : sink.take()) sink_.append(std::move(diagnostic));
@@ -160,6 +161,7 @@ private:
         Draft base = read_template(entry, incomplete_, sink_);
         base.failed.insert(failed_functions_.begin(), failed_functions_.end());
         base.made.space = space_;
+        base.made.library = library_;
         base.made.functions = file_.functions;
         for (Draft& draft : expand_family(std::move(base), sink_)) {
             check_template(draft, *file_.functions, sink_);
@@ -202,6 +204,8 @@ private:
             RewriteRule rule;
             rule.name = entry.name();
             rule.place = entry.key.place;
+            rule.functions = file_.functions;
+            rule.library = library_;
             for (const YamlEntry& field : entry.value.entries) read_rule_field(field, rule);
             for (const char* key : {"match", "replace"}) {
                 if (entry.value.entry(key) || incomplete_) continue;
@@ -228,14 +232,17 @@ private:
             rule.params = read_parameters(field.value, names, sink_);
         } else if (field.name() == "let") {
             rule.lets = read_static_lets(field.value, names, sink_);
+        } else if (field.name() == "require") {
+            rule.requirements = read_requirements(field.value, sink_);
         } else if (field.name() == "doc") {
             if (field.value.is_scalar()) rule.doc = field.value.scalar.text;
         } else {
-            report_unknown_key(field.key, "a rule", {"match", "replace", "params", "let", "doc"}, sink_);
+            report_unknown_key(field.key, "a rule", {"match", "replace", "params", "let", "require", "doc"}, sink_);
         }
     }
 
     Namespace space_;
+    std::string library_;
     ImportState& imports_;
     DiagnosticSink& sink_;
     LoadedFile file_;
@@ -249,10 +256,10 @@ private:
 }  // namespace
 
 Result<LoadedFile> load_template_file(std::shared_ptr<const SourceText> source, Namespace space,
-                                      const ImportReader& reader) {
+                                      const ImportReader& reader, const std::string& library) {
     DiagnosticSink sink;
     ImportState imports{reader, {}, {source->name()}};
-    LoadedFile file = FileLoader(std::move(source), space, imports, sink).load();
+    LoadedFile file = FileLoader(std::move(source), space, library, imports, sink).load();
     if (!sink.empty()) return fail(sink.take());
     return file;
 }

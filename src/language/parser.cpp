@@ -279,6 +279,10 @@ SyntaxPointer Parser::primary() {
             return literal(token);
         }
         take_name("a value");
+        if (accept("::")) {  // library::operator
+            token.text += "::" + take_name("an operator's name after `::`").text;
+            if (!at("(")) fail_expected("`(`: a library's name stands before a call");
+        }
         if (at("(")) return call(token);
         at_--;
         return leaf(Kind::name);

@@ -290,7 +290,7 @@ void read_dtypes(const YamlEntry& entry, Draft& draft, DiagnosticSink& sink) {
     draft.made.dtypes.push_back(std::move(constraint));
 }
 
-void read_requirement(const YamlNode& node, Draft& draft, DiagnosticSink& sink) {
+void read_requirement(const YamlNode& node, std::vector<Requirement>& requirements, DiagnosticSink& sink) {
     if (!node.is_sequence() || node.items.size() != 2) {
         sink.add({.code = "language.yaml_kind",
                   .summary = "a requirement is a pair of a condition and a message",
@@ -301,7 +301,7 @@ void read_requirement(const YamlNode& node, Draft& draft, DiagnosticSink& sink) 
     const Fragment* text = expression_text(node.items[0], "a condition", sink);
     SyntaxPointer condition = text ? parse_expression(*text, sink) : nullptr;
     std::string message = plain_text(node.items[1], "a message", sink);
-    if (condition) draft.made.requirements.push_back({condition, message});
+    if (condition) requirements.push_back({condition, message});
 }
 
 void read_constraints(const YamlNode& node, Draft& draft, DiagnosticSink& sink) {
@@ -309,14 +309,8 @@ void read_constraints(const YamlNode& node, Draft& draft, DiagnosticSink& sink) 
     for (const YamlEntry& entry : node.entries) {
         if (entry.name() != "require") {
             read_dtypes(entry, draft, sink);
-        } else if (!entry.value.is_sequence()) {
-            sink.add({.code = "language.yaml_kind",
-                      .summary = "require must be a list of pairs",
-                      .place = entry.value.place,
-                      .found = std::string(entry.value.kind_name()),
-                      .remedy = "write [[\"$chunk > 0\", \"chunk must be positive\"]]"});
         } else {
-            for (const YamlNode& item : entry.value.items) read_requirement(item, draft, sink);
+            draft.made.requirements = read_requirements(entry.value, sink);
         }
     }
 }
@@ -346,6 +340,19 @@ void read_reduces(const YamlNode& node, Draft& draft, DiagnosticSink& sink) {
 }
 
 }  // namespace
+
+std::vector<Requirement> read_requirements(const YamlNode& node, DiagnosticSink& sink) {
+    std::vector<Requirement> requirements;
+    if (!node.is_sequence()) {
+        sink.add({.code = "language.yaml_kind",
+                  .summary = "require must be a list of pairs",
+                  .place = node.place,
+                  .found = std::string(node.kind_name()),
+                  .remedy = "write [[\"$chunk > 0\", \"chunk must be positive\"]]"});
+    }
+    for (const YamlNode& item : node.items) read_requirement(item, requirements, sink);
+    return requirements;
+}
 
 // ---------------------------------------------------------------- parameters, lets, onnx
 

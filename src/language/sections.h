@@ -24,6 +24,9 @@ std::optional<OnnxKey> read_onnx(const YamlNode& node, const std::string& defaul
 std::vector<Parameter> read_parameters(const YamlNode& node, Draft& draft, DiagnosticSink& sink);
 std::vector<StaticLet> read_static_lets(const YamlNode& node, Draft& draft, DiagnosticSink& sink);
 
+// A list of pairs of a condition and a message.
+std::vector<Requirement> read_requirements(const YamlNode& node, DiagnosticSink& sink);
+
 // The text of a scalar that holds an expression, or null if it is none (reported). `what` for messages.
 const Fragment* expression_text(const YamlNode& node, const std::string& what, DiagnosticSink& sink);
 bool expect_mapping(const YamlNode& node, const std::string& what, DiagnosticSink& sink);

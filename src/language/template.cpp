@@ -99,6 +99,7 @@ std::string print_type(const ParameterType& type) {
     case axis: text = "axis(" + print(*type.of) + ")"; break;
     case axes: text = "axes(" + print(*type.of) + ")"; break;
     case choice: text = fmt::format("{}", fmt::join(type.choices, " | ")); break;
+    case any: text = "any"; break;
     }
     if (type.is_list) text += "[" + (type.length ? print(*type.length) : std::string()) + "]";
     return text;

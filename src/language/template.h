@@ -17,7 +17,8 @@ namespace heddle {
 
 // The type of a parameter: "int", "float[$x.rank]", "axis($x) = -1", "constant | reflect = constant".
 struct ParameterType {
-    enum class Kind : uint8_t { integer, real, boolean, string, dtype, number, axis, axes, choice };
+    // `any` is never written: a value that a rewrite rule's match has bound.
+    enum class Kind : uint8_t { integer, real, boolean, string, dtype, number, axis, axes, choice, any };
     Kind kind = Kind::integer;
     bool is_list = false;              // int[], int[n]; `axes` is a list by itself
     SyntaxPointer length;              // of int[n]: a static expression; a scalar argument repeats. Null: any length
@@ -134,6 +135,7 @@ struct Template {
     std::vector<SyntaxPointer> grad;  // assignments of a gradient rule that replaces the derived one
     std::optional<OnnxKey> onnx;
     Namespace space = Namespace::core;
+    std::string library;  // the namespace of the user's library that holds it; empty: none has a name for it
     std::shared_ptr<const FunctionTable> functions;  // of its file and the file's imports; never null
     Place place;                                     // of the name
 
@@ -169,6 +171,9 @@ struct RewriteRule {
     SyntaxPointer match, replace;
     std::vector<Parameter> params;
     std::vector<StaticLet> lets;
+    std::vector<Requirement> requirements;
+    std::shared_ptr<const FunctionTable> functions;  // as a template's
+    std::string library;                             // as a template's
     Place place;
 };
 
@@ -187,8 +192,9 @@ using ImportReader =
 
 // Reads one template file: a pure function of the text (and of what `reader` gives). All independent errors at once.
 // Without a reader an import is an error. Never throws; time and memory are bounded by the size of the text.
+// `library` is the namespace of a user's library.
 Result<LoadedFile> load_template_file(std::shared_ptr<const SourceText> source, Namespace space = Namespace::core,
-                                      const ImportReader& reader = {});
+                                      const ImportReader& reader = {}, const std::string& library = {});
 
 // ---- for tools and tests: the parsers of single pieces. The text is the whole source.
 Result<SyntaxPointer> parse_expression(std::shared_ptr<const SourceText> source);

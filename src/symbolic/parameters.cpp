@@ -23,6 +23,7 @@ std::string_view kind_name(Kind kind) {
     case Kind::axis: return "an axis";
     case Kind::axes: return "axes";
     case Kind::choice: return "one of its choices";
+    case Kind::any: return "a value";
     }
     return {};
 }
@@ -121,6 +122,7 @@ Result<Value> scalar(const Environment& environment, const Parameter& parameter,
         }
         break;
     case Kind::choice: return choice(environment, parameter, value);
+    case Kind::any: return value;
     default: break;
     }
     return wrong_type(environment, parameter, value);

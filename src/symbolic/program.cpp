@@ -6,7 +6,6 @@
 
 #include "language/fragment.h"
 #include "language/parser.h"
-#include "symbolic/session.h"
 
 namespace heddle {
 namespace {
@@ -74,11 +73,10 @@ Template composition_of(std::vector<SyntaxPointer> statements, const std::vector
 
 }  // namespace
 
-Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Library& library,
-                            const std::vector<ProgramInput>& inputs) {
+Result<AppliedProgram> apply_program(Session& session, std::shared_ptr<const SourceText> text,
+                                     const std::vector<ProgramInput>& inputs) {
     auto statements = statements_of(text);
     if (!statements) return std::unexpected(statements.error());
-    Session session(library);
     std::set<std::string> names;
     std::vector<Argument> arguments;
     for (const ProgramInput& input : inputs) {
@@ -88,10 +86,19 @@ Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Librar
     }
     Template composition = composition_of(std::move(*statements), inputs, {text, 0, text->text().size()});
     ApplyOptions options;
+    options.records_calls = true;
     for (const TensorSpec& output : composition.outputs) options.names.push_back(output.name);
     auto results = session.apply(composition, arguments, {}, options);
     if (!results) return std::unexpected(results.error());
-    return session.finish(std::move(*results));
+    return AppliedProgram{options.names, std::move(*results)};
+}
+
+Result<Graph> build_program(std::shared_ptr<const SourceText> text, const Library& library,
+                            const std::vector<ProgramInput>& inputs) {
+    Session session(library);
+    auto applied = apply_program(session, std::move(text), inputs);
+    if (!applied) return std::unexpected(applied.error());
+    return session.finish(std::move(applied->outputs));
 }
 
 }  // namespace heddle

@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "language/library.h"
 #include "support/diagnostic.h"
+#include "symbolic/session.h"
 
 namespace heddle {
 
@@ -21,6 +22,16 @@ struct ProgramInput {
     TensorType type;
     std::vector<int64_t> start = {};  // where its range begins (graph.h)
 };
+
+// A program's results in a session.
+struct AppliedProgram {
+    std::vector<std::string> names;
+    std::vector<TensorId> outputs;
+};
+
+// Adds inputs and operations to `session`, whose `calls` then has the calls of the text. Codes as below.
+Result<AppliedProgram> apply_program(Session& session, std::shared_ptr<const SourceText> text,
+                                     const std::vector<ProgramInput>& inputs);
 
 // Codes: symbolic.program (nothing to do, or an input named twice), those of parsing, and those of Session::apply, all
 // with places in `text`.

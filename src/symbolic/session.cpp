@@ -262,6 +262,25 @@ const std::vector<Size>* State::known_sizes(TensorId tensor) const {
     return found == sizes.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+Call call_of(const Template& metakernel, const BoundArguments& arguments,
+             const std::map<std::string, StaticValue>& parameters, const Environment& environment) {
+    Call call{&metakernel, {}, parameters, {}, {}};
+    for (size_t slot = 0; slot < metakernel.inputs.size(); ++slot) {
+        if (!arguments.given[slot])
+            call.inputs.emplace_back();
+        else if (metakernel.inputs[slot].variadic)
+            call.inputs.emplace_back(arguments.tensors[slot]);
+        else
+            call.inputs.emplace_back(arguments.tensors[slot][0]);
+    }
+    for (const BoundOutput& output : environment.outputs()) call.requested.push_back(output.requested);
+    return call;
+}
+
+}  // namespace
+
 Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                            const std::map<std::string, StaticValue>& parameters,
                                            const ApplyOptions& options) {
@@ -275,20 +294,37 @@ Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std
         for (size_t i = 0; i < outputs.size(); ++i)
             outputs[i].requested = i < options.requested.size() && options.requested[i];
     }
+    bool records = recording && !options.records_calls;
+    std::optional<Call> call;
+    if (records) call = call_of(metakernel, *arguments, parameters, *environment);
+    recording = recording && !records;
+    auto results = apply_bound(*environment, *arguments, parameters, options);
+    recording = recording || records;
+    if (records && results) {
+        call->results = *results;
+        calls.push_back(std::move(*call));
+    }
+    return results;
+}
+
+Result<std::vector<TensorId>> State::apply_bound(Environment& environment, const BoundArguments& arguments,
+                                                 const std::map<std::string, StaticValue>& parameters,
+                                                 const ApplyOptions& options) {
+    const Template& metakernel = environment.metakernel();
     if (metakernel.is_composition()) {
-        if (auto filled = fill_inputs(*this, *environment, *arguments); !filled) return std::unexpected(filled.error());
-        return expand_composition(*this, *environment, *arguments, options);
+        if (auto filled = fill_inputs(*this, environment, arguments); !filled) return std::unexpected(filled.error());
+        return expand_composition(*this, environment, arguments, options);
     }
-    std::string key = application_key(*this, metakernel, *arguments, parameters, options.requested);
+    std::string key = application_key(*this, metakernel, arguments, parameters, options.requested);
     if (auto found = applications.find(key); found != applications.end()) {
-        return instantiate(*this, *found->second, metakernel, *arguments, options);
+        return instantiate(*this, *found->second, metakernel, arguments, options);
     }
-    if (auto filled = fill_inputs(*this, *environment, *arguments); !filled) return std::unexpected(filled.error());
-    auto applied = apply_template(*environment);
+    if (auto filled = fill_inputs(*this, environment, arguments); !filled) return std::unexpected(filled.error());
+    auto applied = apply_template(environment);
     if (!applied) return std::unexpected(applied.error());
     auto application = std::make_shared<const Application>(std::move(*applied));
     applications.emplace(std::move(key), application);
-    return instantiate(*this, *application, metakernel, *arguments, options);
+    return instantiate(*this, *application, metakernel, arguments, options);
 }
 
 Session::Session(const Library& library) : state_(std::make_unique<State>()) { state_->library = &library; }
@@ -297,6 +333,19 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 const Library& Session::library() const { return *state_->library; }
+const std::vector<Call>& Session::calls() const { return state_->calls; }
+
+Result<std::unique_ptr<Environment>> Session::bind(const Template& metakernel, const std::vector<Argument>& inputs,
+                                                   const std::map<std::string, StaticValue>& parameters) const {
+    auto environment = std::make_unique<Environment>(metakernel);
+    environment->state().given_parameters = &parameters;
+    auto arguments = bind_arguments(*state_, *environment, inputs);
+    if (!arguments) return std::unexpected(arguments.error());
+    if (auto filled = fill_inputs(*state_, *environment, *arguments); !filled) return std::unexpected(filled.error());
+    if (auto bound = bind_application(*environment); !bound) return std::unexpected(bound.error());
+    return environment;
+}
+
 const Graph& Session::graph() const { return state_->graph; }
 const TensorData* Session::known_value(TensorId tensor) const { return state_->known_value(tensor); }
 const std::vector<Size>* Session::known_sizes(TensorId tensor) const { return state_->known_sizes(tensor); }
@@ -325,6 +374,7 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
                                              const std::map<std::string, StaticValue>& parameters,
                                              const ApplyOptions& options) {
     size_t tensors = state_->graph.tensors.size(), operations = state_->graph.operations.size();
+    size_t calls = state_->calls.size();
     state_->expanded = 0;
     auto result = state_->apply(metakernel, inputs, parameters, options);
     if (result) return result;
@@ -338,6 +388,8 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
         state_->operation_names.erase(graph.operations[i].name);
     graph.tensors.resize(tensors);
     graph.operations.resize(operations);
+    state_->calls.resize(calls);
+    state_->recording = true;
     add_node(result.error(), metakernel, options.node_name);
     return result;
 }

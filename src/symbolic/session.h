@@ -31,13 +31,26 @@ struct Argument {
     Argument(std::vector<TensorId> several) : given(true), list(true), tensors(std::move(several)) {}  // NOLINT
 };
 
+// One use of an operator as it was asked for: what can be applied again, before anything is expanded.
+struct Call {
+    const Template* metakernel = nullptr;
+    std::vector<Argument> inputs;  // one an input of the template; a list exactly for a variadic one
+    std::map<std::string, StaticValue> parameters;
+    std::vector<bool> requested;    // one an output
+    std::vector<TensorId> results;  // as Session::apply answers
+};
+
 // What the caller wants of an application. By default all outputs, named after the node.
 struct ApplyOptions {
     std::string node_name;        // of the operations, for messages and profiles; empty: the operator's name
     std::vector<bool> requested;  // by position of the template's outputs; missing ones are not asked for. Empty: all
     std::vector<std::string>
         names;  // of the result tensors, in the order of the answer; made unique. Empty: from the node
+    bool records_calls =
+        false;  // a composition that only holds calls: `calls` has those, and not the composition itself
 };
+
+class Environment;
 
 class Session {
 public:
@@ -64,6 +77,13 @@ public:
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters = {},
                                         const ApplyOptions& options = {});
+
+    // What was applied so far, in order: calls by callers, and those of compositions with `records_calls`. What other
+    // compositions consist of is not listed.
+    const std::vector<Call>& calls() const;
+    // The `$` names of a call, bound and checked, without applying it. `parameters` outlive the answer.
+    Result<std::unique_ptr<Environment>> bind(const Template& metakernel, const std::vector<Argument>& inputs,
+                                              const std::map<std::string, StaticValue>& parameters) const;
 
     const Graph& graph() const;
     // The value of a tensor, if it is known; its elements with their origins, if some have one.

@@ -20,6 +20,8 @@ struct Session::State {
     std::unordered_map<std::string, std::shared_ptr<const Application>> applications;
     int32_t compositions = 0;  // within each other, at this moment
     int64_t expanded = 0;      // operators applied by the outermost composition
+    std::vector<Call> calls;
+    bool recording = true;  // false within a composition that is itself a recorded call
 
     std::string unique_tensor_name(std::string name);
     std::string unique_operation_name(std::string name);
@@ -30,6 +32,9 @@ struct Session::State {
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters,
                                         const ApplyOptions& options);
+    Result<std::vector<TensorId>> apply_bound(Environment& environment, const struct BoundArguments& arguments,
+                                              const std::map<std::string, StaticValue>& parameters,
+                                              const ApplyOptions& options);
 };
 
 // What was given to the inputs of a template, one list of tensors an input; `given` tells an empty list from nothing.

@@ -100,7 +100,7 @@ TEST(OperatorLibrary, UserFilesOverrideLastFirst) {
 TEST(OperatorLibrary, ABrokenUserFileIsReported) {
     Library library;
     EXPECT_EQ(code_of(library.add_source(source(unary("t", "body: \"y = z\"")))), "language.unknown_name");
-    EXPECT_EQ(code_of(library.add_file("/nowhere/at/all.yaml")), "language.file");
+    EXPECT_EQ(code_of(library.add_library("/nowhere/at/all.yaml")), "language.file");
     EXPECT_EQ(code_of(library.add_folder("/nowhere/at/all")), "language.file");
 }
 
@@ -205,13 +205,13 @@ TEST(OperatorLibrary, Imports) {
     folder.write("outside.yaml", "import: [../shared.yaml]\n");
     folder.write("missing.yaml", "import: [nothing.yaml]\n");
     Library library;
-    auto added = library.add_file(folder.path() / "main.yaml");
+    auto added = library.add_library(folder.path() / "main.yaml");
     ASSERT_TRUE(added.has_value()) << render(added.error());
     EXPECT_TRUE(library.find("t").has_value());
     EXPECT_TRUE(library.find("shared").has_value());
-    EXPECT_EQ(code_of(library.add_file(folder.path() / "loop.yaml")), "language.import");
-    EXPECT_EQ(code_of(library.add_file(folder.path() / "outside.yaml")), "language.import");
-    EXPECT_EQ(code_of(library.add_file(folder.path() / "missing.yaml")), "language.file");
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "loop.yaml")), "language.import");
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "outside.yaml")), "language.import");
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "missing.yaml")), "language.file");
 }
 
 TEST(OperatorLibrary, RewriteRulesOfUserFiles) {
@@ -221,6 +221,82 @@ TEST(OperatorLibrary, RewriteRulesOfUserFiles) {
     ASSERT_TRUE(added.has_value()) << render(added.error());
     ASSERT_EQ(library.rewrites().size(), 1U);
     EXPECT_EQ(print(*library.rewrites()[0]->replace), "g([h(X)[i] for i < $c])");
+}
+
+// ---- namespaces (metakernels, point 14)
+
+std::string body_of(const Result<const Template*>& found) {
+    return found ? print(*(*found)->body.front()) : found.error().front().code;
+}
+
+TEST(Metakernels14, TwoLibrariesWithOneNameAreToldApart) {
+    Folder folder;
+    folder.write("core/ops.yaml", unary("act", "body: \"y = x\"") + unary("plain", "body: \"y = x + 9\""));
+    folder.write("red.yaml", unary("act", "body: \"y = x + 1\"") + unary("twice", "graph: \"y = act(act(x))\""));
+    folder.write("blue/one.yaml", unary("act", "body: \"y = x + 2\""));
+    folder.write("blue/two.yaml", unary("mixed", "graph: \"y = red::act(act(core::act(x)))\""));
+    Library library;
+    ASSERT_TRUE(library.add_folder(folder.path() / "core").has_value());
+    ASSERT_TRUE(library.add_library(folder.path() / "red.yaml").has_value());
+    EXPECT_EQ(body_of(library.find("act")), "y = x + 1");
+    auto added = library.add_library(folder.path() / "blue");
+    ASSERT_TRUE(added.has_value()) << render(added.error());
+    EXPECT_EQ(body_of(library.find("red::act")), "y = x + 1");
+    EXPECT_EQ(body_of(library.find("blue::act")), "y = x + 2");
+    EXPECT_EQ(body_of(library.find("core::act")), "y = x");
+    EXPECT_EQ(body_of(library.find("plain")), "y = x + 9");
+    auto bare = library.find("act");
+    ASSERT_EQ(code_of(bare), "language.ambiguous_operator");
+    EXPECT_EQ(bare.error().front().remedy, "write red::act or blue::act");
+    EXPECT_EQ(bare.error().front().contexts.size(), 2U);
+    // A composition means its own library's operator first.
+    auto twice = library.find("twice"), mixed = library.find("mixed");
+    ASSERT_TRUE(twice.has_value()) << render(twice.error());
+    ASSERT_TRUE(mixed.has_value()) << render(mixed.error());
+    EXPECT_EQ(body_of(library.find_from(**twice, "act")), "y = x + 1");
+    EXPECT_EQ(body_of(library.find_from(**mixed, "act")), "y = x + 2");
+    EXPECT_EQ(body_of(library.find_from(**mixed, "red::act")), "y = x + 1");
+    EXPECT_TRUE(library.check_all().has_value());
+}
+
+TEST(Metakernels14, NamespacesHaveNames) {
+    Folder folder;
+    folder.write("a/ops.yaml", unary("f", "body: \"y = x\""));
+    folder.write("b/ops.yaml", unary("f", "body: \"y = x + x\""));
+    folder.write("my-ops.2.yaml", unary("g", "body: \"y = x\""));
+    folder.write("core.yaml", unary("h", "body: \"y = x\""));
+    Library library;
+    ASSERT_TRUE(library.add_library(folder.path() / "a/ops.yaml").has_value());
+    EXPECT_TRUE(library.add_library(folder.path() / "a/ops.yaml").has_value()) << "the same again";
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "b/ops.yaml")), "language.library_name");
+    ASSERT_TRUE(library.add_library(folder.path() / "b/ops.yaml", "other").has_value());
+    EXPECT_EQ(body_of(library.find("ops::f")), "y = x");
+    EXPECT_EQ(body_of(library.find("other::f")), "y = x + x");
+    ASSERT_TRUE(library.add_library(folder.path() / "my-ops.2.yaml").has_value());
+    EXPECT_TRUE(library.find("my_ops_2::g").has_value());
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "core.yaml")), "language.library_name");
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "core.yaml", "a b")), "language.library_name");
+    EXPECT_EQ(code_of(library.find("nowhere::f")), "language.unknown_library");
+    EXPECT_EQ(code_of(library.find("ops::nothing")), "language.unknown_operator");
+}
+
+TEST(Metakernels14, AFolderIsOneLibrary) {
+    Folder folder;
+    folder.write("ops/shared.yaml", "let: \"twice(a) = a + a\"\n" + unary("base", "body: \"y = twice(x)\""));
+    folder.write("ops/more.yaml", "import: [shared.yaml]\n" + unary("more", "graph: \"y = base(base(x))\"") +
+                                      "family_of:\n  family: {up: {f: \"x + 1\"}, down: {f: \"x - 1\"}}\n" +
+                                      unary("", "body: \"y = $f\"").substr(2));
+    folder.write("double/one.yaml", unary("same", "body: \"y = x\""));
+    folder.write("double/two.yaml", unary("same", "body: \"y = x\""));
+    folder.write("broken/one.yaml", unary("bad", "body: \"y = z\""));
+    Library library;
+    auto added = library.add_library(folder.path() / "ops/");
+    ASSERT_TRUE(added.has_value()) << render(added.error());
+    for (const char* name : {"base", "ops::base", "ops::more", "ops::up", "down"})
+        EXPECT_TRUE(library.find(name).has_value()) << name;
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "double")), "language.duplicate_operator");
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "broken")), "language.unknown_name");
+    EXPECT_EQ(code_of(library.add_library(folder.path() / "nothing")), "language.file");
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ TEST(Import, an_operator_of_ones_own_domain) {
                            "  body: \"y = x / (1 + exp(-$beta * x))\"\n";
     auto own = open_library(HEDDLE_SOURCE_DIR "/operators");
     ASSERT_TRUE(own);
-    auto added = own->add_file(file);
+    auto added = own->add_library(file);
     ASSERT_TRUE(added) << render(added.error());
     ModelText model = unary("Swish");
     model.nodes[0].domain = "my.domain";

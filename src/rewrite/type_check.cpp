@@ -1,0 +1,125 @@
+// Both sides of a rule have the same types.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rewrite/verify.h"
+#include "zspace/checked.h"
+
+namespace heddle::rewrite {
+namespace {
+
+constexpr int64_t instances_checked = 24, instances_tried = 1'200;
+
+// A polynomial with integer coefficients over what is no sum or product: names, quotients, minima.
+using Monomial = std::vector<std::string>;
+using Polynomial = std::map<Monomial, int64_t>;
+constexpr size_t largest_polynomial = 256;
+
+bool add_term(Polynomial& into, const Monomial& monomial, int64_t coefficient) {
+    auto sum = checked_add(into[monomial], coefficient);
+    if (!sum) return false;
+    if (*sum == 0)
+        into.erase(monomial);
+    else
+        into[monomial] = *sum;
+    return into.size() <= largest_polynomial;
+}
+
+std::optional<Polynomial> polynomial_of(const Origin& origin) {
+    using enum Origin::Kind;
+    Polynomial result;
+    if (origin.kind() == constant) {
+        if (!add_term(result, {}, origin.constant_value())) return std::nullopt;
+        return result;
+    }
+    bool sum = origin.kind() == add || origin.kind() == subtract;
+    if (!sum && origin.kind() != multiply) return Polynomial{{{origin.text()}, 1}};
+    auto a = polynomial_of(*origin.left()), b = polynomial_of(*origin.right());
+    if (!a || !b) return std::nullopt;
+    if (sum) {
+        result = std::move(*a);
+        for (const auto& [monomial, coefficient] : *b) {
+            if (!add_term(result, monomial, origin.kind() == add ? coefficient : -coefficient)) return std::nullopt;
+        }
+        return result;
+    }
+    for (const auto& [left, m] : *a) {
+        for (const auto& [right, n] : *b) {
+            Monomial monomial = left;
+            monomial.insert(monomial.end(), right.begin(), right.end());
+            std::sort(monomial.begin(), monomial.end());
+            auto product = checked_multiply(m, n);
+            if (!product || !add_term(result, monomial, *product)) return std::nullopt;
+        }
+    }
+    return result;
+}
+
+bool same_expression(const Size& a, const Size& b) {
+    if (!a.named() || !b.named()) return a.named() == b.named() && a.value == b.value;
+    auto left = polynomial_of(*a.origin), right = polynomial_of(*b.origin);
+    return left && right && *left == *right;
+}
+
+bool same_expressions(const Sides& sides) {
+    for (size_t i = 0; i < sides.left.size(); ++i) {
+        const auto &left = sides.graph.type(sides.left[i]).shape, &right = sides.graph.type(sides.right[i]).shape;
+        for (size_t d = 0; d < left.size(); ++d) {
+            if (!same_expression(left[d], right[d])) return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+Result<TypeCheck> check_types(const std::shared_ptr<const Rule>& rule, const Library& library, uint64_t seed) {
+    InstanceMaker maker(*rule, library, seed, true);
+    TypeCheck check{0, true};
+    for (int64_t i = 0; i < instances_tried && check.instances < instances_checked; ++i) {
+        Instance instance = maker.next();
+        auto sides = sides_of(rule, library, instance);
+        if (!sides) {
+            std::string code = sides.error().front().code;
+            Instance smallest = shrink(std::move(instance), [&](const Instance& smaller) {
+                auto again = sides_of(rule, library, smaller);
+                return !again && again.error().front().code == code;
+            });
+            auto problems = sides_of(rule, library, smallest).error();
+            problems.front().contexts.push_back({"for " + smallest.text(), {}});
+            return fail(std::move(problems));
+        }
+        if (!*sides) continue;
+        ++check.instances;
+        check.symbolic = check.symbolic && same_expressions(**sides);
+    }
+    if (check.instances > 0) return check;
+    return fail(
+        {.code = "rewrite.no_instance",
+         .summary = fmt::format("nothing was found that the rule {} matches", rule->name),
+         .place = rule->source->match->place,
+         .reason = fmt::format("{} random instances were refused by its operators or conditions", instances_tried),
+         .remedy = "bind parameters by name (axis: $axis) and make the conditions weaker"});
+}
+
+Result<std::vector<std::shared_ptr<const Rule>>> load_rules(const Library& library,
+                                                            const std::optional<std::string>& space) {
+    std::vector<std::shared_ptr<const Rule>> rules;
+    Diagnostics problems;
+    for (const RewriteRule* source : library.rewrites()) {
+        if (space && source->library != *space) continue;
+        auto rule = compile_rule(*source, library);
+        if (!rule) {
+            problems.insert(problems.end(), rule.error().begin(), rule.error().end());
+            continue;
+        }
+        auto checked = check_types(*rule, library);
+        if (!checked) problems.insert(problems.end(), checked.error().begin(), checked.error().end());
+        rules.push_back(std::move(*rule));
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return rules;
+}
+
+}  // namespace heddle::rewrite
