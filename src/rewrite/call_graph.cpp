@@ -192,7 +192,7 @@ Result<Graph> CallGraph::expand(const std::vector<TensorId>& outputs) const {
     std::unordered_map<TensorId, TensorId> made;
     for (TensorId input : session_.graph().inputs) {
         const Tensor& tensor = session_.graph().tensor(input);
-        made.emplace(input, session.add_input(tensor.name, tensor.type));
+        made.emplace(input, session.add_input(tensor.name, tensor.type, tensor.start));
     }
     auto settled = [&](TensorId tensor) {
         auto [found, fresh] = made.try_emplace(tensor, -1);

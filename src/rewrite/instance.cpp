@@ -41,6 +41,7 @@ Instance InstanceMaker::next() {
     list_length_ = 1 + below(3);
     empty_ = chance(15);
     ones_ = chance(25);
+    large_ = chance(10);
     fill(*rule_.match);
     for (const Parameter& parameter : rule_.source->params) {
         if (made_.values.contains(parameter.name) || (parameter.default_value && chance(50))) continue;
@@ -176,7 +177,9 @@ void InstanceMaker::learn(const Syntax& pattern, const TensorType& type, CallSha
 }
 
 Size InstanceMaker::extent() {
-    int64_t value = empty_ && chance(15) ? 0 : ones_ && chance(40) ? 1 : 1 + static_cast<int64_t>(below(5));
+    int64_t value = empty_ && chance(15)  ? 0
+                    : ones_ && chance(40) ? 1
+                                          : 1 + static_cast<int64_t>(below(large_ ? 24 : 5));
     return named_ ? named_size(fmt::format("d{}", ++names_), value) : Size(value);
 }
 
@@ -206,7 +209,8 @@ void InstanceMaker::make_dimensions(const std::vector<SyntaxPointer>& dimensions
             if (known != shapes.several.end() && dimension->collector.empty()) {
                 sizes = known->second;
             } else {
-                for (size_t i = below(3); i > 0; --i) sizes.push_back(extent());
+                // Alone, an ellipsis is the whole shape: permutations show themselves from rank 3 on.
+                for (size_t i = below(dimensions.size() == 1 ? 5 : 3); i > 0; --i) sizes.push_back(extent());
                 if (dimension->kind == Kind::dimensions) shapes.several.emplace(dimension->text, sizes);
             }
         } else {

@@ -17,7 +17,7 @@ struct Instance {
     std::string text() const;                                // "X: float32[2, 3], $chunk = 2"
 };
 
-// Shapes have extents 0 to 5, with broadcasting, dimensions of one and, now and then, none at all; dtypes are those that
+// Shapes have extents 0 to 5, sometimes to 24, with broadcasting, dimensions of one and, now and then, none at all; dtypes are those that
 // the operators allow.
 class InstanceMaker {
 public:
@@ -49,7 +49,7 @@ private:
     Instance made_;
     int64_t names_ = 0;
     size_t list_length_ = 1;  // of most lists of one instance
-    bool empty_ = false, ones_ = false;
+    bool empty_ = false, ones_ = false, large_ = false;
 };
 
 // Both sides of a rule on an instance.

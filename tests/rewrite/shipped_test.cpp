@@ -1,4 +1,6 @@
 // The rules that come with the library: types, values, and what they make of programs (metakernels, point 13).
+#include <array>
+
 #include "evaluate/compare.h"
 #include "rewrite_session.h"
 
@@ -22,6 +24,48 @@ TEST(Metakernels13, ShippedRulesKeepTypesAndValues) {
             << verdict->counterexample->before << verdict->counterexample->after << verdict->counterexample->element;
         EXPECT_GE(verdict->trials, 20) << source->name;
         EXPECT_GE(verdict->elements, 100) << source->name;
+    }
+}
+
+// Each shipped rule with a mistake in it. All are noticed, by their types or by their values.
+TEST(Metakernels13, WrongVariantsOfShippedRulesAreNoticed) {
+    const std::vector<std::array<std::string, 3>> wrong = {
+        {"linear(x, A, b)", "sub(numpy_matmul(x, A), b)", ""},
+        {"linear(x, A, b)", "numpy_matmul(x, A)", ""},
+        {"matmul(X, W)",
+         "reduce_sum(mul(unsqueeze(X, axes: [-1]), unsqueeze(W, axes: [-3])), axes: [-3], keepdims: false)", ""},
+        {"matmul(X, W)",
+         "reduce_max(mul(unsqueeze(X, axes: [-1]), unsqueeze(W, axes: [-3])), axes: [-2], keepdims: false)", ""},
+        {"matmul(X, W)",
+         "add([matmul(split(X, chunk: 2, axis: -1)[i], split(W, chunk: 2, axis: -2)[i]) for i < $inner // 2])",
+         "$inner > 1"},
+        {"matmul(X, W)",
+         "add([matmul(split(X, chunk: 2, axis: -1)[0], split(W, chunk: 2, axis: -2)[0]) for i < ceildiv($inner, 2)])",
+         "$inner > 1 && $inner % 2 == 0"},
+        {"transpose(matmul(X, W), perm: [1, 0])", "matmul(transpose(X), transpose(W))", ""},
+        {"transpose(transpose(X, perm: $first), perm: $second)", "transpose(X, perm: $second[$first])", ""},
+        {"transpose(X, perm: $perm)", "X", "len($perm) == 0 || $perm[0] == 0"},
+        {"concat(split(X, chunk: $chunk, axis: $axis), axis: $other)", "X", ""},
+        {"concat(slice(X, starts: [$a], ends: [$b], axes: [$axis]), slice(X, starts: [$c], ends: [$d], axes: [$axis]), "
+         "axis: $axis)",
+         "slice(X, starts: [$a], ends: [$d], axes: [$axis])", "0 <= $a && $a <= $b && $c <= $d"},
+    };
+    for (const auto& [match, replace, require] : wrong) {
+        std::string text = "rewrites:\n  r:\n    match: \"" + match + "\"\n    replace: \"" + replace + "\"\n";
+        if (!require.empty()) text += "    require: [[\"" + require + "\", \"no\"]]\n";
+        Library library = library_with(text);
+        auto rule = compile_rule(**find_rule(library, "rules::r"), library);
+        ASSERT_TRUE(rule) << render(rule.error());
+        auto types = check_types(*rule, library);
+        if (!types) {
+            std::string code = code_of(types);
+            EXPECT_TRUE(code == "rewrite.types" || code == "rewrite.replacement") << match << "\n"
+                                                                                  << render(types.error());
+            continue;
+        }
+        auto verdict = verify_rule(*rule, library, {.trials = 100, .seed = 1, .progress = {}});
+        ASSERT_TRUE(verdict) << match << "\n" << render(verdict.error());
+        EXPECT_TRUE(verdict->counterexample) << match << " -> " << replace;
     }
 }
 
