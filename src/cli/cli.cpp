@@ -87,6 +87,10 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
                                     "Cut axes into parts: the work of each, what it touches, how it is combined")
                        ->type_name("AXIS=N,...")
                        ->allow_extra_args(false);
+    command
+        ->add_flag("--one-round", options.one_round,
+                   "Sums of exp(x - m) by the maximum m of each shard, rescaled when they are combined")
+        ->needs(shards);
     command->add_option("--svg", options.svg, "Where to draw the shards' regions")->type_name("FILE")->needs(shards);
     command->footer(
         "Examples:\n"

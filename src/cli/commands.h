@@ -40,6 +40,7 @@ struct ExplainOptions {
     std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
     bool equations = false, schedule = false, source = false;
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
+    bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them
 };
 int explain_operator(const ExplainOptions& options);

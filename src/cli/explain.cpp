@@ -194,7 +194,7 @@ void add_plan_json(const plan::Plan& plan, const ExplainOptions& options, Json& 
 
 // The graph with its operations sharded.
 Result<Graph> add_shards(const Graph& graph, const ExplainOptions& options, Json& json) {
-    auto sharded = shard_operations(graph, options.shards);
+    auto sharded = shard_operations(graph, options.shards, options.one_round);
     if (!sharded) return fail(std::move(sharded.error()));
     json["sharding"] = Json::array();
     for (const ShardedOperation& operation : *sharded) json["sharding"].push_back(shards_json(operation));

@@ -100,7 +100,8 @@ std::string regions_text(const Json& regions) {
 
 }  // namespace
 
-Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts) {
+Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const std::vector<std::string>& texts,
+                                                       bool one_round) {
     auto bindings = parse_bindings(texts, "--shard");
     if (!bindings) return fail(std::move(bindings.error()));
     std::vector<std::pair<std::string, int64_t>> parts(bindings->begin(), bindings->end());
@@ -110,8 +111,8 @@ Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const
     for (size_t i = graph.operations.size(); i-- > 0;) {
         auto id = static_cast<OperationId>(i);
         auto boxes = sharding::boxes_by(now.operations[i], sharding::axes_of(now, now.operations[i]), parts);
-        auto sharded =
-            boxes ? sharding::shard(now, id, *boxes) : Result<sharding::Sharding>(fail(std::move(boxes.error())));
+        auto sharded = boxes ? sharding::shard(now, id, *boxes, one_round)
+                             : Result<sharding::Sharding>(fail(std::move(boxes.error())));
         if (sharded) {
             result.push_back({now, id, std::move(*sharded)});
             now = result.back().sharding.graph;

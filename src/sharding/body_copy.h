@@ -45,6 +45,9 @@ public:
     // Of this node only a read is made.
     void store(NodeId node, StoredValue value) { stored_[node] = std::move(value); }
 
+    // From here on this stands for the copy of a node.
+    void replace(NodeId node, NodeId made) { nodes_[static_cast<size_t>(node)] = made; }
+
     NodeId copy(NodeId node);
     // What stands for a variable: the new one, counted from the start of its part.
     NodeId value_of(VariableId variable);

@@ -1,6 +1,7 @@
 #include "sharding/combine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace heddle::sharding {
@@ -44,6 +45,7 @@ public:
 
     void write(const std::vector<int64_t>& position) {
         const Node& node = of_.node();
+        if (of_.reduction_.rescaled.is_given()) return write_rescaled(position);
         if (!is_argument(node.reducer)) {
             BodyCopy copy = fresh();
             NodeId value = copy.copy(of_.reduction_.node);
@@ -68,6 +70,17 @@ public:
     }
 
 private:
+    // The sum by the part's own shift, and that shift. Without anything above -inf every term is exp(-inf): nothing.
+    void write_rescaled(const std::vector<int64_t>& position) {
+        BodyCopy copy = fresh();
+        NodeId shift = of_.reduction_.rescaled.shift, own = copy.copy(shift);
+        DType dtype = nodes_.node(own).dtype;
+        NodeId lowest = nodes_.scalar(ScalarOp::equal, {own, nodes_.real(-HUGE_VAL, dtype, true)});
+        copy.replace(shift, nodes_.select(lowest, nodes_.real(0, dtype, true), own));
+        equation(0, copy.copy(of_.reduction_.node), position);
+        equation(1, own, position);
+    }
+
     // A copy with reduction variables of its own.
     BodyCopy fresh() {
         BodyCopy copy(of_.body_, nodes_, into_);
@@ -76,7 +89,8 @@ private:
             parts[static_cast<VariableId>(i)] = range_(static_cast<VariableId>(i));
         copy.restrict(std::move(parts));
         for (size_t i = 0; i < free_.size(); ++i) copy.bind(of_.reduction_.variables[i], free_[i], begins_[i]);
-        for (const auto& [node, value] : stored_) copy.store(node, value);
+        for (const auto& [node, value] : stored_)
+            if (!of_.reduction_.rescaled.is_given() || node != of_.reduction_.rescaled.maximum) copy.store(node, value);
         return copy;
     }
 
@@ -128,6 +142,8 @@ private:
 };
 
 std::vector<std::pair<std::string, DType>> PartialResults::values() const {
+    if (reduction_.rescaled.is_given())
+        return {{"rescaled sum", node().dtype}, {"shift", body_.node(reduction_.rescaled.shift).dtype}};
     if (!is_argument(node().reducer)) return {{std::string(name(node().reducer)), node().dtype}};
     std::vector<std::pair<std::string, DType>> list{
         {std::string(name(value_reducer(node().reducer))), body_.node(node().operands[0]).dtype},
@@ -140,6 +156,19 @@ void PartialResults::write(Body& into, const std::vector<int64_t>& position,
                            const std::function<Range(VariableId)>& range,
                            const std::vector<std::pair<NodeId, StoredValue>>& stored) const {
     Part(*this, into, range, stored).write(position);
+}
+
+// sum * exp(own - whole); a part with the whole's own shift is as it is, also at an infinity.
+NodeId PartialResults::rescaled_term(BodyNodes& nodes, BodyCopy& copy, NodeId sum, NodeId own) const {
+    const Rescaled& rescaled = reduction_.rescaled;
+    copy.store(rescaled.maximum, {2, rescaled.variables});
+    NodeId whole = copy.copy(rescaled.shift);
+    DType dtype = nodes.node(whole).dtype;
+    NodeId same = nodes.scalar(ScalarOp::equal, {own, whole});
+    NodeId above = nodes.scalar(ScalarOp::not_equal, {whole, nodes.real(-HUGE_VAL, dtype, true)});
+    NodeId factor = nodes.select(nodes.scalar(ScalarOp::logical_and, {same, above}), nodes.real(1, dtype, true),
+                                 nodes.scalar(ScalarOp::exp, {nodes.scalar(ScalarOp::subtract, {own, whole})}));
+    return nodes.scalar(ScalarOp::multiply, {sum, factor});
 }
 
 void PartialResults::write_combination(Body& into, const std::vector<int64_t>& counts,
@@ -173,7 +202,9 @@ void PartialResults::write_combination(Body& into, const std::vector<int64_t>& c
     };
     std::vector<VariableId> over = parts_variables();
     if (!is_argument(node().reducer)) {
-        made.value = nodes.reduce(node().reducer, node().dtype, over, value(0, over), -1);
+        NodeId term = value(0, over);
+        if (reduction_.rescaled.is_given()) term = rescaled_term(nodes, copy, term, value(1, over));
+        made.value = nodes.reduce(node().reducer, node().dtype, over, term, -1);
     } else {
         DType dtype = parts[0].second;
         NodeId best =

@@ -25,12 +25,13 @@ public:
     void write(Body& into, const std::vector<int64_t>& position, const std::function<Range(VariableId)>& range,
                const std::vector<std::pair<NodeId, StoredValue>>& stored) const;
 
-    // One value for each point of the variables from `values` as inputs, `counts` parts of each axis; written where
-    // `equation` says, if there is one.
+    // One value for each point of the variables from `values` as inputs, and the whole maximum after them where the sum is
+    // rescaled; `counts` parts of each axis; written where `equation` says, if there is one.
     void write_combination(Body& into, const std::vector<int64_t>& counts, const BodyEquation* equation) const;
 
 private:
     class Part;
+    NodeId rescaled_term(BodyNodes& nodes, BodyCopy& copy, NodeId sum, NodeId own) const;
     bool filtered() const { return node().operands.size() > 1; }
     const Node& node() const { return body_.node(reduction_.node); }
 

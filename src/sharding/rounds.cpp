@@ -6,6 +6,7 @@
 
 #include "graph/verify.h"
 #include "sharding/body_copy.h"
+#include "symbolic/projection_accesses.h"
 
 namespace heddle::sharding {
 namespace {
@@ -60,8 +61,9 @@ private:
 
 class RoundFinder {
 public:
-    RoundFinder(const Body& body, const std::vector<Axis>& axes, const std::vector<bool>& cut)
-        : axes_(axes), cut_(cut), made_(std::make_shared<Body>()), nodes_(*made_) {
+    RoundFinder(const Body& body, const std::vector<std::vector<int64_t>>& extents, const std::vector<Axis>& axes,
+                const std::vector<bool>& cut)
+        : extents_(extents), axes_(axes), cut_(cut), made_(std::make_shared<Body>()), nodes_(*made_) {
         BodyCopy copy(body, nodes_, *made_);
         for (size_t i = 0; i < body.variables.size(); ++i) {
             const Variable& from = body.variables[i];
@@ -74,9 +76,11 @@ public:
         }
     }
 
-    Rounds run() {
+    Rounds run(bool rescale) {
         find_reductions();
         find_conditions();
+        for (CutReduction& reduction : reductions_)
+            if (rescale) reduction.rescaled = rescaled(reduction);
         for (CutReduction& reduction : reductions_) reduction.round = round_of(reduction);
         find_variables();
         std::ranges::stable_sort(reductions_, {}, &CutReduction::round);
@@ -103,7 +107,7 @@ private:
     void find_conditions() {
         std::vector<NodeId> open;
         for (const CutReduction& reduction : reductions_)
-            if (nodes_.has_open_read(reduction.node)) open.push_back(reduction.node);
+            if (nodes_.has_open_read(reduction.node) && !is_inside(reduction.node)) open.push_back(reduction.node);
         if (open.empty()) return;
         Reached reached(*made_);
         for (NodeId id : open) {
@@ -122,6 +126,19 @@ private:
         }
     }
 
+    // Whether its reads are inside their tensors wherever it is computed.
+    bool is_inside(NodeId id) const {
+        Body alone = *made_;
+        alone.equations = {BodyEquation{0, FreeVariables(alone).list(id), {}, id}};
+        BodyAccesses accesses(alone);
+        if (accesses.exhausted() || !accesses.failures(extents_).empty()) return false;
+        return std::ranges::all_of(accesses.accesses(), [&](const Access& access) {
+            for (size_t d = 0; d < access.coordinates.size(); ++d)
+                if (accesses.range(access, d).data && !access.guarded) return false;
+            return true;
+        });
+    }
+
     // Whether a condition needs a cut reduction that does not stand before `id`: it could wait for `id` itself.
     bool needs_later(NodeId condition, NodeId id) const {
         std::vector<NodeId> open{condition};
@@ -138,8 +155,65 @@ private:
         return false;
     }
 
+    // The cut reductions that a value needs at first hand.
+    void find_needs(NodeId id, std::set<NodeId>& seen, std::set<NodeId>& needs) const {
+        if (!seen.insert(id).second) return;
+        if (position_.contains(id)) {
+            needs.insert(id);
+            return;
+        }
+        const Node& node = made_->node(id);
+        for (NodeId operand : node.operands) find_needs(operand, seen, needs);
+        if (node.kind == Node::Kind::local)
+            find_needs(made_->locals[static_cast<size_t>(node.index)].value, seen, needs);
+    }
+
+    std::set<NodeId> needs_of(NodeId id) const {
+        std::set<NodeId> seen, needs;
+        find_needs(id, seen, needs);
+        return needs;
+    }
+
+    Rescaled rescaled(const CutReduction& reduction) const {
+        const Node& sum = made_->node(reduction.node);
+        if (sum.reducer != Reducer::sum || !is_float(sum.dtype) || reduction.condition >= 0) return {};
+        std::set<NodeId> needs = needs_of(sum.operands[0]);
+        if (needs.size() != 1 || (sum.operands.size() > 1 && !needs_of(sum.operands[1]).empty())) return {};
+        const CutReduction& other = reductions_[position_.at(*needs.begin())];
+        if (made_->node(other.node).reducer != Reducer::maximum || other.axes != reduction.axes || other.condition >= 0)
+            return {};
+        NodeId shift = shift_of(sum.operands[0]);
+        if (shift < 0 || !is_simple(shift, other.node)) return {};
+        return Rescaled{other.node, shift, {}};
+    }
+
+    // g, if a term is exp(a - g) times what needs no cut reduction, and a needs none.
+    NodeId shift_of(NodeId term) const {
+        const Node& node = made_->node(term);
+        if (node.kind != Node::Kind::scalar) return -1;
+        if (node.op == ScalarOp::multiply) {
+            bool first = needs_of(node.operands[1]).empty(), second = needs_of(node.operands[0]).empty();
+            return first == second ? -1 : shift_of(node.operands[first ? 0 : 1]);
+        }
+        if (node.op != ScalarOp::exp) return -1;
+        const Node& difference = made_->node(node.operands[0]);
+        bool subtracts = difference.kind == Node::Kind::scalar && difference.op == ScalarOp::subtract;
+        return subtracts && needs_of(difference.operands[0]).empty() ? difference.operands[1] : -1;
+    }
+
+    // Made of the maximum and literals.
+    bool is_simple(NodeId id, NodeId maximum) const {
+        const Node& node = made_->node(id);
+        bool plain = node.kind == Node::Kind::integer || node.kind == Node::Kind::real ||
+                     node.kind == Node::Kind::scalar || node.kind == Node::Kind::cast ||
+                     node.kind == Node::Kind::select;
+        return id == maximum ||
+               (plain && std::ranges::all_of(node.operands, [&](NodeId of) { return is_simple(of, maximum); }));
+    }
+
     // One more than the greatest round of what its terms and its condition need.
     int32_t round_of(const CutReduction& reduction) {
+        if (reduction.rescaled.is_given()) return round_of(reductions_[position_[reduction.rescaled.maximum]]);
         int32_t round = 0;
         for (NodeId operand : made_->node(reduction.node).operands) round = std::max(round, needed(operand));
         return reduction.condition < 0 ? round : std::max(round, needed(reduction.condition));
@@ -170,9 +244,11 @@ private:
                 variables.insert(list.begin(), list.end());
             }
             reduction.variables.assign(variables.begin(), variables.end());
+            if (reduction.rescaled.is_given()) reduction.rescaled.variables = free.list(reduction.rescaled.maximum);
         }
     }
 
+    const std::vector<std::vector<int64_t>>& extents_;
     const std::vector<Axis>& axes_;
     const std::vector<bool>& cut_;
     std::shared_ptr<Body> made_;
@@ -184,8 +260,9 @@ private:
 
 }  // namespace
 
-Rounds rounds_of(const Body& body, const std::vector<Axis>& axes, const std::vector<bool>& cut) {
-    return RoundFinder(body, axes, cut).run();
+Rounds rounds_of(const Body& body, const std::vector<std::vector<int64_t>>& extents, const std::vector<Axis>& axes,
+                 const std::vector<bool>& cut, bool rescale) {
+    return RoundFinder(body, extents, axes, cut).run(rescale);
 }
 
 }  // namespace heddle::sharding

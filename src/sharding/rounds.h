@@ -10,12 +10,23 @@
 
 namespace heddle::sharding {
 
+// A sum of exp(a - g) * b, where g follows from a maximum over the same axes: each part may use its own maximum's g, since
+// exp(a - g) = exp(a - g') * exp(g' - g). (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018.)
+struct Rescaled {
+    NodeId maximum = -1;
+    NodeId shift = -1;                  // g
+    std::vector<VariableId> variables;  // of the maximum
+
+    bool is_given() const { return maximum >= 0; }
+};
+
 struct CutReduction {
     NodeId node = -1;
     int32_t round = 0;
     std::vector<VariableId> variables;  // it has one result for each point of these; ascending
     std::vector<size_t> axes;           // the cut axes that it runs over, ascending
     NodeId condition = -1;              // where its value is used, if it may not be computed elsewhere
+    Rescaled rescaled;                  // in the same round as its maximum
 };
 
 struct Rounds {
@@ -24,7 +35,9 @@ struct Rounds {
     std::vector<CutReduction> reductions;  // by round, then by node
 };
 
-// `cut` says of each axis whether it is cut.
-Rounds rounds_of(const Body& body, const std::vector<Axis>& axes, const std::vector<bool>& cut);
+// `cut` says of each axis whether it is cut, `extents` the inputs' sizes; `rescale` whether sums that can be are computed
+// with their maximum.
+Rounds rounds_of(const Body& body, const std::vector<std::vector<int64_t>>& extents, const std::vector<Axis>& axes,
+                 const std::vector<bool>& cut, bool rescale);
 
 }  // namespace heddle::sharding

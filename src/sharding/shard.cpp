@@ -17,8 +17,8 @@ namespace {
 
 class Sharder {
 public:
-    Sharder(const Graph& graph, OperationId id, const std::vector<Box>& boxes)
-        : operation_(graph.operations[static_cast<size_t>(id)]), assembler_(result_.graph) {
+    Sharder(const Graph& graph, OperationId id, const std::vector<Box>& boxes, bool rescale)
+        : operation_(graph.operations[static_cast<size_t>(id)]), rescale_(rescale), assembler_(result_.graph) {
         result_.axes = axes_of(graph, operation_);
         result_.boxes = boxes;
         result_.graph = graph;
@@ -115,7 +115,9 @@ private:
     // ---- the operation with one
 
     void replace() {
-        rounds_ = rounds_of(*operation_.body, result_.axes, cut_);
+        std::vector<std::vector<int64_t>> extents;
+        for (TensorId id : operation_.inputs) extents.push_back(result_.graph.tensor(id).type.extents());
+        rounds_ = rounds_of(*operation_.body, extents, result_.axes, cut_, rescale_);
         inputs_ = operation_.inputs;
         for (const CutReduction& reduction : rounds_.reductions) add_reduction(reduction);
         add_results();
@@ -187,6 +189,9 @@ private:
         Work made = work(fmt::format("{} {}", operation_.name, part));
         made.operator_name = "combine";
         made.inputs = stacks;
+        for (const auto& [node, value] : stored_)
+            if (reduction.rescaled.is_given() && node == reduction.rescaled.maximum)
+                made.inputs.push_back(inputs_[static_cast<size_t>(value.input)]);
         made.params.clear();
         std::vector<int64_t> counts;
         for (size_t axis : reduction.axes) counts.push_back(static_cast<int64_t>(parts_[axis].size()));
@@ -297,6 +302,7 @@ private:
     }
 
     const Operation& operation_;
+    bool rescale_;
     Sharding result_;
     Assembler assembler_;
     std::vector<size_t> full_;  // boxes with points, or the first of them
@@ -310,8 +316,8 @@ private:
 
 }  // namespace
 
-Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes) {
-    return Sharder(graph, operation, boxes).run(graph, operation);
+Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale) {
+    return Sharder(graph, operation, boxes, rescale).run(graph, operation);
 }
 
 }  // namespace heddle::sharding

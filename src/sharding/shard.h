@@ -58,6 +58,8 @@ Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<
 // Boxes over the axes of `axes_of`; each point of the extended index in exactly one. Those without points have no
 // application. Codes: sharding.cover (a box outside, a gap, an overlap), sharding.grid (boxes that are no grid where
 // reductions are cut), sharding.limit, and those of refusals.
-Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes);
+// `rescale`: a sum of exp(a - m) * b is computed in the same round as its maximum m, by each part's own maximum, and rescaled
+// when it is combined.
+Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale = false);
 
 }  // namespace heddle::sharding

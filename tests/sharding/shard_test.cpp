@@ -286,6 +286,44 @@ TEST(Shard, ReductionsOfReductions) {
     for (const Axis& axis : axes_of(table, table.operations[0])) expect_whole(table, sharded(table, {{axis.name, 3}}));
 }
 
+TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
+    Graph graph = example("softmax", {{3, 10}});
+    Sharding sharding = sharded(graph, {{"j", 3}}, 0, true);
+    for (const Application& application : sharding.applications)
+        EXPECT_EQ(application.round, application.part == "result" ? 1 : 0);
+    // A part of the sum needs its part of x, and nothing of the others' maxima.
+    EXPECT_EQ(regions(sharding.graph, sharding.applications[4]),
+              "x[0,4:3,8] -> softmax rescaled sum[1,0:2,3] softmax shift[1,0:2,3]");
+    expect_whole(graph, sharding);
+    // Parts without anything above -inf, rows of nothing but it, infinities and NaN: as in the whole.
+    TensorData x(f32, {3, 10});
+    for (int64_t i = 0; i < 30; ++i) x.set_real(i, i < 4 || i >= 10 ? -INFINITY : -500.0 * static_cast<double>(i));
+    x.set_real(25, INFINITY);
+    x.set_real(29, 2);
+    expect_same_values(graph, {x}, sharding);
+    x.set_real(28, NAN);
+    expect_same_values(graph, {x}, sharding);
+
+    Graph attention = example("attention", {{4, 3}, {6, 3}, {6, 5}});
+    Sharding online = sharded(attention, {{"j", 3}, {"e", 2}}, 0, true);
+    EXPECT_EQ(online.applications.back().round, 1);
+    expect_whole(attention, online);
+    // With a maximum that is clamped from below, and a local array of scores.
+    Graph library = graph_of(body_test::file_text("operators/attention.yaml"), "attention",
+                             {{f32, {1, 2, 3, 4}}, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 5}}});
+    for (const Axis& axis : axes_of(library, library.operations[0])) {
+        if (axis.reductions.size() != 3) continue;
+        Sharding flash = sharded(library, {{axis.name, 3}}, 0, true);
+        EXPECT_EQ(flash.applications.back().round, 1);
+        expect_whole(library, flash);
+    }
+    // A variance is no such sum: two rounds.
+    Graph variance = example("variance", {{3, 8}});
+    Sharding two = sharded(variance, {{"n", 3}}, 0, true);
+    EXPECT_EQ(two.applications.back().round, 2);
+    expect_whole(variance, two);
+}
+
 TEST(Shard, ALocalArrayGoesWithTheAxisThatReadsIt) {
     std::string library = body_test::file_text("operators/attention.yaml");
     Graph graph = graph_of(library, "attention", {{f32, {1, 2, 3, 4}}, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 5}}});
