@@ -36,8 +36,15 @@ const char* cut_of(const Axis& axis) {
     return axis.passed ? "passed and partial" : "partial";
 }
 
+// Counted from where the tensor's range begins.
 Json region_json(const Graph& graph, const Region& region) {
-    Json json = {{"tensor", graph.tensor(region.tensor).name}, {"start", region.box.start}, {"end", region.box.end}};
+    const Tensor& tensor = graph.tensor(region.tensor);
+    sharding::Box box = region.box;
+    for (size_t d = 0; d < tensor.start.size(); ++d) {
+        box.start[d] += tensor.start[d];
+        box.end[d] += tensor.start[d];
+    }
+    Json json = {{"tensor", tensor.name}, {"start", box.start}, {"end", box.end}};
     json["unread"] = region.unread ? Json(*region.unread) : Json(nullptr);
     return json;
 }

@@ -202,6 +202,14 @@ TEST_F(Explain, Metakernels9ShardsWithTheirRegions) {
     EXPECT_CONTAINS(outcome.output, "shard 1 [0:4, 0:5, 3:6]: X[0:4, 3:6], W[3:6, 0:5] -> matmul sum[1:2, 0:4, 0:5]");
 }
 
+TEST_F(Explain, Metakernels9RegionsOfTensorsWhoseRangesBeginElsewhere) {
+    Json found = json({"add2", "a=int32[10,5]", "b=int32[200:210,50:55]", "--shard", "shape0=2"});
+    const Json& second = found["sharding"][0]["applications"][1];
+    EXPECT_EQ(second["inputs"][0]["start"], Json::parse("[5, 0]"));
+    EXPECT_EQ(second["inputs"][1]["start"], Json::parse("[205, 50]"));
+    EXPECT_EQ(second["inputs"][1]["end"], Json::parse("[210, 55]"));
+}
+
 TEST_F(Explain, shards_are_fused_and_compiled_like_anything_else) {
     Json found = json({"softmax", "x=float32[8,64]", "--shard", "outer0=2", "--equations", "--schedule"});
     EXPECT_TRUE(found.contains("equations"));
