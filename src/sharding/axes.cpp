@@ -228,10 +228,15 @@ private:
     }
 
     std::optional<Diagnostic> refusal(const Axis& axis) const {
-        for (VariableId id : axis.variables) {
-            if (body_.variable(id).kind != Variable::Kind::ordered) continue;
-            return refused("sharding.ordered_axis", axis, "each of its steps needs the one before it",
-                           "cut another axis");
+        // What a step keeps for the next one has axes of its own, which no other axis cuts yet.
+        for (const Variable& variable : body_.variables) {
+            if (variable.kind != Variable::Kind::ordered) continue;
+            bool own = std::ranges::any_of(
+                axis.variables, [&](VariableId id) { return body_.variable(id).kind == Variable::Kind::ordered; });
+            return refused("sharding.ordered_axis", axis,
+                           own ? "each of its steps needs the one before it"
+                               : fmt::format("states along the ordered axis '{}' are not cut", variable.name),
+                           "");
         }
         for (const BodyEquation& equation : body_.equations) {
             for (size_t d = 0; d < equation.left.size(); ++d) {

@@ -54,7 +54,8 @@ private:
         for (size_t axis = 0; axis < parts_.size(); ++axis) {
             const Axis& of = result_.axes[axis];
             cut_.push_back(parts_[axis].size() > 1);
-            if (!cut_[axis]) continue;
+            bool ordered = of.refusal && of.refusal->code == "sharding.ordered_axis";
+            if (!cut_[axis] && !ordered) continue;
             if (of.refusal) problems.push_back(*of.refusal);
             needs_grid = needs_grid || !of.reductions.empty() || !in_every_equation(of);
         }

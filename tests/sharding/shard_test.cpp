@@ -453,10 +453,12 @@ TEST(ShardErrors, AnOrderedAxisIsNotCut) {
     Body body;
     BodyNodes nodes(body);
     VariableId t = nodes.add_variable("t", Variable::Kind::ordered, 4);
-    body.equations.push_back({0, {t}, {nodes.variable(t)}, nodes.read(0, f32, {nodes.variable(t)})});
+    VariableId i = nodes.add_variable("i", Variable::Kind::index, 3);
+    std::vector<NodeId> at{nodes.variable(t), nodes.variable(i)};
+    body.equations.push_back({0, {i, t}, at, nodes.read(0, f32, at)});
     Graph graph;
-    graph.inputs = {graph.add_tensor("x", {f32, sizes({4})})};
-    graph.outputs = {graph.add_tensor("y", {f32, sizes({4})})};
+    graph.inputs = {graph.add_tensor("x", {f32, sizes({4, 3})})};
+    graph.outputs = {graph.add_tensor("y", {f32, sizes({4, 3})})};
     graph.add_operation({.name = "running",
                          .operator_name = "running",
                          .inputs = graph.inputs,
@@ -467,10 +469,14 @@ TEST(ShardErrors, AnOrderedAxisIsNotCut) {
                          .body = std::make_shared<const Body>(body),
                          .params = {}});
     std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
-    ASSERT_EQ(axes.size(), 1u);
-    ASSERT_TRUE(axes[0].refusal);
-    EXPECT_EQ(axes[0].refusal->code, "sharding.ordered_axis");
-    EXPECT_FALSE(boxes_by(graph.operations[0], axes, {{"t", 2}}));
+    ASSERT_EQ(axes.size(), 2u);
+    for (const Axis& axis : axes) {
+        ASSERT_TRUE(axis.refusal);
+        EXPECT_EQ(axis.refusal->code, "sharding.ordered_axis");
+        EXPECT_FALSE(boxes_by(graph.operations[0], axes, {{axis.name, 2}}));
+    }
+    EXPECT_EQ(axes[1].refusal->reason, "each of its steps needs the one before it");
+    EXPECT_FALSE(shard(graph, 0, {{{0, 0}, {3, 4}}}));
 }
 
 }  // namespace
