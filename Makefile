@@ -1,7 +1,8 @@
 # The commands of the README. Each sets up what it needs.
 BUILD := build
+SECONDS := 60
 
-.PHONY: build demo test bench sanitize setup clean
+.PHONY: build demo test bench sanitize fuzz setup clean
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
@@ -20,8 +21,14 @@ test: build
 bench: build
 	@.venv/bin/python bench/peers.py
 
-sanitize: setup
+sanitize:
+	@scripts/setup clang-19 libclang-rt-19-dev
 	cmake --preset sanitize && cmake --build --preset sanitize && ctest --test-dir build-sanitize --output-on-failure
+
+# make fuzz SECONDS=60: each target for so long.
+fuzz:
+	@scripts/setup clang-19 libclang-rt-19-dev
+	cmake --preset sanitize && cmake --build --preset sanitize --target fuzz && scripts/fuzz $(SECONDS)
 
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize

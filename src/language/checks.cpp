@@ -25,7 +25,7 @@ std::string chain(const std::vector<std::string>& names, const char* sigil) {
 class TemplateChecker {
 public:
     TemplateChecker(const Draft& draft, const FunctionTable& functions, DiagnosticSink& sink)
-        : draft_(draft), made_(draft.made), names_(functions, sink) {
+        : made_(draft.made), names_(functions, sink) {
         names_.failed = draft.failed;
         names_.quiet = draft.incomplete;
     }
@@ -314,7 +314,6 @@ private:
         });
     }
 
-    const Draft& draft_;
     const Template& made_;
     NameChecker names_;
     std::map<std::string, Place> dimensions_, collectors_;

@@ -184,14 +184,15 @@ private:
     Result<int32_t> pack(const schedules::Packing& packing, int32_t source, Placed& placed) {
         auto key = std::make_pair(source, packing.map);
         if (auto found = packed_.find(key); found != packed_.end()) return found->second;
-        const Buffer& from = plan_.buffers[static_cast<size_t>(source)];
-        int32_t to = add_buffer({.name = from.name + " packed",
+        const Buffer& from = plan_.buffers[static_cast<size_t>(source)];  // until a buffer is added
+        std::string name = from.name + " packed";
+        int32_t to = add_buffer({.name = name,
                                  .kind = packing.constant ? Buffer::Kind::prepared : Buffer::Kind::workspace,
                                  .dtype = packing.dtype,
                                  .bytes = packing.elements * bytes(packing.dtype),
                                  .sizes = from.sizes,
                                  .packed = packing.map});
-        auto copy = place(packing.copy, {source, to}, from.name + " packed", true);
+        auto copy = place(packing.copy, {source, to}, std::move(name), true);
         if (!copy) return fail(std::move(copy.error()));
         placed.before.push_back({std::move(copy->launch), packing.constant});
         packed_[key] = to;

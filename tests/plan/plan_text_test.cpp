@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
 
 #include "../equations/graph_builder.h"
 #include "backends/llvm/llvm_backend.h"
@@ -135,6 +136,27 @@ TEST(PlanText, attention) { check(attention()); }
 TEST(PlanText, attention_with_every_buffer_kept) { check(attention(), {.fuse = false, .keep_all = true}); }
 TEST(PlanText, random_graphs) {
     for (uint32_t seed = 0; seed < 6; seed++) check(random_graph(seed), {.fuse = seed % 2 == 0});
+}
+
+// The list of buffers grows while a buffer is packed: its name must not be read from the list behind that.
+TEST(PlanText, a_packed_buffer_is_named_after_its_source) {
+    Plan plan = plan_of(program("dft(m)", {{"m", {DType::float32, {4, 4}}}}));
+    std::set<std::string> names, launches;
+    for (const Buffer& buffer : plan.buffers) names.insert(buffer.name);
+    for (const auto* phase : {&plan.prepare, &plan.run}) {
+        for (const Batch& batch : *phase) {
+            for (const Launch& launch : batch) launches.insert(launch.name);
+        }
+    }
+    int packed = 0;
+    for (const Buffer& buffer : plan.buffers) {
+        if (buffer.packed.empty()) continue;
+        packed++;
+        EXPECT_TRUE(buffer.name.ends_with(" packed")) << buffer.name;
+        EXPECT_TRUE(names.contains(buffer.name.substr(0, buffer.name.size() - 7))) << buffer.name;
+        EXPECT_TRUE(launches.contains(buffer.name)) << buffer.name;
+    }
+    EXPECT_GT(packed, 0);
 }
 
 // Lowering makes a table of cosines that is no tensor of the graph.

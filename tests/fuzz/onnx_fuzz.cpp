@@ -1,0 +1,17 @@
+// An ONNX model; open dimensions are 2.
+#include "compile.h"
+#include "frontends/onnx/import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    using namespace heddle;
+    auto owner = std::make_shared<const std::string>(fuzz::text_of(data, size));
+    onnx::Bytes bytes = std::as_bytes(std::span(owner->data(), owner->size()));
+    fuzz::fine(onnx::parse_tensor("fuzz.pb", bytes, owner));
+    auto model = onnx::parse_model("fuzz.onnx", bytes, owner);
+    if (!fuzz::fine(model)) return 0;
+    std::map<std::string, int64_t> bindings;
+    for (const onnx::OpenDimension& open : onnx::open_dimensions(*model)) bindings[open.name] = 2;
+    auto graph = onnx::import_model(*model, fuzz::operators(), bindings);
+    if (fuzz::fine(graph)) fuzz::compile(*graph);
+    return 0;
+}
