@@ -57,7 +57,9 @@ void CommonAxesFinder::mark_members(const std::vector<int32_t>& members) {
         const auto m = static_cast<size_t>(member);
         output_[m] = node.output || std::any_of(node.readers.begin(), node.readers.end(),
                                                 [&](int32_t reader) { return !is_member(reader); });
-        light_[m] = !output_[m] && !node.scatter && node.points * (node.operations + 1) * light_share < work;
+        const bool taken_in = node.into >= 0 && is_member(node.into);
+        light_[m] =
+            taken_in || (!output_[m] && !node.scatter && node.points * (node.operations + 1) * light_share < work);
     }
 }
 
@@ -83,6 +85,11 @@ void CommonAxesFinder::join_classes(const std::vector<int32_t>& members) {
 // A class with two axes of one equation is broken too (x + transpose(x)).
 void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
     int32_t required = 0;
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        if (node.joins < 0 || !is_member(node.joins)) continue;
+        for (int32_t slot : node.chosen) broken_class_[static_cast<size_t>(root(slot))] = true;
+    }
     for (int32_t member : members) {
         const FusionNode& node = graph_.node(member);
         const bool light = light_[static_cast<size_t>(member)];

@@ -38,6 +38,8 @@ struct FusionNode {
     bool prepared = false, output = false, reduction = false, contraction = false, expensive = false;
     bool scatter = false;   // its axes that data choose have no slots: the tasks of a kernel may not part them
     int32_t into = -1;      // of a scatter: the node whose elements its terms go to (scatter_into), if there is one
+    int32_t joins = -1;    // of such a node: the scatter; in one kernel they are one, and `chosen` are never common
+    std::vector<int32_t> chosen;  // slots
     int operations = 0;
     double points = 1;    // with reduced axes
     double elements = 1;  // without

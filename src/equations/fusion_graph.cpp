@@ -164,16 +164,21 @@ void NodeBuilder::add_equation(int32_t index) {
     node.operations = facts.operations;
     node.expensive = facts.expensive;
     node.elements = hint_points(*system_.arena, equation.axes);
-    node.points = hint_points(*system_.arena, equation);
+    node.points = hint_points(system_, equation);
     node.bytes = node.elements * static_cast<double>(bytes(tensor.dtype));
-    const auto scatter = scatter_of(*system_.arena, equation);
+    const auto scatter = scatter_of(system_, equation);
     node.scatter = scatter.has_value();
     add_slots(node, equation, scatter);
     if (!scatter) find_roles(node, equation);
     add_reads(node, equation);
     const auto id = static_cast<int32_t>(graph_.nodes.size());
-    if (const auto into = scatter_into(system_, equation))
-        graph_.nodes[static_cast<size_t>(node_of_.at(into->scatter))].into = id;
+    if (const auto into = scatter_into(system_, equation)) {
+        node.joins = node_of_.at(into->scatter);
+        graph_.nodes[static_cast<size_t>(node.joins)].into = id;
+        for (AxisId axis : into->update.chosen) {
+            if (const int32_t slot = slot_of(node, axis); slot >= 0) node.chosen.push_back(slot);
+        }
+    }
     node_of_[index] = id;
     graph_.makers[static_cast<size_t>(equation.tensor)].push_back(id);
     graph_.nodes.push_back(std::move(node));

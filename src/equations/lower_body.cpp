@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "equations/arena_interval.h"
+#include "equations/pass_support.h"
 #include "equations/system_rules.h"
 
 namespace heddle::equations {
@@ -272,17 +273,6 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     return arena_.read(found->second.first, local.dtype, std::move(at));
 }
 
-bool BodyLowering::reads_inside(Expr value) const {
-    for (Expr e : walk(value)) {
-        if (e->kind != Kind::read) continue;
-        const std::vector<int64_t>& shape = state_.system.tensor(e->tensor).shape;
-        for (size_t d = 0; d < shape.size(); d++) {
-            if (!interval(e->operands[d]).within(0, shape[d] - 1)) return false;
-        }
-    }
-    return true;
-}
-
 // The filter's conditions: coordinates that must be zero, and the rest. False where operands are missing.
 bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest) {
     rest = arena_.truth(true);
@@ -335,7 +325,7 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     SolvedFilter solved = solve_filter(arena_, equalities, rest, std::move(reduced));
     term = arena_.substitute(term, solved.solution);
     Expr holds = solved.condition;
-    if (condition && !reads_inside(term)) holds = arena_.conjunction(condition, holds);
+    if (condition && !reads_inside(state_.system, term)) holds = arena_.conjunction(condition, holds);
     Draft draft;
     draft.reducer = node.reducer;
     draft.reduced = std::move(solved.reduced);

@@ -74,7 +74,6 @@ private:
     Expr convert_reduce(const Node& node, Expr condition);
     std::optional<Draft> draft_reduction(const Node& node, Expr condition);
     bool split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest);
-    bool reads_inside(Expr value) const;
 
     AxisId axis_of(VariableId variable);
     bool has_axis(VariableId variable) const;

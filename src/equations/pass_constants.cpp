@@ -33,7 +33,7 @@ private:
     bool worth_hoisting(int32_t index, Expr e) {
         if (e->kind != Kind::scalar || e->axes.empty() || !facts_.of(e).expensive) return false;
         double points = hint_points(arena_, e->axes), read = 0;
-        if (points * 2 > hint_points(arena_, system_.equation(index))) return false;
+        if (points * 2 > hint_points(system_, system_.equation(index))) return false;
         for (Expr node : walk(e)) {
             if (node->kind == Kind::guarded_read) return false;
             if (node->kind != Kind::read) continue;

@@ -48,15 +48,15 @@ bool PointwiseChoice::may_vanish(int32_t index) const {
 
 bool PointwiseChoice::worth_with_one_read(const Equation& equation, const Equation& reader) {
     const ValueFacts& facts = facts_.of(equation.right);
-    const bool more_points = hint_points(*system_.arena, reader) > 1.01 * hint_points(*system_.arena, equation);
+    const bool more_points = hint_points(system_, reader) > 1.01 * hint_points(system_, equation);
     if (reader.reducer && more_points && facts.operations > 0) return false;
     return !(more_points && facts.expensive);
 }
 
 bool PointwiseChoice::worth_with_several_reads(const Equation& equation, const std::vector<Use>& uses) {
-    Arena& arena = *system_.arena;
+    const Arena& arena = *system_.arena;
     const int operations = facts_.of(equation.right).operations;
-    const double points = hint_points(arena, equation);
+    const double points = hint_points(system_, equation);
     std::set<TensorIndex> large;
     for (Expr read : reads(equation)) {
         std::set<AxisId> axes;
@@ -66,7 +66,7 @@ bool PointwiseChoice::worth_with_several_reads(const Equation& equation, const s
     if (operations > 2 || large.size() > 1 || (large.size() == 1 && operations > 0)) return false;
     return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
         const Equation& reader = system_.equation(use.reader);
-        return reader.reducer && operations > 0 && hint_points(arena, reader) > 1.01 * points;
+        return reader.reducer && operations > 0 && hint_points(system_, reader) > 1.01 * points;
     });
 }
 

@@ -68,7 +68,7 @@ bool PullOut::moves(const Equation& equation, Expr factor) const {
     const bool varies = std::any_of(equation.reduced.begin(), equation.reduced.end(), [&](AxisId axis) {
         return std::binary_search(factor->axes.begin(), factor->axes.end(), axis);
     });
-    return !varies && is_statistic(factor, hint_points(*system_.arena, equation));
+    return !varies && is_statistic(factor, hint_points(system_, equation));
 }
 
 // A factor that is a product's name, all of whose readers can pull the same factor out, gives way to its product.

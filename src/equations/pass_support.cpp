@@ -322,8 +322,20 @@ double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {
     return points;
 }
 
-double hint_points(Arena& arena, const Equation& equation) {
-    const auto scatter = scatter_of(arena, equation);
+bool reads_inside(const System& system, Expr value) {
+    for (Expr e : walk(value)) {
+        if (e->kind != Kind::read) continue;
+        const std::vector<int64_t>& shape = system.tensor(e->tensor).shape;
+        for (size_t d = 0; d < shape.size(); d++) {
+            if (e->operands[d]->low < 0 || e->operands[d]->high >= shape[d]) return false;
+        }
+    }
+    return true;
+}
+
+double hint_points(const System& system, const Equation& equation) {
+    const Arena& arena = *system.arena;
+    const auto scatter = scatter_of(system, equation);
     double points = hint_points(arena, equation.reduced);
     for (AxisId axis : equation.axes) {
         if (!scatter || !scatter->chooses(axis)) points *= static_cast<double>(arena.hint(axis));

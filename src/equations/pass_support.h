@@ -78,8 +78,9 @@ void inline_equations(System& system, const std::vector<bool>& chosen);
 
 // Points at the size class's representative, by which all choices are made; without an origin the extents.
 double hint_points(const Arena& arena, const std::vector<AxisId>& axes);
-double hint_points(Arena& arena, const Equation& equation);  // where its right side is worked out: a scatter's terms
+double hint_points(const System& system, const Equation& equation);  // where its right side is worked out: a scatter's terms
 
+bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
 bool is_view(const Equation& equation);  // a read, nothing else
 // Marks equations dead that no output needs, and takes dead ones out of their tensors' lists.
 void prune(System& system);

@@ -14,12 +14,17 @@ bool contains(const std::vector<AxisId>& axes, AxisId axis) {
     return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-std::vector<Expr> conditions_of(Expr condition) {
+// All that must hold. The right side of `a && b` is worked out where a does not hold too, unless it may read outside.
+std::vector<Expr> conditions_of(const System& system, Expr condition) {
     std::vector<Expr> result, stack = {condition};
     while (!stack.empty()) {
         Expr e = stack.back();
         stack.pop_back();
-        if (e->kind == Kind::conjunction || (e->kind == Kind::scalar && e->op == ScalarOp::logical_and)) {
+        const bool lazy = e->kind == Kind::select && e->operands[2]->kind == Kind::integer &&
+                          e->operands[2]->integer == 0 && reads_inside(system, e->operands[1]);
+        if (lazy) {
+            stack.insert(stack.end(), {e->operands[1], e->operands[0]});
+        } else if (e->kind == Kind::conjunction || (e->kind == Kind::scalar && e->op == ScalarOp::logical_and)) {
             stack.insert(stack.end(), e->operands.rbegin(), e->operands.rend());
         } else {
             result.push_back(e);
@@ -31,13 +36,14 @@ std::vector<Expr> conditions_of(Expr condition) {
 // Finds what chooses each dimension, and takes the chosen axes out of everything else.
 class Inverter {
 public:
-    Inverter(Arena& arena, const Equation& equation) : arena_(arena), equation_(equation) {
+    Inverter(const System& system, const Equation& equation)
+        : system_(system), arena_(*system.arena), equation_(equation) {
         result_.at.resize(equation.left.size());
     }
 
     std::optional<Scatter> run() {
         std::vector<Expr> rest;
-        for (Expr condition : conditions_of(equation_.right->operands[0])) {
+        for (Expr condition : conditions_of(system_, equation_.right->operands[0])) {
             if (!choose(condition)) rest.push_back(condition);
         }
         if (result_.chosen.empty()) return std::nullopt;
@@ -46,9 +52,6 @@ public:
             result_.condition = arena_.conjunction(result_.condition, arena_.substitute(condition, solution_));
         }
         result_.term = arena_.substitute(equation_.right->operands[1], solution_);
-        for (Expr& at : result_.at) {
-            if (at) at = arena_.substitute(at, solution_);
-        }
         std::vector<Expr> all = result_.at;
         all.insert(all.end(), {result_.condition, result_.term});
         for (Expr e : all) {
@@ -77,9 +80,9 @@ private:
         const LinearForm form = linear_form(axes);
         for (size_t d = 0; d < equation_.left.size(); d++) {
             const LinearForm left = linear_form(equation_.left[d]);
-            if (result_.at[d] || left.terms != form.terms || reads_axes(value, axes->axes)) continue;
-            Expr wide = arena_.cast(DType::int64, arena_.substitute(value, solution_));
-            if (reads_axes(wide, axes->axes)) continue;
+            if (result_.at[d] || left.terms != form.terms) continue;
+            if (reads_axes(value, axes->axes) || reads_axes(value, result_.chosen)) continue;
+            Expr wide = arena_.cast(DType::int64, value);
             result_.at[d] = arena_.add(wide, arena_.integer(left.constant - form.constant));
             result_.chosen.insert(result_.chosen.end(), axes->axes.begin(), axes->axes.end());
             if (left.terms.size() == 1 && left.terms[0].second == 1)
@@ -93,6 +96,7 @@ private:
         return std::any_of(axes.begin(), axes.end(), [&](AxisId axis) { return contains(value->axes, axis); });
     }
 
+    const System& system_;
     Arena& arena_;
     const Equation& equation_;
     Scatter result_;
@@ -140,11 +144,12 @@ public:
         if (tensor.is_output || tensor.equations.size() != 1) return std::nullopt;
         result_.scatter = tensor.equations[0];
         maker_ = &system_.equation(result_.scatter);
-        auto scatter = scatter_of(arena_, *maker_);
+        auto scatter = scatter_of(system_, *maker_);
         if (!scatter) return std::nullopt;
         scatter_ = std::move(*scatter);
         const bool found = reader_.right->kind == Kind::scalar ? joins() : replaces();
         if (!found || !runs_through_its_points() || !place()) return std::nullopt;
+        result_.reduced = maker_->reduced;
         Scatter& update = result_.update;
         update.condition = arena_.substitute(scatter_.condition, renamed_);
         update.term = stored_ ? arena_.substitute(stored_, solution_) : arena_.substitute(scatter_.term, renamed_);
@@ -232,6 +237,40 @@ private:
     ScatterInto result_;
 };
 
+// `below` says that c >= 0 as -c - 1 < 0, and `above` that c - M < 0, for c = axis - place.
+std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation, const std::vector<Expr>& conditions,
+                                         Expr below, Expr above) {
+    if (below->kind != Kind::negative || above->kind != Kind::negative) return std::nullopt;
+    const LinearForm width = linear_form(arena.add(below->operands[0], above->operands[0]));
+    if (!width.terms.empty() || width.constant >= -1) return std::nullopt;
+    const int64_t extent = -1 - width.constant;
+    Expr inside = arena.add(arena.integer(-1), below->operands[0], -1);
+    for (size_t d = 0; d < equation.left.size(); d++) {
+        const LinearForm left = linear_form(equation.left[d]);
+        if (left.terms.size() != 1 || left.terms[0].second != 1) continue;
+        Expr axis = left.terms[0].first;
+        Expr rest = arena.add(inside, axis, -1);
+        if (contains(rest->axes, axis->axes[0]) || !contains(inside->axes, axis->axes[0])) continue;
+        const AxisId point = arena.add_axis({.name = "m", .extent = extent, .named = true, .factor = 1});
+        Expr at = arena.add(arena.axis_value(point), rest, -1);
+        const Arena::Substitution solution = {{axis->axes[0], at}};
+        ScatterInto result;
+        result.reduced = {point};
+        result.initial = equation.right->operands[2];
+        result.update.at.resize(equation.left.size());
+        result.update.at[d] = arena.add(at, arena.integer(left.constant));
+        result.update.chosen = {axis->axes[0]};
+        result.update.condition = arena.truth(true);
+        for (Expr condition : conditions) {
+            if (condition == below || condition == above) continue;
+            result.update.condition = arena.conjunction(result.update.condition, arena.substitute(condition, solution));
+        }
+        result.update.term = arena.substitute(equation.right->operands[1], solution);
+        return result;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ScalarOp> joining_op(Reducer reducer) {
@@ -248,11 +287,12 @@ std::optional<ScalarOp> joining_op(Reducer reducer) {
 
 bool Scatter::chooses(AxisId axis) const { return contains(chosen, axis); }
 
-std::optional<Scatter> scatter_of(Arena& arena, const Equation& equation) {
+std::optional<Scatter> scatter_of(const System& system, const Equation& equation) {
+    Arena& arena = *system.arena;
     if (!equation.reducer || !joining_op(*equation.reducer) || equation.right->kind != Kind::select)
         return std::nullopt;
     if (equation.right->operands[2] != neutral(arena, *equation.reducer, equation.right->dtype)) return std::nullopt;
-    return Inverter(arena, equation).run();
+    return Inverter(system, equation).run();
 }
 
 std::optional<ScatterInto> scatter_into(const System& system, const Equation& reader) {
@@ -264,6 +304,17 @@ std::optional<ScatterInto> scatter_into(const System& system, const Equation& re
             std::count_if(all.begin(), all.end(), [&](Expr other) { return other->tensor == read->tensor; }) == 1;
         if (!once || read->kind != Kind::read) continue;
         if (auto result = Joiner(system, reader, read).run()) return result;
+    }
+    return std::nullopt;
+}
+
+std::optional<ScatterInto> block_into(const System& system, const Equation& equation) {
+    if (equation.reducer || equation.right->kind != Kind::select) return std::nullopt;
+    const std::vector<Expr> conditions = conditions_of(system, equation.right->operands[0]);
+    for (Expr below : conditions) {
+        for (Expr above : conditions) {
+            if (auto result = block_between(*system.arena, equation, conditions, below, above)) return result;
+        }
     }
     return std::nullopt;
 }

@@ -515,7 +515,9 @@ int32_t BodyCompiler::scatter_table(NodeId node) {
     auto inversion = invert(body, node, free, forms);
     if (!inversion) return -1;
     std::vector<VariableId> variables = inversion->rows;
-    for (const auto& choice : inversion->choices) variables.push_back(choice.variable);
+    for (const auto& part : inversion->parts) {
+        if (part.variable >= 0) variables.push_back(part.variable);
+    }
     int64_t points = 1;
     for (VariableId id : variables) points = checked_multiply(points, extent(id)).value_or(INT64_MAX);
     if (points > maximum_hoisted_points) return -1;
@@ -561,16 +563,17 @@ void BodyCompiler::compile_table(int32_t index) {
 }
 
 void BodyCompiler::choose_elements(RegionCompiler& region, const Inversion& inversion, Scatter& scatter) {
-    for (size_t i = inversion.choices.size(); i-- > 0;) {
-        const auto& choice = inversion.choices[i];
-        Value value = region.request(choice.value);
-        scatter.choices.push_back({value.slot, value.poison, choice.offset, extent(choice.variable), scatter.elements});
-        scatter.elements *= extent(choice.variable);
+    for (const auto& part : inversion.parts) {
+        Value value = region.request(part.value);
+        scatter.parts.push_back({.value = value.slot, .poison = value.poison, .after = part.after});
     }
-    for (NodeId condition : inversion.conditions) {
-        Value value = region.request(condition);
-        scatter.conditions.push_back(value.slot);
-        scatter.condition_poisons.push_back(value.poison);
+    for (size_t i = inversion.parts.size(); i-- > 0;) {
+        const auto& part = inversion.parts[i];
+        if (part.variable < 0) continue;
+        scatter.parts[i].extent = extent(part.variable);
+        scatter.parts[i].offset = part.offset;
+        scatter.parts[i].stride = scatter.elements;
+        scatter.elements *= extent(part.variable);
     }
 }
 

@@ -81,6 +81,9 @@ private:
     };
     Result<void> run_scatter(const Root& root, const Scatter& scatter);
     void scatter_lane(const Scatter& scatter, TableData& table, Elements& elements, int64_t point, int64_t lane);
+    int64_t place(const Scatter::Part& part, int64_t lane) const;
+    void poison_elements(const Scatter& scatter, const Scatter::Part& failed, TableData& table, int64_t first,
+                         int64_t lane);
     void add_term(const Scatter& scatter, TableData& table, Elements& elements, int64_t element, int64_t lane,
                   int64_t round, bool taken, bool undecided);
     void finish_elements(const Scatter& scatter, TableData& table, Elements& elements);

@@ -12,22 +12,13 @@ public:
         : body_(body), node_(body.node(reduction)), free_(free), forms_(forms), outer_(free.list(reduction)) {}
 
     std::optional<Inversion> run() {
-        std::vector<NodeId> stack = {node_.operands[1]};
-        while (!stack.empty()) {
-            const NodeId id = stack.back();
-            stack.pop_back();
-            const Node& part = body_.node(id);
-            if (part.kind == Node::Kind::scalar && part.op == ScalarOp::logical_and) {
-                stack.insert(stack.end(), part.operands.rbegin(), part.operands.rend());
-            } else if (!choose(part)) {
-                result_.conditions.push_back(id);
-            }
-        }
+        flatten(node_.operands[1], {}, 0);
         std::vector<VariableId> chosen;
-        for (const auto& choice : result_.choices) chosen.push_back(choice.variable);
-        std::vector<NodeId> all = result_.conditions;
-        all.push_back(node_.operands[0]);
-        for (const auto& choice : result_.choices) all.push_back(choice.value);
+        std::vector<NodeId> all = {node_.operands[0]};
+        for (const auto& part : result_.parts) {
+            all.push_back(part.value);
+            if (part.variable >= 0) chosen.push_back(part.variable);
+        }
         if (chosen.empty() || std::ranges::any_of(all, [&](NodeId id) { return free_.meets(id, chosen); }))
             return std::nullopt;
         std::ranges::copy_if(outer_, std::back_inserter(result_.rows),
@@ -36,13 +27,35 @@ public:
     }
 
 private:
-    bool choose(const Node& part) {
-        if (part.kind != Node::Kind::scalar || part.op != ScalarOp::equal) return false;
-        return choose(part.operands[0], part.operands[1]) || choose(part.operands[1], part.operands[0]);
+    static constexpr int deepest = 100;
+
+    void flatten(NodeId id, const std::vector<int32_t>& after, int depth) {
+        const Node& node = body_.node(id);
+        const bool both = node.kind == Node::Kind::scalar && node.op == ScalarOp::logical_and;
+        if (depth < deepest && (both || is_lazy_and(node))) {
+            const size_t before = result_.parts.size();
+            flatten(node.operands[0], after, depth + 1);
+            std::vector<int32_t> then = after;
+            for (size_t part = before; part < result_.parts.size() && !both; part++)
+                then.push_back(static_cast<int32_t>(part));
+            return flatten(node.operands[1], then, depth + 1);
+        }
+        Inversion::Part part{.value = id, .after = after};
+        const bool equality = node.kind == Node::Kind::scalar && node.op == ScalarOp::equal;
+        if (equality && !choose(node.operands[0], node.operands[1], part))
+            choose(node.operands[1], node.operands[0], part);
+        result_.parts.push_back(std::move(part));
+    }
+
+    // `a && b` as the language has it: a ? b : false
+    bool is_lazy_and(const Node& node) const {
+        if (node.kind != Node::Kind::select || !is_bool(node.dtype)) return false;
+        const Node& otherwise = body_.node(node.operands[2]);
+        return otherwise.kind == Node::Kind::integer && otherwise.integer == 0;
     }
 
     // `side`: an outer variable plus a constant, perhaps cast to a type that holds all its values.
-    bool choose(NodeId side, NodeId value) {
+    bool choose(NodeId side, NodeId value, Inversion::Part& part) {
         const Node* node = &body_.node(side);
         const DType dtype = node->dtype;
         if (!is_integer(dtype) || dtype == DType::uint64) return false;
@@ -51,9 +64,11 @@ private:
         if (node->dtype != DType::int64 || !form || form->terms.size() != 1 || form->terms[0].second != 1) return false;
         const VariableId variable = form->terms[0].first;
         if (std::ranges::find(outer_, variable) == outer_.end() || free_.contains(value, variable)) return false;
-        const bool again = std::ranges::any_of(result_.choices, [&](const auto& c) { return c.variable == variable; });
+        const bool again = std::ranges::any_of(result_.parts, [&](const auto& p) { return p.variable == variable; });
         if (again || !holds(dtype, form->constant, body_.variable(variable).extent.value)) return false;
-        result_.choices.push_back({variable, value, form->constant});
+        part.value = value;
+        part.variable = variable;
+        part.offset = form->constant;
         return true;
     }
 

@@ -11,14 +11,15 @@
 namespace heddle::evaluation {
 
 struct Inversion {
-    struct Choice {
-        VariableId variable = -1;  // equals value - offset where the filter holds
-        NodeId value = -1;
+    // What must hold, in order. `after`: parts without which this one is not looked at (the left sides of `&&`).
+    struct Part {
+        NodeId value = -1;         // a condition, or
+        VariableId variable = -1;  // this one equals value - offset
         int64_t offset = 0;
+        std::vector<int32_t> after;
     };
-    std::vector<Choice> choices;
-    std::vector<NodeId> conditions;  // what else must hold
-    std::vector<VariableId> rows;    // what the reduction depends on and nothing chooses
+    std::vector<Part> parts;
+    std::vector<VariableId> rows;  // what the reduction depends on and nothing chooses
 };
 
 // Nothing where the reduction is filtered otherwise, numbers its terms, or a term depends on what is chosen.

@@ -126,13 +126,14 @@ struct Table {
 // A table whose elements take terms as values choose (inversion.h). The region's lanes are rows, then the reduction's own
 // points; the reduction has its term, kernels and accumulators, and no region of its own.
 struct Scatter {
-    struct Choice {
+    struct Part {
         Slot value = -1, poison = -1;
-        int64_t offset = 0, extent = 0, stride = 0;
+        int64_t extent = 0;  // of what it chooses; 0: a condition
+        int64_t offset = 0, stride = 0;
+        std::vector<int32_t> after;
     };
     int32_t reduction = -1;
-    std::vector<Choice> choices;
-    std::vector<Slot> conditions, condition_poisons;
+    std::vector<Part> parts;
     int64_t terms = 1;     // of a row
     int64_t elements = 1;  // of a row
     Step finish;           // gives the result from the accumulators

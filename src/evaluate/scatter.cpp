@@ -41,7 +41,7 @@ Result<void> Executor::run_scatter(const Root& root, const Scatter& scatter) {
                 elements.bounds.push_back(state[static_cast<size_t>(part * lane_count)]);
         }
     }
-    for (int64_t first = 0; first < space.points; first += lane_count) {
+    for (int64_t first = 0; points > 0 && first < space.points; first += lane_count) {
         int64_t count = std::min(lane_count, space.points - first);
         start_block(region.space, first, count);
         run_level(region.levels[0], count);
@@ -53,32 +53,42 @@ Result<void> Executor::run_scatter(const Root& root, const Scatter& scatter) {
 
 void Executor::scatter_lane(const Scatter& scatter, TableData& table, Elements& elements, int64_t point, int64_t lane) {
     int64_t first = point / scatter.terms * scatter.elements, target = first, round = point % scatter.terms;
-    int32_t bad = 0;
     bool taken = true, undecided = false;
-    auto look = [&](Slot value, Slot poison_of_it) {
-        if (poison_of_it >= 0 && !bad) bad = poison(poison_of_it)[lane];
-        if (bounded_ && bound(value)[lane] > 0) undecided = true;
-        return static_cast<const int64_t*>(view(value))[lane];
-    };
-    for (const auto& choice : scatter.choices) {
-        auto at = static_cast<uint64_t>(look(choice.value, choice.poison)) - static_cast<uint64_t>(choice.offset);
-        if (at < static_cast<uint64_t>(choice.extent))
-            target += static_cast<int64_t>(at) * choice.stride;
-        else
-            taken = false;
+    for (const auto& part : scatter.parts) {
+        const bool failed = part.poison >= 0 && poison(part.poison)[lane] != 0;
+        if (failed) poison_elements(scatter, part, table, first, lane);
+        undecided |= bounded_ && bound(part.value)[lane] > 0;
+        const int64_t at = place(part, lane);
+        taken = taken && !failed && at >= 0;
+        target += taken ? at * part.stride : 0;
     }
-    for (size_t i = 0; i < scatter.conditions.size(); i++)
-        taken = look(scatter.conditions[i], scatter.condition_poisons[i]) && taken;
-    if (bad) {
-        for (int64_t i = first; i < first + scatter.elements; i++) {
-            int32_t& known = table.poison[static_cast<size_t>(i)];
-            known = known ? known : bad;
-        }
-    } else if (undecided) {
+    if (undecided) {
         for (int64_t i = first; i < first + scatter.elements; i++)
             add_term(scatter, table, elements, i, lane, round, taken && i == target, true);
     } else if (taken) {
         add_term(scatter, table, elements, target, lane, round, true, false);
+    }
+}
+
+// What a part chooses; -1 if nothing. A condition chooses 0, or nothing.
+int64_t Executor::place(const Scatter::Part& part, int64_t lane) const {
+    const int64_t value = static_cast<const int64_t*>(view(part.value))[lane];
+    if (part.extent == 0) return value ? 0 : -1;
+    const auto at = static_cast<int64_t>(static_cast<uint64_t>(value) - static_cast<uint64_t>(part.offset));
+    return at >= 0 && at < part.extent ? at : -1;
+}
+
+// Of the elements of a row those for which this part is looked at.
+void Executor::poison_elements(const Scatter& scatter, const Scatter::Part& failed, TableData& table, int64_t first,
+                               int64_t lane) {
+    for (int64_t element = 0; element < scatter.elements; element++) {
+        const bool looked_at = std::ranges::all_of(failed.after, [&](int32_t index) {
+            const auto& part = scatter.parts[static_cast<size_t>(index)];
+            const int64_t at = place(part, lane);
+            return at >= 0 && (part.extent == 0 || element / part.stride % part.extent == at);
+        });
+        int32_t& known = table.poison[static_cast<size_t>(first + element)];
+        if (looked_at && known == 0) known = poison(failed.poison)[lane];
     }
 }
 

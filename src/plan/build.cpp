@@ -37,6 +37,7 @@ public:
         find_users();
         buffer_of_.assign(system_.tensors.size(), -1);
         copy_inputs();
+        if (!options_.keep_all) find_overwrites();
         if (auto done = add_kernels(); !done) return fail(std::move(done.error()));
         if (auto done = copy_outputs(); !done) return fail(std::move(done.error()));
         place_memory(plan_, options_.keep_all);
@@ -73,6 +74,53 @@ private:
         }
     }
 
+    // Tensors that are updated where their old values lie: these die there, and both have one buffer.
+    void find_overwrites() {
+        std::map<int32_t, size_t> batch_of;  // by equation, of `run`
+        for (size_t b = 0; b < partition_.batches.size(); b++) {
+            for (int32_t k : partition_.batches[b]) {
+                for (int32_t e : partition_.kernels[static_cast<size_t>(k)].equations) batch_of[e] = b;
+            }
+        }
+        const auto readers = system_.readers();
+        for (auto [e, batch] : batch_of) {
+            const auto into = overwriting(system_, system_.equation(e));
+            if (!into) continue;
+            const TensorIndex from = into->initial->tensor, to = system_.equation(e).tensor;
+            const bool dies =
+                std::ranges::all_of(readers[static_cast<size_t>(from)], [&, own = e, here = batch](int32_t r) {
+                    return r == own || (batch_of.contains(r) && batch_of.at(r) < here);
+                });
+            if (!dies || !may_be_overwritten(from, to) || !updates_buffer(e, *into)) continue;
+            overwritten_[from] = to;
+            in_place_.insert(to);
+        }
+    }
+
+    template <typename T>
+    static bool holds(const std::vector<T>& list, T value) {
+        return std::ranges::find(list, value) != list.end();
+    }
+
+    // The old values come in a buffer, the new ones leave in one, and the update is all in the equation's kernel.
+    bool updates_buffer(int32_t equation, const ScatterInto& into) const {
+        const auto kernel =
+            std::ranges::find_if(partition_.kernels, [&](const Kernel& k) { return holds(k.equations, equation); });
+        return holds(kernel->outputs, system_.equation(equation).tensor) &&
+               holds(kernel->inputs, into.initial->tensor) &&
+               (into.scatter < 0 || holds(kernel->equations, into.scatter));
+    }
+
+    bool may_be_overwritten(TensorIndex from, TensorIndex to) {
+        const SystemTensor& tensor = system_.tensor(from);
+        if (tensor.kind != SystemTensor::Kind::computed || tensor.prepared || tensor.is_output) return false;
+        for (const SystemTensor& other : system_.tensors) {
+            if (holds(other.opaque_inputs, from)) return false;
+        }
+        const StorageMap &a = map_of(from), &b = map_of(to);
+        return a == b && !a.has_margins();
+    }
+
     std::vector<int64_t> hint_shape(TensorIndex t) const {
         const SystemTensor& tensor = system_.tensor(t);
         std::vector<int64_t> shape = tensor.shape;
@@ -97,6 +145,7 @@ private:
 
     // The buffer of a tensor of the system in the map that kernels use; made when first asked for.
     int32_t buffer(TensorIndex t) {
+        if (auto found = overwritten_.find(t); found != overwritten_.end()) return buffer(found->second);
         int32_t& known = buffer_of_[static_cast<size_t>(t)];
         if (known >= 0) return known;
         const SystemTensor& tensor = system_.tensor(t);
@@ -308,7 +357,7 @@ private:
                 if (auto done = prepare_constant(t); !done) return fail(std::move(done.error()));
             }
         }
-        auto formed = form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }});
+        auto formed = form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }, in_place_});
         std::vector<int32_t> sources;
         for (TensorIndex t : formed.buffers) sources.push_back(buffer(t));
         std::string name;
@@ -348,6 +397,8 @@ private:
     std::vector<std::optional<StorageMap>> maps_;
     std::vector<int32_t> buffer_of_;
     std::map<TensorIndex, int32_t> input_of_, output_of_, pending_inputs_;
+    std::map<TensorIndex, TensorIndex> overwritten_;  // by what takes its buffer
+    std::set<TensorIndex> in_place_;                  // what does
     std::map<std::pair<int32_t, std::string>, int32_t> packed_;
     std::map<std::string, int32_t> tree_of_;
     Plan plan_;

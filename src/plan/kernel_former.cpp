@@ -98,12 +98,27 @@ private:
     // Scatters whose terms go straight to the elements that an equation of the kernel makes: they have no tensor.
     void find_joined_scatters() {
         for (int32_t e : request_.kernel.equations) {
-            auto into = scatter_into(system_, system_.equation(e));
-            if (!into || !inside_.contains(into->scatter) || is_buffer(system_.equation(into->scatter).tensor))
-                continue;
-            joined_.insert(into->scatter);
+            const Equation& equation = system_.equation(e);
+            const bool in_place = request_.in_place.contains(equation.tensor);
+            auto into = in_place ? overwriting(system_, equation) : scatter_into(system_, equation);
+            if (!into) continue;
+            if (into->scatter >= 0) {
+                const bool here = inside_.contains(into->scatter) && !is_buffer(system_.equation(into->scatter).tensor);
+                if (!here) continue;
+                joined_.insert(into->scatter);
+            }
+            if (in_place) hidden_.insert(into->initial->tensor);
+            add_own_axes(e, *into);
             into_.emplace(e, std::move(*into));
         }
+    }
+
+    // Axes that no equation has.
+    void add_own_axes(int32_t e, const ScatterInto& into) {
+        if (into.scatter >= 0) return;
+        int32_t next = 0;
+        for (auto [axis, number] : classes_) next = std::max(next, number + 1);
+        for (AxisId axis : into.reduced) classes_[{e, axis}] = next++;
     }
 
     // ---- tensors: buffers by first use, then locals -----------------------------------------------------------------
@@ -112,7 +127,7 @@ private:
         std::set<TensorIndex> seen;
         auto use = [&](TensorIndex t) {
             const auto& makers = system_.tensor(t).equations;
-            if (makers.size() == 1 && joined_.contains(makers[0])) return;
+            if (hidden_.contains(t) || (makers.size() == 1 && joined_.contains(makers[0]))) return;
             if (seen.insert(t).second) order.push_back(t);
         };
         for (int32_t e : request_.kernel.equations) {
@@ -143,6 +158,7 @@ private:
         const StorageMap& map = *request_.maps[static_cast<size_t>(t)];
         sched::KernelTensor to;
         bool input =
+            request_.in_place.contains(t) ||
             std::find(request_.kernel.inputs.begin(), request_.kernel.inputs.end(), t) != request_.kernel.inputs.end();
         using Role = sched::KernelTensor::Role;
         to.role = !written_here(t) ? Role::input : input ? Role::in_out : Role::output;
@@ -255,8 +271,9 @@ private:
         equation_ = e;
         memo_.clear();
         if (auto into = into_.find(e); into != into_.end()) return add_scatter(from, into->second);
-        if (auto scatter = scatter_of(arena_, from)) {
-            const ScatterInto itself{e, from.right->operands[2], joining_op(*from.reducer), std::move(*scatter)};
+        if (auto scatter = scatter_of(system_, from)) {
+            const ScatterInto itself{e, from.reduced, from.right->operands[2], joining_op(*from.reducer),
+                                     std::move(*scatter)};
             return add_scatter(from, itself);
         }
         sched::KernelEquation to;
@@ -270,7 +287,7 @@ private:
         result_.kernel.equations.push_back(std::move(to));
     }
 
-    // Two equations: one fills, one updates.
+    // Two equations: one fills, if the values are not there already, and one updates.
     void add_scatter(const Equation& from, const ScatterInto& into) {
         const int32_t e = equation_;
         maker_ = into.scatter;
@@ -285,16 +302,21 @@ private:
                 update.axes.push_back(class_of(axis));
         }
         fill.left = coordinates(from.tensor, from.left);
-        fill.right = value(into.initial);
+        const bool filled = request_.in_place.contains(from.tensor);
+        if (!filled) fill.right = value(into.initial);
         update.update = true;
-        for (AxisId axis : system_.equation(maker_).reduced) update.reduced.push_back(class_of(axis));
+        for (AxisId axis : into.reduced) update.reduced.push_back(class_of(axis));
         std::vector<Expr> at = from.left;
-        sched::ValueIndex condition = value(into.update.condition);
+        sched::ValueIndex condition = -1;
         for (size_t d = 0; d < at.size(); d++) {
             if (!into.update.at[d]) continue;
             at[d] = into.update.at[d];
-            condition = operation(ScalarOp::logical_and, DType::boolean, {condition, within(from.left[d], at[d])});
+            const sched::ValueIndex inside = within(from.left[d], at[d]);
+            condition = condition < 0 ? inside : operation(ScalarOp::logical_and, DType::boolean, {condition, inside});
         }
+        // What else is asked for may read where the data choose: only if that is inside.
+        if (into.update.condition->kind != Kind::integer || into.update.condition->integer == 0)
+            condition = selection(condition, value(into.update.condition), value(arena_.truth(false)));
         update.left = coordinates(from.tensor, at, true);
         const DType dtype = system_.tensor(from.tensor).dtype;
         sched::Value old;
@@ -305,13 +327,9 @@ private:
         const sched::ValueIndex before = add_value(std::move(old));
         sched::ValueIndex after = value(into.update.term);
         if (into.join) after = operation(*into.join, dtype, {before, after});
-        sched::Value right;
-        right.kind = sched::Value::Kind::select;
-        right.dtype = dtype;
-        right.operands = {condition, after, before};
-        update.right = add_value(std::move(right));
+        update.right = selection(condition, after, before);
         maker_ = -1;
-        result_.kernel.equations.push_back(std::move(fill));
+        if (!filled) result_.kernel.equations.push_back(std::move(fill));
         result_.kernel.equations.push_back(std::move(update));
     }
 
@@ -325,6 +343,14 @@ private:
         inside.integer = extent;
         inside.coordinates = {coordinate(arena_.add(at, arena_.integer(-linear_form(left).constant)))};
         return add_value(std::move(inside));
+    }
+
+    sched::ValueIndex selection(sched::ValueIndex condition, sched::ValueIndex then, sched::ValueIndex otherwise) {
+        sched::Value v;
+        v.kind = sched::Value::Kind::select;
+        v.dtype = result_.kernel.value(then).dtype;
+        v.operands = {condition, then, otherwise};
+        return add_value(std::move(v));
     }
 
     sched::ValueIndex operation(ScalarOp op, DType dtype, std::vector<sched::ValueIndex> operands) {
@@ -479,11 +505,30 @@ private:
     int32_t equation_ = -1, maker_ = -1;
     std::map<int32_t, ScatterInto> into_;  // by equation
     std::set<int32_t> joined_;
-    std::set<int32_t> chosen_;  // classes of axes that data choose
+    std::set<TensorIndex> hidden_;  // old values of what is updated in place
+    std::set<int32_t> chosen_;      // classes of axes that data choose
     FormedKernel result_;
 };
 
 }  // namespace
+
+std::optional<ScatterInto> overwriting(const System& system, const Equation& equation) {
+    auto into = scatter_into(system, equation);
+    if (!into) into = block_into(system, equation);
+    if (!into || into->initial->kind != Kind::read || into->initial->operands != equation.left) return std::nullopt;
+    const TensorIndex old = into->initial->tensor;
+    std::vector<Expr> parts = into->update.at;
+    parts.insert(parts.end(), {into->update.condition, into->update.term});
+    for (Expr part : parts) {
+        if (!part) continue;
+        for (Expr node : walk(part)) {
+            if (is_read(node) && node->tensor == old) return std::nullopt;
+        }
+    }
+    const SystemTensor &from = system.tensor(old), &to = system.tensor(equation.tensor);
+    if (from.dtype != to.dtype || from.shape != to.shape || to.equations.size() != 1) return std::nullopt;
+    return into;
+}
 
 FormedKernel form_kernel(const FormRequest& request) { return KernelFormer(request).form(); }
 

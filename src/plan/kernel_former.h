@@ -5,9 +5,11 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "equations/fusion.h"
+#include "equations/scatter.h"
 #include "plan/storage.h"
 #include "schedules/kernel.h"
 
@@ -26,9 +28,15 @@ struct FormRequest {
     const std::vector<std::optional<StorageMap>>& maps;
     // The row-major extents of a tensor at the representative of its size class.
     std::function<std::vector<int64_t>(equations::TensorIndex)> hint_shape;
+    // Tensors whose buffer holds what they start from (`overwriting` below): nothing fills them.
+    const std::set<equations::TensorIndex>& in_place;
 };
 
 FormedKernel form_kernel(const FormRequest& request);
+
+// How the equation would be worked out if its tensor already held the old values: they are all of one tensor at the same
+// coordinates, `initial` reads them, and nothing else in the update does.
+std::optional<equations::ScatterInto> overwriting(const equations::System& system, const equations::Equation& equation);
 
 // A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic. `named`: the dimensions that
 // have an origin; empty: none.

@@ -118,7 +118,7 @@ private:
         auto classes = axis_classes(system_, kernel.equations);
         for (int32_t e : kernel.equations) {
             const Equation& equation = system_.equation(e);
-            if (!equation.reducer || scatter_of(*system_.arena, equation)) continue;
+            if (!equation.reducer || scatter_of(system_, equation)) continue;
             collect_margins(equation);
             vote_for_contraction(kernel, classes, e);
         }

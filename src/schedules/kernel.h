@@ -86,9 +86,9 @@ struct KernelEquation {
     std::vector<AxisIndex> reduced;
     ValueIndex right = -1;
     bool light = false;  // may lack a common axis: a phase that each task runs
-    // An update, of a tensor that an equation before it has filled: `right` is a selection; for every point of `axes` and
+    // An update, of a tensor that an equation before it has filled, or of an `in_out` buffer: `right` is a selection; for every point of `axes` and
     // `reduced` (which run in order, outermost first) where its condition holds, tensor[left] becomes its second operand;
-    // elsewhere nothing is stored. Coordinates on the left may hold values; the condition implies that they are inside.
+    // elsewhere nothing is stored. Coordinates on the left may hold values and reduced axes; the condition implies that they are inside.
     bool update = false;
 };
 

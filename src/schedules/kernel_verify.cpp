@@ -158,7 +158,9 @@ private:
             check_bounds(e, name);
             if (!e.reducer && !e.update && !e.reduced.empty())
                 error("schedules.scope", "reduced axes without a reducer", name);
-            if (e.update) check_update(e, name, written.contains(e.tensor));
+            if (e.update)
+                check_update(e, name,
+                             written.contains(e.tensor) || kernel_.tensor(e.tensor).role == KernelTensor::Role::in_out);
             for (const ReadAccess& read : reads_of(kernel_, e.right)) {
                 const KernelTensor& t = kernel_.tensor(read.tensor);
                 if (t.role == KernelTensor::Role::local && !written.contains(read.tensor)) {
@@ -174,6 +176,7 @@ private:
 
     void check_scope(const KernelEquation& e, const std::string& name) {
         std::set<AxisIndex> scope(e.axes.begin(), e.axes.end());
+        if (e.update) scope.insert(e.reduced.begin(), e.reduced.end());
         for (const Coordinate& c : e.left) {
             for (const auto& [axis, factor] : c.axes) {
                 if (!scope.contains(axis)) error("schedules.scope", "an axis on the left is not the equation's", name);
@@ -228,10 +231,12 @@ private:
         return true;
     }
 
-    // Plain reads that no select may skip stay inside their buffers; left sides always.
+    // Plain reads that no select may skip stay inside their buffers; left sides too, but for those of updates, which their
+    // conditions keep inside.
     void check_bounds(const KernelEquation& e, const std::string& name) {
         if (!runs(e)) return;
-        if (!inside(e.tensor, e.left)) error("schedules.bounds", "an equation writes outside of its tensor", name);
+        if (!e.update && !inside(e.tensor, e.left))
+            error("schedules.bounds", "an equation writes outside of its tensor", name);
         std::vector<bool> seen(kernel_.values.size());
         std::vector<ValueIndex> open{e.right};
         while (!open.empty()) {

@@ -78,7 +78,7 @@ void Cutter::cut_lanes() {
         for (const PhaseGroup& group : groups_) {
             if (group.lanes != cut.axis) continue;
             int64_t panel = int64_t{group.width} * group.vectors;
-            bool stream = group.reductions.empty();
+            bool stream = group.reductions.empty() && !group.update;
             // Beside other phases a stream takes the blocks that they want: its masks fit any.
             if (stream && groups_.size() > 1 && group.packed.empty()) continue;
             cut.step = std::max(cut.step, stream ? round_up(std::min(cut.extent, longest_stream), panel) : panel);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "backends/llvm/llvm_backend.h"
 #include "evaluate/evaluate.h"
 #include "plan/plan.h"
@@ -162,6 +164,87 @@ TEST(Scatters, are_linear_and_need_no_memory) {
     double sum = 0;
     for (int64_t e = 0; e < elements; e++) sum += (*found)[0].real_at(e);
     EXPECT_EQ(sum, terms);
+}
+
+// Elements added to a product at places that are data, and rows put into it at a place that is data.
+Graph in_place_graph(bool append, bool read_later, bool input) {
+    heddle::Session session(library());
+    TensorId a = session.add_input("a", {DType::float32, {200, 300}});
+    TensorId old = input ? a : call(session, "numpy_matmul", {a, session.add_input("w", {DType::float32, {300, 300}})});
+    std::vector<TensorId> outputs;
+    if (append) {
+        TensorId rows = session.add_input("rows", {DType::float32, {20, 300}});
+        TensorId place = session.add_input("place", {DType::int64, {}});
+        outputs = {call(session, "cache_append", {old, rows, place})};
+    } else {
+        TensorId ids = session.add_input("ids", {DType::int64, {20, 2}});
+        TensorId updates = session.add_input("updates", {DType::float32, {20}});
+        outputs = {call(session, "scatter_nd_add", {old, ids, updates})};
+    }
+    if (read_later) outputs.push_back(call(session, "reduce_sum", {old}, {{"axes", StaticValue::of_integers({0})}}));
+    return session.finish(outputs);
+}
+
+std::vector<TensorData> in_place_feeds(const Graph& graph) {
+    std::vector<TensorData> feeds;
+    std::mt19937 random(5);
+    for (TensorId t : graph.inputs) {
+        TensorData data(graph.tensor(t).type.dtype, graph.tensor(t).type.extents());
+        for (int64_t i = 0; i < data.size(); i++) {
+            if (is_float(data.dtype()))
+                data.set_real(i, static_cast<double>(random() % 17) / 4 - 2);
+            else
+                data.set_integer(i, static_cast<int64_t>(random() % 190));
+        }
+        feeds.push_back(data);
+    }
+    return feeds;
+}
+
+// How many launches of the plan both read and write one buffer.
+int updating_launches(const plan::Plan& plan) {
+    int count = 0;
+    for (const auto& batch : plan.run) {
+        for (const auto& launch : batch) {
+            for (const auto& memory : plan.trees[static_cast<size_t>(launch.tree)]->memories)
+                count += memory.kind == schedules::Memory::Kind::in_out;
+        }
+    }
+    return count;
+}
+
+TEST(Scatters, update_in_place_what_dies_there_and_copy_what_does_not) {
+    for (bool append : {false, true}) {
+        for (bool read_later : {false, true}) {
+            for (bool input : {false, true}) {
+                for (bool fuse : {true, false}) {
+                    SCOPED_TRACE(
+                        fmt::format("append {}, read later {}, input {}, fused {}", append, read_later, input, fuse));
+                    const Graph graph = in_place_graph(append, read_later, input);
+                    auto plan = plan::make_plan(graph, detect_host(), {.fuse = fuse});
+                    ASSERT_TRUE(plan) << render(plan.error());
+                    const bool in_place = !read_later && !input;
+                    // Fused, a block may be put into a product by the product's kernel, which needs no old values;
+                    // unfused, a scatter has a tensor of its own, which is then added.
+                    if (append != fuse) EXPECT_EQ(updating_launches(*plan), in_place) << plan::print(*plan);
+                    for (const plan::Buffer& buffer : plan->buffers) {
+                        if (in_place && buffer.kind == plan::Buffer::Kind::workspace)
+                            EXPECT_TRUE(!buffer.packed.empty() || !(fuse || append)) << plan::print(*plan);
+                    }
+                    auto executable = compile(graph, fuse);
+                    ASSERT_TRUE(executable);
+                    const auto feeds = in_place_feeds(graph);
+                    auto wanted = evaluate_graph(graph, feeds, Precision::body);
+                    Session session(executable, std::make_shared<ThreadPool>(2));
+                    auto found = session.run(feeds);
+                    ASSERT_TRUE(found && wanted);
+                    for (size_t o = 0; o < graph.outputs.size(); o++)
+                        ASSERT_NO_FATAL_FAILURE(
+                            expect_near((*found)[o], (*wanted)[static_cast<size_t>(graph.outputs[o])]));
+                }
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -38,9 +38,13 @@ struct RandomScatter {
         if (pick(3) == 0) place = b.plus(place, b.integer(pick(5) - 2));
         if (id_type != DType::int64) place = b.cast(id_type, place);
         NodeId filter = b.scalar(ScalarOp::equal, {id, place});
-        if (pick(2))
-            filter = b.scalar(ScalarOp::logical_and,
-                              {b.scalar(ScalarOp::less, {b.at(l), b.plus(b.at(r), b.integer(0))}), filter});
+        if (pick(2)) filter = both(b.scalar(ScalarOp::less, {b.at(l), b.plus(b.at(r), b.integer(0))}), filter);
+        if (pick(4) == 0) {
+            NodeId other = b.scalar(
+                ScalarOp::less,
+                {b.read(1, id_type, {b.at(r), b.plus(b.at(k), b.integer(pick(2))), b.at(l)}), b.integer(3, id_type)});
+            filter = pick(2) ? both(filter, other) : both(other, filter);
+        }
         NodeId term = b.read(2, dtype, {pick(6) ? b.at(k) : b.plus(b.at(k), b.integer(-1)), b.at(l), b.at(c)});
         if (pick(2)) term = b.plus(term, b.read(0, dtype, {b.at(r), b.integer(2), b.at(c)}));
         if (pick(6) == 0)
@@ -52,6 +56,10 @@ struct RandomScatter {
     }
 
 private:
+    // `&&` as scalars have it, or as the language does.
+    NodeId both(NodeId a, NodeId c) {
+        return pick(2) ? b.scalar(ScalarOp::logical_and, {a, c}) : b.select(a, c, b.integer(0, DType::boolean));
+    }
     int pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
     TensorData values(DType dtype, std::vector<int64_t> shape, int range) {
         TensorData data(dtype, std::move(shape));
