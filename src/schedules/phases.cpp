@@ -55,7 +55,7 @@ std::vector<AxisIndex> joined(std::vector<AxisIndex> axes, const std::vector<Axi
 bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
     auto members = group.equations();
-    if (writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
+    if (e.update || group.update || writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
     if (!e.reducer) {
         if (!same_axes(e.axes, group.axes) || !reads_any(kernel, e, members)) return false;
         if (!reads_all_own_points(kernel, e, members)) return false;
