@@ -118,6 +118,25 @@ TEST(KernelText, EveryErrorIsFound) {
     EXPECT_EQ(result.error()[0].code, "schedules.index");
 }
 
+TEST(KernelText, WrongUpdatesAreNamed) {
+    const std::string good =
+        "kernel k\n"
+        "  axis a = 5\n"
+        "  axis b = 3\n"
+        "  input idx: int64 [3]\n"
+        "  output y: float32 [5]\n"
+        "  common\n"
+        "  y[a] over [a] = 1.0:float32\n"
+        "  update y[{idx[b]}] over [] for [b] = select(inside({idx[b]}, 5), 2.0:float32, y[{idx[b]}])\n";
+    ASSERT_TRUE(schedule(parse_kernel(source(good)).value(), Target()).has_value());
+    expect_kernel_error(replaced(good, "  y[a] over [a] = 1.0:float32\n", ""), "schedules.update");
+    expect_kernel_error(replaced(good, "select(inside({idx[b]}, 5), 2.0:float32, y[{idx[b]}])", "2.0:float32"),
+                        "schedules.update");
+    expect_kernel_error(replaced(good, "for [b]", "for []"), "schedules.scope");
+    expect_kernel_error(replaced(good, "  update y", "  y"), "schedules.syntax");
+    expect_kernel_error(replaced(good, "y[{idx[b]}] over", "y[{1.0:float32}] over"), "schedules.type");
+}
+
 void expect_tree_error(const std::string& text, const std::string& code) {
     auto tree = parse_tree(source(text));
     ASSERT_FALSE(tree.has_value()) << text;
