@@ -78,6 +78,8 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
     command->add_option("arguments", options.arguments, "Inputs as x=float32[2,3], parameters as axis=1")
         ->type_name("NAME=...");
     add_common(*command, options.common);
+    command->add_flag("--gradient", options.gradient,
+                      "The derived operations from adjoints of outputs to those of inputs; what follows shows theirs");
     command->add_flag("--equations", options.equations,
                       "The equations before and after fusion, and why what was fused");
     command->add_flag("--schedule", options.schedule, "The scheduled kernels");
@@ -99,6 +101,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
         "  heddle explain concat 'tensors=float32[2, 3]' 'tensors=float32[2, 5]' axis=1\n"
         "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
         "  heddle explain matmul 'X=float32[4, 6]' 'W=float32[6, 5]' --shard in_row=2,k=3 --svg shards.svg\n"
+        "  heddle explain softmax 'x=float32[8, 1000]' --gradient\n"
         "Without arguments: the template alone.\n");
     return command;
 }

@@ -38,6 +38,7 @@ struct ExplainOptions {
     CommonOptions common;
     std::string operator_name;
     std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
+    bool gradient = false;  // of the operator: its adjoint bodies; the parts below are of these then
     bool equations = false, schedule = false, source = false;
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
     bool one_round = false;           // maxima and sums of exponentials together

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "cli/explain_shard.h"
 #include "cli/support.h"
 #include "equations/fusion.h"
+#include "gradient/gradient.h"
 #include "support/file.h"
 #include "symbolic/session.h"
 #include "target/target.h"
@@ -154,6 +156,28 @@ Json graph_json(const Template& metakernel, const Graph& graph) {
     return json;
 }
 
+// From adjoints of the outputs to those of all inputs that are not known and of a float type.
+Result<Graph> gradient_of(const Graph& graph) {
+    std::vector<TensorId> wanted = graph.inputs;
+    auto is_real = [&](TensorId id) { return is_float(graph.tensor(id).type.dtype); };
+    // Without any, all are named in the refusal.
+    if (std::ranges::any_of(wanted, is_real)) std::erase_if(wanted, std::not_fn(is_real));
+    return gradient::gradient(graph, wanted);
+}
+
+Json gradient_json(const Graph& graph) {
+    auto types = [&](const std::vector<TensorId>& tensors) {
+        Json list = Json::array();
+        for (TensorId t : tensors)
+            list.push_back({{"name", graph.tensor(t).name}, {"type", graph.tensor(t).type.text()}});
+        return list;
+    };
+    Json json = {{"inputs", types(graph.inputs)}, {"outputs", types(graph.outputs)}};
+    json["operations"] = Json::array();
+    for (const Operation& operation : graph.operations) json["operations"].push_back(operation_json(graph, operation));
+    return json;
+}
+
 // ---- the compiled parts
 
 Result<Json> equations_json(const Graph& graph, const Target& target) {
@@ -256,6 +280,15 @@ void print_operation(const Json& operation) {
         fmt::print("  body\n{}", indented(text_of(operation, "body"), 4));
 }
 
+void print_gradient(const Json& json) {
+    fmt::print("\ngradient\n");
+    for (const Json& input : json["inputs"])
+        fmt::print("  from {}: {}\n", text_of(input, "name"), text_of(input, "type"));
+    for (const Json& output : json["outputs"])
+        fmt::print("  to {}: {}\n", text_of(output, "name"), text_of(output, "type"));
+    for (const Json& operation : json["operations"]) print_operation(operation);
+}
+
 void print_equations(const Json& json) {
     fmt::print("\nequations as lowered\n{}", indented(text_of(json, "lowered"), 2));
     fmt::print("\nequations after substitution\n{}", indented(text_of(json, "optimised"), 2));
@@ -279,6 +312,7 @@ void print_text(const Json& json) {
     if (json.contains("sharding")) {
         for (const Json& shards : json["sharding"]) fmt::print("{}", shards_text(shards));
     }
+    if (json.contains("gradient")) print_gradient(json["gradient"]);
     if (json.contains("equations")) print_equations(json["equations"]);
     if (json.contains("schedule")) fmt::print("\n{}", text_of(json["schedule"], "plan"));
     if (json.contains("source")) {
@@ -302,6 +336,11 @@ Result<Json> explain(const ExplainOptions& options) {
     auto graph = apply(**metakernel, *library, *arguments);
     if (!graph) return fail(std::move(graph.error()));
     Json json = graph_json(**metakernel, *graph);
+    if (options.gradient) {
+        graph = gradient_of(*graph);
+        if (!graph) return fail(std::move(graph.error()));
+        json["gradient"] = gradient_json(*graph);
+    }
     if (!options.shards.empty()) {
         auto sharded = add_shards(*graph, options, json);
         if (!sharded) return fail(std::move(sharded.error()));

@@ -115,6 +115,29 @@ TEST_F(Explain, the_compiled_parts_are_all_there) {
         EXPECT_CONTAINS(text.output, part);
 }
 
+TEST_F(Explain, gradients_are_operations_with_bodies) {
+    Json found = json({"numpy_matmul", "a=float32[2,3]", "b=float32[3,5]", "--gradient", "--equations"});
+    const Json& gradient = found["gradient"];
+    ASSERT_EQ(gradient["inputs"].size(), 3u);
+    EXPECT_EQ(gradient["inputs"][2], Json::parse(R"({"name": "d_y", "type": "float32[2, 5]"})"));
+    ASSERT_EQ(gradient["outputs"].size(), 2u);
+    EXPECT_EQ(gradient["outputs"][1]["name"], "d_b");
+    ASSERT_EQ(gradient["operations"].size(), 2u);
+    EXPECT_EQ(gradient["operations"][0]["class"], "contraction");
+    EXPECT_CONTAINS(gradient["operations"][1]["body"].get<std::string>(),
+                    "sum(row0 < 2 : d_y[row0, @p1] * a[row0, @p0])");
+    EXPECT_CONTAINS(found["equations"]["lowered"].get<std::string>(), "d_b");
+    auto text = heddle({"explain", "softmax", "x=float32[8,100]", "--gradient"});
+    EXPECT_EQ(text.status, 0);
+    EXPECT_CONTAINS(text.output, "operation softmax.d_x");
+    auto refused = heddle({"explain", "argmax", "x=float32[8]", "--gradient"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_CONTAINS(refused.errors, "gradient.output");
+    refused = heddle({"explain", "not", "x=bool[8]", "--gradient"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_CONTAINS(refused.errors, "gradient.input");
+}
+
 TEST_F(Explain, without_arguments_it_shows_the_template) {
     auto outcome = heddle({"explain", "softmax"});
     EXPECT_EQ(outcome.status, 0);

@@ -1,0 +1,22 @@
+// What a scalar operation's operands get of the adjoint of its result: one table beside that of the operations.
+#pragma once
+
+#include <optional>
+
+#include "symbolic/body_nodes.h"
+
+namespace heddle::gradient {
+
+// What one operand gets, where `condition` holds (-1: everywhere).
+struct Share {
+    NodeId value = -1;
+    NodeId condition = -1;
+};
+
+// Nothing for operations whose derivative is zero wherever there is one: floor, sign, comparisons ...
+bool has_derivative(ScalarOp op);
+
+// `node` is an operation on floats; `adjoint` is of its type.
+Share share_of(BodyNodes& nodes, NodeId node, size_t operand, NodeId adjoint);
+
+}  // namespace heddle::gradient

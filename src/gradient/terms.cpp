@@ -1,0 +1,260 @@
+#include "gradient/terms.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "zspace/checked.h"
+
+namespace heddle::gradient {
+
+Terms::Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> shapes)
+    : body_(body), nodes_(body), shapes_(std::move(shapes)) {
+    body.variables = forward.variables;
+    for (Variable& variable : body.variables)
+        if (variable.kind == Variable::Kind::index) variable.kind = Variable::Kind::parallel;
+    std::vector<int32_t> locals(forward.locals.size(), -1);
+    for (Node node : forward.nodes) {
+        std::vector<NodeId> operands;
+        for (NodeId operand : node.operands) operands.push_back(copied(operand));
+        if (node.kind == Node::Kind::local) {
+            int32_t& made = locals[static_cast<size_t>(node.index)];
+            if (made < 0) {
+                Local local = forward.locals[static_cast<size_t>(node.index)];
+                local.value = copied(local.value);
+                made = static_cast<int32_t>(body_.locals.size());
+                body_.locals.push_back(std::move(local));
+            }
+            node.index = made;
+        }
+        copied_.push_back(rebuilt(node, std::move(operands)));
+    }
+}
+
+NodeId Terms::rebuilt(const Node& node, std::vector<NodeId> operands) {
+    switch (node.kind) {
+    case Node::Kind::integer: return nodes_.sized_integer({node.integer, node.origin}, node.dtype, node.from_template);
+    case Node::Kind::real: return nodes_.real(node.real, node.dtype, node.from_template);
+    case Node::Kind::variable: return nodes_.variable(node.index);
+    case Node::Kind::scalar: return nodes_.scalar(node.op, std::move(operands));
+    case Node::Kind::cast: return nodes_.cast(operands[0], node.dtype);
+    case Node::Kind::select: return nodes_.select(operands[0], operands[1], operands[2]);
+    case Node::Kind::read: return nodes_.read(node.index, node.dtype, std::move(operands));
+    case Node::Kind::guarded_read: {
+        NodeId otherwise = operands.back();
+        operands.pop_back();
+        return nodes_.guarded_read(node.index, node.dtype, std::move(operands), otherwise);
+    }
+    case Node::Kind::local: return nodes_.local(node.index, node.dtype, std::move(operands));
+    case Node::Kind::reduce:
+        return nodes_.reduce(node.reducer, node.dtype, node.variables, operands[0],
+                             operands.size() > 1 ? operands[1] : -1);
+    }
+    return -1;
+}
+
+const std::vector<VariableId>& Terms::free(NodeId id) {
+    while (free_.size() <= static_cast<size_t>(id)) {
+        const Node& node = body_.nodes[free_.size()];
+        std::vector<VariableId> list;
+        for (NodeId operand : node.operands) {
+            const auto& of = free_[static_cast<size_t>(operand)];
+            list.insert(list.end(), of.begin(), of.end());
+        }
+        if (node.kind == Node::Kind::variable) list.push_back(node.index);
+        if (node.kind == Node::Kind::local) {
+            const Local& local = body_.locals[static_cast<size_t>(node.index)];
+            for (VariableId variable : free_[static_cast<size_t>(local.value)])
+                if (std::ranges::find(local.variables, variable) == local.variables.end()) list.push_back(variable);
+        }
+        std::ranges::sort(list);
+        list.erase(std::unique(list.begin(), list.end()), list.end());
+        if (node.kind == Node::Kind::reduce)
+            std::erase_if(list,
+                          [&](VariableId v) { return std::ranges::find(node.variables, v) != node.variables.end(); });
+        free_.push_back(std::move(list));
+    }
+    return free_[static_cast<size_t>(id)];
+}
+
+bool Terms::depends(NodeId id, VariableId variable) { return std::ranges::binary_search(free(id), variable); }
+
+std::vector<VariableId> Terms::outer(int32_t index) {
+    const Local& local = body_.locals[static_cast<size_t>(index)];
+    std::vector<VariableId> list = free(local.value);
+    std::erase_if(list, [&](VariableId v) { return std::ranges::find(local.variables, v) != local.variables.end(); });
+    return list;
+}
+
+// One substitution and what it has made. Where a reduction or a local binds a variable anew, another scope begins.
+class Terms::Scope {
+public:
+    Scope(Terms& terms, Substitution by) : terms_(terms), by_(std::move(by)) {}
+
+    NodeId apply(NodeId id) {
+        const std::vector<VariableId> variables = terms_.free(id);
+        auto replaced = [&](VariableId v) { return by_.variables.contains(v); };
+        if (std::ranges::none_of(variables, replaced)) return id;
+        if (auto whole = by_.nodes.find(id); whole != by_.nodes.end()) return whole->second;
+        if (auto known = made_.find(id); known != made_.end()) return known->second;
+        Node node = terms_.node(id);
+        NodeId result = -1;
+        if (node.kind == Node::Kind::variable) {
+            result = by_.variables.at(node.index);
+        } else if (node.kind == Node::Kind::reduce && std::ranges::any_of(node.variables, replaced)) {
+            Scope inner(terms_, without(node.variables));
+            result = rebuilt(node, inner);
+        } else {
+            if (node.kind == Node::Kind::local) node.index = local(node.index);
+            result = rebuilt(node, *this);
+        }
+        return made_[id] = result;
+    }
+
+private:
+    NodeId rebuilt(const Node& node, Scope& scope) {
+        std::vector<NodeId> operands;
+        for (NodeId operand : node.operands) operands.push_back(scope.apply(operand));
+        return terms_.rebuilt(node, std::move(operands));
+    }
+
+    Substitution without(const std::vector<VariableId>& bound) {
+        Substitution rest = by_;
+        for (VariableId variable : bound) {
+            rest.variables.erase(variable);
+            std::erase_if(rest.nodes, [&](const auto& pair) { return terms_.depends(pair.first, variable); });
+        }
+        return rest;
+    }
+
+    // A local whose value changes is another one; the same for the same values.
+    int32_t local(int32_t index) {
+        std::vector<std::pair<VariableId, NodeId>> values;
+        for (VariableId variable : terms_.outer(index))
+            if (auto by = by_.variables.find(variable); by != by_.variables.end()) values.emplace_back(*by);
+        if (values.empty()) return index;
+        auto [place, added] = terms_.copies_.try_emplace({index, std::move(values), by_.nodes}, -1);
+        if (!added) return place->second;
+        Local copy = terms_.body_.locals[static_cast<size_t>(index)];
+        Scope inner(terms_, without(copy.variables));
+        copy.value = inner.apply(copy.value);
+        place->second = static_cast<int32_t>(terms_.body_.locals.size());
+        terms_.body_.locals.push_back(std::move(copy));
+        return place->second;
+    }
+
+    Terms& terms_;
+    Substitution by_;
+    std::map<NodeId, NodeId> made_;
+};
+
+NodeId Terms::substitute(NodeId id, const Substitution& by) { return Scope(*this, by).apply(id); }
+
+namespace {
+
+std::optional<Interval> product(const Interval& a, const Interval& b) {
+    Interval result{INT64_MAX, INT64_MIN};
+    for (int64_t left : {a.low, a.high}) {
+        for (int64_t right : {b.low, b.high}) {
+            auto value = checked_multiply(left, right);
+            if (!value) return std::nullopt;
+            result = {std::min(result.low, *value), std::max(result.high, *value)};
+        }
+    }
+    return result;
+}
+
+std::optional<Interval> made_interval(std::optional<int64_t> low, std::optional<int64_t> high) {
+    if (!low || !high) return std::nullopt;
+    return Interval{*low, *high};
+}
+
+}  // namespace
+
+std::optional<Interval> Terms::range(NodeId id) {
+    if (auto known = ranges_.find(id); known != ranges_.end()) return known->second;
+    return ranges_[id] = made_range(body_.node(id));
+}
+
+std::optional<Interval> Terms::made_range(const Node& node) {
+    if (node.dtype != DType::int64) return std::nullopt;
+    if (node.kind == Node::Kind::integer) return Interval{node.integer, node.integer};
+    if (node.kind == Node::Kind::variable)
+        return Interval{0, std::max<int64_t>(body_.variable(node.index).extent.value - 1, 0)};
+    if (node.kind != Node::Kind::scalar || node.operands.size() != 2) return std::nullopt;
+    auto a = range(node.operands[0]), b = range(node.operands[1]);
+    if (!b) return std::nullopt;
+    const bool positive = b->low == b->high && b->low > 0;
+    if (node.op == ScalarOp::modulo && positive) {
+        if (a && a->low >= 0 && a->high < b->low) return a;
+        return Interval{0, b->low - 1};
+    }
+    if (!a) return std::nullopt;
+    switch (node.op) {
+    case ScalarOp::add: return made_interval(checked_add(a->low, b->low), checked_add(a->high, b->high));
+    case ScalarOp::subtract: return made_interval(checked_subtract(a->low, b->high), checked_subtract(a->high, b->low));
+    case ScalarOp::multiply: return product(*a, *b);
+    case ScalarOp::floor_divide:
+        if (!positive) return std::nullopt;
+        return Interval{floor_divide(a->low, b->low), floor_divide(a->high, b->low)};
+    default: return std::nullopt;
+    }
+}
+
+bool Terms::safe(NodeId id) {
+    if (auto known = safe_.find(id); known != safe_.end()) return known->second;
+    return safe_[id] = made_safe(id);
+}
+
+bool Terms::made_safe(NodeId id) {
+    const Node& node = body_.node(id);
+    for (NodeId operand : node.operands)
+        if (!safe(operand)) return false;
+    if (node.kind == Node::Kind::reduce && is_argument(node.reducer) && node.operands.size() > 1) return false;
+    if (node.kind != Node::Kind::read && node.kind != Node::Kind::local) return true;
+    for (size_t d = 0; d < node.operands.size(); ++d) {
+        const Local* local = node.kind == Node::Kind::local ? &body_.locals[static_cast<size_t>(node.index)] : nullptr;
+        int64_t extent =
+            local ? body_.variable(local->variables[d]).extent.value : shapes_[static_cast<size_t>(node.index)][d];
+        auto values = range(node.operands[d]);
+        if (!values || values->low < 0 || values->high >= extent) return false;
+        if (local && !safe(local->value)) return false;
+    }
+    return true;
+}
+
+bool Terms::plain(NodeId id) {
+    if (auto known = plain_.find(id); known != plain_.end()) return known->second;
+    return plain_[id] = made_plain(id);
+}
+
+bool Terms::made_plain(NodeId id) {
+    const Node& node = body_.node(id);
+    if (node.kind == Node::Kind::reduce || node.kind == Node::Kind::local) return false;
+    return safe(id) && std::ranges::all_of(node.operands, [&](NodeId operand) { return plain(operand); });
+}
+
+int32_t Terms::stored(NodeId id, const std::vector<VariableId>& axes) {
+    auto [place, added] = stored_.try_emplace({id, axes}, -1);
+    if (!added) return place->second;
+    Local local{fmt::format("stored{}", stored_.size() - 1), body_.node(id).dtype, {}, -1};
+    Substitution own;
+    for (VariableId axis : axes) {
+        const Variable from = body_.variable(axis);
+        local.variables.push_back(nodes_.add_variable(from.name, Variable::Kind::parallel, from.extent));
+        own.variables[axis] = nodes_.variable(local.variables.back());
+    }
+    local.value = substitute(id, own);
+    place->second = static_cast<int32_t>(body_.locals.size());
+    body_.locals.push_back(std::move(local));
+    return place->second;
+}
+
+NodeId Terms::plus_multiple(NodeId sum, NodeId value, int64_t factor) {
+    if (factor == 0) return sum;
+    const bool negative = factor < 0 && factor != INT64_MIN;
+    NodeId product = scalar(ScalarOp::multiply, {value, number(negative ? -factor : factor)});
+    return scalar(negative ? ScalarOp::subtract : ScalarOp::add, {sum, product});
+}
+
+}  // namespace heddle::gradient

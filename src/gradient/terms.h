@@ -1,0 +1,71 @@
+// Nodes of a body that grows, with what gradients ask of them: free variables, substitution, ranges of coordinates.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "graph/verify.h"
+#include "symbolic/body_nodes.h"
+
+namespace heddle::gradient {
+
+// Free variables become values; whole nodes too, where all their variables are replaced.
+struct Substitution {
+    std::map<VariableId, NodeId> variables;
+    std::map<NodeId, NodeId> nodes;
+};
+
+class Terms {
+public:
+    // A copy of `forward` goes into `body`, which outlives this: variables, tensors keep their numbers; index axes become
+    // parallel ones, so that the new body may have others.
+    // `shapes`: of the tensors that it reads.
+    Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> shapes);
+
+    BodyNodes& nodes() { return nodes_; }
+    const Node& node(NodeId id) const { return body_.node(id); }
+    const Body& body() const { return body_; }
+    // The number here of a node of the forward body.
+    NodeId copied(NodeId forward) const { return copied_[static_cast<size_t>(forward)]; }
+
+    const std::vector<VariableId>& free(NodeId id);  // ascending
+    bool depends(NodeId id, VariableId variable);
+    std::vector<VariableId> outer(int32_t local);  // free variables of a local's value that are not its own
+    NodeId substitute(NodeId id, const Substitution& by);
+    // The values of an integer node, where they follow from extents; the variables' extents are at least one.
+    std::optional<Interval> range(NodeId id);
+    // Whether the node can be computed wherever it stands: its reads are proved to be inside of what they read.
+    bool safe(NodeId id);
+    // Safe, and neither a reduction nor a local is below: cheap to ask anywhere.
+    bool plain(NodeId id);
+    // A local with the values of `id` over `axes`, which are among its free variables; the same for the same question.
+    int32_t stored(NodeId id, const std::vector<VariableId>& axes);
+
+    NodeId scalar(ScalarOp op, std::vector<NodeId> operands) { return nodes_.scalar(op, std::move(operands)); }
+    NodeId number(int64_t value) { return nodes_.integer(value, DType::int64, true); }
+    NodeId size(const Size& value) { return nodes_.sized_integer(value, DType::int64, true); }
+    NodeId plus_multiple(NodeId sum, NodeId value, int64_t factor);  // sum + factor * value
+
+private:
+    class Scope;
+    NodeId rebuilt(const Node& node, std::vector<NodeId> operands);
+    std::optional<Interval> made_range(const Node& node);
+    bool made_safe(NodeId id);
+    bool made_plain(NodeId id);
+
+    Body& body_;
+    BodyNodes nodes_;
+    std::vector<NodeId> copied_;
+    std::vector<std::vector<VariableId>> free_;
+    std::vector<std::vector<int64_t>> shapes_;
+    std::map<NodeId, std::optional<Interval>> ranges_;
+    std::map<NodeId, bool> safe_, plain_;
+    std::map<std::pair<NodeId, std::vector<VariableId>>, int32_t> stored_;
+    // Locals under substitutions: of which, the values of its outer variables, and of nodes.
+    std::map<std::tuple<int32_t, std::vector<std::pair<VariableId, NodeId>>, std::map<NodeId, NodeId>>, int32_t>
+        copies_;
+};
+
+}  // namespace heddle::gradient
