@@ -125,6 +125,7 @@ private:
                                                                         statement.text, name(known->second.kind));
         names_.report(
             {.code = "language.unknown_output", .summary = summary, .place = statement.mark, .remedy = remedy});
+        if (known == names_.scope.end()) names_.failed.insert(statement.text);
     }
 
     // A name alone that means nothing yet is a new variable over the whole dimension.

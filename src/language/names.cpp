@@ -1,6 +1,7 @@
 #include "language/names.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -39,6 +40,64 @@ std::vector<std::string> keys(const std::map<std::string, Value>& map) {
     return names;
 }
 
+using Pair = std::pair<std::string_view, std::string_view>;
+
+template <size_t Count>
+std::string_view looked_up(const std::array<Pair, Count>& table, std::string_view key) {
+    auto found = std::find_if(table.begin(), table.end(), [&](const Pair& pair) { return pair.first == key; });
+    return found == table.end() ? std::string_view() : found->second;
+}
+
+// What NumPy and the frameworks call it, and what it is here.
+constexpr std::array<Pair, 14> foreign_functions = {{
+    {"maximum", "max(a, b)"},
+    {"minimum", "min(a, b)"},
+    {"power", "a ^ b, or pow(a, b)"},
+    {"absolute", "abs(x)"},
+    {"fabs", "abs(x)"},
+    {"mod", "a % b"},
+    {"fmod", "trunc_rem(a, b)"},
+    {"astype", "cast(x, $T), or float32(x)"},
+    {"relu", "max(x, 0)"},
+    {"square", "x * x"},
+    {"select", "condition ? a : b"},
+    {"logical_and", "a && b"},
+    {"logical_or", "a || b"},
+    {"logical_not", "!a"},
+}};
+
+constexpr std::array<Pair, 5> foreign_dtypes = {{
+    {"float", "float32"},
+    {"double", "float64"},
+    {"half", "float16"},
+    {"int", "int64"},
+    {"long", "int64"},
+}};
+
+constexpr std::array<Pair, 7> function_forms = {{
+    {"cast", "cast(x, $T)"},
+    {"clamp", "clamp(x, low, high)"},
+    {"where", "where(condition, a, b)"},
+    {"insert", "insert(list, positions, values)"},
+    {"remove", "remove(list, positions)"},
+    {"replace", "replace(list, positions, values)"},
+    {"pow", "pow(base, exponent)"},
+}};
+
+// How a call with so many arguments looks.
+std::string form_of(const std::string& function, int count) {
+    if (std::string_view form = looked_up(function_forms, function); !form.empty()) return std::string(form);
+    std::string arguments;
+    for (int i = 0; i < count; i++) arguments += fmt::format("{}{}", i ? ", " : "", static_cast<char>('a' + i % 26));
+    return fmt::format("{}({})", function, arguments);
+}
+
+// `sum(k < $n, x[k])`: a reduction with a comma where its colon belongs.
+bool looks_like_reduction(const Syntax& call) {
+    return is_reduction_name(call.text) && call.children.size() > 1 && call.children[0]->kind == Kind::binary &&
+           call.children[0]->text == "<" && call.children[0]->children[0]->kind == Kind::name;
+}
+
 }  // namespace
 
 std::vector<std::string> callable_names(const FunctionTable& functions) {
@@ -62,6 +121,15 @@ bool NameChecker::declare(const std::string& name, BareName::Kind kind, const Pl
 
 void NameChecker::check_static_name(const std::string& name, const Place& place) {
     if (statics.contains(name) || name == "index" || failed.contains(name)) return;
+    if (axes.contains(name) && !coordinates_allowed) {
+        report(
+            {.code = "language.unbound_static",
+             .summary = fmt::format("nothing binds ${}", name),
+             .place = place,
+             .reason = "an axis `$name` of the index takes its extent from an input, a parameter or a let of that name",
+             .remedy = fmt::format("bind it in an input's shape, or give the axis an extent: {} = ...", name)});
+        return;
+    }
     if (axes.contains(name)) {
         report({.code = "language.unbound_static",
                 .summary = fmt::format("nothing binds ${}", name),
@@ -72,6 +140,7 @@ void NameChecker::check_static_name(const std::string& name, const Place& place)
     }
     std::string remedy = asked(nearest_name(name, keys(statics)), "$");
     if (scope.contains(name)) remedy = fmt::format("did you mean {} without `$`?", name);
+    if (remedy.empty()) remedy = fmt::format("bind it in an input's shape or dtype, or write a let: ${} = ...", name);
     report({.code = "language.unbound_static",
             .summary = fmt::format("nothing binds ${}", name),
             .place = place,
@@ -117,8 +186,18 @@ void NameChecker::check_bare_name(const Syntax& node) {
                 .remedy = fmt::format("did you mean @{}?", node.text)});
         return;
     }
+    std::vector<std::string> known = keys(scope);
+    for (std::string& dtype : dtype_names()) known.push_back(std::move(dtype));
     std::string remedy = statics.contains(node.text) ? fmt::format("did you mean ${}?", node.text)
-                                                     : asked(nearest_name(node.text, keys(scope)));
+                                                     : asked(nearest_name(node.text, known));
+    if (std::string_view dtype = looked_up(foreign_dtypes, node.text); !dtype.empty() && !statics.contains(node.text))
+        remedy = fmt::format("did you mean {}?", dtype);
+    if (remedy.empty()) {
+        remedy =
+            coordinates_allowed
+                ? fmt::format("make it an input, or name a value: let {} = ...", node.text)
+                : fmt::format("did you mean ${}? What is known when an operator is applied begins with $", node.text);
+    }
     report({.code = "language.unknown_name",
             .summary = fmt::format("nothing is named `{}`", node.text),
             .place = node.place,
@@ -169,11 +248,20 @@ void NameChecker::check_argument_count(const Syntax& node, int least, int most) 
             .summary = fmt::format("`{}` takes {} argument{}", node.text, wanted, wanted == "1" ? "" : "s"),
             .place = node.place,
             .expected = wanted,
-            .found = std::to_string(given)});
+            .found = std::to_string(given),
+            .remedy = fmt::format("write {}", form_of(node.text, std::max(least, 1)))});
 }
 
 void NameChecker::check_call(const Syntax& node) {
     if (node.text == "has") return check_presence(node);
+    if (looks_like_reduction(node)) {
+        const std::string& variable = node.children[0]->children[0]->text;
+        report({.code = "language.function_arguments",
+                .summary = fmt::format("`{}` takes what it reduces after a colon", node.text),
+                .place = node.place,
+                .remedy = fmt::format("write {}({} < ... : ...)", node.text, variable)});
+        return;
+    }
     for (const auto& child : node.children) check(child);
     for (const auto& argument : node.named) check(argument.value);
     auto user = functions_.find(node.text);
@@ -192,10 +280,14 @@ void NameChecker::check_call(const Syntax& node) {
                 .remedy = fmt::format("write {}(k < $n : x[k])", node.text)});
         return;
     }
+    std::string remedy = asked(nearest_name(node.text, callable_names(functions_)));
+    if (std::string_view here = looked_up(foreign_functions, node.text); !here.empty())
+        remedy = fmt::format("write {}", here);
+    if (remedy.empty()) remedy = "operators are called in a graph, not here; functions: docs/language.md, Bodies";
     report({.code = "language.unknown_function",
             .summary = fmt::format("no function is named `{}`", node.text),
             .place = node.mark,
-            .remedy = asked(nearest_name(node.text, callable_names(functions_)))});
+            .remedy = remedy});
 }
 
 void NameChecker::check_children(const Syntax& node) {

@@ -38,6 +38,25 @@ void Parser::fail(const Place& where, std::string code, std::string summary, std
     throw ParseFailure{};
 }
 
+namespace {
+
+// What is written so in other languages, and how here. `before` is the token in front of the unexpected one.
+std::string foreign_notation(const Token& before, const Token& found) {
+    if (before.is("*") && found.is("*")) return "a power is written ^";
+    if (before.is_word("not")) return "`not` is written !";
+    if (before.is(",") && found.is(":")) return "a body reads one element: give each dimension a coordinate";
+    if (found.is("=")) return "equality is written ==";
+    if (found.is("|")) return "`or` is written ||";
+    if (found.is("&")) return "`and` is written &&";
+    if (found.is_word("and")) return "`and` is written &&";
+    if (found.is_word("or")) return "`or` is written ||";
+    if (found.is_word("if")) return "a choice is written condition ? value : other";
+    if (found.is_word("for") || found.is_word("in")) return "a reduction is written sum(k < $n : x[k])";
+    return {};
+}
+
+}  // namespace
+
 void Parser::fail_expected(std::string_view what) {
     const Token& token = peek();
     if (token.kind == Token::Kind::bad) throw ParseFailure{};  // the lexer has said it
@@ -46,8 +65,7 @@ void Parser::fail_expected(std::string_view what) {
                             : fmt::format("`{}`", std::string_view(fragment_.text).substr(token.offset, token.length));
     Complaint diagnostic{
         .code = "language.syntax", .summary = fmt::format("expected {}, found {}", what, found), .place = place(token)};
-    if (token.is("=")) diagnostic.remedy = "equality is written ==";
-    if (token.is("|")) diagnostic.remedy = "`or` is written ||";
+    diagnostic.remedy = foreign_notation(at_ == 0 ? Token{} : tokens_[at_ - 1], token);
     sink_.add(std::move(diagnostic));
     throw ParseFailure{};
 }
@@ -315,6 +333,11 @@ SyntaxPointer Parser::call(const Token& function) {
     do {
         if (peek().kind == Token::Kind::name && peek(1).is(":")) {
             Token name = take();
+            if (is_reduction_name(function.text) && made->children.empty() && made->named.empty()) {
+                fail(place(name), "language.syntax",
+                     fmt::format("the variable `{}` of `{}` has no extent", name.text, function.text),
+                     fmt::format("write {}({} < $n : ...)", function.text, name.text));
+            }
             take();
             made->named.push_back({name.text, element(), place(name)});
         } else {

@@ -499,6 +499,7 @@ private:
                                {"doc", "params", "inputs", "outputs", "constraints", "let", "index", "each", "body",
                                 "graph", "kernels", "reduces", "grad", "family", "onnx"},
                                sink_);
+            draft_.incomplete = true;
         }
     }
 

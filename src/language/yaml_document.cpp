@@ -1,5 +1,6 @@
 #include "language/yaml_document.h"
 
+#include <algorithm>
 #include <istream>
 #include <map>
 #include <streambuf>
@@ -263,7 +264,23 @@ Complaint yaml_error(const std::shared_ptr<const SourceText>& source, const YAML
         return diagnostic;
     }
     diagnostic.code = "language.yaml";
+    std::string_view text = source->text();
+    size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+    std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
+    size_t indent = line.find_first_not_of(" \t");
+    if (size_t tab = line.substr(0, indent).find('\t'); tab != std::string_view::npos) {
+        diagnostic.place = {source, begin + tab, 1};
+        diagnostic.summary = "the line is indented by a tab";
+        diagnostic.remedy = "indent by spaces: YAML allows no others";
+        return diagnostic;
+    }
     diagnostic.summary = "this is not YAML: " + error.msg;
+    size_t sigil = line.find('$');
+    if (sigil != std::string_view::npos && std::count(line.begin(), line.begin() + sigil, '"') % 2 == 0) {
+        diagnostic.place = {source, begin + sigil, 1};
+        diagnostic.remedy = "quote the expression that begins here: \"$T[$n]\"";
+        return diagnostic;
+    }
     diagnostic.remedy = "check the indentation and the brackets here, and quote every expression";
     return diagnostic;
 }

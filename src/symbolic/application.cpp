@@ -36,6 +36,7 @@ Result<std::vector<Size>> extents_of(Environment& environment, const std::vector
                                                            fmt::format("an extent is {}", value.integer()));
             diagnostic.expected = "0 or more";
             diagnostic.found = fmt::format("{} for {}", value.print(), print(syntax));
+            diagnostic.remedy = "pass larger tensors; in the template, a condition under `require` can say so first";
             return fail(std::move(diagnostic));
         }
         auto product = checked_multiply(total, std::max<int64_t>(value.integer(), 1));

@@ -124,6 +124,20 @@ TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t pos
     expressions_.elements().refuse(std::move(diagnostic));
 }
 
+// A slice `[:a - 1]` in what gives the index or an output its dimensions: often meant with its end, and one too short.
+std::string short_slice(const Template& made) {
+    std::string found;
+    auto look = [&](const Syntax& node) {
+        const Syntax* end = node.kind == Syntax::Kind::slice ? node.children[2].get() : nullptr;
+        bool less = end && end->kind == Syntax::Kind::binary && end->text == "-" &&
+                    end->children[1]->kind == Syntax::Kind::integer && end->children[1]->integer == 1;
+        if (less && found.empty()) found = print(*end->children[0]);
+    };
+    visit_all(made.index, look);
+    for (const TensorSpec& output : made.outputs) visit_all(output.shape, look);
+    return found;
+}
+
 // Without left coordinates: the element that the index point names.
 std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const BoundOutput& output,
                                                  const TensorType& type) {
@@ -140,7 +154,9 @@ std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const 
     diagnostic.expected =
         fmt::format("an output of as many dimensions as the index, {}", expressions_.all_coordinates().size());
     diagnostic.found = fmt::format("{} dimensions", type.shape.size());
-    diagnostic.remedy = fmt::format("give its coordinates: {}[...] = ...", statement.text);
+    std::string end = short_slice(environment_.metakernel());
+    diagnostic.remedy = end.empty() ? fmt::format("give its coordinates: {}[...] = ...", statement.text)
+                                    : fmt::format("slices end before their end: did you mean [:{}]?", end);
     expressions_.elements().refuse(std::move(diagnostic));
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "language/parser.h"
+
 namespace heddle {
 
 using Kind = BodyValue::Kind;
@@ -327,6 +329,12 @@ BodyValue BodyExpressions::call(const Syntax& syntax, const BodyScope& scope) {
         }
         for (BodyValue& item : expanded({child}, 0, std::nullopt, scope)) arguments.push_back(std::move(item));
     }
+    // NumPy's sum(x): here it would be the element at the point, silently.
+    bool one_element = syntax.children.size() == 1 && syntax.children[0]->kind != Syntax::Kind::spread &&
+                       arguments[0].kind == Kind::element;
+    if (one_element && is_reduction_name(syntax.text))
+        values_.refuse_type(syntax.place, fmt::format("{} of one element", syntax.text), "a reduction, or a list",
+                            fmt::format("name what it runs over: {}(k < $n : x[k])", syntax.text));
     const FunctionTable& functions = *environment_.metakernel().functions;
     if (auto function = functions.find(syntax.text); function != functions.end())
         return user_function(function->second, arguments, syntax.place);

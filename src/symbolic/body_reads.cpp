@@ -13,6 +13,9 @@ void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t
         "symbolic.rank", place, fmt::format("'{}' is read with {} coordinate{}", name, given, given == 1 ? "" : "s"));
     diagnostic.expected = fmt::format("{} coordinate{}", expected, expected == 1 ? "" : "s");
     diagnostic.found = std::to_string(given);
+    diagnostic.remedy =
+        given < expected ? "give every dimension a coordinate; reduce over one that the index lacks: sum(k < $n : ...)"
+                         : "remove the surplus coordinates, or give the pattern as many dimensions";
     diagnostic.params.emplace_back("tensor", name);
     elements_.refuse(std::move(diagnostic));
 }
@@ -108,7 +111,8 @@ std::vector<BodyValue> BodyExpressions::coordinates_by_name(const BodyTensor& te
     diagnostic.expected = "dimensions named like axes of the index, or as many dimensions as the index";
     diagnostic.found = fmt::format("{} of {} dimensions are axes of the index, which has {}", result.size(), expected,
                                    all_coordinates_.size());
-    diagnostic.remedy = fmt::format("give its coordinates: {}[...]", tensor.spec->name);
+    diagnostic.remedy = fmt::format(
+        "give its coordinates: {}[...]; reduce over those that the index lacks: sum(k < $n : ...)", tensor.spec->name);
     elements_.refuse(std::move(diagnostic));
 }
 

@@ -90,10 +90,11 @@ private:
     Result<void> check_type(const TensorSpec& output, TensorId tensor);
 
     std::unexpected<Diagnostics> problem(const char* code, const Place& place, std::string summary,
-                                         std::string expected = {}, std::string found = {}) {
+                                         std::string expected = {}, std::string found = {}, std::string remedy = {}) {
         Diagnostic diagnostic = environment_.diagnostic(code, place, std::move(summary));
         diagnostic.expected = std::move(expected);
         diagnostic.found = std::move(found);
+        diagnostic.remedy = std::move(remedy);
         return fail(std::move(diagnostic));
     }
 
@@ -437,7 +438,8 @@ Result<std::vector<Argument>> Composer::arguments_of(const Syntax& syntax, const
         if (metakernel.inputs.empty() || (i >= metakernel.inputs.size() && !metakernel.inputs.back().variadic)) {
             return problem("symbolic.too_many_inputs", syntax.place,
                            fmt::format("{} is given {} inputs", metakernel.name, values.size()),
-                           fmt::format("at most {}", metakernel.inputs.size()));
+                           fmt::format("at most {}", metakernel.inputs.size()), std::to_string(values.size()),
+                           "parameters are passed by name, as axis: 1");
         }
         const TensorSpec& input = metakernel.inputs[std::min(i, metakernel.inputs.size() - 1)];
         auto argument =

@@ -34,6 +34,8 @@ std::unexpected<Diagnostics> wrong_type(const Environment& environment, const Pa
                                                    fmt::format("parameter {} is {}", parameter.name, value.print()));
     diagnostic.expected = kind_name(parameter.type.kind);
     diagnostic.found = value.describe();
+    diagnostic.remedy =
+        fmt::format("pass {} for {}, or change its type in params", diagnostic.expected, parameter.name);
     diagnostic.params.emplace_back("parameter", parameter.name);
     return fail(std::move(diagnostic));
 }
@@ -69,6 +71,7 @@ Result<Value> axis(const Environment& environment, const Parameter& parameter, c
                                fmt::format("parameter {}: there is no axis {}", parameter.name, number));
     diagnostic.expected = rank > 0 ? fmt::format("an axis from {} to {}", -rank, rank - 1) : "no axis: the rank is 0";
     diagnostic.found = std::to_string(number);
+    diagnostic.remedy = "axes are counted from 0; -1 is the last one";
     diagnostic.params.emplace_back("parameter", parameter.name);
     return fail(std::move(diagnostic));
 }
@@ -185,6 +188,8 @@ Result<StaticValue> parameter_value(Environment& environment, const Parameter& p
             Diagnostic diagnostic = environment.diagnostic("symbolic.missing_parameter", parameter.place,
                                                            fmt::format("parameter {} is not given", parameter.name));
             diagnostic.expected = kind_name(parameter.type.kind);
+            diagnostic.remedy =
+                fmt::format("pass it by name, as {}: ..., or give it a default in params", parameter.name);
             diagnostic.params.emplace_back("parameter", parameter.name);
             return fail(std::move(diagnostic));
         }

@@ -203,6 +203,8 @@ Diagnostic Matcher::rank_problem(const Pending& pending, int64_t known, bool ope
                                 fmt::format("{} has {} dimensions", bound.name, bound.type.shape.size()));
     diagnostic.expected = fmt::format("{} {}: {}", open ? "at least" : "exactly", known, print(pattern(pending)));
     diagnostic.found = shape_text(bound);
+    diagnostic.remedy = open ? "pass a tensor of more dimensions"
+                             : "pass a tensor of that rank; in the template, $batch... takes any number of dimensions";
     diagnostic.params.emplace_back("input", bound.name);
     return diagnostic;
 }
@@ -300,6 +302,8 @@ Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, 
                                             slot.value.print(), slot.bound_by));
     diagnostic.expected = slot.value.print();
     diagnostic.found = fmt::format("{} ({} is {})", found.print(), bound.name, shape_text(bound));
+    diagnostic.remedy = fmt::format(
+        "pass tensors that agree; in the template, ~${0} broadcasts and another name is another size", dimension.text);
     diagnostic.params.emplace_back("input", bound.name);
     diagnostic.params.emplace_back("dimension", dimension.text);
     if (slot.bound_at.source)
@@ -378,6 +382,7 @@ Result<void> Matcher::settle_joints() {
                                             fmt::format("the shapes at ~${} do not broadcast", name));
                 diagnostic.expected = fmt::format("1 or {} as {} dimension from the end", value[i].text(), i + 1);
                 diagnostic.found = fmt::format("{} in {}", extent.text(), part.tensor->name);
+                diagnostic.remedy = "make the two equal, or one of them 1";
                 for (const Joint::Part& other : joint.parts) {
                     diagnostic.contexts.push_back(
                         {fmt::format("{} is {}", other.tensor->name, shape_text(*other.tensor)),
@@ -544,6 +549,7 @@ Result<void> match_dtypes(Environment& environment) {
                                 slot->value.print(), slot->bound_by));
                 diagnostic.expected = slot->value.print();
                 diagnostic.found = name(tensor.type.dtype);
+                diagnostic.remedy = "cast one of the two first, or let the template name two dtypes: $T and $U";
                 diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), slot->bound_at});
                 diagnostic.params.emplace_back("input", tensor.name);
                 return fail(std::move(diagnostic));

@@ -163,7 +163,11 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
             return other != id && body.variable(other).kind == Variable::Kind::parallel &&
                    body.variable(other).name == variable.name;
         });
-        if (forgotten) diagnostic.remedy = fmt::format("did you mean @{}?", variable.name);
+        diagnostic.remedy =
+            forgotten ? fmt::format("did you mean @{}?", variable.name)
+            : used[id] == 0
+                ? fmt::format("use @{0} on the left, or take it from the index and reduce over it", variable.name)
+                : "use it in one coordinate, and an axis of its own in the other";
         diagnostic.params.emplace_back("axis", variable.name);
         return fail(std::move(diagnostic));
     }
@@ -189,6 +193,7 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
                     fmt::format("two equations write the same elements of '{}'", output.spec->name));
                 diagnostic.expected = "disjoint boxes";
                 diagnostic.found = fmt::format("{} and {}", printed(*pair->first), printed(*pair->second));
+                diagnostic.remedy = "let each write a part of its own, or join them: condition ? value : other";
                 diagnostic.contexts.push_back({"the other equation", pair->first->place});
                 diagnostics.push_back(std::move(diagnostic));
                 continue;

@@ -53,6 +53,7 @@ Result<BoundArguments> bind_arguments(const State& session, const Environment& e
                 environment.diagnostic("symbolic.too_many_inputs", metakernel.place,
                                        fmt::format("{} is given {} inputs", metakernel.name, inputs.size()));
             diagnostic.expected = fmt::format("at most {}", specifications.size());
+            diagnostic.remedy = "parameters are passed by name, as axis: 1";
             return fail(std::move(diagnostic));
         }
         if (argument.list && !specifications[slot].variadic) {
@@ -69,6 +70,7 @@ Result<BoundArguments> bind_arguments(const State& session, const Environment& e
         if (bound.given[slot] || specifications[slot].optional) continue;
         missing.push_back(environment.diagnostic("symbolic.missing_input", specifications[slot].place,
                                                  fmt::format("input {} is not given", specifications[slot].name)));
+        missing.back().remedy = "pass it, or make it optional by a ? behind its type: \"$T[$n]?\"";
     }
     if (!missing.empty()) return fail(std::move(missing));
     return bound;

@@ -1,12 +1,14 @@
-// Every diagnostic code of the sources occurs in a test that must fail with it.
+// Every diagnostic code of the sources occurs in a test that must fail with it, and in the catalogue docs/diagnostics.yaml.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -74,6 +76,40 @@ std::set<std::string> codes_of_tests() {
             found.insert(match->str());
     });
     return found;
+}
+
+// The codes of the catalogue in its order. A line that is neither a comment nor an entry is a failure.
+std::vector<std::string> codes_of_catalogue() {
+    static const std::regex entry(
+        R"re(([a-z]+\.[a-z][a-z0-9_]+): \{means: "((?:[^"\\]|\\.)+)", remedy: "((?:[^"\\]|\\.)+)"\})re");
+    std::vector<std::string> codes;
+    std::stringstream lines(read(HEDDLE_SOURCE_DIR "/docs/diagnostics.yaml"));
+    for (std::string line; std::getline(lines, line);) {
+        if (line.empty() || line[0] == '#') continue;
+        std::smatch match;
+        if (std::regex_match(line, match, entry)) {
+            codes.push_back(match[1]);
+        } else {
+            ADD_FAILURE() << "docs/diagnostics.yaml: no entry: " << line;
+        }
+    }
+    return codes;
+}
+
+TEST(DiagnosticCodes, catalogue_is_complete) {
+    std::vector<std::string> listed = codes_of_catalogue();
+    EXPECT_TRUE(std::is_sorted(listed.begin(), listed.end()))
+        << "docs/diagnostics.yaml is in the order of the alphabet";
+    std::set<std::string> codes = codes_of_sources(), known(listed.begin(), listed.end());
+    EXPECT_EQ(known.size(), listed.size()) << "a code stands twice in docs/diagnostics.yaml";
+    for (const std::string& code : codes) {
+        EXPECT_TRUE(known.contains(code)) << code << " is not in docs/diagnostics.yaml: add, in the alphabet's order,\n"
+                                          << code << ": {means: \"what it means\", remedy: \"what usually helps\"}";
+    }
+    for (const std::string& code : known) {
+        EXPECT_TRUE(codes.contains(code)) << code << " is no code of the sources any more: remove its line from "
+                                          << "docs/diagnostics.yaml";
+    }
 }
 
 TEST(DiagnosticCodes, each_has_a_test) {
