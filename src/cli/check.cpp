@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/support.h"
+#include "flavours/kernel_matrix.h"
 #include "frontends/onnx/import.h"
 #include "rewrite/verify.h"
 #include "support/file.h"
@@ -41,6 +42,9 @@ Diagnostics check_templates(const std::string& path, const CommonOptions& option
     if (!space) return space.error();
     auto fine = library->check_all();
     if (!fine) return fine.error();
+    flavours::Registry registry;
+    Diagnostics rows = flavours::KernelMatrix(*library, registry).check(library->names());
+    if (!rows.empty()) return rows;
     auto rules = rewrite::load_rules(*library, *space);
     return rules ? Diagnostics{} : rules.error();
 }

@@ -74,7 +74,7 @@ CLI::App* add_check(CLI::App& app, CheckOptions& options) {
 CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
     auto* command =
         app.add_subcommand("explain", "Show what an operator is for given inputs: shapes, index, projections, code");
-    command->add_option("operator", options.operator_name, "Its name")->required();
+    auto* name = command->add_option("operator", options.operator_name, "Its name");
     command->add_option("arguments", options.arguments, "Inputs as x=float32[2,3], parameters as axis=1")
         ->type_name("NAME=...");
     add_common(*command, options.common);
@@ -94,6 +94,11 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
                    "Sums of exp(x - m) by the maximum m of each shard, rescaled when they are combined")
         ->needs(shards);
     command->add_option("--svg", options.svg, "Where to draw the shards' regions")->type_name("FILE")->needs(shards);
+    command->add_flag("--kernels", options.kernels,
+                      "Its rows of kernels: placements, types, flavours; without an operator, those of all");
+    command->callback([name, &options] {
+        if (name->empty() && !options.kernels) throw CLI::RequiredError("operator");
+    });
     command->footer(
         "Examples:\n"
         "  heddle explain softmax 'x=float32[8, 1000]' axis=1 --equations --schedule\n"
@@ -102,6 +107,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
         "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
         "  heddle explain matmul 'X=float32[4, 6]' 'W=float32[6, 5]' --shard in_row=2,k=3 --svg shards.svg\n"
         "  heddle explain softmax 'x=float32[8, 1000]' --gradient\n"
+        "  heddle explain --kernels                                           (the kernel matrix, with coverage)\n"
         "Without arguments: the template alone.\n");
     return command;
 }

@@ -15,6 +15,7 @@
 #include "cli/support.h"
 #include "equations/fusion.h"
 #include "gradient/gradient.h"
+#include "flavours/kernel_matrix.h"
 #include "support/file.h"
 #include "symbolic/session.h"
 #include "target/target.h"
@@ -360,9 +361,27 @@ Result<Json> explain(const ExplainOptions& options) {
     return json;
 }
 
+Result<std::string> kernel_document(const ExplainOptions& options) {
+    auto library = open_libraries(options.common);
+    if (!library) return fail(std::move(library.error()));
+    flavours::Registry registry;
+    flavours::KernelMatrix matrix(*library, registry);
+    std::vector<std::string> operators = library->names();
+    if (!options.operator_name.empty()) operators = {options.operator_name};
+    Diagnostics problems = matrix.check(operators);
+    if (!problems.empty()) return fail(std::move(problems));
+    return options.common.json ? matrix.json(operators) : matrix.markdown(operators);
+}
+
 }  // namespace
 
 int explain_operator(const ExplainOptions& options) {
+    if (options.kernels) {
+        auto text = kernel_document(options);
+        if (!text) return report(text.error(), options.common);
+        fmt::print("{}", *text);
+        return 0;
+    }
     auto json = explain(options);
     if (!json) return report(json.error(), options.common);
     if (options.common.json) {
