@@ -42,8 +42,11 @@ Diagnostics check_templates(const std::string& path, const CommonOptions& option
     if (!space) return space.error();
     auto fine = library->check_all();
     if (!fine) return fine.error();
+    std::vector<std::string> own;
+    for (const std::string& name : library->names()) own.push_back(*space + "::" + name);
+    std::erase_if(own, [&](const std::string& name) { return !library->find(name); });
     flavours::Registry registry;
-    Diagnostics rows = flavours::KernelMatrix(*library, registry).check(library->names());
+    Diagnostics rows = flavours::KernelMatrix(*library, registry).check(own);
     if (!rows.empty()) return rows;
     auto rules = rewrite::load_rules(*library, *space);
     return rules ? Diagnostics{} : rules.error();

@@ -366,8 +366,11 @@ Result<std::string> kernel_document(const ExplainOptions& options) {
     if (!library) return fail(std::move(library.error()));
     flavours::Registry registry;
     flavours::KernelMatrix matrix(*library, registry);
-    std::vector<std::string> operators = library->names();
-    if (!options.operator_name.empty()) operators = {options.operator_name};
+    std::vector<std::string> operators = {options.operator_name};
+    if (options.operator_name.empty()) {
+        operators = library->names();
+        std::erase_if(operators, [&](const std::string& name) { return !library->find(name); });  // ambiguous ones
+    }
     Diagnostics problems = matrix.check(operators);
     if (!problems.empty()) return fail(std::move(problems));
     return options.common.json ? matrix.json(operators) : matrix.markdown(operators);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "flavours/session.h"
 
 namespace heddle::flavours {
@@ -20,6 +22,13 @@ Value replaced(const Value& value, const std::vector<Value>& now) {
     std::vector<Value> parts;
     for (const Value& part : Opened(value).parts()) parts.push_back(replaced(part, now));
     return Value(value.type(), value.tensor(), value.placement(), std::move(parts));
+}
+
+// Whether the value is one of this computation's.
+bool is_of(const Value& value, const Computation& computation) {
+    if (value.recorded() >= 0) return static_cast<size_t>(value.recorded()) < computation.tensors.size();
+    if (!value.concrete() || Opened(value).data()) return false;
+    return std::ranges::all_of(Opened(value).parts(), [&](const Value& part) { return is_of(part, computation); });
 }
 
 }  // namespace
@@ -57,6 +66,9 @@ Result<std::vector<Value>> run(const Computation& computation, Session& session,
     };
     if (feeds.size() != computation.inputs.size() || session.mode() != Mode::eager)
         return wrong(fmt::format("{} values", feeds.size()));
+    for (const Value& result : results) {
+        if (!is_of(result, computation)) return wrong("a result of another session");
+    }
     std::vector<Value> now(computation.tensors.size());
     for (size_t i = 0; i < feeds.size(); ++i) {
         size_t id = static_cast<size_t>(computation.inputs[i]);

@@ -252,5 +252,25 @@ TEST_F(Explain, shards_that_cannot_be_say_why) {
     EXPECT_EQ(code({"exp", "x=[1.0, 2.0]", "--shard", "n=2"}), "cli.shard");
 }
 
+TEST_F(Explain, Flavours7TheKernelMatrix) {
+    auto outcome = heddle({"explain", "--kernels"});
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "| ring_mul | Replicated |");
+    EXPECT_CONTAINS(outcome.output, "| nonzero | 0 of 1 | - |");
+    Json one = Json::parse(heddle({"explain", "--kernels", "share", "--format", "json"}).output);
+    EXPECT_EQ(one["row_count"], 2);
+    EXPECT_EQ(one["rows"][1]["before"][0], "uint64_to_ring64");
+    EXPECT_EQ(heddle({"explain"}).status, 2);
+    std::string wrong =
+        write("wrong.yaml",
+              "hidden:\n  inputs: {x: \"uint64[$n]\"}\n  outputs: {y: \"uint64[$n]\"}\n  kernels: [\"(Host, "
+              "(Tensor) -> Tensor) => [transparent -> transparent] => ring_reveal\"]\n");
+    outcome = heddle({"check", wrong});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_CONTAINS(outcome.errors, "error[flavours.contradiction]");
+    outcome = heddle({"explain", "--library", wrong, "--kernels", "hidden"});
+    EXPECT_EQ(outcome.status, 1);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -137,6 +137,8 @@ TEST_F(Flavours6, RecordedReplicatedOperationsRunLater) {
     EXPECT_EQ(codes(run(symbolic.computation(), eager, {}, {result})), "flavours.feeds");
     EXPECT_EQ(codes(run(symbolic.computation(), eager, {values->front()}, {result})), "flavours.feeds");
     EXPECT_EQ(codes(run(symbolic.computation(), symbolic, {shared}, {result})), "flavours.feeds");
+    EXPECT_EQ(codes(run(symbolic.computation(), eager, {shared}, {shared})), "flavours.feeds");
+    EXPECT_EQ(codes(run(symbolic.computation(), eager, {shared}, {Value()})), "flavours.feeds");
     Placement elsewhere{"Replicated", "rep", {"bob", "alice", "carole"}};
     Value moved = one(eager.apply("share", elsewhere, {*eager.constant(ring_word, words({most, 10}), alice)}));
     EXPECT_EQ(codes(run(symbolic.computation(), eager, {moved}, {result})), "flavours.feeds");
