@@ -87,7 +87,7 @@ struct KernelRow {
     std::vector<std::string> arguments, results;                  // type words: "HostRing64Tensor"
     bool runtime = false;                                         // [runtime]
     std::vector<std::string> argument_flavours, result_flavours;  // "concrete" or "transparent"; empty if `runtime`
-    std::vector<std::string> stages;                              // conversions, left to right; the last is the kernel
+    std::vector<std::string> stages;                              // from left to right: one is the kernel, the others convert
     Place place;
 };
 
