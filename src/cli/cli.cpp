@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/schema.h"
 
 namespace heddle::cli {
 namespace {
@@ -213,6 +214,12 @@ CLI::App* add_rewrite(CLI::App& app, RewriteOptions& options) {
     return command;
 }
 
+CLI::App* add_schema(CLI::App& app) {
+    auto* command = app.add_subcommand("schema", "Print the JSON Schema of template files, for editors");
+    command->footer("Example:\n  heddle schema > heddle.schema.json      (docs/language.md, Editors)\n");
+    return command;
+}
+
 }  // namespace
 
 int run(int count, char** arguments) {
@@ -233,6 +240,7 @@ int run(int count, char** arguments) {
     auto* graph = add_graph(app, graph_options);
     auto* verify = add_verify(app, verify_options);
     auto* rewrite = add_rewrite(app, rewrite_options);
+    auto* schema = add_schema(app);
     try {
         app.parse(count, arguments);
     } catch (const CLI::ParseError& problem) {
@@ -246,6 +254,7 @@ int run(int count, char** arguments) {
     if (graph->parsed()) return show_graph(graph_options);
     if (verify->parsed()) return verify_rules(verify_options);
     if (rewrite->parsed()) return rewrite_program(rewrite_options);
+    if (schema->parsed()) return print_schema();
     return 2;
 }
 

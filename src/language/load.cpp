@@ -6,6 +6,7 @@
 #include "language/checks.h"
 #include "language/family.h"
 #include "language/functions.h"
+#include "language/keys.h"
 #include "language/parser.h"
 
 namespace heddle {
@@ -237,7 +238,7 @@ private:
         } else if (field.name() == "doc") {
             if (field.value.is_scalar()) rule.doc = field.value.scalar.text;
         } else {
-            report_unknown_key(field.key, "a rule", {"match", "replace", "params", "let", "require", "doc"}, sink_);
+            report_unknown_key(field.key, "a rule", key_names(KeyOwner::rule), sink_);
         }
     }
 

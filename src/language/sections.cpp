@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "language/functions.h"
+#include "language/keys.h"
 #include "language/parser.h"
 
 namespace heddle {
@@ -117,7 +118,7 @@ bool structured_fields(const YamlNode& node, const std::vector<std::string>& kno
     bool sound = true;
     for (const YamlEntry& entry : node.entries) {
         if (entry.name() == "affineMap" && entry.value.is_mapping()) {
-            sound = structured_fields(entry.value, {"projection", "offset"}, made, sink) && sound;
+            sound = structured_fields(entry.value, key_names(KeyOwner::affine_map), made, sink) && sound;
         } else if (std::find(known.begin(), known.end(), entry.name()) == known.end()) {
             report_unknown_key(entry.key, "a projection", known, sink);
             sound = false;
@@ -139,7 +140,7 @@ SyntaxPointer read_ipf(const YamlNode& node, DiagnosticSink& sink) {
     auto made = std::make_shared<Syntax>();
     made->kind = Syntax::Kind::structured;
     made->place = made->mark = node.place;
-    bool sound = structured_fields(node, {"affineMap", "map", "shape", "clip", "rows"}, *made, sink);
+    bool sound = structured_fields(node, key_names(KeyOwner::projection), *made, sink);
     for (const char* field : {"projection", "offset", "shape"}) {
         bool has_map = node.entry("map") && std::string_view(field) != "shape";
         bool given =
@@ -155,12 +156,6 @@ SyntaxPointer read_ipf(const YamlNode& node, DiagnosticSink& sink) {
 }
 
 // ---------------------------------------------------------------- tensors
-
-const std::vector<std::string>& tensor_keys() {
-    static const std::vector<std::string> keys = {"shape",    "dtype",    "ipf",        "placement", "flavour",
-                                                  "optional", "variadic", "overwrites", "doc"};
-    return keys;
-}
 
 class TensorReader {
 public:
@@ -215,7 +210,8 @@ private:
         } else if (key == "doc") {
             made_.doc = plain_text(value, "doc", sink_);
         } else {
-            report_unknown_key(field.key, is_input_ ? "an input" : "an output", tensor_keys(), sink_);
+            report_unknown_key(field.key, is_input_ ? "an input" : "an output",
+                               key_names(is_input_ ? KeyOwner::input : KeyOwner::output), sink_);
         }
     }
 
@@ -367,7 +363,7 @@ std::vector<Parameter> read_parameters(const YamlNode& node, Draft& draft, Diagn
                 if (field.name() == "default") {
                     default_value = &field.value;
                 } else if (field.name() != "type" && field.name() != "doc") {
-                    report_unknown_key(field.key, "a parameter", {"type", "default", "doc"}, sink);
+                    report_unknown_key(field.key, "a parameter", key_names(KeyOwner::parameter), sink);
                 }
             }
             const YamlEntry* given = entry.value.entry("type");
@@ -425,7 +421,7 @@ std::optional<OnnxKey> read_onnx(const YamlNode& node, const std::string& defaul
                 key.since = 1;
             }
         } else {
-            report_unknown_key(field.key, "onnx", {"domain", "name", "since"}, sink);
+            report_unknown_key(field.key, "onnx", key_names(KeyOwner::onnx), sink);
         }
     }
     return key;
@@ -495,10 +491,7 @@ private:
         } else if (key == "family") {
             draft_.family = &value;
         } else {
-            report_unknown_key(section.key, fmt::format("`{}`", made_.name),
-                               {"doc", "params", "inputs", "outputs", "constraints", "let", "index", "each", "body",
-                                "graph", "kernels", "reduces", "grad", "family", "onnx"},
-                               sink_);
+            report_unknown_key(section.key, fmt::format("`{}`", made_.name), key_names(KeyOwner::metakernel), sink_);
             draft_.incomplete = true;
         }
     }

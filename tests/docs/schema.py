@@ -1,0 +1,103 @@
+"""The JSON Schema of template files (heddle schema) against files that are right and files that are wrong.
+
+    .venv/bin/python tests/docs/schema.py [--heddle PROGRAM]
+
+Every file that it refuses, `heddle check` must refuse too: an editor that knows the schema never says more than Heddle.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+try:
+    import jsonschema
+    import yaml
+except ImportError as missing:
+    print(f"SKIP schema.py: {missing}")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+GOOD = """t:
+  inputs: {x: "$T[$n]"}
+  index: "[$n]"
+  outputs: {y: "$T"}
+  body: "y = x"
+"""
+
+# What is put in place of what in GOOD.
+WRONG = {
+    "an unknown section": ("inputs:", "input:"),
+    "no outputs": ("  outputs: {y: \"$T\"}\n", ""),
+    "an unquoted index": ('"[$n]"\n', "[$n]\n"),
+    "a body and a graph": ('body: "y = x"', 'body: "y = x"\n  graph: "y = relu(x)"'),
+    "a body that is a mapping": ('"y = x"', "{y: x}"),
+    "an unknown key of an input": ('"$T[$n]"}', '{dtype: $T, shap: "[$n]"}}'),
+    "an input that overwrites": ('"$T[$n]"}', '{dtype: $T, shape: "[$n]", overwrites: x}}'),
+    "optional that is no truth value": ('"$T[$n]"}', '{dtype: $T, shape: "[$n]", optional: maybe}}'),
+    "an unknown dtype": ("  index:", "  constraints: {T: [float23]}\n  index:"),
+    "a requirement without a message": ("  index:", '  constraints: {require: [["$n > 0"]]}\n  index:'),
+    "an unknown key of a parameter": ("  index:", "  params: {a: {type: int, defualt: 1}}\n  index:"),
+    "an unknown key of onnx": ("  index:", "  onnx: {names: Relu}\n  index:"),
+    "a version of onnx that is none": ("  index:", "  onnx: {since: new}\n  index:"),
+    "an unknown flavour": ('"$T[$n]"}', '{dtype: $T, shape: "[$n]", flavour: vanilla}}'),
+    "an unknown key of a projection": ('"$T[$n]"}', '{dtype: $T, shape: "[$n]", ipf: {maps: "[1]", shape: [1]}}}'),
+    "a rule without a replacement": ("t:\n", 'rewrites: {r: {match: "relu(x)"}}\nt:\n'),
+    "an import that is no list": ("t:\n", "import: shared.yaml\nt:\n"),
+    "a name that is none": ("t:\n", "2d:\n"),
+    "a list of templates": ("t:\n", "- t:\n"),
+}
+
+
+def blocks_of(page):
+    """The yaml examples of a page that are files."""
+    for block in re.findall(r"(?ms)^```yaml\n# (\S+\.yaml)\n(.*?)^```", page.read_text()):
+        yield f"{page.name}: {block[0]}", block[1]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", default=ROOT / "build/heddle")
+    heddle = parser.parse_args().heddle
+    schema = json.loads(subprocess.run([heddle, "schema"], check=True, capture_output=True, text=True).stdout)
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+    passed = failed = 0
+
+    def report(what, problem):
+        nonlocal passed, failed
+        passed, failed = passed + (not problem), failed + bool(problem)
+        if problem:
+            print(f"FAIL {what}: {problem}")
+
+    def refusal(text):
+        error = jsonschema.exceptions.best_match(validator.iter_errors(yaml.safe_load(text)))
+        return error and f"{error.json_path}: {error.message[:200]}"
+
+    right = {str(path.relative_to(ROOT)): path.read_text()
+             for folder in ["operators", "tests/language/acceptance", "examples"]
+             for path in sorted((ROOT / folder).rglob("*.yaml"))}
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        right.update(blocks_of(page))
+    for name, text in right.items():
+        report(name, refusal(text))
+    report("the file that wrong ones are made of", refusal(GOOD))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (old, new) in WRONG.items():
+            text = GOOD.replace(old, new, 1)
+            assert text != GOOD, name
+            report(name, None if refusal(text) else "the schema accepts it")
+            path = pathlib.Path(folder) / "t.yaml"
+            path.write_text(text)
+            accepts = subprocess.run([heddle, "check", path], capture_output=True).returncode == 0
+            report(name, "heddle check accepts it" if accepts else None)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
