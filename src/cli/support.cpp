@@ -174,9 +174,9 @@ Result<Source> load_model(const std::string& path, const Library& library,
     if (auto fine = check_names(given, source.input_names); !fine) return fail(std::move(fine.error()));
     auto bound = onnx::bind_shapes(*model, shapes, std::move(*bindings));
     if (!bound) return fail(std::move(bound.error()));
-    auto graph = onnx::import_model(*model, library, *bound);
-    if (!graph) return fail(std::move(graph.error()));
-    source.graph = std::move(*graph);
+    auto imported = onnx::import_model(*model, library, {std::move(*bound), given});
+    if (!imported) return fail(std::move(imported.error()));
+    source.graph = std::move(imported->graph);
     for (const onnx::OnnxValue& output : model->graph.outputs) source.output_names.push_back(output.name);
     return source;
 }

@@ -9,20 +9,19 @@
 #include "zspace/checked.h"
 
 namespace heddle {
-namespace {
 
-constexpr int64_t largest_folded_work = 1 << 22;  // points times reduced extents of one operation
-
-// A bound on the work of a body: every equation over all of the body's reduction and local variables.
-bool is_small(const Body& body) {
+bool is_cheap(const Body& body) {
+    constexpr int64_t largest_work = 1 << 22;  // points times reduced extents
     int64_t work = 1;
     for (const Variable& variable : body.variables) {
         auto product = checked_multiply(work, std::max<int64_t>(variable.extent.value, 1));
-        if (!product || *product > largest_folded_work) return false;
+        if (!product || *product > largest_work) return false;
         work = *product;
     }
     return true;
 }
+
+namespace {
 
 TensorId tensor_of(const TensorReference& reference, const BoundArguments& arguments) {
     return arguments.tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
@@ -35,7 +34,7 @@ bool can_fold(const Session::State& session, const Application& application, con
         }
     }
     for (const AppliedOperation& operation : application.operations) {
-        if (!operation.body || !is_small(*operation.body)) return false;
+        if (!operation.body || !is_cheap(*operation.body)) return false;
         for (const TensorReference& reference : operation.inputs) {
             const TensorData* value = session.known_value(tensor_of(reference, arguments));
             if (!value || value->size() > largest_folded) return false;

@@ -84,23 +84,23 @@ std::string producer_text(const Graph& graph, const Tensor& tensor) {
                        graph.operations[static_cast<size_t>(tensor.producer)].name);
 }
 
-Result<std::optional<StaticValue>> concrete_value(const State& session, const Environment& environment,
+Result<std::optional<StaticValue>> concrete_value(State& session, const Environment& environment,
                                                   const TensorSpec& specification, TensorId tensor) {
     if (specification.flavour != Flavour::concrete) return std::nullopt;
-    const TensorData* data = session.known_value(tensor);
+    const TensorData* data = session.decide(tensor);
     if (data && data->size() <= largest_static_list) return static_value_of(*data, session.known_sizes(tensor));
     Diagnostic diagnostic = environment.diagnostic(
         "symbolic.not_concrete", specification.place,
         data ? fmt::format("input {} has {} elements, too many to be opened", specification.name, data->size())
              : fmt::format("the value of input {} must be known when the graph is built", specification.name));
-    diagnostic.expected =
-        data ? fmt::format("at most {} elements", largest_static_list) : "a constant, or a result of constants";
+    diagnostic.expected = data ? fmt::format("at most {} elements", largest_static_list)
+                               : "a constant, a result of constants, or an input whose value is given";
     diagnostic.found = producer_text(session.graph, session.graph.tensor(tensor));
     diagnostic.params.emplace_back("input", specification.name);
     return fail(std::move(diagnostic));
 }
 
-Result<void> fill_inputs(const State& session, Environment& environment, const BoundArguments& arguments) {
+Result<void> fill_inputs(State& session, Environment& environment, const BoundArguments& arguments) {
     auto& inputs = environment.state().inputs;
     for (size_t position = 0; position < inputs.size(); ++position) {
         BoundInput& input = inputs[position];
@@ -256,7 +256,9 @@ TensorId State::add_constant(std::string name, TensorData data) {
 
 const TensorData* State::known_value(TensorId tensor) const {
     const auto& constant = graph.tensor(tensor).constant;
-    return constant ? &*constant : nullptr;
+    if (constant) return &*constant;
+    auto found = decided.find(tensor);
+    return found == decided.end() ? nullptr : &found->second;
 }
 
 const std::vector<Size>* State::known_sizes(TensorId tensor) const {

@@ -64,6 +64,12 @@ public:
     // `start`: where the tensor's range begins (graph.h).
     TensorId add_input(std::string name, TensorType type, std::vector<int64_t> start = {});
     TensorId add_constant(std::string name, TensorData data);
+    // The value that an input will have. It is looked at only where a value must be known (`flavour: concrete`, a branch):
+    // then the graph holds for this value alone, and the input is one of `deciding_inputs`.
+    void offer_value(TensorId input, TensorData value);
+    // The value of a tensor if it is known, or follows from offered ones by operations on at most `largest_folded` elements.
+    const TensorData* decide(TensorId tensor);
+    std::vector<TensorId> deciding_inputs() const;
     // A rank-1 int64 constant whose elements keep their origins.
     TensorId add_sizes(std::string name, const std::vector<Size>& sizes);
 

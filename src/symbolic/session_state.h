@@ -1,6 +1,7 @@
 // The inside of a session, shared by the files that build with it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +17,9 @@ struct Session::State {
     Graph graph;
     std::unordered_set<std::string> tensor_names, operation_names;
     std::unordered_map<TensorId, std::vector<Size>> sizes;  // of constants with origins
+    std::unordered_map<TensorId, TensorData> offered;       // values of inputs, for where one must be known
+    std::unordered_map<TensorId, TensorData> decided;       // values that followed from offered ones
+    std::set<TensorId> deciding_inputs;
     // Equal applications share bodies: a network repeats its layers.
     std::unordered_map<std::string, std::shared_ptr<const Application>> applications;
     int32_t compositions = 0;  // within each other, at this moment
@@ -28,6 +32,7 @@ struct Session::State {
     TensorId add_tensor(std::string name, TensorType type);
     TensorId add_constant(std::string name, TensorData data);
     const TensorData* known_value(TensorId tensor) const;
+    const TensorData* decide(TensorId tensor);
     const std::vector<Size>* known_sizes(TensorId tensor) const;
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters,
@@ -49,6 +54,9 @@ Result<std::vector<TensorId>> expand_composition(Session::State& session, Enviro
 
 // The value of a tensor as a static value: a number, or nested lists.
 StaticValue static_value_of(const TensorData& data, const std::vector<Size>* sizes);
+
+// Whether a body may be computed while a graph is built: a bound on its work, every equation over all variables.
+bool is_cheap(const Body& body);
 
 // The constants that an application gives if all that it reads is known, one list an output; nothing if something is not
 // known or too large. Origins of integer elements are added to `sizes` beside them.

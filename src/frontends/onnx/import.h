@@ -32,12 +32,25 @@ Result<std::map<std::string, int64_t>> bind_shapes(const OnnxModel& model,
                                                    const std::vector<const std::vector<int64_t>*>& shapes,
                                                    std::map<std::string, int64_t> bindings);
 
-// The graph, at the given numbers for open dimensions. All errors of independent nodes at once, each with the node's name.
+// What of a model is fixed before it is a graph.
+struct ImportOptions {
+    std::map<std::string, int64_t> bindings;  // numbers for open dimensions
+    // Values that caller inputs will have. One is looked at only where a shape or a branch depends on it; the graph then
+    // holds for that value alone.
+    std::map<std::string, TensorData> values;
+};
+
+struct ImportedModel {
+    Graph graph;
+    std::vector<std::string> deciding_inputs;  // whose values the graph holds for
+};
+
+// The graph of a model. An `If` is the branch that its condition takes: a graph has no control flow, so the condition must
+// be known, or follow from the given values. All errors of independent nodes at once, each with the node's name.
 // Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.opset, onnx.unbound_dimension,
-// onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute, onnx.input_type, and those of applying
+// onnx.open_branch, onnx.branch, onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute, onnx.input_type, and those of applying
 // templates.
-Result<Graph> import_model(const OnnxModel& model, const Library& library,
-                           const std::map<std::string, int64_t>& bindings);
+Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
 // What import_model would refuse before it applies anything: operators, types and opsets. Empty: nothing.
 Diagnostics check_support(const OnnxModel& model, const Library& library);

@@ -194,6 +194,15 @@ private:
 
 std::string OnnxNode::label() const { return !name.empty() ? name : outputs.empty() ? operator_type : outputs.front(); }
 
+bool is_branch(const OnnxNode& node) { return node.domain.empty() && node.operator_type == "If"; }
+
+const OnnxGraph* branch_of(const OnnxNode& node, bool condition) {
+    for (const OnnxAttribute& attribute : node.attributes) {
+        if (attribute.name == (condition ? "then_branch" : "else_branch")) return attribute.graph.get();
+    }
+    return nullptr;
+}
+
 Result<OnnxModel> parse_model(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner) {
     return ModelReader({path, std::move(owner)}).model(bytes);
 }

@@ -58,6 +58,11 @@ struct OnnxNode {
     std::string label() const;
 };
 
+// Control flow is no operator: its nodes hold graphs. Of it, only `If` is there.
+bool is_branch(const OnnxNode& node);
+// Null: the node has no such branch.
+const OnnxGraph* branch_of(const OnnxNode& node, bool condition);
+
 struct OnnxGraph {
     std::string name;
     std::vector<OnnxNode> nodes;

@@ -19,9 +19,22 @@ int64_t opset_of(const OnnxModel& model, const std::string& domain) {
     return found == model.opsets.end() ? 0 : found->second;
 }
 
-void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& problems) {
-    std::map<std::pair<std::string, std::string>, Occurrences> missing;
-    for (const OnnxNode& node : model.graph.nodes) {
+// The graph and those within its nodes. A model's nesting is limited when it is read.
+template <typename Visit>
+void for_each_graph(const OnnxGraph& graph, const Visit& visit) {
+    visit(graph);
+    for (const OnnxNode& node : graph.nodes) {
+        for (const OnnxAttribute& attribute : node.attributes) {
+            if (attribute.graph) for_each_graph(*attribute.graph, visit);
+        }
+    }
+}
+
+using Missing = std::map<std::pair<std::string, std::string>, Occurrences>;
+
+void find_missing(const OnnxGraph& graph, const OnnxModel& model, const Library& library, Missing& missing) {
+    for (const OnnxNode& node : graph.nodes) {
+        if (is_branch(node)) continue;
         auto key = std::make_pair(node.domain, node.operator_type);
         if (auto known = missing.find(key); known != missing.end()) {
             known->second.count++;
@@ -30,6 +43,11 @@ void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& pr
         auto found = library.find_onnx(node.domain, node.operator_type, opset_of(model, node.domain));
         if (!found) missing[key] = {1, node.label(), found.error().front()};
     }
+}
+
+void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& problems) {
+    Missing missing;
+    for_each_graph(model.graph, [&](const OnnxGraph& graph) { find_missing(graph, model, library, missing); });
     for (auto& [key, occurrences] : missing) {
         const auto& [domain, name] = key;
         std::string full = domain.empty() ? name : domain + "." + name;
@@ -60,17 +78,19 @@ void check_types(const OnnxModel& model, Diagnostics& problems) {
         if (added) entry->second.first_node = tensor;
         entry->second.count++;
     };
-    for (const OnnxTensor& tensor : model.graph.initializers) {
-        if (!tensor.data) note(tensor.type_text, tensor.name);
-    }
     for (const OnnxValue* input : caller_inputs(model)) {
         if (!input->dtype) note(input->type_text, input->name);
     }
-    for (const OnnxNode& node : model.graph.nodes) {
-        for (const OnnxAttribute& attribute : node.attributes) {
-            if (attribute.tensor && !attribute.tensor->data) note(attribute.tensor->type_text, node.label());
+    for_each_graph(model.graph, [&](const OnnxGraph& graph) {
+        for (const OnnxTensor& tensor : graph.initializers) {
+            if (!tensor.data) note(tensor.type_text, tensor.name);
         }
-    }
+        for (const OnnxNode& node : graph.nodes) {
+            for (const OnnxAttribute& attribute : node.attributes) {
+                if (attribute.tensor && !attribute.tensor->data) note(attribute.tensor->type_text, node.label());
+            }
+        }
+    });
     for (const auto& [type, occurrences] : missing) {
         problems.push_back({.code = "onnx.unsupported_dtype",
                             .summary = fmt::format("tensors of type '{}' are not supported", type),

@@ -53,6 +53,16 @@ inline Message tensor_attribute(const std::string& name, const Message& tensor) 
     return Message().text(1, name).part(5, tensor).number(20, 4);
 }
 
+// A graph within a node: nodes and the names of its outputs.
+inline Message graph_attribute(const std::string& name, const std::vector<NodeText>& nodes,
+                               const std::vector<std::string>& outputs) {
+    Message graph;
+    for (const auto& node : nodes) graph.part(1, node.message());
+    graph.text(2, name);
+    for (const auto& output : outputs) graph.part(12, Message().text(1, output));
+    return Message().text(1, name).part(6, graph).number(20, 5);
+}
+
 struct ModelText {
     std::vector<NodeText> nodes;
     std::vector<ModelValue> inputs, outputs;
@@ -92,11 +102,18 @@ inline const Library& library() {
     return library;
 }
 
-inline Result<Graph> import(const std::string& bytes, const std::map<std::string, int64_t>& bindings = {},
-                            const Library& operators = library()) {
+inline Result<ImportedModel> import_with(const std::string& bytes, const ImportOptions& options,
+                                         const Library& operators = library()) {
     auto model = parse(bytes);
     if (!model) return fail(std::move(model.error()));
-    return import_model(*model, operators, bindings);
+    return import_model(*model, operators, options);
+}
+
+inline Result<Graph> import(const std::string& bytes, const std::map<std::string, int64_t>& bindings = {},
+                            const Library& operators = library()) {
+    auto imported = import_with(bytes, {.bindings = bindings, .values = {}}, operators);
+    if (!imported) return fail(std::move(imported.error()));
+    return std::move(imported->graph);
 }
 
 template <typename T>

@@ -35,7 +35,7 @@ TEST(Reader, a_model_written_by_hand) {
     EXPECT_EQ(model->graph.nodes[3].attributes[0].integers, (std::vector<int64_t>{1, 0}));
     ASSERT_EQ(model->graph.initializers.size(), 1u);
     EXPECT_EQ(model->graph.initializers[0].data->real_at(5), 6);
-    auto graph = import_model(*model, library(), {{"batch", 5}});
+    auto graph = import(small_model().bytes(), {{"batch", 5}});
     ASSERT_TRUE(graph) << render(graph.error());
     EXPECT_EQ(graph->tensor(graph->outputs[0]).type.text(), "float32[3, batch]");
 }

@@ -1,0 +1,80 @@
+// Values that follow from the offered values of inputs, computed only where one must be known.
+#include <algorithm>
+#include <optional>
+
+#include "evaluate/evaluate.h"
+#include "symbolic/session_state.h"
+
+namespace heddle {
+namespace {
+
+// The operations that a tensor needs, producers first, and the inputs that they start from.
+struct Ancestry {
+    std::set<TensorId> inputs;
+    std::set<OperationId> operations;
+};
+
+// Nothing if something is too large, opaque, or an input of which nothing is offered.
+std::optional<Ancestry> ancestry_of(TensorId tensor, const Session::State& session) {
+    Ancestry ancestry;
+    std::vector<TensorId> open{tensor};
+    while (!open.empty()) {
+        const TensorId id = open.back();
+        open.pop_back();
+        const Tensor& needed = session.graph.tensor(id);
+        if (needed.type.elements() > largest_folded) return std::nullopt;
+        if (session.known_value(id)) continue;
+        if (needed.producer < 0) {
+            if (!session.offered.contains(id)) return std::nullopt;
+            ancestry.inputs.insert(id);
+            continue;
+        }
+        // Several operations may make parts of one tensor: the last is its producer.
+        for (OperationId number = 0; number <= needed.producer; number++) {
+            const Operation& operation = session.graph.operations[static_cast<size_t>(number)];
+            if (std::find(operation.outputs.begin(), operation.outputs.end(), id) == operation.outputs.end()) continue;
+            if (!operation.body || !is_cheap(*operation.body)) return std::nullopt;
+            if (ancestry.operations.insert(number).second)
+                open.insert(open.end(), operation.inputs.begin(), operation.inputs.end());
+        }
+    }
+    return ancestry;
+}
+
+}  // namespace
+
+const TensorData* Session::State::decide(TensorId tensor) {
+    if (const TensorData* known = known_value(tensor)) return known;
+    if (offered.empty()) return nullptr;
+    const auto ancestry = ancestry_of(tensor, *this);
+    if (!ancestry) return nullptr;
+    std::unordered_map<TensorId, TensorData> values;
+    const auto value_of = [&](TensorId id) -> const TensorData& {
+        if (const TensorData* known = known_value(id)) return *known;
+        auto found = values.find(id);
+        return found != values.end() ? found->second : offered.at(id);
+    };
+    for (OperationId number : ancestry->operations) {
+        const Operation& operation = graph.operations[static_cast<size_t>(number)];
+        std::vector<TensorData> inputs, results;
+        for (TensorId input : operation.inputs) inputs.push_back(value_of(input));
+        for (TensorId output : operation.outputs) {
+            const TensorType& type = graph.tensor(output).type;
+            auto [entry, made] = values.try_emplace(output, type.dtype, type.extents());
+            results.push_back(entry->second);
+        }
+        if (!evaluate_body(*operation.body, inputs, results, Precision::body)) return nullptr;
+    }
+    deciding_inputs.insert(ancestry->inputs.begin(), ancestry->inputs.end());
+    return &decided.emplace(tensor, value_of(tensor)).first->second;
+}
+
+void Session::offer_value(TensorId input, TensorData value) {
+    state_->offered.insert_or_assign(input, std::move(value));
+}
+const TensorData* Session::decide(TensorId tensor) { return state_->decide(tensor); }
+std::vector<TensorId> Session::deciding_inputs() const {
+    return {state_->deciding_inputs.begin(), state_->deciding_inputs.end()};
+}
+
+}  // namespace heddle
