@@ -235,8 +235,9 @@ struct Library::State {
 
     Diagnostic unknown_operator(const std::string& name, const Place& place) {
         std::string nearest = nearest_name(name, core_names());
-        Diagnostic diagnostic = complaint("language.unknown_operator", fmt::format("no operator is named `{}`", name),
-                                          place, nearest.empty() ? "" : fmt::format("did you mean {}?", nearest));
+        Diagnostic diagnostic = complaint(
+            "language.unknown_operator", fmt::format("no operator is named `{}`", name), place,
+            nearest.empty() ? "give the file that defines it by --library" : fmt::format("did you mean {}?", nearest));
         diagnostic.params = {{"operator", name}};
         if (!nearest.empty()) diagnostic.params.emplace_back("nearest", nearest);
         return diagnostic;

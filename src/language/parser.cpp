@@ -66,6 +66,9 @@ void Parser::fail_expected(std::string_view what) {
     Complaint diagnostic{
         .code = "language.syntax", .summary = fmt::format("expected {}, found {}", what, found), .place = place(token)};
     diagnostic.remedy = foreign_notation(at_ == 0 ? Token{} : tokens_[at_ - 1], token);
+    if (token.kind == Token::Kind::end && (what == "`)`" || what == "`]`"))
+        diagnostic.remedy = "close the bracket; a line goes on while one is open";
+    if (what == "`=`") diagnostic.remedy = "a statement is `let name = value` or `output[...] = value`";
     sink_.add(std::move(diagnostic));
     throw ParseFailure{};
 }

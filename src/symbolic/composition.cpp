@@ -372,7 +372,10 @@ Result<GraphValue> Composer::call(const Syntax& syntax, const StaticScope* scope
     auto found = session_.library->find_from(environment_.metakernel(), syntax.text);
     if (!found) {
         for (Diagnostic& diagnostic : found.error()) {
-            if (diagnostic.code == "language.unknown_operator")
+            // One that a composition called here names keeps its own place.
+            bool own = !diagnostic.place.source || diagnostic.params.empty() ||
+                       diagnostic.params.front().second == syntax.text;
+            if (diagnostic.code == "language.unknown_operator" && own)
                 diagnostic.place = syntax.mark.source ? syntax.mark : syntax.place;
         }
         return std::unexpected(found.error());

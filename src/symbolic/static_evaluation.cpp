@@ -119,7 +119,11 @@ Result<Value> Evaluator::bare_name(const Syntax& syntax, const StaticScope* scop
     if (auto dtype = dtype_named(syntax.text)) return Value::of(*dtype);
     Diagnostic diagnostic = environment_.diagnostic("symbolic.unknown_name", syntax.place,
                                                     fmt::format("{} has no static value", syntax.text));
-    if (state_.slot(syntax.text)) diagnostic.remedy = fmt::format("did you mean ${}?", syntax.text);
+    if (!environment_.metakernel().graph.empty() && environment_.metakernel().input(syntax.text)) {
+        diagnostic.remedy = "a graph computes by operators: add2(x, b) for x + b; or write a body";
+    } else if (state_.slot(syntax.text)) {
+        diagnostic.remedy = fmt::format("did you mean ${}?", syntax.text);
+    }
     return fail(std::move(diagnostic));
 }
 

@@ -29,6 +29,8 @@ std::vector<ProgramInput> program_inputs(const std::string& text) {
 
 Diagnostics outcome(const TextCase& test) {
     Library library;
+    auto shipped = library.add_folder(HEDDLE_SOURCE_DIR "/operators");
+    EXPECT_TRUE(shipped) << (shipped ? "" : render(shipped.error()));
     auto added = library.add_source(std::make_shared<const SourceText>("t.yaml", test.part("template")));
     if (!added) return added.error();
     if (!test.parts.contains("call")) return {};
