@@ -79,7 +79,8 @@ Json index_json(const std::vector<IndexAxis>& index) {
         list.push_back({{"name", axis.name},
                         {"extent", axis.extent.text()},
                         {"size", axis.extent.value},
-                        {"reducer", axis.reducer ? Json(name(*axis.reducer)) : Json(nullptr)}});
+                        {"reducer", axis.reducer ? Json(name(*axis.reducer)) : Json(nullptr)},
+                        {"ordered", axis.ordered}});
     }
     return list;
 }
@@ -265,7 +266,9 @@ void print_operation(const Json& operation) {
     for (const Json& axis : operation["index"]) {
         std::string extent = text_of(axis, "extent"), size = std::to_string(axis["size"].get<int64_t>());
         std::string text = fmt::format("{} = {}{}", text_of(axis, "name"), extent, extent == size ? "" : " = " + size);
-        if (axis["reducer"].is_null())
+        if (axis["ordered"].get<bool>())
+            extended.push_back(text + " in order");
+        else if (axis["reducer"].is_null())
             index.push_back(text);
         else
             extended.push_back(fmt::format("{} by {}", text, text_of(axis, "reducer")));

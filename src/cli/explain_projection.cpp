@@ -9,7 +9,7 @@ namespace {
 std::vector<std::string> coordinate_names(const std::vector<IndexAxis>& index) {
     std::vector<std::string> names;
     for (const IndexAxis& axis : index) {
-        if (axis.reducer) continue;
+        if (axis.extends()) continue;
         names.push_back(axis.name.empty() ? fmt::format("@[{}]", names.size()) : "@" + axis.name);
     }
     return names;
@@ -121,7 +121,11 @@ public:
             const Node& node = body.nodes[i];
             reads_[i] = is_read(node) ? 1 : 0;
             for (NodeId operand : node.operands) reads_[i] = reads_[i] || reads_[static_cast<size_t>(operand)];
-            if (node.kind == Node::Kind::local) reads_[i] = reads_[i] || reads_[static_cast<size_t>(local(node).value)];
+            bool state = node.kind == Node::Kind::previous || (node.kind == Node::Kind::local && local(node).is_state());
+            if (state)
+                reads_[i] = 1;
+            else if (node.kind == Node::Kind::local)
+                reads_[i] = reads_[i] || reads_[static_cast<size_t>(local(node).value)];
         }
     }
 
@@ -159,7 +163,10 @@ private:
             // Arithmetic on coordinates alone says where, not what.
             if (node.kind == Node::Kind::scalar && reads(id)) arithmetic_ = true;
             if (node.kind == Node::Kind::cast && reads(id)) arithmetic_ = true;
-            if (node.kind == Node::Kind::local) open.push_back(local(node).value);
+            if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
+                open.push_back(local(node).value);
+                if (local(node).is_state()) open.push_back(local(node).initial);
+            }
             open.insert(open.end(), node.operands.begin(), node.operands.end());
         }
     }

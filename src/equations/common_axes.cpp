@@ -47,7 +47,8 @@ void CommonAxesFinder::mark_members(const std::vector<int32_t>& members) {
         for (int32_t k = 0; k < node.slot_count; k++) {
             const auto slot = static_cast<size_t>(node.first_slot + k);
             parent_[slot] = node.first_slot + k;
-            broken_class_[slot] = common_[slot] = false;
+            broken_class_[slot] = graph_.slots[slot].ordered;
+            common_[slot] = false;
             last_node_[slot] = -1;
             have_[slot] = 0;
         }

@@ -13,6 +13,7 @@ struct AxisSlot {
     AxisId axis = -1;
     int64_t extent = 1;
     double hint = 1;  // at the size class's representative: costs look at this one
+    bool ordered = false;  // of a scan: never common
 };
 
 // One digit of what a reader reads of a producer: the producer's axis there is the reader's own axis, or is broken (-1).
@@ -34,6 +35,7 @@ struct NodeRead {
 // One equation, or an opaque operation's tensor (equation = -1), with everything that costs and rules ask for.
 struct FusionNode {
     int32_t equation = -1;
+    int32_t scan = -1;
     TensorIndex tensor = -1;
     bool prepared = false, output = false, reduction = false, contraction = false, expensive = false;
     bool scatter = false;   // its axes that data choose have no slots: the tasks of a kernel may not part them

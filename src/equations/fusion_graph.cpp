@@ -40,6 +40,7 @@ public:
     NodeBuilder(const System& system, FusionGraph& graph) : system_(system), graph_(graph) {}
 
     void add_equation(int32_t index);
+    void add_reads_of_scan(int32_t scan);
     void add_opaque(TensorIndex tensor);
     void connect();
 
@@ -69,7 +70,8 @@ void NodeBuilder::add_slots(FusionNode& node, const Equation& equation, const st
     for (AxisId axis : equation.axes) {
         if (arena.extent(axis) == 1 && !arena.axis(axis).named) continue;
         if (scatter && scatter->chooses(axis)) continue;
-        graph_.slots.push_back({axis, arena.extent(axis), static_cast<double>(arena.hint(axis))});
+        graph_.slots.push_back(
+            {axis, arena.extent(axis), static_cast<double>(arena.hint(axis)), axis == equation.ordered});
     }
     node.slot_count = static_cast<int32_t>(graph_.slots.size()) - node.first_slot;
 }
@@ -170,7 +172,8 @@ void NodeBuilder::add_equation(int32_t index) {
     node.scatter = scatter.has_value();
     add_slots(node, equation, scatter);
     if (!scatter) find_roles(node, equation);
-    add_reads(node, equation);
+    node.scan = equation.scan;
+    if (equation.scan < 0) add_reads(node, equation);
     const auto id = static_cast<int32_t>(graph_.nodes.size());
     if (const auto into = scatter_into(system_, equation)) {
         node.joins = node_of_.at(into->scatter);
@@ -182,6 +185,15 @@ void NodeBuilder::add_equation(int32_t index) {
     node_of_[index] = id;
     graph_.makers[static_cast<size_t>(equation.tensor)].push_back(id);
     graph_.nodes.push_back(std::move(node));
+}
+
+// Once all of its equations are there: they read one another.
+void NodeBuilder::add_reads_of_scan(int32_t scan) {
+    for (size_t n = graph_.nodes.size(); n-- > 0 && graph_.nodes[n].scan == scan;) {
+        FusionNode node = graph_.nodes[n];
+        add_reads(node, system_.equation(node.equation));
+        graph_.nodes[n] = std::move(node);
+    }
 }
 
 void NodeBuilder::add_opaque(TensorIndex tensor) {
@@ -225,9 +237,13 @@ FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
         for (TensorIndex input : system.tensor(tensor).opaque_inputs) self(self, input);
         builder.add_opaque(tensor);
     };
-    for (int32_t index : system.order()) {
-        for (Expr read : reads(system.equation(index))) place(place, read->tensor);
-        builder.add_equation(index);
+    const auto order = system.order();
+    for (size_t i = 0; i < order.size(); i++) {
+        for (Expr read : reads(system.equation(order[i]))) place(place, read->tensor);
+        const int32_t scan = system.equation(order[i]).scan;
+        builder.add_equation(order[i]);
+        const bool last = i + 1 == order.size() || system.equation(order[i + 1]).scan != scan;
+        if (scan >= 0 && last) builder.add_reads_of_scan(scan);
     }
     for (size_t t = 0; t < system.tensors.size(); t++) {
         if (system.tensors[t].is_output) place(place, static_cast<TensorIndex>(t));

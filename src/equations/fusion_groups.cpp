@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace heddle::equations {
@@ -58,6 +59,22 @@ Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionO
     for (size_t n = count; n-- > 0;) {
         for (int32_t reader : graph.nodes[n].readers)
             after_[n] = std::max(after_[n], after_[static_cast<size_t>(reader)] + 1);
+    }
+    keep_scans_together();
+}
+
+// A scan is one kernel, with all that makes the names that it makes: their initial values.
+void Grouping::keep_scans_together() {
+    std::map<int32_t, int32_t> first;  // node of each scan
+    const auto join = [&](int32_t node, int32_t scan) {
+        const int32_t with = group_of(first.try_emplace(scan, node).first->second);
+        if (with != group_of(node)) merge(with, group_of(node), 0);
+    };
+    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+        const FusionNode& node = graph_.nodes[n];
+        if (node.scan < 0) continue;
+        join(static_cast<int32_t>(n), node.scan);
+        for (int32_t maker : graph_.makers[static_cast<size_t>(node.tensor)]) join(maker, node.scan);
     }
 }
 
@@ -349,7 +366,9 @@ void Grouping::force(const std::vector<std::vector<int32_t>>& groups) {
         bool legal = !path_back(members);
         for (int32_t member : members) legal = legal && structure_allows(members[0], member, members, why);
         if (legal) {
-            for (size_t k = 1; k < members.size(); k++) merge(group_of(members[0]), group_of(members[k]), 0);
+            for (size_t k = 1; k < members.size(); k++) {
+                if (group_of(members[0]) != group_of(members[k])) merge(group_of(members[0]), group_of(members[k]), 0);
+            }
         }
         for (int32_t member : members) frozen_[static_cast<size_t>(group_of(member))] = true;
     }

@@ -64,6 +64,7 @@ private:
     static uint64_t key(int32_t a, int32_t b) {
         return static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32 | static_cast<uint32_t>(b);
     }
+    void keep_scans_together();
     std::vector<int32_t> united(int32_t a, int32_t b) const;
     std::vector<int32_t> neighbours(int32_t group, bool readers) const;
     const KernelCost& cost_of(int32_t group);

@@ -42,12 +42,16 @@ void BodyLowering::classify() {
     has_data_.resize(body_.nodes.size());
     has_reduction_.resize(body_.nodes.size());
     uses_.resize(body_.nodes.size());
-    for (const Local& local : body_.locals) uses_[static_cast<size_t>(local.value)]++;
+    for (const Local& local : body_.locals) {
+        uses_[static_cast<size_t>(local.value)]++;
+        if (local.is_state()) uses_[static_cast<size_t>(local.initial)]++;
+    }
     for (const BodyEquation& equation : body_.equations) uses_[static_cast<size_t>(equation.value)]++;
     for (size_t i = 0; i < body_.nodes.size(); i++) {
         const Node& node = body_.nodes[i];
         bool data = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read ||
-                    node.kind == Node::Kind::local || node.kind == Node::Kind::reduce;
+                    node.kind == Node::Kind::local || node.kind == Node::Kind::previous ||
+                    node.kind == Node::Kind::reduce;
         bool reduction = node.kind == Node::Kind::reduce;
         for (NodeId operand : node.operands) {
             uses_[static_cast<size_t>(operand)]++;
@@ -59,9 +63,9 @@ void BodyLowering::classify() {
     }
 }
 
-bool BodyLowering::has_axis(VariableId variable) const {
-    const Size& extent = body_.variable(variable).extent;
-    return extent.value != 1 || extent.named();
+bool BodyLowering::has_axis(VariableId id) const {
+    const heddle::Variable& variable = body_.variable(id);
+    return variable.extent.value != 1 || variable.extent.named() || variable.kind == heddle::Variable::Kind::ordered;
 }
 
 AxisId BodyLowering::axis_of(VariableId id) {
@@ -72,6 +76,11 @@ AxisId BodyLowering::axis_of(VariableId id) {
         if (axis.named) {
             axis.factor = variable.extent.origin->constant_factor();
             axis.hint = variable.extent.origin->evaluate(state_.system.representatives, variable.extent.value);
+        }
+        if (variable.kind == heddle::Variable::Kind::ordered) {
+            // Steps stay steps: never dropped at one, cut or merged.
+            axis.named = true;
+            axis.factor = 1;
         }
         it->second = arena_.add_axis(std::move(axis));
     }
@@ -126,7 +135,10 @@ Expr BodyLowering::try_convert(const Key& key) {
     case Node::Kind::select: return convert_select(node, condition, coordinate);
     case Node::Kind::read:
     case Node::Kind::guarded_read: return convert_read(node, condition, coordinate);
-    case Node::Kind::local: return convert_local(node, condition);
+    case Node::Kind::local:
+        return body_.locals[static_cast<size_t>(node.index)].is_state() ? convert_state(node, condition)
+                                                                        : convert_local(node, condition);
+    case Node::Kind::previous: return convert_state(node, condition);
     case Node::Kind::reduce: return convert_reduce(node, condition);
     }
     return nullptr;
@@ -273,6 +285,78 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     return arena_.read(found->second.first, local.dtype, std::move(at));
 }
 
+Expr BodyLowering::convert_state(const Node& node, Expr condition) {
+    const Local& state = body_.locals[static_cast<size_t>(node.index)];
+    std::vector<Expr> coordinates;
+    const bool previous = node.kind == Node::Kind::previous;
+    if (previous) coordinates.push_back(arena_.axis_value(axis_of(state.variables[0])));
+    for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
+    if (!missing_.empty()) return nullptr;
+    std::vector<Expr> at;
+    for (size_t i = 0; i < coordinates.size(); i++) {
+        if (has_axis(state.variables[i])) at.push_back(coordinates[i]);
+    }
+    return arena_.read(state_tensor(node.index), state.dtype, std::move(at));
+}
+
+TensorIndex BodyLowering::state_tensor(int32_t index) {
+    auto [it, added] = states_.try_emplace(index, -1);
+    if (!added) return it->second;
+    const Local& state = body_.locals[static_cast<size_t>(index)];
+    SystemTensor tensor;
+    tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + state.name;
+    tensor.dtype = state.dtype;
+    tensor.identity = {id_, 0, ++parts_};
+    for (size_t i = 0; i < state.variables.size(); i++) {
+        if (!has_axis(state.variables[i])) continue;
+        const Size& extent = body_.variable(state.variables[i]).extent;
+        tensor.sizes.push_back(i == 0 ? extent + Size(1) : extent);
+        tensor.shape.push_back(tensor.sizes.back().value);
+    }
+    it->second = state_.system.add_tensor(std::move(tensor));
+    Scan& scan = scans_[state.variables[0]];
+    if (scan.number < 0) scan.number = state_.scans++;
+    scan.tensors.insert(it->second);
+    open_states_.push_back(index);
+    return it->second;
+}
+
+void BodyLowering::add_states() {
+    while (!open_states_.empty()) {
+        const int32_t index = open_states_.back();
+        open_states_.pop_back();
+        const Local& state = body_.locals[static_cast<size_t>(index)];
+        const TensorIndex target = states_.at(index);
+        const std::vector<VariableId> inner(state.variables.begin() + 1, state.variables.end());
+        std::vector<Expr> left = {arena_.integer(0)};
+        for (VariableId variable : inner) {
+            if (has_axis(variable)) left.push_back(arena_.axis_value(axis_of(variable)));
+        }
+        state_.system.add_equation(equation_of(target, left, inner, state.initial));
+        left[0] = arena_.add(arena_.axis_value(axis_of(state.variables[0])), arena_.integer(1));
+        Equation step = equation_of(target, left, state.variables, state.value);
+        step.piece = 1;
+        state_.system.add_equation(std::move(step));
+    }
+}
+
+// What a scan's block computes from its states is an equation of the scan; the rest does not wait for its steps.
+void BodyLowering::join_scan(Equation& equation, const std::vector<AxisId>& from) {
+    for (auto& [variable, scan] : scans_) {
+        const auto axis = std::find(from.begin(), from.end(), axis_of(variable));
+        if (axis == from.end()) continue;
+        const auto sources = reads(equation);
+        const bool joins = scan.tensors.contains(equation.tensor) ||
+                           std::any_of(sources.begin(), sources.end(),
+                                       [&](Expr read) { return scan.tensors.contains(read->tensor); });
+        if (!joins) continue;
+        equation.scan = scan.number;
+        equation.ordered = equation.axes[static_cast<size_t>(axis - from.begin())];
+        scan.tensors.insert(equation.tensor);
+        return;
+    }
+}
+
 // The filter's conditions: coordinates that must be zero, and the rest. False where operands are missing.
 bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest) {
     rest = arena_.truth(true);
@@ -405,6 +489,7 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
                           .reduced = own.reduced,
                           .right = own.right};
         for (AxisId axis : own.axes) equation.left.push_back(arena_.axis_value(axis));
+        join_scan(equation, draft.axes);
         state_.system.add_equation(std::move(equation));
     }
     std::vector<Expr> at;
@@ -430,9 +515,19 @@ Expr BodyLowering::finish_right(Expr right, const std::vector<AxisId>& axes) {
 
 void BodyLowering::add_output(const BodyEquation& body_equation) {
     const TensorIndex target = state_.tensor(operation_.outputs[static_cast<size_t>(body_equation.output)]);
-    const Node& value = body_.node(body_equation.value);
+    std::vector<Expr> left;
+    for (NodeId coordinate : body_equation.left) left.push_back(convert(coordinate, nullptr, true));
+    Equation equation = equation_of(target, left, body_equation.variables, body_equation.value);
+    equation.piece = static_cast<int32_t>(state_.system.tensor(target).equations.size());
+    state_.system.add_equation(std::move(equation));
+    add_states();
+}
+
+Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& left,
+                                   const std::vector<VariableId>& variables, NodeId value_node) {
+    const Node& value = body_.node(value_node);
     Draft draft;
-    if (value.kind == Node::Kind::reduce && uses_[static_cast<size_t>(body_equation.value)] == 1) {
+    if (value.kind == Node::Kind::reduce && uses_[static_cast<size_t>(value_node)] == 1) {
         std::optional<Draft> made;
         for (missing_.clear(); !(made = draft_reduction(value, nullptr)); missing_.clear()) {
             for (const auto& [node, condition, coordinate] : std::vector<Key>(missing_))
@@ -440,9 +535,9 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
         }
         draft = std::move(*made);
     } else {
-        draft.right = convert(body_equation.value, nullptr, false);
+        draft.right = convert(value_node, nullptr, false);
     }
-    for (VariableId variable : body_equation.variables) {
+    for (VariableId variable : variables) {
         if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
     }
     draft.right = finish_right(draft.right, draft.axes);
@@ -450,7 +545,6 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
     Equation equation;
     equation.tensor = target;
     equation.reducer = draft.reducer;
-    equation.piece = static_cast<int32_t>(state_.system.tensor(target).equations.size());
     for (AxisId axis : draft.axes) {
         equation.axes.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
         own[axis] = arena_.axis_value(equation.axes.back());
@@ -459,10 +553,10 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
         equation.reduced.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
         own[axis] = arena_.axis_value(equation.reduced.back());
     }
-    for (NodeId left : body_equation.left)
-        equation.left.push_back(arena_.substitute(convert(left, nullptr, true), own));
+    for (Expr coordinate : left) equation.left.push_back(arena_.substitute(coordinate, own));
     equation.right = arena_.substitute(draft.right, own);
-    state_.system.add_equation(std::move(equation));
+    join_scan(equation, draft.axes);
+    return equation;
 }
 
 Result<void> BodyLowering::run() {

@@ -27,6 +27,7 @@ struct LoweringState {
     bool is_reduction(TensorIndex tensor) const;
 
     std::map<TensorIndex, std::optional<std::pair<int64_t, std::vector<int64_t>>>> progressions;
+    int32_t scans = 0;  // numbered so far
 };
 
 // A filter's condition, after equalities of its reduced axes have been solved: what they are replaced by, and what is left
@@ -71,6 +72,7 @@ private:
     Expr convert_select(const Node& node, Expr condition, bool coordinate);
     Expr convert_read(const Node& node, Expr condition, bool coordinate);
     Expr convert_local(const Node& node, Expr condition);
+    Expr convert_state(const Node& node, Expr condition);
     Expr convert_reduce(const Node& node, Expr condition);
     std::optional<Draft> draft_reduction(const Node& node, Expr condition);
     bool split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest);
@@ -82,6 +84,13 @@ private:
     AxisId placeholder(size_t position, AxisId like);
     Expr finish_right(Expr right, const std::vector<AxisId>& axes);
     void add_output(const BodyEquation& equation);
+    // The equation of `value` over `variables`.
+    Equation equation_of(TensorIndex target, const std::vector<Expr>& left, const std::vector<VariableId>& variables,
+                         NodeId value);
+    // A scan's state as a tensor of all its steps, the initial one first.
+    TensorIndex state_tensor(int32_t state);
+    void add_states();
+    void join_scan(Equation& equation, const std::vector<AxisId>& from);
 
     LoweringState& state_;
     Arena& arena_;
@@ -96,6 +105,13 @@ private:
     std::map<Key, Expr> done_;
     std::vector<Key> missing_;
     std::map<int32_t, std::pair<TensorIndex, std::vector<AxisId>>> locals_;  // tensor and its outer axes
+    std::map<int32_t, TensorIndex> states_;                                  // by local
+    std::vector<int32_t> open_states_;                                       // read, without equations yet
+    struct Scan {
+        int32_t number = -1;
+        std::set<TensorIndex> tensors;  // made by its equations
+    };
+    std::map<VariableId, Scan> scans_;
     std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t>, AxisId> placeholders_;
     std::map<std::tuple<int, Expr, std::vector<AxisId>, std::vector<AxisId>>, TensorIndex> named_;
 };

@@ -57,6 +57,7 @@ bool is_outermost_on_left(const Equation& equation, AxisId axis) {
 
 std::optional<Plan> plan_for(const System& system, const Equation& equation) {
     if (equation.dead || equation.reducer || system.tensor(equation.tensor).prepared) return std::nullopt;
+    if (equation.scan >= 0) return std::nullopt;
     Plan plan;
     for (Expr read : reads(equation)) {
         const SystemTensor& tensor = system.tensor(read->tensor);
@@ -151,7 +152,8 @@ Separation find_separable(const System& system) {
     result.possible.resize(system.tensors.size());
     for (size_t t = 0; t < system.tensors.size(); t++) {
         const SystemTensor& tensor = system.tensors[t];
-        result.possible[t] = tensor.equations.size() > 1 && !tensor.is_output && is_whole(system, tensor);
+        result.possible[t] = tensor.equations.size() > 1 && !tensor.is_output && is_whole(system, tensor) &&
+                             !system.in_scan(static_cast<TensorIndex>(t));
     }
     for (int32_t index : system.order()) {
         for (Expr read : reads(system.equation(index))) {

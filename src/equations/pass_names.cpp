@@ -62,6 +62,12 @@ bool always_in_bounds(const System& system, Expr expression) {
     return true;
 }
 
+// Depends on what a scan makes: a name for it would have to join the scan.
+bool reads_scan(const System& system, Expr expression) {
+    const auto nodes = walk(expression);
+    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return is_read(e) && system.in_scan(e->tensor); });
+}
+
 struct Occurrence {
     int32_t equation = -1;
     Expr expression = nullptr;
@@ -81,7 +87,7 @@ Groups find_shared(System& system, CanonicalAxes& pool, std::map<Expr, Canonical
     std::map<uint32_t, std::vector<Occurrence>> found;  // by the canonical expression's id
     for (int32_t index : system.order()) {
         for (Expr node : walk(system.equation(index).right)) {
-            if (node->kind != Kind::scalar || !is_expensive(node->op)) continue;
+            if (node->kind != Kind::scalar || !is_expensive(node->op) || reads_scan(system, node)) continue;
             auto [entry, fresh] = known.try_emplace(node);
             if (fresh) entry->second = canonical_form(*system.arena, pool, node);
             found[entry->second.expression->id].push_back({index, node, entry->second.axes});

@@ -41,7 +41,7 @@ private:
 bool PointwiseChoice::may_vanish(int32_t index) const {
     const Equation& equation = system_.equation(index);
     const SystemTensor& tensor = system_.tensor(equation.tensor);
-    if (equation.dead || equation.reducer || tensor.is_output || tensor.prepared || tensor.keep_name) return false;
+    if (equation.dead || equation.scan >= 0 || equation.reducer || tensor.is_output || tensor.prepared || tensor.keep_name) return false;
     if (tensor.equations.size() != 1 || tensor.kind != SystemTensor::Kind::computed) return false;
     return !uses_[static_cast<size_t>(index)].empty() && !shared_[static_cast<size_t>(index)];
 }

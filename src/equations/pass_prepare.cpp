@@ -12,11 +12,17 @@ void mark_prepared(System& system) {
         const SystemTensor& tensor = system.tensor(index);
         return tensor.kind == SystemTensor::Kind::constant || tensor.prepared;
     };
-    for (int32_t index : order) {
-        const Equation& equation = system.equation(index);
-        for (Expr read : reads(equation)) {
-            if (read->tensor != equation.tensor && !constant(read->tensor))
-                system.tensor(equation.tensor).prepared = false;
+    // The equations of a scan read one another: again, until nothing changes.
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int32_t index : order) {
+            const Equation& equation = system.equation(index);
+            bool& prepared = system.tensor(equation.tensor).prepared;
+            for (Expr read : reads(equation)) {
+                if (!prepared || read->tensor == equation.tensor || constant(read->tensor)) continue;
+                prepared = false;
+                changed = true;
+            }
         }
     }
 }

@@ -45,7 +45,7 @@ private:
 
 const Equation* PullOut::only_equation(TensorIndex tensor) const {
     const SystemTensor& info = system_.tensor(tensor);
-    if (info.equations.size() != 1 || info.is_output || info.prepared) return nullptr;
+    if (info.equations.size() != 1 || info.is_output || info.prepared || system_.in_scan(tensor)) return nullptr;
     return &system_.equation(info.equations[0]);
 }
 
@@ -56,6 +56,7 @@ bool PullOut::is_statistic(Expr value, double points) const {
         if (!is_read(node)) continue;
         const SystemTensor& tensor = system_.tensor(node->tensor);
         if (node->kind != Kind::read || tensor.prepared || tensor.equations.size() != 1) return false;
+        if (system_.in_scan(node->tensor)) return false;
         const Equation& made = system_.equation(tensor.equations[0]);
         if (!made.reducer && !is_statistic(made.right, points)) return false;
         if (hint_points(*system_.arena, made.axes) * 4 > points) return false;
@@ -98,7 +99,7 @@ bool PullOut::open_product(Equation& equation) {
 
 void PullOut::pull(int32_t index) {
     Equation& equation = system_.equation(index);
-    if (equation.reducer != Reducer::sum) return;
+    if (equation.reducer != Reducer::sum || equation.scan >= 0) return;
     const SystemTensor tensor = system_.tensor(equation.tensor);
     const bool wide = tensor.dtype == DType::float32 || tensor.dtype == DType::float64;
     if (!wide || equation.right->dtype != tensor.dtype || tensor.prepared || tensor.equations.size() != 1) return;

@@ -8,7 +8,7 @@ void compose_views(System& system) {
     std::vector<bool> chosen(system.equations.size());
     for (size_t i = 0; i < system.equations.size(); i++) {
         const Equation& equation = system.equations[i];
-        chosen[i] = !equation.dead && is_view(equation) && !system.tensor(equation.tensor).keep_name;
+        chosen[i] = !equation.dead && equation.scan < 0 && is_view(equation) && !system.tensor(equation.tensor).keep_name;
     }
     inline_equations(system, chosen);
 }

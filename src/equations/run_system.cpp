@@ -196,8 +196,18 @@ Result<std::vector<TensorData>> initial_values(const System& system, const std::
 Result<std::vector<TensorData>> run(const System& system, const std::vector<TensorData>& feeds) {
     auto values = initial_values(system, feeds);
     if (!values) return values;
-    for (int32_t index : system.order()) {
-        if (auto done = run_equation(system, system.equation(index), *values); !done) return fail(done.error());
+    const auto order = system.order();
+    for (size_t first = 0, end = 1; first < order.size(); first = end++) {
+        const int32_t scan = system.equation(order[first]).scan;
+        while (scan >= 0 && end < order.size() && system.equation(order[end]).scan == scan) end++;
+        const int64_t steps = scan < 0 ? 1 : system.arena->extent(system.equation(order[first]).ordered);
+        for (int64_t step = 0; step < steps; step++) {
+            for (size_t i = first; i < end; i++) {
+                const Equation& whole = system.equation(order[i]);
+                const Equation equation = scan < 0 ? whole : at_step(*system.arena, whole, step);
+                if (auto done = run_equation(system, equation, *values); !done) return fail(done.error());
+            }
+        }
     }
     return values;
 }

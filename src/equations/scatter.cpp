@@ -288,6 +288,7 @@ std::optional<ScalarOp> joining_op(Reducer reducer) {
 bool Scatter::chooses(AxisId axis) const { return contains(chosen, axis); }
 
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation) {
+    if (equation.scan >= 0) return std::nullopt;  // at every step it is a filtered sum
     Arena& arena = *system.arena;
     if (!equation.reducer || !joining_op(*equation.reducer) || equation.right->kind != Kind::select)
         return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 
 #include "zspace/checked.h"
@@ -18,21 +19,32 @@ std::vector<TensorIndex> tensors_read(const Equation& equation) {
 }
 
 // What must come before what: nodes are the equations, then the tensors (an opaque operation stands between its inputs
-// and its output; other tensors only pass on).
+// and its output; other tensors only pass on). A scan is one node, its first equation's.
 struct Dependencies {
     std::vector<std::vector<int32_t>> after;
     std::vector<int32_t> waiting;
+    std::map<int32_t, std::vector<int32_t>> scans;  // live equations of each, by its first one
 
     explicit Dependencies(const System& system)
         : after(system.equations.size() + system.tensors.size()), waiting(after.size(), 0) {
+        find_scans(system);
         const auto first_tensor = static_cast<int32_t>(system.equations.size());
         for (size_t i = 0; i < system.equations.size(); i++) {
             const Equation& equation = system.equations[i];
             if (equation.dead) continue;
-            const auto node = static_cast<int32_t>(i);
+            const int32_t node = node_of(equation, static_cast<int32_t>(i));
             add(node, first_tensor + equation.tensor);
             for (TensorIndex tensor : tensors_read(equation)) {
-                if (tensor != equation.tensor) add(first_tensor + tensor, node);
+                if (tensor == equation.tensor && equation.scan < 0) continue;
+                if (!of_scan(system, equation, tensor)) {
+                    add(first_tensor + tensor, node);
+                    continue;
+                }
+                // Of its own scan's names the other pieces come before.
+                for (int32_t maker : system.tensor(tensor).equations) {
+                    const Equation& made = system.equation(maker);
+                    if (!made.dead && made.scan != equation.scan) add(node_of(made, maker), node);
+                }
             }
         }
         for (size_t t = 0; t < system.tensors.size(); t++) {
@@ -42,11 +54,57 @@ struct Dependencies {
         }
     }
 
+    bool is_inside(const System& system, int32_t equation) const {
+        return node_of(system.equation(equation), equation) != equation;
+    }
+
+private:
+    std::map<int32_t, int32_t> first_of_;  // by scan
+
+    void find_scans(const System& system) {
+        for (size_t i = 0; i < system.equations.size(); i++) {
+            const Equation& equation = system.equations[i];
+            if (equation.dead || equation.scan < 0) continue;
+            const auto index = static_cast<int32_t>(i);
+            scans[first_of_.try_emplace(equation.scan, index).first->second].push_back(index);
+        }
+    }
+    int32_t node_of(const Equation& equation, int32_t index) const {
+        return equation.scan < 0 ? index : first_of_.at(equation.scan);
+    }
+    static bool of_scan(const System& system, const Equation& equation, TensorIndex tensor) {
+        const auto& makers = system.tensor(tensor).equations;
+        return equation.scan >= 0 && std::any_of(makers.begin(), makers.end(), [&](int32_t maker) {
+                   return !system.equation(maker).dead && system.equation(maker).scan == equation.scan;
+               });
+    }
     void add(int32_t before, int32_t node) {
         after[static_cast<size_t>(before)].push_back(node);
         waiting[static_cast<size_t>(node)]++;
     }
 };
+
+// The equations of one scan in the order of a step: what an equation reads of this step comes before it.
+std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> members) {
+    std::vector<int32_t> result;
+    const auto waits = [&](int32_t reader) {
+        for (Expr read : reads(system.equation(reader))) {
+            for (int32_t maker : members) {
+                const Equation& made = system.equation(maker);
+                if (made.tensor == read->tensor && step_of_read(system.equation(reader), read, made).value_or(0) >= 0)
+                    return true;
+            }
+        }
+        return false;
+    };
+    while (!members.empty()) {
+        const auto next = std::find_if_not(members.begin(), members.end(), waits);
+        if (next == members.end()) break;
+        result.push_back(*next);
+        members.erase(next);
+    }
+    return result;
+}
 
 }  // namespace
 
@@ -99,12 +157,45 @@ std::vector<int32_t> System::order() const {
     while (!ready.empty()) {
         const int32_t node = node_of(ready.top());
         ready.pop();
-        if (node < count && !equation(node).dead) result.push_back(node);
+        if (auto scan = dependencies.scans.find(node); scan != dependencies.scans.end()) {
+            const auto members = order_of_step(*this, scan->second);
+            result.insert(result.end(), members.begin(), members.end());
+        } else if (node < count && !equation(node).dead && !dependencies.is_inside(*this, node)) {
+            result.push_back(node);
+        }
         for (int32_t next : dependencies.after[static_cast<size_t>(node)]) {
             if (--dependencies.waiting[static_cast<size_t>(next)] == 0) ready.push(key(next));
         }
     }
     return result;
+}
+
+bool System::in_scan(TensorIndex index) const {
+    const auto& makers = tensor(index).equations;
+    return std::any_of(makers.begin(), makers.end(),
+                       [&](int32_t maker) { return !equation(maker).dead && equation(maker).scan >= 0; });
+}
+
+std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equation& maker) {
+    for (size_t d = 0; d < maker.left.size(); d++) {
+        const LinearForm made = linear_form(maker.left[d]), at = linear_form(read->operands[d]);
+        const auto is_axis = [](const LinearForm& form, AxisId axis) {
+            return form.terms.size() == 1 && form.terms[0].second == 1 && form.terms[0].first->kind == Kind::axis &&
+                   form.terms[0].first->axes[0] == axis;
+        };
+        if (!is_axis(made, maker.ordered)) continue;
+        return is_axis(at, reader.ordered) ? std::optional(at.constant - made.constant) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+Equation at_step(Arena& arena, Equation equation, int64_t step) {
+    const Arena::Substitution here = {{equation.ordered, arena.integer(step)}};
+    std::erase(equation.axes, equation.ordered);
+    for (Expr& left : equation.left) left = arena.substitute(left, here);
+    equation.right = arena.substitute(equation.right, here);
+    equation.scan = equation.ordered = -1;
+    return equation;
 }
 
 std::vector<std::vector<int32_t>> System::readers() const {

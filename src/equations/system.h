@@ -49,6 +49,10 @@ struct Equation {
     Expr right = nullptr;            // of the tensor's dtype; of a reduction: the term's dtype, accumulated in
                                      // the accumulator type and rounded once. argmin, argmax: of the term
     int32_t piece = 0;               // of a name with several equations: which
+    // Of a scan: its number, and the axis of `axes` whose points run in order. The scan's equations run together, step
+    // after step; they may read one another's elements of this step, in order(), and of steps before.
+    int32_t scan = -1;
+    AxisId ordered = -1;
     bool dead = false;               // removed by a pass
 
     int64_t points(const Arena& arena) const;  // of `axes` and `reduced`
@@ -70,12 +74,20 @@ struct System {
 
     TensorIndex add_tensor(SystemTensor tensor);  // makes the name unique
     int32_t add_equation(Equation equation);      // links it to its tensor
-    // Live equations, producers before readers, else by index. State read and written in one place counts as no edge.
+    // Live equations, producers before readers, else by index; those of a scan side by side, in the order of one step.
+    // State read and written in one place counts as no edge.
     // Shorter than the number of live equations if they form a cycle.
     std::vector<int32_t> order() const;
+    bool in_scan(TensorIndex tensor) const;  // one of its equations is of a scan
     // For each tensor the live equations that read it, each once.
     std::vector<std::vector<int32_t>> readers() const;
 };
+
+// What `reader` reads of `maker`, another equation of its scan or itself, by steps: 0 is this step, -1 the one before;
+// nothing if that is no fixed step.
+std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equation& maker);
+// The same equation at one step of its scan.
+Equation at_step(Arena& arena, Equation equation, int64_t step);
 
 // Every read of an equation's right side, each node once (indirect coordinates' reads included).
 std::vector<Expr> reads(const Equation& equation);

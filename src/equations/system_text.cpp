@@ -88,6 +88,7 @@ private:
             if (!result.empty()) result += ", ";
             result += fmt::format("{} < {}", names_.at(id), axis.extent);
             if (axis.named) result += axis.factor == axis.extent ? " named" : fmt::format(" named {}", axis.factor);
+            if (id == equation_.ordered) result += fmt::format(" ordered {}", equation_.scan);
         }
         return result;
     }
@@ -338,7 +339,7 @@ bool is_identifier(std::string_view name) {
 bool is_reserved_word(std::string_view name) {
     static const std::set<std::string_view> words = {"system", "in",   "out",   "local", "const",  "opaque", "prepared",
                                                      "kept",   "from", "for",   "let",   "true",   "false",  "inf",
-                                                     "nan",    "data", "named", "value", "outputs"};
+                                                     "nan",    "data", "named", "ordered", "value", "outputs"};
     return words.contains(name) || dtype_named(name) || scalar_op_named(name) || reducer_named(name);
 }
 

@@ -1,6 +1,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
+#include <tuple>
 #include <unordered_map>
 
 #include "equations/system.h"
@@ -201,6 +203,7 @@ private:
     void equation() {
         axes_.clear();
         lets_.clear();
+        ordered_.reset();
         Equation equation;
         if (take("for")) {
             equation.axes = axes();
@@ -227,6 +230,7 @@ private:
             return;
         }
         equation.piece = static_cast<int32_t>(tensor.equations.size());
+        if (ordered_) std::tie(equation.scan, equation.ordered) = *ordered_;
         system_.add_equation(std::move(equation));
     }
 
@@ -276,10 +280,15 @@ private:
                 axis.named = true;
                 if (peek().kind == Token::Kind::number) axis.factor = natural();
             }
+            const bool ordered = take("ordered");
+            const int64_t scan = ordered ? natural() : 0;
+            if (ok() && ordered && (ordered_ || scan > element_limit))
+                error(name, "equations.scan", "an equation has one ordered axis, of a scan with a small number");
             if (!ok()) return result;
             const std::string key = axis.name;
             result.push_back(arena_.add_axis(std::move(axis)));
             axes_[key] = result.back();
+            if (ordered) ordered_ = {static_cast<int32_t>(scan), result.back()};
         } while (take(","));
         return result;
     }
@@ -537,6 +546,7 @@ private:
     Diagnostics errors_;
     std::unordered_map<std::string, TensorIndex> names_;
     std::unordered_map<std::string, AxisId> axes_;
+    std::optional<std::pair<int32_t, AxisId>> ordered_;  // of the equation that is read: scan and axis
     std::unordered_map<std::string, Expr> lets_;
 };
 

@@ -115,6 +115,33 @@ private:
             problem("equations.type", where(equation) + " has a value of another type", std::string(name(tensor.dtype)),
                     std::string(name(result)));
         check_nodes(equation);
+        if (problems_.empty() && equation.scan >= 0) check_scan(equation);
+    }
+
+    // A scan's equations run along axes of one extent, one dimension of what they make being its steps; they read one
+    // another at this step or an earlier one.
+    void check_scan(const Equation& equation) {
+        const bool own = std::find(equation.axes.begin(), equation.axes.end(), equation.ordered) != equation.axes.end();
+        const bool counted = own && std::any_of(equation.left.begin(), equation.left.end(), [&](Expr left) {
+                                 const LinearForm form = linear_form(left);
+                                 return form.terms.size() == 1 && form.terms[0].first->axes == std::vector{equation.ordered};
+                             });
+        if (!counted)
+            return problem("equations.scan", where(equation) + " has no dimension that counts its scan's steps");
+        const int64_t steps = arena_.extent(equation.ordered);
+        if (scan_steps_.try_emplace(equation.scan, steps).first->second != steps)
+            return problem("equations.scan", where(equation) + " has another number of steps than its scan");
+        for (Expr read : reads(equation)) {
+            for (int32_t maker : system_.tensor(read->tensor).equations) {
+                const Equation& made = system_.equation(maker);
+                if (made.dead || made.scan != equation.scan) continue;
+                const auto step = step_of_read(equation, read, made);
+                if (step && *step <= 0 && read->kind == Kind::read) continue;
+                return problem("equations.scan",
+                               fmt::format("{} reads '{}' at a step that is not known or still to come", where(equation),
+                                           system_.tensor(read->tensor).name));
+            }
+        }
     }
 
     // The cover rule: mixed radix in the equation's axes plus an offset; fills boxes_.
@@ -287,6 +314,7 @@ private:
     const System& system_;
     const Arena& arena_;
     std::map<TensorIndex, std::vector<WrittenBox>> boxes_;
+    std::map<int32_t, int64_t> scan_steps_;
     Diagnostics problems_;
 };
 

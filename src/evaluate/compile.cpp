@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -37,6 +38,7 @@ public:
           free(body),
           forms(affine_forms(body)) {
         find_poison();
+        find_steps();
     }
 
     Result<Program> run();
@@ -64,13 +66,21 @@ public:
 
 private:
     void find_poison();
-    int32_t add_table(NodeId root, std::vector<VariableId> variables, DType dtype);
+    bool spread_poison();
+    void find_steps();
+    // `state` is null for what is no state.
+    int32_t add_table(NodeId root, std::vector<VariableId> variables, DType dtype, const Local* state = nullptr);
     int32_t add_space(const std::vector<VariableId>& variables);
     void compile_table(int32_t table);
     void compile_scatter(int32_t table, const Inversion& inversion);
     void choose_elements(RegionCompiler& region, const Inversion& inversion, Scatter& scatter);
+    void add_root(int32_t table, NodeId node, const std::vector<VariableId>& variables, VariableId step,
+                  int64_t first_step);
+    std::tuple<NodeId, int, NodeId, bool> place_of(const Root& root) const;
     void compile_equation(int32_t equation);
 
+    std::vector<bool> stepped_;  // by node: a scan's states need it, and it depends on what they were the step before
+    std::vector<NodeId> after_;  // by node: the last value of the scans whose states it reads, -1: none
     std::map<NodeId, int32_t> reduction_tables_;
     std::map<NodeId, int32_t> scatter_tables_;
     std::map<int32_t, Inversion> inversions_;  // by table
@@ -114,7 +124,8 @@ private:
     Step step_of(NodeId id, Value value, Step::Kind kind);
     void take_operands(Step& step, size_t count);
     void emit_read(NodeId id, Value value);
-    void emit_table_read(NodeId id, Value value, int32_t table, std::vector<NodeId> coordinates);
+    // The first `before` dimensions are read at the reader's own variables.
+    void emit_table_read(NodeId id, Value value, int32_t table, std::vector<NodeId> coordinates, size_t before = 0);
     void emit_reduce(NodeId id, Value value);
     void add_coordinate(Access& access, AffineForm& sum, NodeId coordinate, int64_t extent, int64_t stride);
 
@@ -284,6 +295,8 @@ void RegionCompiler::emit(NodeId id, Value value) {
     case Node::Kind::read:
     case Node::Kind::guarded_read: return emit_read(id, value);
     case Node::Kind::local: return emit_table_read(id, value, compiler_.local_table(node.index), node.operands);
+    case Node::Kind::previous:
+        return emit_table_read(id, value, compiler_.local_table(node.index), node.operands, 1);
     case Node::Kind::reduce: return emit_reduce(id, value);
     }
     levels_[level_of(id)].push_back(std::move(step));
@@ -318,6 +331,23 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& extents) {
     return strides;
 }
 
+// Row-major, but a step's points lie side by side.
+std::vector<int64_t> strides_of(const Table& table) {
+    std::vector<int64_t> strides(table.extents.size());
+    int64_t stride = 1;
+    size_t step = strides.size();
+    for (size_t d = strides.size(); d-- > 0;) {
+        if (table.variables[d] == table.step) {
+            step = d;
+            continue;
+        }
+        strides[d] = stride;
+        stride *= std::max<int64_t>(table.extents[d], 1);
+    }
+    if (step < strides.size()) strides[step] = stride;
+    return strides;
+}
+
 void RegionCompiler::emit_read(NodeId id, Value value) {
     const Node& node = body_.node(id);
     Step step = step_of(id, value, Step::Kind::read);
@@ -342,7 +372,8 @@ void RegionCompiler::emit_read(NodeId id, Value value) {
     levels_[level_of(id)].push_back(std::move(step));
 }
 
-void RegionCompiler::emit_table_read(NodeId id, Value value, int32_t table_index, std::vector<NodeId> coordinates) {
+void RegionCompiler::emit_table_read(NodeId id, Value value, int32_t table_index, std::vector<NodeId> coordinates,
+                                     size_t before) {
     Step step = step_of(id, value, Step::Kind::read);
     if (table_index < 0) return;  // compilation has failed
     Table table = program().tables[static_cast<size_t>(table_index)];
@@ -357,8 +388,8 @@ void RegionCompiler::emit_table_read(NodeId id, Value value, int32_t table_index
     AffineForm sum;
     for (size_t d = 0; d < table.variables.size(); d++) {
         VariableId variable = table.variables[d];
-        if (d < coordinates.size()) {
-            add_coordinate(access, sum, coordinates[d], compiler_.extent(variable), table.strides[d]);
+        if (d >= before && d < before + coordinates.size()) {
+            add_coordinate(access, sum, coordinates[d - before], table.extents[d], table.strides[d]);
             continue;
         }
         auto same = std::ranges::find(sum.terms, variable, &std::pair<VariableId, int64_t>::first);
@@ -435,9 +466,11 @@ void RegionCompiler::emit_reduce(NodeId id, Value value) {
 }
 
 std::vector<int64_t> BodyCompiler::source_extents(const Node& node) const {
-    if (node.kind != Node::Kind::local) return inputs[static_cast<size_t>(node.index)].shape();
+    const bool before = node.kind == Node::Kind::previous;
+    if (node.kind != Node::Kind::local && !before) return inputs[static_cast<size_t>(node.index)].shape();
+    const Local& local = body.locals[static_cast<size_t>(node.index)];
     std::vector<int64_t> extents;
-    for (VariableId id : body.locals[static_cast<size_t>(node.index)].variables) extents.push_back(extent(id));
+    for (size_t d = before ? 1 : 0; d < local.variables.size(); d++) extents.push_back(body.extent(local, d));
     return extents;
 }
 
@@ -450,13 +483,24 @@ bool BodyCompiler::proven(NodeId coordinate, int64_t extent) const {
 
 void BodyCompiler::find_poison() {
     poisoned.assign(body.nodes.size(), false);
+    // A state's value may stand behind what reads it: again, until nothing changes.
+    bool changed = true;
+    while (changed) changed = spread_poison();
+}
+
+bool BodyCompiler::spread_poison() {
+    bool changed = false;
     for (size_t i = 0; i < body.nodes.size(); i++) {
         const Node& node = body.nodes[i];
         bool result =
             std::ranges::any_of(node.operands, [&](NodeId id) { return bool(poisoned[static_cast<size_t>(id)]); });
-        if (node.kind == Node::Kind::local)
-            result = result || poisoned[static_cast<size_t>(body.locals[static_cast<size_t>(node.index)].value)];
-        if (node.kind == Node::Kind::read || node.kind == Node::Kind::local) {
+        const bool local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+        if (local) {
+            const Local& from = body.locals[static_cast<size_t>(node.index)];
+            result = result || poisoned[static_cast<size_t>(from.value)] ||
+                     (from.is_state() && poisoned[static_cast<size_t>(from.initial)]);
+        }
+        if (node.kind == Node::Kind::read || local) {
             auto extents = source_extents(node);
             for (size_t d = 0; d < extents.size(); d++) result = result || !proven(node.operands[d], extents[d]);
         }
@@ -464,7 +508,46 @@ void BodyCompiler::find_poison() {
             bool empty = std::ranges::any_of(node.variables, [&](VariableId id) { return extent(id) == 0; });
             result = result || empty || node.operands.size() > 1;
         }
+        changed = changed || poisoned[i] != result;
         poisoned[i] = result;
+    }
+    return changed;
+}
+
+void BodyCompiler::find_steps() {
+    std::map<VariableId, NodeId> last;  // value of each scan's states
+    for (const Local& local : body.locals) {
+        if (!local.is_state()) continue;
+        NodeId& value = last.try_emplace(local.variables[0], -1).first->second;
+        value = std::max({value, local.value, local.initial});
+    }
+    after_.assign(body.nodes.size(), -1);
+    stepped_.assign(body.nodes.size(), false);
+    if (last.empty()) return;
+    auto local_of = [&](const Node& node) -> const Local& { return body.locals[static_cast<size_t>(node.index)]; };
+    for (size_t i = 0; i < body.nodes.size(); i++) {
+        const Node& node = body.nodes[i];
+        for (NodeId operand : node.operands) after_[i] = std::max(after_[i], after_[static_cast<size_t>(operand)]);
+        const bool local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+        if (!local) continue;
+        const Local& from = local_of(node);
+        after_[i] = std::max(after_[i], from.is_state() ? last.at(from.variables[0])
+                                                        : after_[static_cast<size_t>(from.value)]);
+    }
+    // Users before operands, from the states' values; a local's value stands before its readers.
+    for (const Local& local : body.locals) {
+        if (local.is_state()) stepped_[static_cast<size_t>(local.value)] = true;
+    }
+    for (size_t i = body.nodes.size(); i-- > 0;) {
+        if (!stepped_[i]) continue;
+        const Node& node = body.nodes[i];
+        for (NodeId operand : node.operands) stepped_[static_cast<size_t>(operand)] = true;
+        if (node.kind == Node::Kind::local && !local_of(node).is_state())
+            stepped_[static_cast<size_t>(local_of(node).value)] = true;
+    }
+    for (size_t i = 0; i < body.nodes.size(); i++) stepped_[i] = stepped_[i] && after_[i] >= static_cast<NodeId>(i);
+    for (const Local& local : body.locals) {
+        if (local.is_state()) stepped_[static_cast<size_t>(local.value)] = true;
     }
 }
 
@@ -480,19 +563,22 @@ int32_t BodyCompiler::add_space(const std::vector<VariableId>& variables) {
     return static_cast<int32_t>(program.spaces.size() - 1);
 }
 
-int32_t BodyCompiler::add_table(NodeId root, std::vector<VariableId> variables, DType dtype) {
+int32_t BodyCompiler::add_table(NodeId root, std::vector<VariableId> variables, DType dtype, const Local* state) {
     Table table;
     table.root = root;
     table.variables = std::move(variables);
     table.dtype = dtype;
     table.lanes = lane_type(dtype, exact);
     table.poisoned = poisoned[static_cast<size_t>(root)];
-    std::vector<int64_t> extents;
-    for (VariableId id : table.variables) {
-        extents.push_back(extent(id));
-        table.points = checked_multiply(table.points, extent(id)).value_or(INT64_MAX);
+    if (state) table.initial = state->initial;
+    for (size_t d = 0; d < table.variables.size(); d++) {
+        VariableId id = table.variables[d];
+        table.extents.push_back(extent(id) + (state && d == 0));
+        table.points = checked_multiply(table.points, table.extents.back()).value_or(INT64_MAX);
+        if (stepped_[static_cast<size_t>(root)] && body.variable(id).kind == Variable::Kind::ordered) table.step = id;
     }
-    if (table.points <= maximum_table_points) table.strides = strides_of(extents);
+    if (state) table.poisoned = table.poisoned || poisoned[static_cast<size_t>(state->initial)];
+    if (table.points <= maximum_table_points) table.strides = strides_of(table);
     program.tables.push_back(std::move(table));
     return static_cast<int32_t>(program.tables.size() - 1);
 }
@@ -533,7 +619,8 @@ int32_t BodyCompiler::local_table(int32_t index) {
     std::vector<VariableId> variables = local.variables;
     const auto& free_of = free.of_local(index);
     variables.insert(variables.end(), free_of.begin(), free_of.end());
-    int32_t table = add_table(local.value, std::move(variables), local.dtype);
+    int32_t table =
+        add_table(local.value, std::move(variables), local.dtype, local.is_state() ? &local : nullptr);
     int64_t points = program.tables[static_cast<size_t>(table)].points;
     if (points > maximum_table_points) {
         Diagnostic diagnostic;
@@ -549,16 +636,27 @@ int32_t BodyCompiler::local_table(int32_t index) {
 }
 
 void BodyCompiler::compile_table(int32_t index) {
-    if (auto found = inversions_.find(index); found != inversions_.end()) return compile_scatter(index, found->second);
-    Table table = program.tables[static_cast<size_t>(index)];
-    RegionCompiler region(*this, nullptr, add_space(table.variables), true, {}, {}, table.root);
-    Value value = region.request(table.root);
+    const Table table = program.tables[static_cast<size_t>(index)];
+    if (auto found = inversions_.find(index); found != inversions_.end() && table.step < 0)
+        return compile_scatter(index, found->second);
+    std::vector<VariableId> variables = table.variables;
+    if (table.step >= 0) std::erase(variables, table.step);
+    add_root(index, table.root, variables, table.step, table.initial >= 0 ? 1 : 0);
+    if (table.initial >= 0) add_root(index, table.initial, variables, -1, 0);
+}
+
+void BodyCompiler::add_root(int32_t table, NodeId node, const std::vector<VariableId>& variables, VariableId step,
+                            int64_t first_step) {
+    RegionCompiler region(*this, nullptr, add_space(variables), true, {}, {}, node);
+    Value value = region.request(node);
     Root root;
     root.value = value.slot;
     root.poison = value.poison;
     root.region = region.finish();
-    root.lanes = table.lanes;
-    root.table = index;
+    root.lanes = program.tables[static_cast<size_t>(table)].lanes;
+    root.table = table;
+    root.step = step;
+    root.first_step = first_step;
     program.roots.push_back(std::move(root));
 }
 
@@ -637,18 +735,28 @@ void BodyCompiler::compile_equation(int32_t index) {
     program.roots.push_back(std::move(root));
 }
 
+// A table's root stands after those of the tables that it reads: by node, but a scan's steps where its last state is, and
+// what only reads them behind; of one node a scatter's comes first, since a local may be no more than it. Equations come
+// last.
+std::tuple<NodeId, int, NodeId, bool> BodyCompiler::place_of(const Root& root) const {
+    if (root.table < 0) return {static_cast<NodeId>(body.nodes.size()), 0, 0, false};
+    const Table& table = program.tables[static_cast<size_t>(root.table)];
+    const bool initial = table.initial >= 0 && root.step < 0;
+    const NodeId node = initial ? table.initial : table.root;
+    NodeId after = after_[static_cast<size_t>(node)];
+    for (const Local& local : body.locals) {
+        if (root.step >= 0 && local.is_state() && local.variables[0] == root.step)
+            after = std::max({after, local.value, local.initial});
+    }
+    return {std::max(node, after), initial ? 0 : root.step >= 0 ? 1 : 2, node, root.scatter < 0};
+}
+
 Result<Program> BodyCompiler::run() {
     for (size_t i = 0; i < body.equations.size(); i++) compile_equation(static_cast<int32_t>(i));
     for (size_t i = 0; i < program.tables.size() && !failure_; i++)
         compile_table(static_cast<int32_t>(i));  // grows as it runs
     if (failure_) return fail(std::move(*failure_));
-    // A table's root stands after those of the tables that it reads (of one node a scatter's comes first, since a local may
-    // be no more than it), and equations come last.
-    std::ranges::stable_sort(program.roots, {}, [&](const Root& root) {
-        const NodeId node = root.table >= 0 ? program.tables[static_cast<size_t>(root.table)].root
-                                            : static_cast<NodeId>(body.nodes.size());
-        return std::pair(node, root.scatter < 0);
-    });
+    std::ranges::stable_sort(program.roots, {}, [&](const Root& root) { return place_of(root); });
     return std::move(program);
 }
 

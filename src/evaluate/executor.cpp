@@ -22,8 +22,21 @@ Executor::Executor(const Body& body, const Program& program, const std::vector<T
 }
 
 Result<void> Executor::run() {
-    for (const Root& root : program_.roots) {
-        if (auto done = run_root(root); !done) return done;
+    const auto& roots = program_.roots;
+    for (size_t first = 0, end = 1; first < roots.size(); first = end++) {
+        const VariableId step = roots[first].step;
+        if (step < 0) {
+            if (auto done = run_root(roots[first]); !done) return done;
+            continue;
+        }
+        while (end < roots.size() && roots[end].step == step) end++;
+        int64_t& value = scalars_[static_cast<size_t>(step)];
+        for (value = 0; value < body_.variable(step).extent.value; value++) {
+            for (size_t i = first; i < end; i++) {
+                if (auto done = run_root(roots[i]); !done) return done;
+            }
+        }
+        value = 0;
     }
     return {};
 }
@@ -98,20 +111,25 @@ Result<void> Executor::run_root(const Root& root) {
     size_t lane_bytes = static_cast<size_t>(bytes(lane_dtype));
     TableData* table = root.table >= 0 ? &tables_[static_cast<size_t>(root.table)] : nullptr;
     if (root.scatter >= 0) return run_scatter(root, program_.scatters[static_cast<size_t>(root.scatter)]);
+    int64_t begin = 0;  // of this step in the table
     if (table) {
-        table->values = allocate_buffer(static_cast<size_t>(space.points) * lane_bytes);
-        if (root.poison >= 0) table->poison.resize(static_cast<size_t>(space.points));
-        if (bounded_) table->bounds.resize(static_cast<size_t>(space.points));
+        const Table& made = program_.tables[static_cast<size_t>(root.table)];
+        if (!table->values) {
+            table->values = allocate_buffer(static_cast<size_t>(made.points) * lane_bytes);
+            if (made.poisoned) table->poison.resize(static_cast<size_t>(made.points));
+            if (bounded_) table->bounds.resize(static_cast<size_t>(made.points));
+        }
+        begin = (root.first_step + (root.step >= 0 ? scalars_[static_cast<size_t>(root.step)] : 0)) * space.points;
     }
     for (int64_t first = 0; first < space.points; first += lane_count) {
         int64_t count = std::min(lane_count, space.points - first);
         start_block(region.space, first, count);
         run_level(region.levels[0], count);
         if (table) {
-            std::memcpy(table->values.get() + static_cast<size_t>(first) * lane_bytes, view(root.value),
+            std::memcpy(table->values.get() + static_cast<size_t>(begin + first) * lane_bytes, view(root.value),
                         static_cast<size_t>(count) * lane_bytes);
-            if (root.poison >= 0) std::copy_n(poison(root.poison), count, table->poison.begin() + first);
-            if (bounded_) std::copy_n(bound(root.value), count, table->bounds.begin() + first);
+            if (root.poison >= 0) std::copy_n(poison(root.poison), count, table->poison.begin() + begin + first);
+            if (bounded_) std::copy_n(bound(root.value), count, table->bounds.begin() + begin + first);
             continue;
         }
         if (root.poison >= 0) {
@@ -323,7 +341,7 @@ Diagnostics Executor::failure(const Root& root, int64_t point, int32_t poison) c
     if (node.kind == Node::Kind::reduce) {
         diagnostic.code = "evaluate.empty_reduction";
         diagnostic.summary = fmt::format("{} of no terms at [{}]", name(node.reducer), text);
-    } else if (node.kind == Node::Kind::local) {
+    } else if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
         diagnostic.code = "evaluate.out_of_range";
         diagnostic.summary = fmt::format("local '{}' is read outside of its axes at [{}]",
                                          body_.locals[static_cast<size_t>(node.index)].name, text);

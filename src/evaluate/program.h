@@ -112,12 +112,16 @@ struct Reduction {
         outer;  // over lanes: variables that become scalars, and their lanes outside
 };
 
-// Computed once per point of `variables`, before whatever reads it.
+// Computed once per point of `variables`, before whatever reads it. What a scan's states need of one another is computed
+// step by step: it lies in memory step after step, a state with its initial values before them.
 struct Table {
     NodeId root = -1;
     std::vector<VariableId> variables;  // outermost first
+    std::vector<int64_t> extents;         // as an array
     std::vector<int64_t> strides;
     int64_t points = 1;
+    VariableId step = -1;  // computed step by step along this one of the variables
+    NodeId initial = -1;   // of a state
     DType dtype = DType::float32;
     LaneType lanes = LaneType::single;
     bool poisoned = false;  // has a poison for each point
@@ -144,8 +148,10 @@ struct Root {
     Slot value = -1;
     Slot poison = -1;
     LaneType lanes = LaneType::single;
-    int32_t table = -1;    // or
-    int32_t scatter = -1;  // of such a table; `value` is none
+    VariableId step = -1;    // roots of one step stand side by side and run together, step after step
+    int64_t first_step = 0;  // of the table: what it writes at the first step
+    int32_t table = -1;      // or
+    int32_t scatter = -1;    // of such a table; `value` is none
     int32_t equation = -1;
     Address address;  // equations: of the output element
 };

@@ -24,7 +24,7 @@ struct Variable {
         index,      // an axis of the operation index space
         parallel,   // a left-hand `j`, a `for c < n:`, or an axis of a local
         reduction,  // bound by a reduction node
-        ordered,    // a scan's axis (not lowered yet)
+        ordered,    // a scan's axis: bound by equations and, first of their variables, by states
     };
     std::string name;
     Kind kind = Kind::index;
@@ -41,7 +41,8 @@ struct Node {
         select,    // operands: condition, then, else. Lazy: the branch not taken may read out of bounds
         read,      // tensor `index` of the operation's inputs at coordinates (int64 operands), row-major from its start
         guarded_read,  // read; where a coordinate lies outside the tensor, the last operand instead. Lazy in the read
-        local,         // local `index` at coordinates
+        local,         // local `index` at coordinates; a state's first is its step plus one
+        previous,      // state `index` at the step before its scan's present one, at coordinates without the step
         reduce,        // `reducer` over `variables` of operands[0], where operands[1] (bool), if present, holds
     };
     Kind kind = Kind::integer;
@@ -64,6 +65,12 @@ struct Local {
     DType dtype = DType::float32;
     std::vector<VariableId> variables;
     NodeId value = 0;
+    // A state of a scan: `variables[0]` is the scan's axis t. As an array its first dimension has one element more than t
+    // has values: element 0 is `initial`, element t + 1 is `value` at t, which may read what is `previous` to t. It uses
+    // no variables but its own, and `initial` all of them but t.
+    NodeId initial = -1;
+
+    bool is_state() const { return initial >= 0; }
 };
 
 // output[left...] = value, for every point of `variables` (index axes first, then parallel ones, outermost first).
@@ -83,6 +90,10 @@ struct Body {
 
     const Node& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
     const Variable& variable(VariableId id) const { return variables[static_cast<size_t>(id)]; }
+    // Of a local as an array.
+    int64_t extent(const Local& local, size_t dimension) const {
+        return variable(local.variables[dimension]).extent.value + (local.is_state() && dimension == 0);
+    }
 };
 
 // Readable, stable text, for explain and tests: one equation a line, in the template language's own notation.

@@ -20,7 +20,9 @@ FreeVariables::FreeVariables(const Body& body) : words_((body.variables.size() +
         if (node.kind == Node::Kind::reduce) {
             for (VariableId id : node.variables) clear(row, id);
         }
-        if (node.kind != Node::Kind::local) continue;
+        if (node.kind == Node::Kind::previous) set(row, body.locals[static_cast<size_t>(node.index)].variables[0]);
+        // A state uses no variables but its own.
+        if (node.kind != Node::Kind::local || body.locals[static_cast<size_t>(node.index)].is_state()) continue;
         // The local's value stands before this node, so its row is final.
         auto index = static_cast<size_t>(node.index);
         if (!known[index]) {

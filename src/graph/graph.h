@@ -55,6 +55,9 @@ struct IndexAxis {
     std::string name;
     Size extent;
     std::optional<Reducer> reducer;  // set on the axes that extend the index by a reduction
+    bool ordered = false;            // set on those that extend it by a scan
+
+    bool extends() const { return reducer.has_value() || ordered; }
 };
 
 // What an operator calls one of its inputs or outputs; `element` counts within a variadic one.
@@ -70,7 +73,7 @@ struct Operation {
     std::vector<TensorId> inputs;
     std::vector<TensorId> outputs;
     std::vector<IndexAxis> index;                    // the extended index
-    std::vector<IndexProjection> input_projections;  // one an input, over `index`'s non-reduced axes
+    std::vector<IndexProjection> input_projections;  // one an input, over the axes that do not extend it
     std::vector<IndexProjection> output_projections;
     std::shared_ptr<const Body> body;           // null: an opaque operation (a bound kernel)
     std::map<std::string, std::string> params;  // as printed

@@ -85,7 +85,8 @@ private:
         auto use = [&](NodeId id) { uses_[static_cast<size_t>(id)]++; };
         for (size_t i = 0; i < body_.locals.size(); i++) {
             use(body_.locals[i].value);
-            locals_by_value_[body_.locals[i].value].push_back(i);
+            if (body_.locals[i].is_state()) use(body_.locals[i].initial);
+            locals_by_value_[std::max(body_.locals[i].value, body_.locals[i].initial)].push_back(i);
         }
         for (const BodyEquation& equation : body_.equations) {
             use(equation.value);
@@ -162,10 +163,19 @@ private:
             return {fmt::format("{}[{}] ?? {}", named(inputs_), list(node.operands, 0, count - 1),
                                 operand(node, count - 1, prefix)),
                     selection};
-        case Node::Kind::local:
-            return {fmt::format("{}[{}]", body_.locals[static_cast<size_t>(node.index)].name,
-                                list(node.operands, 0, count)),
+        case Node::Kind::local: {
+            const Local& local = body_.locals[static_cast<size_t>(node.index)];
+            if (!local.is_state()) return {fmt::format("{}[{}]", local.name, list(node.operands, 0, count)), atom};
+            return {fmt::format("{}[{}{}{}]", local.name, step_text(node.operands[0]), count > 1 ? ", " : "",
+                                list(node.operands, 1, count)),
                     atom};
+        }
+        case Node::Kind::previous: {
+            const Local& state = body_.locals[static_cast<size_t>(node.index)];
+            return {fmt::format("{}[{} - 1{}{}]", state.name, variables_[static_cast<size_t>(state.variables[0])],
+                                count > 0 ? ", " : "", list(node.operands, 0, count)),
+                    atom};
+        }
         case Node::Kind::reduce: {
             std::string filter = count > 1 ? " if " + list(node.operands, 1, 2) : "";
             return {fmt::format("{}({}{} : {})", name(node.reducer), domain(node.variables), filter,
@@ -176,7 +186,25 @@ private:
         return {};
     }
 
+    // The step that a state's first coordinate, which is one more, stands for.
+    std::string step_text(NodeId coordinate) const {
+        const Node& node = body_.node(coordinate);
+        if (node.kind == Node::Kind::integer) return std::to_string(node.integer - 1);
+        bool one_more = node.kind == Node::Kind::scalar && node.op == ScalarOp::add &&
+                        body_.node(node.operands[1]).kind == Node::Kind::integer &&
+                        body_.node(node.operands[1]).integer == 1;
+        if (one_more) return texts_[static_cast<size_t>(node.operands[0])].text;
+        return texts_[static_cast<size_t>(coordinate)].text + " - 1";
+    }
+
     void print_local(const Local& local) {
+        if (local.is_state()) {
+            lines_ += fmt::format("scan {}: {}[{}]: {} = {} from {}\n", domain({local.variables[0]}), local.name,
+                                  domain({local.variables.begin() + 1, local.variables.end()}), name(local.dtype),
+                                  texts_[static_cast<size_t>(local.value)].text,
+                                  texts_[static_cast<size_t>(local.initial)].text);
+            return;
+        }
         lines_ += fmt::format("let {}[{}]: {} = {}\n", local.name, domain(local.variables), name(local.dtype),
                               texts_[static_cast<size_t>(local.value)].text);
     }

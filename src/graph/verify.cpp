@@ -153,7 +153,7 @@ private:
     void check_index(const Operation& operation) {
         size_t axes = 0;
         for (const IndexAxis& axis : operation.index) {
-            axes += !axis.reducer;
+            axes += !axis.extends();
             if (axis.extent.value < 0)
                 problem("graph.limit",
                         fmt::format("axis '{}' of operation '{}' has a negative extent", axis.name, operation.name));

@@ -2,6 +2,8 @@
 //
 // Conventions that the checks fix (docs/language.md, section 6):
 // - operands come before users; a local's value comes before the nodes that read the local, which makes locals acyclic;
+// - a state's value may stand behind nodes that read what is `previous` to it; a state is read at its scan's present
+//   step, `t + 1`, or behind the values of all states of its scan;
 // - reductions bind variables of kind `reduction`, equations and locals the others; a value's free variables are those of
 //   the equation that uses it;
 // - half types are stored, read, moved and cast, never computed with; literals have any type;

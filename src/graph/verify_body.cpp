@@ -20,6 +20,7 @@ public:
     Result<void> run() {
         check_sizes();
         if (problems_.empty()) check_variables();
+        if (problems_.empty()) check_states();
         if (problems_.empty()) {
             // Later checks rely on earlier nodes, so the first broken node is the last one looked at.
             for (size_t i = 0; i < body_.nodes.size() && problems_.empty(); i++) check_node(static_cast<NodeId>(i));
@@ -65,14 +66,25 @@ private:
         }
         for (size_t i = 0; i < body_.variables.size(); i++) {
             const Variable& variable = body_.variables[i];
-            if (variable.kind == Variable::Kind::ordered || variable.kind > Variable::Kind::ordered) {
-                problem("graph.scope",
-                        fmt::format("variable '{}' is of an ordered axis, which bodies do not have", variable.name));
-            }
+            if (variable.kind > Variable::Kind::ordered)
+                problem("graph.scope", fmt::format("variable '{}' is of an unknown kind", variable.name));
             if (variable.extent.value < 0 || variable.extent.value > maximum_extent) {
                 problem("graph.limit", fmt::format("the extent of variable '{}' is out of range", variable.name),
                         fmt::format("0 to {}", maximum_extent), std::to_string(variable.extent.value));
             }
+        }
+    }
+
+    // What other checks rely on: a state's variables and values exist.
+    void check_states() {
+        for (const Local& local : body_.locals) {
+            if (!local.is_state()) continue;
+            string where = fmt::format("state '{}'", local.name);
+            bool sound = within(local.initial, body_.nodes) && within(local.value, body_.nodes);
+            if (!sound) problem("graph.reference", where + " has no value, or no initial one");
+            if (!check_domain(local.variables, false, where)) continue;
+            if (local.variables.empty() || body_.variable(local.variables[0]).kind != Variable::Kind::ordered)
+                problem("graph.scope", where + " has no ordered axis first");
         }
     }
 
@@ -143,6 +155,7 @@ private:
         case Node::Kind::read: return check_read(node, where, 0);
         case Node::Kind::guarded_read: return check_read(node, where, 1);
         case Node::Kind::local: return check_local_read(id, node, where);
+        case Node::Kind::previous: return check_previous(node, where);
         case Node::Kind::reduce: return check_reduce(node, where);
         }
     }
@@ -258,6 +271,36 @@ private:
         }
         check_coordinates(node, local.variables.size(), 0, where);
         expect(node.dtype == local.dtype, where, fmt::format("the local's type {}", name(local.dtype)), node);
+        if (problems_.empty() && !is_ready(id, node, local))
+            problem("graph.order", fmt::format("{} reads state '{}' before its scan is done", where, local.name));
+    }
+
+    void check_previous(const Node& node, const string& where) {
+        if (!within(node.index, body_.locals) || !body_.locals[static_cast<size_t>(node.index)].is_state()) {
+            return problem("graph.reference", where + " reads a state that does not exist", {},
+                           std::to_string(node.index));
+        }
+        const Local& state = body_.locals[static_cast<size_t>(node.index)];
+        check_coordinates(node, state.variables.size() - 1, 0, where);
+        expect(node.dtype == state.dtype, where, fmt::format("the state's type {}", name(state.dtype)), node);
+    }
+
+    // A state is read at its scan's present step, or where all states of its scan have been computed.
+    bool is_ready(NodeId id, const Node& node, const Local& local) const {
+        if (!local.is_state()) return true;
+        const Node& step = body_.node(node.operands[0]);
+        bool present = step.kind == Node::Kind::scalar && step.op == ScalarOp::add &&
+                       is_variable(step.operands[0], local.variables[0]) && is_one(step.operands[1]);
+        return present || std::ranges::all_of(body_.locals, [&](const Local& other) {
+                   return !other.is_state() || other.variables[0] != local.variables[0] ||
+                          (other.value < id && other.initial < id);
+               });
+    }
+    bool is_variable(NodeId id, VariableId variable) const {
+        return body_.node(id).kind == Node::Kind::variable && body_.node(id).index == variable;
+    }
+    bool is_one(NodeId id) const {
+        return body_.node(id).kind == Node::Kind::integer && body_.node(id).integer == 1;
     }
 
     void check_reduce(const Node& node, const string& where) {
@@ -283,15 +326,29 @@ private:
                 problem("graph.reference", where + " has no value", {}, std::to_string(local.value));
                 continue;
             }
-            check_domain(local.variables, false, where);
             const Node& value = body_.node(local.value);
             expect(value.dtype == local.dtype, where, fmt::format("a value of {}", name(local.dtype)), value);
+            if (local.is_state()) {
+                const Node& initial = body_.node(local.initial);
+                expect(initial.dtype == local.dtype, where, fmt::format("a value of {}", name(local.dtype)), initial);
+            }
+            if (!check_domain(local.variables, false, where)) continue;
+            for (size_t i = local.is_state() ? 1 : 0; i < local.variables.size(); i++) {
+                if (body_.variable(local.variables[i]).kind == Variable::Kind::ordered)
+                    problem("graph.scope", where + " binds an ordered axis that is not its scan's");
+            }
         }
     }
 
     void check_scopes() {
         FreeVariables free(body_);
         check_nesting(free);
+        for (const Local& local : body_.locals) {
+            if (!local.is_state()) continue;
+            string where = fmt::format("state '{}'", local.name);
+            check_free(free, local.value, local.variables, where);
+            check_free(free, local.initial, {local.variables.begin() + 1, local.variables.end()}, where);
+        }
         for (size_t i = 0; i < body_.equations.size() && problems_.empty(); i++) {
             const BodyEquation& equation = body_.equations[i];
             string where = fmt::format("equation {}", i);
@@ -313,21 +370,21 @@ private:
             if (!check_domain(equation.variables, false, where)) continue;
             const Node& value = body_.node(equation.value);
             expect(value.dtype == output.dtype, where, fmt::format("a value of {}", name(output.dtype)), value);
-            check_free(free, equation.value, equation, where);
+            check_free(free, equation.value, equation.variables, where);
             for (NodeId left : equation.left) {
                 if (!within(left, body_.nodes)) {
                     problem("graph.reference", where + " has a coordinate that does not exist", {},
                             std::to_string(left));
                 } else {
-                    check_free(free, left, equation, where);
+                    check_free(free, left, equation.variables, where);
                 }
             }
         }
     }
 
-    void check_free(const FreeVariables& free, NodeId node, const BodyEquation& equation, const string& where) {
+    void check_free(const FreeVariables& free, NodeId node, const std::vector<VariableId>& bound, const string& where) {
         for (VariableId id : free.list(node)) {
-            if (std::ranges::find(equation.variables, id) != equation.variables.end()) continue;
+            if (std::ranges::find(bound, id) != bound.end()) continue;
             return problem("graph.scope", fmt::format("{} uses variable '{}', which it does not bind", where,
                                                       body_.variable(id).name));
         }

@@ -221,7 +221,7 @@ private:
         const auto& tags = *checked_.node(number).tags;
         DocumentRange index;
         for (const IndexAxis& axis : again.index) {
-            if (axis.reducer) continue;
+            if (axis.extends()) continue;
             index.start.push_back(0);
             index.end.push_back(axis.extent.value);
         }

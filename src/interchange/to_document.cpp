@@ -177,7 +177,7 @@ private:
             return std::nullopt;
         DocumentRange index;
         for (const IndexAxis& axis : operation.index) {
-            if (axis.reducer) continue;
+            if (axis.extends()) continue;
             index.start.push_back(0);
             index.end.push_back(axis.extent.value);
         }

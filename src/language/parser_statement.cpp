@@ -269,7 +269,7 @@ private:
             made.generators = parser.generators_below();
             if (made.kind == Kind::scan_block && made.generators.size() != 1) {
                 parser.fail(made.generators[1].place, "language.syntax", "a scan has one axis",
-                            "nest a scan in a scan");
+                            "count the steps by one variable, and take it apart with // and %");
             }
             parser.expect(":");
             parser.expect_end();

@@ -85,6 +85,13 @@ std::map<EquationAxis, int32_t> axis_classes(const System& system, const std::ve
             }
         }
     }
+    std::map<int32_t, EquationAxis> ordered;  // the equations of one scan run along one axis
+    for (int32_t e : equations) {
+        const Equation& equation = system.equation(e);
+        if (equation.scan < 0) continue;
+        const EquationAxis axis = {e, equation.ordered};
+        classes.join(ordered.try_emplace(equation.scan, axis).first->second, axis);
+    }
     std::set<int32_t> inside(equations.begin(), equations.end());
     for (int32_t e : equations) join_reads(system, classes, inside, e);
 

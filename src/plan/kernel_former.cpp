@@ -278,7 +278,10 @@ private:
         }
         sched::KernelEquation to;
         to.tensor = index_.at(from.tensor);
-        for (AxisId axis : from.axes) to.axes.push_back(classes_.at({e, axis}));
+        for (AxisId axis : from.axes) {
+            if (axis != from.ordered) to.axes.push_back(classes_.at({e, axis}));
+        }
+        if (from.scan >= 0) to.ordered = classes_.at({e, from.ordered});
         for (AxisId axis : from.reduced) to.reduced.push_back(classes_.at({e, axis}));
         to.reducer = from.reducer;
         to.light = request_.kernel.light.contains(e);

@@ -69,6 +69,9 @@ private:
         if (holds(kernel_.common, outer) != holds(kernel_.common, inner)) return false;
         bool used = false;
         for (const auto& equation : kernel_.equations) {
+            if (equation.ordered == outer || equation.ordered == inner) return false;
+        }
+        for (const auto& equation : kernel_.equations) {
             if (holds(equation.axes, outer) != holds(equation.axes, inner)) return false;
             if (holds(equation.reduced, outer) != holds(equation.reduced, inner)) return false;
             bool argument = equation.reducer && is_argument(*equation.reducer);
@@ -174,6 +177,7 @@ void name_axes(Kernel& kernel) {
         order.push_back(axis);
     };
     for (const auto& equation : kernel.equations) {
+        if (equation.ordered >= 0) use(equation.ordered);
         for (AxisIndex axis : equation.axes) use(axis);
         for (AxisIndex axis : equation.reduced) use(axis);
     }
@@ -191,6 +195,7 @@ void name_axes(Kernel& kernel) {
     };
     for (auto& equation : kernel.equations) {
         for (auto* list : {&equation.axes, &equation.reduced}) std::for_each(list->begin(), list->end(), rename);
+        if (equation.ordered >= 0) rename(equation.ordered);
         rename_all(equation.left);
     }
     for (auto& value : kernel.values) rename_all(value.coordinates);

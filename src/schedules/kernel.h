@@ -90,6 +90,9 @@ struct KernelEquation {
     // `reduced` (which run in order, outermost first) where its condition holds, tensor[left] becomes its second operand;
     // elsewhere nothing is stored. Coordinates on the left may hold values and reduced axes; the condition implies that they are inside.
     bool update = false;
+    // Of a scan: a further axis, whose points run in order. Equations of one ordered axis stand side by side and run
+    // together, step after step; they read one another at this step and at those before.
+    AxisIndex ordered = -1;
 };
 
 struct Kernel {

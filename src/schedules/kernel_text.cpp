@@ -79,6 +79,7 @@ private:
     void print_equation(const KernelEquation& e) {
         text_ += std::string("  ") + (e.light ? "light " : "") + (e.update ? "update " : "");
         text_ += kernel_.tensor(e.tensor).name + coordinates(e.left) + " over [" + axes(e.axes) + "] ";
+        if (e.ordered >= 0) text_ += "step " + kernel_.axis(e.ordered).name + " ";
         if (e.update) text_ += "for [" + axes(e.reduced) + "] ";
         text_ += "= ";
         if (e.reducer) text_ += std::string(heddle::name(*e.reducer)) + " over [" + axes(e.reduced) + "] ";
@@ -443,6 +444,7 @@ private:
         e.left = coordinates();
         reader_.expect("over");
         e.axes = axis_list();
+        if (reader_.take("step")) e.ordered = axis();
         if (e.update) {
             reader_.expect("for");
             e.reduced = axis_list();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "schedules/accesses.h"
@@ -64,6 +65,7 @@ private:
             for (AxisIndex axis : e.reduced) {
                 if (!in(kernel_.axes, axis)) bad("a reduced axis");
             }
+            if (e.ordered != -1 && !in(kernel_.axes, e.ordered)) bad("an ordered axis");
             for (const Coordinate& c : e.left)
                 coordinate(c, e.update ? static_cast<int64_t>(kernel_.values.size()) : 0);
         }
@@ -144,6 +146,8 @@ private:
 
     void check_equations() {
         std::set<TensorIndex> written;
+        std::set<AxisIndex> done;  // ordered axes whose scan has ended
+        AxisIndex running = -1;
         for (const KernelEquation& e : kernel_.equations) {
             const std::string& name = kernel_.tensor(e.tensor).name;
             if (kernel_.tensor(e.tensor).role == KernelTensor::Role::input) {
@@ -154,6 +158,9 @@ private:
                       name);
                 continue;
             }
+            if (e.ordered != running && running >= 0) done.insert(running);
+            running = e.ordered;
+            if (done.contains(running)) error("schedules.scope", "the equations of a scan stand apart", name);
             check_scope(e, name);
             check_bounds(e, name);
             if (!e.reducer && !e.update && !e.reduced.empty())
@@ -176,6 +183,10 @@ private:
 
     void check_scope(const KernelEquation& e, const std::string& name) {
         std::set<AxisIndex> scope(e.axes.begin(), e.axes.end());
+        const size_t ordered = e.ordered >= 0 ? 1 : 0;
+        if (ordered) scope.insert(e.ordered);
+        if (std::find(kernel_.common.begin(), kernel_.common.end(), e.ordered) != kernel_.common.end())
+            error("schedules.scope", "an ordered axis is a common one", name);
         if (e.update) scope.insert(e.reduced.begin(), e.reduced.end());
         for (const Coordinate& c : e.left) {
             for (const auto& [axis, factor] : c.axes) {
@@ -184,7 +195,7 @@ private:
             if (!c.values.empty() && !e.update) error("schedules.scope", "a left side depends on a value", name);
         }
         scope.insert(e.reduced.begin(), e.reduced.end());
-        if (scope.size() != e.axes.size() + e.reduced.size()) error("schedules.scope", "an axis occurs twice", name);
+        if (scope.size() != e.axes.size() + ordered + e.reduced.size()) error("schedules.scope", "an axis occurs twice", name);
         auto check = [&](ValueIndex index) {
             for (const Coordinate& c : kernel_.value(index).coordinates) {
                 for (const auto& [axis, factor] : c.axes) {
@@ -223,6 +234,7 @@ private:
     }
 
     bool runs(const KernelEquation& e) const {
+        if (e.ordered >= 0 && kernel_.axis(e.ordered).extent == 0) return false;
         for (const auto* list : {&e.axes, &e.reduced}) {
             for (AxisIndex axis : *list) {
                 if (kernel_.axis(axis).extent == 0) return false;

@@ -13,8 +13,9 @@ constexpr int64_t unrolled_updates = 64;  // of a contraction's tile
 
 class Nest {
 public:
-    Nest(Assembly& assembly, const PhaseGroup& group)
+    Nest(Assembly& assembly, const PhaseGroup& group, VariableId step)
         : assembly_(assembly), tree_(assembly.result.tree), group_(group), expressions_(assembly, group) {
+        if (group.ordered >= 0) expressions_.bind(group.ordered, step);
         for (const ClippedGuard& guard : clipped_guards(assembly.kernel, group)) {
             if (!needs_guard(assembly.kernel, assembly.kernel.value(guard.value), guard.dimension)) continue;
             guards_.push_back(guard);
@@ -420,6 +421,8 @@ Phase Nest::build() {
 
 }  // namespace
 
-Phase build_phase(Assembly& assembly, const PhaseGroup& group) { return Nest(assembly, group).build(); }
+Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step) {
+    return Nest(assembly, group, step).build();
+}
 
 }  // namespace heddle::schedules

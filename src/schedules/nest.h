@@ -5,6 +5,7 @@
 
 namespace heddle::schedules {
 
-Phase build_phase(Assembly& assembly, const PhaseGroup& group);
+// `step`: the variable of the ordered axis, if the group has one.
+Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step = -1);
 
 }  // namespace heddle::schedules

@@ -55,6 +55,7 @@ std::vector<AxisIndex> joined(std::vector<AxisIndex> axes, const std::vector<Axi
 bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
     auto members = group.equations();
+    if (e.ordered != group.ordered) return false;
     if (e.update || group.update || writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
     if (!e.reducer) {
         if (!same_axes(e.axes, group.axes) || !reads_any(kernel, e, members)) return false;
@@ -197,6 +198,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel, const Record& record)
         group.axes = e.axes;
         group.reduced = e.reduced;
         group.update = e.update;
+        group.ordered = e.ordered;
         (e.reducer ? group.reductions : group.after).push_back(index);
         groups.push_back(std::move(group));
     }

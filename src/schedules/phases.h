@@ -29,6 +29,7 @@ struct PhaseGroup {
     std::vector<AxisIndex> axes;  // of the results, outermost first
     std::vector<AxisIndex> reduced;
     bool update = false;  // of one equation, an update, in `after`: it shares its nest with nobody
+    AxisIndex ordered = -1;  // of the equations' scan: its loop stands around the phases
 
     // Choices (choices.h).
     AxisIndex lanes = -1;  // -1: no axis at all

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "symbolic/body_expression.h"
 #include "symbolic/projection.h"
@@ -12,16 +13,23 @@ namespace {
 
 using Kind = BodyValue::Kind;
 
+using StateTypes = std::map<const Syntax*, StateType>;  // by equation
+
 class BodyBuilder {
 public:
-    explicit BodyBuilder(Environment& environment) : environment_(environment), expressions_(environment, body_) {}
+    BodyBuilder(Environment& environment, const StateTypes& types)
+        : environment_(environment), expressions_(environment, body_), types_(types) {}
 
     Result<BodyResult> run() {
         BodyScope scope;
         block(environment_.metakernel().body, scope, {});
         if (!diagnostics_.empty()) return fail(std::move(diagnostics_));
-        return finished();
+        // With types still to be found, what was built is an attempt that only found them.
+        return found().empty() ? finished() : Result<BodyResult>(BodyResult{});
     }
+
+    // The types of states that were not known: weak ones if there are no others.
+    const StateTypes& found() const { return strong_.empty() ? weak_ : strong_; }
 
 private:
     // A statement that fails does not hide the errors of those after it; users of its name are silent.
@@ -39,6 +47,11 @@ private:
                const std::vector<VariableId>& variables);
     void let(const Syntax& statement, BodyScope& scope);
     void parallel_block(const Syntax& statement, const BodyScope& scope, std::vector<VariableId> variables);
+    void scan(const Syntax& statement, BodyScope& scope, std::vector<VariableId> variables);
+    int32_t declare_state(const Syntax& statement, const BodyScope& scope, VariableId step,
+                          const std::vector<VariableId>& variables);
+    void state_equation(const Syntax& statement, const BodyScope& scope);
+    void need_untimed(NodeId initial, const BodyState& state, const Place& place);
     void equation(const Syntax& statement, const BodyScope& scope, const std::vector<VariableId>& variables);
     std::vector<NodeId> left(const Syntax& statement, const BoundOutput& output, const TensorType& type,
                              BodyScope& scope, std::vector<VariableId>& variables);
@@ -52,6 +65,9 @@ private:
     BodyExpressions expressions_;
     Diagnostics diagnostics_;
     bool failed_ = false;
+    const StateTypes& types_;
+    StateTypes strong_, weak_;
+    bool in_scan_ = false;
     std::vector<TensorReference> outputs_;
     std::vector<Place> equation_places_;
 };
@@ -63,15 +79,12 @@ void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope&
             switch (statement->kind) {
             case Syntax::Kind::let: let(*statement, scope); break;
             case Syntax::Kind::parallel_block: parallel_block(*statement, scope, variables); break;
-            case Syntax::Kind::equation: equation(*statement, scope, variables); break;
-            default: {
-                Diagnostic diagnostic = expressions_.elements().error("symbolic.ordered_axis", statement->place,
-                                                                      "ordered axes are not supported yet");
-                diagnostic.expected = "equations, let and for";
-                diagnostic.found = "scan";
-                diagnostic.remedy = "bind a kernel to the operator, or write the recurrence as a reduction";
-                expressions_.elements().refuse(std::move(diagnostic));
-            }
+            case Syntax::Kind::scan_block: scan(*statement, scope, variables); break;
+            default:
+                if (statement->initial)
+                    state_equation(*statement, scope);
+                else
+                    equation(*statement, scope, variables);
             }
         });
     }
@@ -101,6 +114,127 @@ void BodyBuilder::parallel_block(const Syntax& statement, const BodyScope& scope
     for (const Generator& generator : statement.generators)
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
     block(statement.children, inner, variables);
+}
+
+void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, std::vector<VariableId> variables) {
+    BodyElements& elements = expressions_.elements();
+    auto refuse_scan = [&](const Place& place, std::string summary, std::string remedy) {
+        Diagnostic diagnostic = elements.error("symbolic.scan", place, std::move(summary));
+        diagnostic.remedy = std::move(remedy);
+        elements.refuse(std::move(diagnostic));
+    };
+    if (in_scan_)
+        refuse_scan(statement.place, "a scan stands in a scan",
+                    "count the steps of both by one variable, and take it apart with // and %");
+    BodyScope inner{&scope, {}};
+    std::vector<VariableId> steps;
+    expressions_.bind(statement.generators[0], Variable::Kind::ordered, inner, steps);
+    if (steps.size() != 1)
+        refuse_scan(statement.generators[0].place, "a scan has one axis, and this extent is a list", "");
+    std::vector<int32_t> states;
+    for (const SyntaxPointer& child : statement.children) {
+        if (child->kind != Syntax::Kind::equation || !child->initial) continue;
+        guarded([&] {
+            expressions_.need_new_name(child->text, scope, child->mark);
+            BodyValue& named = scope.names[child->text];
+            named.kind = Kind::failed;
+            int32_t state = declare_state(*child, inner, steps[0], variables);
+            named.kind = Kind::state;
+            named.index = state;
+            states.push_back(state);
+        });
+    }
+    variables.push_back(steps[0]);
+    in_scan_ = true;
+    block(statement.children, inner, variables);
+    in_scan_ = false;
+    for (int32_t state : states) expressions_.state(state).active = false;
+}
+
+// name[t, j < $n, ...]: the axes have extents of their own.
+int32_t BodyBuilder::declare_state(const Syntax& statement, const BodyScope& scope, VariableId step,
+                                   const std::vector<VariableId>& variables) {
+    BodyElements& elements = expressions_.elements();
+    BodyState state;
+    state.name = statement.text;
+    state.step = step;
+    state.outer = expressions_.index_variables();
+    state.outer.insert(state.outer.end(), variables.begin(), variables.end());
+    BodyScope inner{&scope, {}};
+    for (size_t i = 0; i < statement.children.size(); ++i) {
+        const Syntax& coordinate = *statement.children[i];
+        const bool fits = i == 0 ? coordinate.kind == Syntax::Kind::name && coordinate.text == body_.variable(step).name
+                                 : coordinate.kind == Syntax::Kind::binder;
+        if (fits && i > 0) {
+            Generator axis;
+            axis.name = coordinate.text;
+            axis.range = coordinate.children[0];
+            axis.place = coordinate.place;
+            expressions_.bind(axis, Variable::Kind::parallel, inner, state.own);
+        }
+        if (fits) continue;
+        Diagnostic diagnostic =
+            elements.error("symbolic.scan", coordinate.place, fmt::format("coordinate {} of a state's left side", i));
+        diagnostic.expected = i == 0 ? fmt::format("the scan's step, {}", body_.variable(step).name)
+                                     : "a new variable with its extent, as in j < $n";
+        diagnostic.found = print(coordinate);
+        elements.refuse(std::move(diagnostic));
+    }
+    if (statement.children.empty()) {
+        Diagnostic diagnostic = elements.error("symbolic.scan", statement.place, "a state without its step");
+        diagnostic.remedy = fmt::format("write {}[{}] = ... from ...", statement.text, body_.variable(step).name);
+        elements.refuse(std::move(diagnostic));
+    }
+    state.own_names = std::move(inner.names);
+    if (auto known = types_.find(&statement); known != types_.end()) state.type = known->second;
+    return expressions_.add_state(std::move(state));
+}
+
+void BodyBuilder::need_untimed(NodeId initial, const BodyState& state, const Place& place) {
+    std::vector<VariableId> used = variables_of(body_, initial);
+    if (std::find(used.begin(), used.end(), state.step) == used.end()) return;
+    Diagnostic diagnostic =
+        expressions_.elements().error("symbolic.scan", place,
+                                      fmt::format("the initial value of '{}' depends on {}", state.name,
+                                                  body_.variable(state.step).name));
+    diagnostic.reason = "it is the value before the first step";
+    expressions_.elements().refuse(std::move(diagnostic));
+}
+
+void BodyBuilder::state_equation(const Syntax& statement, const BodyScope& scope) {
+    BodyElements& elements = expressions_.elements();
+    const BodyValue* named = scope.find(statement.text);
+    if (!named || named->kind != Kind::state) {
+        if (named && named->kind == Kind::failed) throw BodyFailure{};
+        Diagnostic diagnostic = elements.error(
+            "symbolic.scan", statement.place, fmt::format("the state '{}' does not stand in a scan itself", statement.text));
+        diagnostic.remedy = "put its equation into the block of scan t < $n: alone, and give the state further axes";
+        elements.refuse(std::move(diagnostic));
+    }
+    const int32_t position = named->index;
+    const BodyState state = expressions_.state(position);
+    BodyScope inner{&scope, state.own_names};
+    Element value = expressions_.values().element(expressions_.evaluate(*statement.value, inner), statement.value->place);
+    Element initial =
+        expressions_.values().element(expressions_.evaluate(*statement.initial, inner), statement.initial->place);
+    need_untimed(initial.node, state, statement.initial->place);
+    DType dtype = elements.unify(value, initial, "from", statement.initial->place);
+    if (!state.type) {
+        (value.weak == Element::Weak::no ? strong_ : weak_)[&statement] = {dtype, value.weak};
+        expressions_.state(position).defined = true;
+        return;
+    }
+    if (dtype != state.type->dtype) {
+        Diagnostic diagnostic = elements.error("symbolic.dtype", statement.value->place,
+                                               fmt::format("the state '{}' is read as {} and computed as {}", state.name,
+                                                           name(state.type->dtype), name(dtype)));
+        diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(state.type->dtype));
+        elements.refuse(std::move(diagnostic));
+    }
+    Local& local = body_.locals[static_cast<size_t>(state.local)];
+    local.value = value.node;
+    local.initial = initial.node;
+    expressions_.state(position).defined = true;
 }
 
 TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t position, const BodyScope& scope,
@@ -318,8 +452,14 @@ Result<BodyResult> BodyBuilder::finished() {
 }  // namespace
 
 Result<BodyResult> build_body(Environment& environment) {
-    BodyBuilder builder(environment);
-    return builder.run();
+    // A state's equation reads the state: its type is found by building with the types that are known so far.
+    StateTypes types;
+    for (;;) {
+        BodyBuilder builder(environment, types);
+        auto result = builder.run();
+        if (builder.found().empty()) return result;
+        types.insert(builder.found().begin(), builder.found().end());
+    }
 }
 
 }  // namespace heddle

@@ -4,7 +4,7 @@
 //
 // Codes: symbolic.unknown_name, symbolic.not_given, symbolic.shadow, symbolic.rank, symbolic.type, symbolic.dtype,
 // symbolic.stored_dtype, symbolic.coordinate, symbolic.guard, symbolic.output_read, symbolic.no_element,
-// symbolic.static_extent, symbolic.extent, symbolic.ordered_axis, symbolic.table, symbolic.footprint, symbolic.cover,
+// symbolic.static_extent, symbolic.extent, symbolic.scan, symbolic.state_step, symbolic.table, symbolic.footprint, symbolic.cover,
 // symbolic.ipf, symbolic.limit, and those of static expressions (static_operations.h).
 #pragma once
 
@@ -26,7 +26,7 @@ struct EquationBox {
 
 // The index and the projections of one operation.
 struct OperationProjections {
-    std::vector<IndexAxis> index;  // the axes of the operation index, then one for each reduction with its combiner
+    std::vector<IndexAxis> index;  // the axes of the operation index, then one for each reduction with its combiner, then scans
     std::vector<IndexProjection>
         inputs;  // one a tensor of `BodyResult::inputs`, over the index axes without a combiner
     std::vector<IndexProjection> outputs;  // one a tensor of `BodyResult::outputs`

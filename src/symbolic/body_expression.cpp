@@ -58,9 +58,9 @@ BodyValue BodyExpressions::evaluate(const Syntax& syntax, const BodyScope& scope
     if (value.kind == Kind::tensor) return bare(value.index, syntax.place);
     if (value.kind == Kind::local && body_.locals[static_cast<size_t>(value.index)].variables.empty())
         return read_local(value.index, {}, syntax.place);
-    if (value.kind == Kind::tensors || value.kind == Kind::local)
+    if (value.kind == Kind::tensors || value.kind == Kind::local || value.kind == Kind::state)
         values_.refuse_type(syntax.place, "a name of several elements stands where one is needed", "one element",
-                            value.kind == Kind::local ? "give it coordinates" : "pick a tensor, as in tensors[$i]");
+                            value.kind == Kind::tensors ? "pick a tensor, as in tensors[$i]" : "give it coordinates");
     return value;
 }
 
@@ -257,6 +257,7 @@ BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scop
     std::vector<BodyValue> indices = expanded(syntax.children, 1, std::nullopt, scope);
     if (base.kind == Kind::tensor) return read(base.index, indices, syntax.place);
     if (base.kind == Kind::local) return read_local(base.index, indices, syntax.place);
+    if (base.kind == Kind::state) return read_state(state(base.index), indices, syntax.place);
     if (base.kind == Kind::tensors) {
         if (indices.size() != 1) refuse_rank("the list of tensors", 1, indices.size(), syntax.place);
         int64_t number = values_.static_integer(indices[0], "the number of a tensor", syntax.place);
@@ -281,7 +282,7 @@ BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scop
 
 BodyValue BodyExpressions::slice(const Syntax& syntax, const BodyScope& scope) {
     BodyValue base = reference(*syntax.children[0], scope);
-    if (base.kind == Kind::tensor || base.kind == Kind::tensors || base.kind == Kind::local)
+    if (base.kind == Kind::tensor || base.kind == Kind::tensors || base.kind == Kind::local || base.kind == Kind::state)
         values_.refuse_type(syntax.place, "a slice of a tensor in a body", "coordinates of one element",
                             "a body computes one element: write its coordinates");
     auto bound = [&](const SyntaxPointer& child) {

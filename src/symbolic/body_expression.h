@@ -30,6 +30,25 @@ struct BodyTensor {
     const TensorSpec* spec = nullptr;
 };
 
+// What a state's elements are: known before its equation is, which reads it.
+struct StateType {
+    DType dtype = DType::float32;
+    Element::Weak weak = Element::Weak::no;
+};
+
+// `name[t, own axes] = ... from ...` of a scan over t; one array for each point of the index and of blocks around it.
+struct BodyState {
+    std::string name;
+    int32_t local = -1;
+    VariableId step = -1;           // the scan's variable
+    std::vector<VariableId> outer;  // of the index and of blocks around the scan: read at their own point only
+    std::vector<VariableId> own;
+    std::map<std::string, BodyValue, std::less<>> own_names;
+    std::optional<StateType> type;  // unknown in a first attempt: it is then read as the integer 0
+    bool active = true;             // its scan has not ended
+    bool defined = false;           // its equation has been met
+};
+
 class BodyExpressions {
 public:
     BodyExpressions(Environment& environment, Body& body);
@@ -59,6 +78,9 @@ public:
     // Where each read was written first.
     const std::map<NodeId, Place>& read_places() const { return read_places_; }
     int32_t add_local(std::string name, std::vector<VariableId> variables, Element value);
+    // A state without values yet: the position of its BodyState.
+    int32_t add_state(BodyState state);
+    BodyState& state(int32_t position) { return states_[static_cast<size_t>(position)]; }
 
 private:
     struct Depth;
@@ -84,6 +106,8 @@ private:
     BodyValue guarded(int32_t tensor, const std::vector<BodyValue>& coordinates, const BodyValue& otherwise,
                       const Place& place);
     BodyValue read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place);
+    BodyValue read_state(const BodyState& state, const std::vector<BodyValue>& coordinates, const Place& place);
+    bool is_step_before(NodeId coordinate, VariableId step) const;
     std::optional<NodeId> as_half(Element value, DType dtype);
     [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);
 
@@ -109,6 +133,7 @@ private:
     std::vector<BodyValue> all_coordinates_;
     std::map<std::string, BodyValue, std::less<>> axes_;
     std::vector<Element::Weak> local_weakness_;
+    std::vector<BodyState> states_;
     std::map<NodeId, Place> read_places_;
     int64_t depth_ = 0;
 };

@@ -1,8 +1,10 @@
 #include "symbolic/body_nodes.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "support/tensor_data.h"
 #include "symbolic/size_arithmetic.h"
@@ -55,7 +57,8 @@ NodeId BodyNodes::intern(Node node) {
     for (auto candidate = first; candidate != last; ++candidate)
         if (same(body_->node(candidate->second), node)) return candidate->second;
     auto id = static_cast<NodeId>(body_->nodes.size());
-    bool open = node.kind == Node::Kind::read || node.kind == Node::Kind::local;
+    bool open =
+        node.kind == Node::Kind::read || node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
     int32_t depth = 0;
     for (NodeId operand : node.operands) {
         open = open || open_read_[static_cast<size_t>(operand)];
@@ -267,6 +270,13 @@ NodeId BodyNodes::local(int32_t local, DType dtype, std::vector<NodeId> coordina
     return intern(std::move(node));
 }
 
+NodeId BodyNodes::previous(int32_t state, DType dtype, std::vector<NodeId> coordinates) {
+    Node node = made(Node::Kind::previous, dtype);
+    node.index = state;
+    node.operands = std::move(coordinates);
+    return intern(std::move(node));
+}
+
 bool BodyNodes::same_up_to_variables(NodeId a, NodeId b, std::unordered_map<VariableId, VariableId>& renamed,
                                      std::unordered_map<NodeId, NodeId>& equal) const {
     if (auto known = equal.find(a); known != equal.end() && known->second == b) return true;
@@ -332,6 +342,7 @@ public:
             for (VariableId id : equation.variables) copy.variables.push_back(variable(id));
             for (NodeId id : equation.left) copy.left.push_back(node(id));
             copy.value = node(equation.value);
+            while (!open_states_.empty()) finish_scan(from_.locals[static_cast<size_t>(*open_states_.begin())].variables[0]);
             to_.equations.push_back(std::move(copy));
         }
         return std::move(to_);
@@ -349,15 +360,56 @@ private:
     }
 
     int32_t local(int32_t id) {
+        const Local& from = from_.locals[static_cast<size_t>(id)];
+        if (from.is_state()) {
+            int32_t state = reserved(id);
+            // At its scan's present step a state is read behind its value, elsewhere behind its whole scan.
+            if (open_scans_.contains(from.variables[0]))
+                finish_state(id);
+            else
+                finish_scan(from.variables[0]);
+            return state;
+        }
         int32_t mapped = locals_[static_cast<size_t>(id)];
         if (mapped >= 0) return mapped;
-        const Local& from = from_.locals[static_cast<size_t>(id)];
         Local copy{from.name, from.dtype, {}, 0};
         for (VariableId axis : from.variables) copy.variables.push_back(variable(axis));
         copy.value = node(from.value);
         mapped = static_cast<int32_t>(to_.locals.size());
         to_.locals.push_back(std::move(copy));
         return locals_[static_cast<size_t>(id)] = mapped;
+    }
+
+    // A state's number, before its values are copied: they may read it, and those of other states.
+    int32_t reserved(int32_t id) {
+        int32_t& mapped = locals_[static_cast<size_t>(id)];
+        if (mapped >= 0) return mapped;
+        const Local& from = from_.locals[static_cast<size_t>(id)];
+        Local copy{from.name, from.dtype, {}, 0};
+        for (VariableId axis : from.variables) copy.variables.push_back(variable(axis));
+        mapped = static_cast<int32_t>(to_.locals.size());
+        to_.locals.push_back(std::move(copy));
+        open_states_.insert(id);
+        return mapped;
+    }
+
+    void finish_state(int32_t id) {
+        if (open_states_.erase(id) == 0) return;
+        const Local& from = from_.locals[static_cast<size_t>(id)];
+        NodeId initial = node(from.initial), value = node(from.value);
+        Local& to = to_.locals[static_cast<size_t>(locals_[static_cast<size_t>(id)])];
+        to.initial = initial;
+        to.value = value;
+    }
+
+    // All of the scan's states that are needed, in the order of the source; copying one may ask for more.
+    void finish_scan(VariableId scan) {
+        open_scans_.insert(scan);
+        auto of_scan = [&](int32_t id) { return from_.locals[static_cast<size_t>(id)].variables[0] == scan; };
+        for (auto next = std::ranges::find_if(open_states_, of_scan); next != open_states_.end();
+             next = std::ranges::find_if(open_states_, of_scan))
+            finish_state(*next);
+        open_scans_.erase(scan);
     }
 
     NodeId node(NodeId id) {
@@ -368,6 +420,7 @@ private:
         switch (copy.kind) {
         case Node::Kind::variable: copy.index = variable(copy.index); break;
         case Node::Kind::local: copy.index = local(copy.index); break;
+        case Node::Kind::previous: copy.index = reserved(copy.index); break;
         case Node::Kind::read:
         case Node::Kind::guarded_read: copy.index = tensors_[static_cast<size_t>(copy.index)]; break;
         default: break;
@@ -381,6 +434,8 @@ private:
     std::vector<NodeId> nodes_;
     std::vector<VariableId> variables_;
     std::vector<int32_t> locals_, tensors_;
+    std::set<int32_t> open_states_;  // numbered, their values not copied yet
+    std::set<VariableId> open_scans_;
 };
 
 }  // namespace
@@ -407,7 +462,11 @@ std::vector<bool> tensors_read(const Body& body, int32_t count) {
         const Node& node = body.node(id);
         if (node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read)
             read[static_cast<size_t>(node.index)] = true;
-        if (node.kind == Node::Kind::local) open.push_back(body.locals[static_cast<size_t>(node.index)].value);
+        if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
+            const Local& local = body.locals[static_cast<size_t>(node.index)];
+            open.push_back(local.value);
+            if (local.is_state()) open.push_back(local.initial);
+        }
         open.insert(open.end(), node.operands.begin(), node.operands.end());
     }
     return read;

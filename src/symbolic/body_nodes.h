@@ -42,6 +42,7 @@ public:
     NodeId read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates);
     NodeId guarded_read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates, NodeId otherwise);
     NodeId local(int32_t local, DType dtype, std::vector<NodeId> coordinates);
+    NodeId previous(int32_t state, DType dtype, std::vector<NodeId> coordinates);
     // `filter` may be absent (-1). A reduction equal to an earlier one up to the names of its variables is that one.
     NodeId reduce(Reducer reducer, DType dtype, std::vector<VariableId> variables, NodeId operand, NodeId filter);
 

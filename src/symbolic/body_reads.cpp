@@ -136,6 +136,64 @@ int32_t BodyExpressions::add_local(std::string name, std::vector<VariableId> var
     return static_cast<int32_t>(body_.locals.size() - 1);
 }
 
+int32_t BodyExpressions::add_state(BodyState state) {
+    Local local{state.name, state.type ? state.type->dtype : DType::int64, {state.step}, -1};
+    local.variables.insert(local.variables.end(), state.outer.begin(), state.outer.end());
+    local.variables.insert(local.variables.end(), state.own.begin(), state.own.end());
+    state.local = static_cast<int32_t>(body_.locals.size());
+    body_.locals.push_back(std::move(local));
+    local_weakness_.push_back(state.type ? state.type->weak : Element::Weak::integer);
+    states_.push_back(std::move(state));
+    return static_cast<int32_t>(states_.size() - 1);
+}
+
+bool BodyExpressions::is_step_before(NodeId coordinate, VariableId step) const {
+    const Node& node = nodes_.node(coordinate);
+    if (node.kind != Node::Kind::scalar || node.operands.size() != 2) return false;
+    const Node& left = nodes_.node(node.operands[0]);
+    int64_t wanted = node.op == ScalarOp::subtract ? 1 : -1;
+    return (node.op == ScalarOp::subtract || node.op == ScalarOp::add) && left.kind == Node::Kind::variable &&
+           left.index == step && nodes_.literal_integer(node.operands[1]) == wanted;
+}
+
+// Inside its scan at `t - 1` and, behind its equation, at `t`; after the scan at any step from -1.
+BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<BodyValue>& given,
+                                      const Place& place) {
+    if (given.size() != 1 + state.own.size()) refuse_rank(state.name, 1 + state.own.size(), given.size(), place);
+    std::vector<NodeId> coordinates;
+    for (const BodyValue& coordinate : given)
+        coordinates.push_back(elements_.coordinate(values_.element(coordinate, place), place));
+    const bool before = state.active && is_step_before(coordinates[0], state.step);
+    const bool present = coordinates[0] == nodes_.variable(state.step);
+    if (state.active && !before && !(present && state.defined)) {
+        const std::string& step = body_.variable(state.step).name;
+        Diagnostic diagnostic = elements_.error(
+            "symbolic.state_step", place,
+            present ? fmt::format("'{}' is read at {} before its equation", state.name, step)
+                    : fmt::format("'{}' is read at a step that is neither {} nor the one before", state.name, step));
+        diagnostic.expected = state.defined ? fmt::format("{0} or {0} - 1", step) : fmt::format("{} - 1", step);
+        diagnostic.reason = "a scan computes its steps in order, and keeps the one before";
+        diagnostic.remedy = present ? fmt::format("read {}[{} - 1, ...], or put its equation first", state.name, step)
+                                    : fmt::format("read {}[{} - 1, ...], or read other steps after the scan",
+                                                  state.name, step);
+        elements_.refuse(std::move(diagnostic));
+    }
+    if (!state.active && !state.defined) throw BodyFailure{};
+    if (!state.type) return BodyValue::of(elements_.weak_integer(0, true));
+    NodeId one = nodes_.integer(1, DType::int64, true);
+    if (before)
+        coordinates.erase(coordinates.begin());
+    else
+        coordinates[0] = nodes_.scalar(ScalarOp::add, {coordinates[0], one});
+    std::vector<NodeId> outer;
+    for (VariableId axis : state.outer) outer.push_back(nodes_.variable(axis));
+    coordinates.insert(coordinates.begin() + (before ? 0 : 1), outer.begin(), outer.end());
+    NodeId node = before ? nodes_.previous(state.local, state.type->dtype, std::move(coordinates))
+                         : nodes_.local(state.local, state.type->dtype, std::move(coordinates));
+    read_places_.emplace(node, place);
+    return BodyValue::of(Element{node, state.type->weak});
+}
+
 BodyValue BodyExpressions::read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place) {
     const Local& array = body_.locals[static_cast<size_t>(local)];
     if (coordinates.size() != array.variables.size())

@@ -21,6 +21,7 @@ struct BodyValue {
         tensor,   // `index`: a position in the builder's table of tensors
         tensors,  // `index`: a variadic input's position in the template
         local,    // `index`: a local array
+        state,    // `index`: a position in the builder's table of states
         failed,   // a name whose definition was wrong
     };
     Kind kind = Kind::fixed;

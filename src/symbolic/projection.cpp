@@ -82,6 +82,10 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
         const Variable& named = body.variable(variable);
         point.push_back(fmt::format("{}{} = {}", named.kind == Variable::Kind::index ? "@" : "", named.name, value));
     }
+    // A state's steps are counted from -1.
+    bool steps = is_local && failure.access.before == 0 && failure.dimension == 0 &&
+                 body.locals[static_cast<size_t>(failure.access.local)].is_state();
+    int64_t shift = steps ? 1 : 0;
     Place place = projected.places[static_cast<size_t>(failure.access.equation)];
     auto node = static_cast<size_t>(failure.access.node);
     if (node < projected.read_places.size() && projected.read_places[node].source) place = projected.read_places[node];
@@ -89,11 +93,11 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
         "symbolic.footprint", place,
         failure.outside ? fmt::format("'{}' is read outside{}: coordinate {} is {}", tensor,
                                       point.empty() ? "" : fmt::format(" at {}", fmt::join(point, ", ")),
-                                      failure.dimension, failure.coordinate)
+                                      failure.dimension, failure.coordinate - shift)
                         : fmt::format("coordinate {} of '{}' cannot be proved inside", failure.dimension, tensor));
     diagnostic.expected = failure.extent == 0 ? "no read of an empty dimension"
-                                              : fmt::format("a coordinate in 0 .. {}", failure.extent - 1);
-    diagnostic.found = fmt::format("values in {} .. {}", failure.values.low, failure.values.high);
+                                              : fmt::format("a coordinate in {} .. {}", -shift, failure.extent - 1 - shift);
+    diagnostic.found = fmt::format("values in {} .. {}", failure.values.low - shift, failure.values.high - shift);
     diagnostic.remedy =
         is_local ? "read the local array inside its extent"
                  : fmt::format("write {}[...] ?? v for a value outside, a condition around it, or clamp the coordinate",
@@ -165,6 +169,11 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses) {
             bool alike = !reads[id].empty() && !known.insert({node.reducer, variable.extent.value, reads[id]}).second;
             if (!alike) add(variable, node.reducer);
         }
+    }
+    for (const Variable& variable : body.variables) {
+        if (variable.kind != Variable::Kind::ordered) continue;
+        add(variable, std::nullopt);
+        result.back().ordered = true;
     }
     return result;
 }

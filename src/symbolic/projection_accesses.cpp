@@ -13,8 +13,8 @@ constexpr int64_t most_points = 65'536;  // enumerated for one body, where inter
 BodyAccesses::BodyAccesses(const Body& body)
     : body_(body), budget_(most_steps), points_(most_points), local_done_(body.locals.size()) {
     for (const Node& node : body.nodes) {
-        bool is_read =
-            node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read || node.kind == Node::Kind::local;
+        bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read ||
+                       node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
         bool reads = is_read, plain = !is_read && node.kind != Node::Kind::reduce;
         for (NodeId operand : node.operands) {
             reads = reads || reads_[static_cast<size_t>(operand)];
@@ -73,7 +73,8 @@ void BodyAccesses::record(NodeId id, int32_t context, bool dead) {
     Access access;
     access.node = id;
     access.guarded = node.kind == Node::Kind::guarded_read;
-    (node.kind == Node::Kind::local ? access.local : access.tensor) = node.index;
+    access.before = node.kind == Node::Kind::previous ? 1 : 0;
+    (node.kind == Node::Kind::local || access.before ? access.local : access.tensor) = node.index;
     access.coordinates.assign(node.operands.begin(), node.operands.end() - (access.guarded ? 1 : 0));
     access.dead = dead;
     access.context = context;
@@ -87,6 +88,8 @@ void BodyAccesses::walk_local(int32_t local) {
     const Local& array = body_.locals[static_cast<size_t>(local)];
     // All of it is computed, wherever one element is read.
     walk(array.value, 0, is_empty_extent(array.variables));
+    if (array.is_state())
+        walk(array.initial, 0, is_empty_extent({array.variables.begin() + 1, array.variables.end()}));
 }
 
 void BodyAccesses::walk(NodeId id, int32_t context, bool dead) {
@@ -112,7 +115,8 @@ void BodyAccesses::walk(NodeId id, int32_t context, bool dead) {
         if (inner >= 0) walk(node.operands[0], inner, empty);
         return;
     }
-    case Node::Kind::local: walk_local(node.index); [[fallthrough]];
+    case Node::Kind::local:
+    case Node::Kind::previous: walk_local(node.index); [[fallthrough]];
     case Node::Kind::read:
     case Node::Kind::guarded_read: record(id, context, dead); [[fallthrough]];
     default:
@@ -128,7 +132,7 @@ std::vector<FootprintFailure> BodyAccesses::failures(const std::vector<std::vect
             int64_t extent =
                 access.tensor >= 0
                     ? extents[static_cast<size_t>(access.tensor)][dimension]
-                    : body_.variable(body_.locals[static_cast<size_t>(access.local)].variables[dimension]).extent.value;
+                    : body_.extent(body_.locals[static_cast<size_t>(access.local)], access.before + dimension);
             if (auto found = failure(access, dimension, extent)) result.push_back(std::move(*found));
         }
     }

@@ -24,6 +24,7 @@ struct Access {
     NodeId node = 0;      // the read
     int32_t tensor = -1;  // an input; -1: a local
     int32_t local = -1;
+    size_t before = 0;  // dimensions of a local that stand before the coordinates: a state's step, where it is `previous`
     std::vector<NodeId> coordinates;
     bool guarded = false;
     bool dead = false;     // no point reaches it: an extent around it is zero

@@ -145,10 +145,12 @@ ValueRange RangeEvaluator::evaluate(const Node& node) {
     case Node::Kind::read:
     case Node::Kind::guarded_read: return unknown(node.dtype, true);
     case Node::Kind::local: {
+        if (body_.locals[static_cast<size_t>(node.index)].is_state()) return unknown(node.dtype, true);
         ValueRange value = of(body_.locals[static_cast<size_t>(node.index)].value);
         value.affine.reset();  // its own axes are not the reader's
         return value;
     }
+    case Node::Kind::previous: return unknown(node.dtype, true);
     case Node::Kind::reduce: return reduction(node);
     }
     return unknown(node.dtype, true);
@@ -585,7 +587,12 @@ void collect_free(const Body& body, NodeId id, std::set<VariableId>& free, std::
     if (!seen.insert(id).second) return;
     const Node& node = body.node(id);
     if (node.kind == Node::Kind::variable) free.insert(node.index);
-    if (node.kind == Node::Kind::local) {
+    const bool is_local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+    // A state uses no variables but its own, which its axes may share with others.
+    if (is_local && body.locals[static_cast<size_t>(node.index)].is_state()) {
+        if (node.kind == Node::Kind::previous)
+            free.insert(body.locals[static_cast<size_t>(node.index)].variables[0]);
+    } else if (is_local) {
         const Local& local = body.locals[static_cast<size_t>(node.index)];
         bound.insert(local.variables.begin(), local.variables.end());
         collect_free(body, local.value, free, bound, seen);

@@ -110,6 +110,7 @@ private:
 
     Followed local(const Node& node) {
         const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        if (local.is_state()) return std::nullopt;
         std::vector<int64_t> coordinates, before;
         for (NodeId operand : node.operands) {
             Followed coordinate = value(operand);
