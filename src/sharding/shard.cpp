@@ -300,6 +300,7 @@ private:
             own.value = copy.copy(equation->value);
             into.equations.push_back(std::move(own));
         }
+        copy.finish();
     }
 
     const Operation& operation_;

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "support/tensor_data.h"
 #include "symbolic/size_arithmetic.h"
@@ -315,13 +314,48 @@ NodeId BodyNodes::reduce(Reducer reducer, DType dtype, std::vector<VariableId> v
     return id;
 }
 
+int32_t StateCopies::previous_state(int32_t state) {
+    auto [known, fresh] = numbers_.try_emplace(state, -1);
+    if (!fresh) return known->second;
+    open_.insert(state);
+    return known->second = number_state(state);
+}
+
+int32_t StateCopies::read_state(int32_t state) {
+    const int32_t number = previous_state(state);
+    if (running_.contains(scan_of(state)))
+        finish_state(state);
+    else
+        finish_scan(scan_of(state));
+    return number;
+}
+
+void StateCopies::finish_states() {
+    while (!open_.empty()) finish_scan(scan_of(*open_.begin()));
+}
+
+void StateCopies::finish_state(int32_t state) {
+    if (open_.erase(state) > 0) copy_values(state);
+}
+
+// In the order of the source; copying one may ask for more.
+void StateCopies::finish_scan(VariableId scan) {
+    running_.insert(scan);
+    auto of_scan = [&](int32_t state) { return scan_of(state) == scan; };
+    for (auto next = std::ranges::find_if(open_, of_scan); next != open_.end();
+         next = std::ranges::find_if(open_, of_scan))
+        finish_state(*next);
+    running_.erase(scan);
+}
+
 namespace {
 
 // Copies what equations need, in the order of first use: operands before users.
-class Compaction {
+class Compaction : private StateCopies {
 public:
     Compaction(const Body& body, const std::vector<int32_t>& tensors)
-        : from_(body),
+        : StateCopies(body),
+          from_(body),
           nodes_(body.nodes.size(), -1),
           variables_(body.variables.size(), -1),
           locals_(body.locals.size(), -1) {
@@ -342,7 +376,7 @@ public:
             for (VariableId id : equation.variables) copy.variables.push_back(variable(id));
             for (NodeId id : equation.left) copy.left.push_back(node(id));
             copy.value = node(equation.value);
-            while (!open_states_.empty()) finish_scan(from_.locals[static_cast<size_t>(*open_states_.begin())].variables[0]);
+            finish_states();
             to_.equations.push_back(std::move(copy));
         }
         return std::move(to_);
@@ -361,15 +395,7 @@ private:
 
     int32_t local(int32_t id) {
         const Local& from = from_.locals[static_cast<size_t>(id)];
-        if (from.is_state()) {
-            int32_t state = reserved(id);
-            // At its scan's present step a state is read behind its value, elsewhere behind its whole scan.
-            if (open_scans_.contains(from.variables[0]))
-                finish_state(id);
-            else
-                finish_scan(from.variables[0]);
-            return state;
-        }
+        if (from.is_state()) return read_state(id);
         int32_t mapped = locals_[static_cast<size_t>(id)];
         if (mapped >= 0) return mapped;
         Local copy{from.name, from.dtype, {}, 0};
@@ -380,36 +406,21 @@ private:
         return locals_[static_cast<size_t>(id)] = mapped;
     }
 
-    // A state's number, before its values are copied: they may read it, and those of other states.
-    int32_t reserved(int32_t id) {
-        int32_t& mapped = locals_[static_cast<size_t>(id)];
-        if (mapped >= 0) return mapped;
+    int32_t number_state(int32_t id) override {
         const Local& from = from_.locals[static_cast<size_t>(id)];
         Local copy{from.name, from.dtype, {}, 0};
         for (VariableId axis : from.variables) copy.variables.push_back(variable(axis));
-        mapped = static_cast<int32_t>(to_.locals.size());
+        locals_[static_cast<size_t>(id)] = static_cast<int32_t>(to_.locals.size());
         to_.locals.push_back(std::move(copy));
-        open_states_.insert(id);
-        return mapped;
+        return locals_[static_cast<size_t>(id)];
     }
 
-    void finish_state(int32_t id) {
-        if (open_states_.erase(id) == 0) return;
+    void copy_values(int32_t id) override {
         const Local& from = from_.locals[static_cast<size_t>(id)];
         NodeId initial = node(from.initial), value = node(from.value);
         Local& to = to_.locals[static_cast<size_t>(locals_[static_cast<size_t>(id)])];
         to.initial = initial;
         to.value = value;
-    }
-
-    // All of the scan's states that are needed, in the order of the source; copying one may ask for more.
-    void finish_scan(VariableId scan) {
-        open_scans_.insert(scan);
-        auto of_scan = [&](int32_t id) { return from_.locals[static_cast<size_t>(id)].variables[0] == scan; };
-        for (auto next = std::ranges::find_if(open_states_, of_scan); next != open_states_.end();
-             next = std::ranges::find_if(open_states_, of_scan))
-            finish_state(*next);
-        open_scans_.erase(scan);
     }
 
     NodeId node(NodeId id) {
@@ -420,7 +431,7 @@ private:
         switch (copy.kind) {
         case Node::Kind::variable: copy.index = variable(copy.index); break;
         case Node::Kind::local: copy.index = local(copy.index); break;
-        case Node::Kind::previous: copy.index = reserved(copy.index); break;
+        case Node::Kind::previous: copy.index = previous_state(copy.index); break;
         case Node::Kind::read:
         case Node::Kind::guarded_read: copy.index = tensors_[static_cast<size_t>(copy.index)]; break;
         default: break;
@@ -434,8 +445,6 @@ private:
     std::vector<NodeId> nodes_;
     std::vector<VariableId> variables_;
     std::vector<int32_t> locals_, tensors_;
-    std::set<int32_t> open_states_;  // numbered, their values not copied yet
-    std::set<VariableId> open_scans_;
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,6 +66,32 @@ private:
     std::vector<bool> open_read_;
     std::vector<int32_t> depth_;
     std::vector<NodeId> reductions_;
+};
+
+// How a copy of a body makes its states: one is numbered when it is first read, since its values may read it. Behind the
+// present step its values are copied first; elsewhere those of its whole scan.
+class StateCopies {
+public:
+    explicit StateCopies(const Body& from) : from_(from) {}
+
+protected:
+    ~StateCopies() = default;
+    virtual int32_t number_state(int32_t state) = 0;  // a new local for an old state, without values
+    virtual void copy_values(int32_t state) = 0;
+
+    int32_t previous_state(int32_t state);  // the new number, for a read of the step before
+    int32_t read_state(int32_t state);      // the new number, for any other read
+    void finish_states();                   // the values of all that were numbered
+
+private:
+    VariableId scan_of(int32_t state) const { return from_.locals[static_cast<size_t>(state)].variables[0]; }
+    void finish_state(int32_t state);
+    void finish_scan(VariableId scan);
+
+    const Body& from_;
+    std::map<int32_t, int32_t> numbers_;
+    std::set<int32_t> open_;  // numbered, their values not copied yet
+    std::set<VariableId> running_;
 };
 
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors

@@ -100,6 +100,16 @@ struct BodyBuilder {
         body.locals.push_back({std::move(name), type(value), std::move(variables), value});
         return static_cast<int32_t>(body.locals.size() - 1);
     }
+    // A state of a scan; `variables[0]` is the scan's. Its value is set afterwards.
+    int32_t state(std::string name, std::vector<VariableId> variables, NodeId initial) {
+        body.locals.push_back({std::move(name), type(initial), std::move(variables), initial, initial});
+        return static_cast<int32_t>(body.locals.size() - 1);
+    }
+    NodeId previous(int32_t state, std::vector<NodeId> coordinates) {
+        NodeId id = local_read(state, std::move(coordinates));
+        body.nodes.back().kind = Node::Kind::previous;
+        return id;
+    }
     NodeId local_read(int32_t local, std::vector<NodeId> coordinates) {
         Node node;
         node.kind = Node::Kind::local;

@@ -86,6 +86,7 @@ private:
         case Node::Kind::read:
         case Node::Kind::guarded_read: return read(node);
         case Node::Kind::local: return local(node);
+        case Node::Kind::previous: return previous(node);
         case Node::Kind::reduce: return reduce(node);
         }
         return std::nullopt;
@@ -106,8 +107,44 @@ private:
         return NaiveValue{tensor.integer_at(address), 0};
     }
 
+    std::optional<NaiveValue> previous(const Node& node) {
+        const Local& state = body_.locals[static_cast<size_t>(node.index)];
+        std::vector<int64_t> at = {values_[static_cast<size_t>(state.variables[0])]};
+        for (NodeId operand : node.operands) {
+            auto coordinate = evaluate(operand);
+            if (!coordinate) return std::nullopt;
+            at.push_back(coordinate->integer);
+        }
+        return state_at(node.index, std::move(at));
+    }
+
+    // Element [steps done, ...] of a state, each worked out once.
+    std::optional<NaiveValue> state_at(int32_t index, std::vector<int64_t> at) {
+        const Local& state = body_.locals[static_cast<size_t>(index)];
+        for (size_t d = 0; d < at.size(); d++) {
+            if (at[d] < 0 || at[d] >= body_.variable(state.variables[d]).extent.value + (d == 0)) return std::nullopt;
+        }
+        auto known = states_.find({index, at});
+        if (known != states_.end()) return known->second;
+        std::vector<int64_t> saved = values_;
+        for (size_t d = 0; d < at.size(); d++)
+            values_[static_cast<size_t>(state.variables[d])] = at[d] - (d == 0);
+        auto value = evaluate(at[0] == 0 ? state.initial : state.value);
+        values_ = std::move(saved);
+        return states_[{index, std::move(at)}] = value;
+    }
+
     std::optional<NaiveValue> local(const Node& node) {
         const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        if (local.is_state()) {
+            std::vector<int64_t> at;
+            for (NodeId operand : node.operands) {
+                auto coordinate = evaluate(operand);
+                if (!coordinate) return std::nullopt;
+                at.push_back(coordinate->integer);
+            }
+            return state_at(node.index, std::move(at));
+        }
         std::vector<int64_t> coordinates;
         for (size_t i = 0; i < local.variables.size(); i++) {
             auto coordinate = evaluate(node.operands[i]);
@@ -356,6 +393,7 @@ private:
 
     const Body& body_;
     const std::vector<TensorData>& inputs_;
+    std::map<std::pair<int32_t, std::vector<int64_t>>, std::optional<NaiveValue>> states_;
     std::vector<int64_t> values_;
 };
 

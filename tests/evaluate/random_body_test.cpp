@@ -25,6 +25,7 @@ public:
             for (int64_t i = 0; i < data.size(); i++) data.set_real(i, pick(9) - 2);
             inputs.push_back(data);
         }
+        if (pick(3) == 0) scan();
         NodeId value = expression(DType::float32, 4);
         std::vector<int64_t> shape;
         std::vector<NodeId> left;
@@ -113,7 +114,51 @@ private:
                                         : b.integer(0)});
     }
 
+    // One or two states, which read what was before of both, and what is of those above.
+    void scan() {
+        step_ = b.variable("t", pick(6), Variable::Kind::ordered);
+        int count = pick(2) + 1;
+        for (int i = 0; i < count; i++) {
+            std::vector<VariableId> axes = {step_};
+            for (VariableId id : index_) {
+                if (pick(2)) axes.push_back(id);
+            }
+            axes.push_back(b.variable("a" + std::to_string(i), pick(4) + 1, Variable::Kind::parallel));
+            scope_.assign(axes.begin() + 1, axes.end());
+            NodeId initial = bounded(DType::float32, expression(DType::float32, 2));
+            states_.push_back(b.state("s" + std::to_string(i), axes, initial));
+        }
+        in_scan_ = true;
+        for (int32_t state : states_) {
+            scope_ = b.body.locals[static_cast<size_t>(state)].variables;
+            NodeId value = bounded(DType::float32, expression(DType::float32, 3));
+            b.body.locals[static_cast<size_t>(state)].value = value;
+            done_++;
+        }
+        in_scan_ = false;
+        scope_ = index_;
+    }
+
+    NodeId state_read() {
+        size_t which = static_cast<size_t>(pick(static_cast<int>(states_.size())));
+        const std::vector<VariableId> variables = b.body.locals[static_cast<size_t>(states_[which])].variables;
+        std::vector<NodeId> at;
+        for (size_t d = 1; d < variables.size(); d++) {
+            int64_t extent = b.body.variable(variables[d]).extent.value;
+            at.push_back(extent > 0 ? b.scalar(ScalarOp::modulo, {coordinate(1, extent), b.integer(extent)})
+                                    : b.integer(0));
+        }
+        bool present = which < done_ && pick(2) == 0;
+        if (in_scan_ && !present) return b.previous(states_[which], at);
+        int64_t steps = b.body.variable(step_).extent.value;
+        at.insert(at.begin(), in_scan_ ? b.plus(b.at(step_), b.integer(1)) : coordinate(1, steps + 1));
+        return b.local_read(states_[which], at);
+    }
+
     NodeId expression(DType dtype, int depth) {
+        if (dtype == DType::float32 && !states_.empty() && pick(in_scan_ ? 3 : 8) == 0 && depth > 0) {
+            if (in_scan_ || done_ > 0) return state_read();
+        }
         if (depth <= 0) {
             if (dtype == DType::float32) return b.real(pick(7) - 3);
             if (dtype == DType::boolean) return b.integer(pick(2), DType::boolean);
@@ -148,6 +193,10 @@ private:
 
     std::mt19937 random_;
     std::vector<VariableId> index_, scope_;
+    VariableId step_ = -1;
+    std::vector<int32_t> states_;
+    size_t done_ = 0;
+    bool in_scan_ = false;
 };
 
 bool same(const TensorData& a, const TensorData& b) {
