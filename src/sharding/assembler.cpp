@@ -201,7 +201,6 @@ Placed Assembler::add_in_regions(Work work) {
         local.outputs.push_back(all ? target : piece_of(target, box));
         placed.outputs.push_back({target, std::move(box), 0});
     }
-    copy.finish();
     std::vector<TensorId> pieces = local.outputs;
     placed.operation = add(std::move(local));
     for (size_t i = 0; i < pieces.size(); ++i) place(pieces[i], placed.outputs[i].tensor, placed.outputs[i].box);
@@ -215,7 +214,7 @@ Placed Assembler::add_opaque(const Operation& operation, const std::string& name
     std::vector<int64_t> lengths = index.shape();
     size_t column = 0;
     for (IndexAxis& axis : part.index)
-        if (!axis.extends()) axis.extent = Size(lengths[column++]);
+        if (!axis.reducer) axis.extent = Size(lengths[column++]);
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
         TensorId tensor = operation.inputs[i];
         const IndexProjection& projection = operation.input_projections[i];

@@ -238,12 +238,6 @@ private:
                                : fmt::format("states along the ordered axis '{}' are not cut", variable.name),
                            "");
         }
-        for (NodeId id : axis.reductions) {
-            if (depends_on_step(id))
-                return refused("sharding.ordered_axis", axis,
-                               "the states of a scan are reduced over it, and each step needs all of the one before",
-                               "cut another axis");
-        }
         for (const BodyEquation& equation : body_.equations) {
             for (size_t d = 0; d < equation.left.size(); ++d) {
                 const auto& form = forms_[static_cast<size_t>(equation.left[d])];
@@ -257,26 +251,6 @@ private:
             }
         }
         return std::nullopt;
-    }
-
-    // Some value below it is of a scan's present step.
-    bool depends_on_step(NodeId root) const {
-        std::vector<NodeId> open{root};
-        std::set<NodeId> seen;
-        while (!open.empty()) {
-            NodeId id = open.back();
-            open.pop_back();
-            if (!seen.insert(id).second) continue;
-            const Node& node = body_.node(id);
-            if (node.kind == Node::Kind::previous) return true;
-            if (node.kind == Node::Kind::local) {
-                const Local& local = body_.locals[static_cast<size_t>(node.index)];
-                if (local.is_state() && free_.contains(id, local.variables[0])) return true;
-                if (!local.is_state()) open.push_back(local.value);
-            }
-            open.insert(open.end(), node.operands.begin(), node.operands.end());
-        }
-        return false;
     }
 
     bool is_inner_digit(const AffineForm& form, const Axis& axis) const {
@@ -343,11 +317,6 @@ std::vector<NodeId> reductions_of(const Body& body) {
     std::vector<bool> reached(body.nodes.size());
     auto reach = [&](NodeId id) { reached[static_cast<size_t>(id)] = true; };
     for (const BodyEquation& equation : body.equations) reach(equation.value);
-    for (const Local& local : body.locals) {
-        if (!local.is_state()) continue;
-        reach(local.value);
-        reach(local.initial);
-    }
     std::vector<NodeId> result;
     for (size_t i = body.nodes.size(); i-- > 0;) {
         if (!reached[i]) continue;

@@ -17,8 +17,7 @@ NodeId plus(BodyNodes& nodes, NodeId id, int64_t by) {
 }
 
 BodyCopy::BodyCopy(const Body& from, BodyNodes& to, Body& into)
-    : StateCopies(from),
-      from_(from),
+    : from_(from),
       to_(to),
       into_(into),
       nodes_(from.nodes.size(), -1),
@@ -61,37 +60,6 @@ int32_t BodyCopy::local(int32_t id) {
     copied.value = copy(from.value);
     into_.locals.push_back(std::move(copied));
     return made = static_cast<int32_t>(into_.locals.size() - 1);
-}
-
-int32_t BodyCopy::number_state(int32_t id) {
-    const Local& from = from_.locals[static_cast<size_t>(id)];
-    Local copied{from.name, from.dtype, {}, 0};
-    for (VariableId axis : from.variables) copied.variables.push_back(variable(axis));
-    into_.locals.push_back(std::move(copied));
-    return locals_[static_cast<size_t>(id)] = static_cast<int32_t>(into_.locals.size() - 1);
-}
-
-void BodyCopy::copy_values(int32_t id) {
-    const Local& from = from_.locals[static_cast<size_t>(id)];
-    NodeId initial = copy(from.initial), value = copy(from.value);
-    Local& made = into_.locals[static_cast<size_t>(locals_[static_cast<size_t>(id)])];
-    made.initial = initial;
-    made.value = value;
-}
-
-// A state's axes may run over a part: its elements count from there.
-NodeId BodyCopy::state(const Node& node) {
-    const Local& from = from_.locals[static_cast<size_t>(node.index)];
-    const bool before = node.kind == Node::Kind::previous;
-    const int32_t own = before ? previous_state(node.index) : read_state(node.index);
-    std::vector<NodeId> coordinates;
-    for (size_t i = 0; i < node.operands.size(); ++i) {
-        NodeId coordinate = copy(node.operands[i]);
-        int64_t begin = begins_[static_cast<size_t>(from.variables[i + before])];
-        coordinates.push_back(begin == 0 ? coordinate : plus(to_, coordinate, -begin));
-    }
-    return before ? to_.previous(own, node.dtype, std::move(coordinates))
-                  : to_.local(own, node.dtype, std::move(coordinates));
 }
 
 NodeId BodyCopy::read(const Node& node) {
@@ -140,12 +108,8 @@ NodeId BodyCopy::copy(NodeId id) {
     }
     case Node::Kind::read:
     case Node::Kind::guarded_read: made = read(node); break;
-    case Node::Kind::previous: made = state(node); break;
+    case Node::Kind::previous: break;  // bodies with ordered axes are refused before
     case Node::Kind::local: {
-        if (from_.locals[static_cast<size_t>(node.index)].is_state()) {
-            made = state(node);
-            break;
-        }
         int32_t own = local(node.index);
         std::vector<NodeId> coordinates = operands();
         const auto& axes = from_.locals[static_cast<size_t>(node.index)].variables;

@@ -30,7 +30,7 @@ struct StoredValue {
     std::vector<VariableId> variables;
 };
 
-class BodyCopy : private StateCopies {
+class BodyCopy {
 public:
     // `from` outlives this. Values go into `to`'s body, which is `into`.
     BodyCopy(const Body& from, BodyNodes& to, Body& into);
@@ -49,8 +49,6 @@ public:
     void replace(NodeId node, NodeId made) { nodes_[static_cast<size_t>(node)] = made; }
 
     NodeId copy(NodeId node);
-    // The values of states that what was copied reads; to be called before the body is used.
-    void finish() { finish_states(); }
     // What stands for a variable: the new one, counted from the start of its part.
     NodeId value_of(VariableId variable);
     // The new variable; it is made if there is none yet.
@@ -58,9 +56,6 @@ public:
 
 private:
     int32_t local(int32_t id);
-    int32_t number_state(int32_t state) override;
-    void copy_values(int32_t state) override;
-    NodeId state(const Node& node);
     NodeId read(const Node& node);
 
     const Body& from_;

@@ -22,11 +22,6 @@ class Reached {
 public:
     explicit Reached(const Body& body) : ways_(body.nodes.size()) {
         for (const BodyEquation& equation : body.equations) add(equation.value, {});
-        for (const Local& local : body.locals) {
-            if (!local.is_state()) continue;
-            add(local.value, {});
-            add(local.initial, {});
-        }
         for (size_t i = body.nodes.size(); i-- > 0;) {
             if (ways_[i].empty()) continue;
             const Node& node = body.nodes[i];
@@ -79,7 +74,6 @@ public:
             for (NodeId left : equation.left) own.left.push_back(copy.copy(left));
             made_->equations.push_back(std::move(own));
         }
-        copy.finish();
     }
 
     Rounds run(bool rescale) {
@@ -234,27 +228,10 @@ private:
             round = round_of(reductions_[own->second]) + 1;
         } else {
             for (NodeId operand : node.operands) round = std::max(round, needed(operand));
-            const bool local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
-            if (local && made_->locals[static_cast<size_t>(node.index)].is_state())
-                round = std::max(round, scan_needed(made_->locals[static_cast<size_t>(node.index)].variables[0]));
-            else if (local)
+            if (node.kind == Node::Kind::local)
                 round = std::max(round, needed(made_->locals[static_cast<size_t>(node.index)].value));
         }
         return needed_[id] = round;
-    }
-
-    // Of all states of a scan, which read one another.
-    int32_t scan_needed(VariableId scan) {
-        auto [known, fresh] = scans_.try_emplace(scan, 0);
-        if (!fresh) return known->second;
-        needed_.clear();  // what waited for this scan while it was not known
-        int32_t round = 0;
-        for (const Local& local : made_->locals) {
-            if (!local.is_state() || local.variables[0] != scan) continue;
-            round = std::max({round, needed(local.value), needed(local.initial)});
-        }
-        needed_.clear();
-        return scans_[scan] = round;
     }
 
     void find_variables() {
@@ -279,7 +256,6 @@ private:
     std::vector<CutReduction> reductions_;
     std::map<NodeId, size_t> position_;
     std::map<NodeId, int32_t> needed_;
-    std::map<VariableId, int32_t> scans_;  // as `needed_`, of all states of each
 };
 
 }  // namespace

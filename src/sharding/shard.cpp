@@ -300,7 +300,6 @@ private:
             own.value = copy.copy(equation->value);
             into.equations.push_back(std::move(own));
         }
-        copy.finish();
     }
 
     const Operation& operation_;

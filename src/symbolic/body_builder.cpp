@@ -213,15 +213,20 @@ void BodyBuilder::state_equation(const Syntax& statement, const BodyScope& scope
     }
     const int32_t position = named->index;
     const BodyState state = expressions_.state(position);
+    if (!state.type) expressions_.state(position).defined = true;  // an attempt: the type is all that is wanted
     BodyScope inner{&scope, state.own_names};
-    Element value = expressions_.values().element(expressions_.evaluate(*statement.value, inner), statement.value->place);
     Element initial =
         expressions_.values().element(expressions_.evaluate(*statement.initial, inner), statement.initial->place);
     need_untimed(initial.node, state, statement.initial->place);
+    if (!state.type && initial.weak == Element::Weak::no) {
+        strong_[&statement] = {elements.dtype(initial), initial.weak};
+        return;
+    }
+    Element value =
+        expressions_.values().element(expressions_.evaluate(*statement.value, inner), statement.value->place);
     DType dtype = elements.unify(value, initial, "from", statement.initial->place);
     if (!state.type) {
         (value.weak == Element::Weak::no ? strong_ : weak_)[&statement] = {dtype, value.weak};
-        expressions_.state(position).defined = true;
         return;
     }
     if (dtype != state.type->dtype) {

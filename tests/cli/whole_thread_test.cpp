@@ -188,5 +188,46 @@ TEST_F(WholeThread, an_input_may_be_an_output) {
     check({x, call("relu", {x}), x});
 }
 
+// A recurrence is one launch; what its inputs go through before is another, over all steps at once.
+TEST_F(WholeThread, lstm_scan) {
+    TensorId x = input("x", {7, 3, 20});
+    std::vector<Argument> given = {x,
+                                   weight("W", {2, 4 * 24, 20}, 0.2),
+                                   weight("R", {2, 4 * 24, 24}, 0.2),
+                                   weight("B", {2, 8 * 24}),
+                                   Argument(),
+                                   input("h", {2, 3, 24}),
+                                   input("c", {2, 3, 24})};
+    auto found = library().find("lstm");
+    auto made =
+        session_.apply(**found, given, {{"direction", StaticValue::of(1)}, {"backward", StaticValue::of(true)}});
+    ASSERT_TRUE(made) << render(made.error());
+    EXPECT_LE(check({(*made)[0], (*made)[1], (*made)[2]}).launches(), 2);
+}
+
+TEST_F(WholeThread, gru_scan_of_given_lengths) {
+    TensorId x = input("x", {5, 4, 9}), lengths = input("lengths", {4}, DType::int32);
+    std::vector<Argument> given = {x, input("W", {1, 3 * 17, 9}), input("R", {1, 3 * 17, 17}), input("B", {1, 6 * 17}),
+                                   lengths};
+    TensorId y = call("gru", given);
+    EXPECT_LE(check({call("relu", {y})}).launches(), 3);
+}
+
+TEST_F(WholeThread, sums_scan_both_ways) {
+    for (bool reverse : {false, true}) {
+        TensorId x = input(reverse ? "z" : "x", {4, 33, 18});
+        TensorId y =
+            call("cumsum", {call("exp", {x})}, {{"axis", StaticValue::of(1)}, {"reverse", StaticValue::of(reverse)}});
+        EXPECT_EQ(check({call("mul", {y, x})}).launches(), 1);
+    }
+}
+
+TEST_F(WholeThread, a_scan_without_steps) {
+    TensorId y = call("linear_recurrence", {input("a", {0, 5}), input("x", {0, 5})});
+    EXPECT_LE(check({y}).launches(), 1);
+    TensorId z = call("linear_recurrence", {input("b", {1, 5}), input("w", {1, 5})});
+    EXPECT_EQ(check({z}).launches(), 1);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -48,6 +48,7 @@ private:
         matmul,
         self_product,
         pool,
+        scan,
     };
 
     int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
@@ -103,7 +104,7 @@ private:
                                                       reshape, reshape,   reshape, reshape,     slice,       slice,
                                                       halves,  broadcast, pad,     concatenate, concatenate, gather};
         static const std::vector<Operation> reducing = {scatter, scatter, sum,          maximum, softmax,
-                                                        matmul,  matmul,  self_product, pool};
+                                                        matmul,  matmul,  self_product, pool, scan, scan};
         const auto all = static_cast<int64_t>(moving.size() + (exact_ ? 0 : reducing.size()));
         const auto k = static_cast<size_t>(below(all));
         return k < moving.size() ? moving[k] : reducing[k - moving.size()];
@@ -132,6 +133,7 @@ private:
         case Operation::matmul: return matmul();
         case Operation::self_product: return self_product();
         case Operation::pool: return pool();
+        case Operation::scan: return scan();
         }
     }
 
@@ -344,6 +346,65 @@ private:
             b[b.size() - 2] = i.back();
             return builder_.times(builder_.read(x_, a), builder_.read(x_, b));
         }));
+    }
+    // A recurrence along a dimension of x: its state alone, or also summed over another dimension at each step.
+    void scan() {
+        if (shape_.empty()) return;
+        Arena& arena = builder_.arena();
+        const auto time = static_cast<size_t>(below(static_cast<int64_t>(shape_.size())));
+        const bool mixes = shape_.size() > 1 && below(2) == 0;
+        const size_t mixed = (time + 1) % shape_.size();
+        auto states = shape_;
+        states[time]++;
+        const auto number = static_cast<int32_t>(builder_.system.equations.size());
+        auto of_step = [&](TensorIndex tensor, int64_t offset) {
+            Equation equation;
+            equation.tensor = tensor;
+            for (size_t d = 0; d < shape_.size(); d++) {
+                Axis axis{.name = "i", .extent = shape_[d], .named = d == time, .factor = d == time ? 1 : 0};
+                equation.axes.push_back(arena.add_axis(std::move(axis)));
+                equation.left.push_back(arena.axis_value(equation.axes.back()));
+            }
+            equation.scan = number;
+            equation.ordered = equation.axes[time];
+            equation.left[time] = arena.add(equation.left[time], arena.integer(offset));
+            return equation;
+        };
+        const TensorIndex h = builder_.add("h", states, SystemTensor::Kind::computed);
+        Equation first;
+        first.tensor = h;
+        Coordinates start;
+        for (size_t d = 0; d < shape_.size(); d++) {
+            start.push_back(arena.integer(0));
+            if (d != time) {
+                first.axes.push_back(arena.add_axis({.name = "i", .extent = shape_[d]}));
+                start.back() = arena.axis_value(first.axes.back());
+            }
+        }
+        first.left = start;
+        first.right = below(2) == 0 ? builder_.number(0) : builder_.read(x_, start);
+        builder_.system.add_equation(std::move(first));
+        TensorIndex sum = -1;
+        if (mixes) {
+            sum = builder_.add("g", shape_, SystemTensor::Kind::computed);
+            Equation equation = of_step(sum, 0);
+            equation.reduced = {arena.add_axis({.name = "k", .extent = shape_[mixed]})};
+            equation.reducer = Reducer::sum;
+            Coordinates at = equation.left;
+            at[mixed] = arena.axis_value(equation.reduced[0]);
+            equation.right = builder_.times(builder_.read(h, at), builder_.number(0.25));
+            builder_.system.add_equation(std::move(equation));
+        }
+        Equation step = of_step(h, 1);
+        step.piece = 1;
+        Coordinates at = step.left;
+        at[time] = arena.add(at[time], arena.integer(-1));
+        Expr before = builder_.times(builder_.read(mixes ? sum : h, at), builder_.number(0.5));
+        Coordinates seen = at;
+        if (below(3) == 0) seen[time] = arena.add(arena.integer(shape_[time] - 1), at[time], -1);  // x from its end
+        step.right = builder_.apply(ScalarOp::tanh, {builder_.plus(builder_.read(x_, seen), before)});
+        builder_.system.add_equation(std::move(step));
+        keep(h);
     }
     void pool() {
         if (shape_.empty()) return;

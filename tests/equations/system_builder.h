@@ -18,6 +18,15 @@ public:
     Arena& arena() { return *system.arena; }
     const std::vector<int64_t>& shape(TensorIndex tensor) const { return system.tensor(tensor).shape; }
 
+    TensorIndex add(const std::string& name, std::vector<int64_t> shape, SystemTensor::Kind kind) {
+        SystemTensor tensor;
+        tensor.name = name;
+        tensor.kind = kind;
+        tensor.sizes.assign(shape.begin(), shape.end());
+        tensor.shape = std::move(shape);
+        tensor.identity = {static_cast<OperationId>(system.tensors.size()), 0, 0};
+        return system.add_tensor(std::move(tensor));
+    }
     TensorIndex input(std::vector<int64_t> shape, const std::string& name = "x") {
         const TensorIndex index = add(name, std::move(shape), SystemTensor::Kind::input);
         system.inputs.push_back(index);
@@ -210,15 +219,6 @@ public:
     }
 
 private:
-    TensorIndex add(const std::string& name, std::vector<int64_t> shape, SystemTensor::Kind kind) {
-        SystemTensor tensor;
-        tensor.name = name;
-        tensor.kind = kind;
-        tensor.sizes.assign(shape.begin(), shape.end());
-        tensor.shape = std::move(shape);
-        tensor.identity = {static_cast<OperationId>(system.tensors.size()), 0, 0};
-        return system.add_tensor(std::move(tensor));
-    }
     Equation over(TensorIndex tensor) {
         Equation equation;
         equation.tensor = tensor;

@@ -198,6 +198,60 @@ TEST(SystemVerify, BrokenRulesAreNoticed) {
     EXPECT_EQ(verify_error(head + " for i < 4: t[i] = y[i]\n for i < 4: y[i] = t[i]"), "equations.cycle");
 }
 
+TEST(SystemVerify, ScanStepsReadWhatIsThere) {
+    const std::string head =
+        "system s\n in x: float32[4, 3]\n local h: float32[5, 3]\n local g: float32[4, 3]\n"
+        " out y: float32[4, 3]\n for b < 3: h[0, b] = 0.0\n";
+    const std::string sum = " for t < 4 named 1 ordered 0, b < 3: g[t, b] = sum(k < 3 : h[t, k])\n";
+    const std::string step = " for t < 4 named 1 ordered 0, b < 3: h[t + 1, b] = g[t, b] + x[t, b]\n";
+    const std::string end = " for t < 4, b < 3: y[t, b] = h[t + 1, b]";
+    EXPECT_EQ(verify_error(head + sum + step + end), "");
+    EXPECT_EQ(verify_error(head + step + sum + end), "");  // the order of a step is found
+    auto step_of = [&](const std::string& right) {
+        return verify_error(head + sum + " for t < 4 named 1 ordered 0, b < 3: h[t + 1, b] = " + right + "\n" + end);
+    };
+    EXPECT_EQ(step_of("g[t, b] + h[t, 2 - b]"), "");
+    EXPECT_EQ(step_of("g[t, b] + h[t + 1, b]"), "equations.cycle");
+    EXPECT_EQ(step_of("g[t, b] + h[4 - t, b]"), "equations.scan");
+    EXPECT_EQ(step_of("g[t, b] + (t < 3 ? h[t + 2, b] : 0.0)"), "equations.scan");
+    EXPECT_EQ(step_of("g[t, b] + (h[t, b] ?? 0.0)"), "");  // inside: no guard is left
+    // Another number of steps; no dimension that counts them; no ordered axis where there is a circle.
+    EXPECT_EQ(verify_error(head + sum +
+                           " for t < 2 named 1 ordered 0, b < 3: h[t + 1, b] = x[t, b]\n"
+                           " for t < 2, b < 3: h[t + 3, b] = x[t, b]\n" +
+                           end),
+              "equations.scan");
+    EXPECT_EQ(verify_error(head +
+                           " for t < 4, b < 3: g[t, b] = h[t, b]\n for t < 4, b < 3 named 1 ordered 0:"
+                           " h[t + 1, b] = g[t, b]\n" +
+                           end),
+              "equations.cycle");
+    EXPECT_EQ(verify_error(head +
+                           " for t < 4, b < 3: g[t, b] = h[t, b]\n for t < 4, b < 3:"
+                           " h[t + 1, b] = g[t, b]\n" +
+                           end),
+              "equations.cycle");
+    EXPECT_EQ(verify_error(head +
+                           " for t < 4, b < 3: g[t, b] = x[t, b]\n for t < 2, u < 2 named 1 ordered 0, b < 3:"
+                           " h[2 * t + u + 1, b] = g[u, b]\n" +
+                           end),
+              "equations.scan");
+}
+
+TEST(SystemText, ScansComeBackAndRun) {
+    const std::string text =
+        "system s\n in x: float32[3]\n out s: float32[4]\n s[0] = 1.0\n"
+        " for t < 3 named 1 ordered 7: s[t + 1] = s[t] * 2.0 + x[t]\n outputs s";
+    System system = parsed(text);
+    EXPECT_EQ(print(parsed(print(system))), print(system));
+    TensorData x(DType::float32, {3});
+    for (int64_t i = 0; i < 3; i++) x.set_real(i, static_cast<double>(i));
+    auto values = run(system, {x});
+    ASSERT_TRUE(values) << render(values.error());
+    const TensorData& s = (*values)[static_cast<size_t>(system.outputs[0])];
+    for (auto [i, value] : {std::pair{0, 1.0}, {1, 2.0}, {2, 5.0}, {3, 12.0}}) EXPECT_EQ(s.real_at(i), value);
+}
+
 TEST(SystemVerify, HandMadeMistakesAreNoticed) {
     auto code_after = [](const auto& change) {
         System system = parsed("system s\n in x: float32[4]\n out y: float32[4]\n for i < 4: y[i] = x[i]\n outputs y");

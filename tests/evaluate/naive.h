@@ -127,8 +127,7 @@ private:
         auto known = states_.find({index, at});
         if (known != states_.end()) return known->second;
         std::vector<int64_t> saved = values_;
-        for (size_t d = 0; d < at.size(); d++)
-            values_[static_cast<size_t>(state.variables[d])] = at[d] - (d == 0);
+        for (size_t d = 0; d < at.size(); d++) values_[static_cast<size_t>(state.variables[d])] = at[d] - (d == 0);
         auto value = evaluate(at[0] == 0 ? state.initial : state.value);
         values_ = std::move(saved);
         return states_[{index, std::move(at)}] = value;

@@ -124,7 +124,10 @@ TEST(Graph, EveryCodeHasACase) {
         {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(0); }},
         {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(2); }},
         {"graph.scope", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::reduce)].variables.clear(); }},
-        {"graph.scope", [](Graph&, Body& b) { b.variables[0].kind = Variable::Kind::ordered; }},
+        {"graph.scope", [](Graph&, Body& b) { b.variables[0].kind = static_cast<Variable::Kind>(99); }},
+        {"graph.scope", [](Graph&, Body& b) { b.locals[0].initial = 0; }},  // a state without its ordered axis
+        {"graph.reference", [](Graph&, Body& b) { b.locals[0].initial = 1000; }},
+        {"graph.reference", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::local)].kind = Node::Kind::previous; }},
         {"graph.limit", [](Graph&, Body& b) { b.variables[2].extent = -1; }},
         {"graph.limit", [](Graph&, Body& b) { b.variables.resize(maximum_body_variables + 1); }},
         {"graph.reference", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::read)].index = 2; }},

@@ -138,7 +138,17 @@ public:
     }
 
     void run() {
-        for (const KernelEquation& e : kernel_.equations) points(e, e.axes, 0);
+        const auto& all = kernel_.equations;
+        for (size_t first = 0, end = 1; first < all.size(); first = end++) {
+            const AxisIndex ordered = all[first].ordered;
+            while (ordered >= 0 && end < all.size() && all[end].ordered == ordered) end++;
+            int64_t none = 0;
+            int64_t& step = ordered >= 0 ? point_[static_cast<size_t>(ordered)] : none;
+            const int64_t steps = ordered >= 0 ? kernel_.axis(ordered).extent : 1;
+            for (step = 0; step < steps && !failed_; step++) {
+                for (size_t i = first; i < end; i++) points(all[i], all[i].axes, 0);
+            }
+        }
     }
     bool failed() const { return failed_; }
 

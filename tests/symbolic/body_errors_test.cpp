@@ -120,8 +120,6 @@ TEST(BodyErrors, NamesScopesAndShapes) {
     EXPECT_EQ(code_of(over_x("y = x + b", ", b: \"$T[$n]?\""), {{false, false, {}}}), "symbolic.not_given");
     EXPECT_EQ(code_of(over_x("y = [1, 2.5, 7][@n - 8000]")), "");  // a table is total: a chain of selections
     EXPECT_EQ(code_of(over_x("y = x * [][@n]")), "symbolic.table");
-    EXPECT_EQ(code_of(over_x("scan t < $n:\n      s[t] = s[t - 1] + x[t] from 0\n      y[t] = s[t]")),
-              "symbolic.ordered_axis");
     std::string other =
         "t:\n  inputs: {x: \"$T[$m]\"}\n  index: \"[a = 2, b = 3]\"\n  outputs: {y: \"$T[$m]\"}\n  body: ";
     EXPECT_EQ(code_of(other + "\"y[3 * @a + @b] = x\"\n"), "symbolic.no_element");

@@ -1,0 +1,116 @@
+// Scans: what their states may be read at, types that are found although states read themselves, and values.
+#include "body_session.h"
+
+namespace heddle::body_test {
+namespace {
+
+std::string code_of(const std::string& body, const std::string& outputs = "y: \"$T[$m]\"") {
+    Library library;
+    std::string text =
+        "t:\n  inputs: {x: \"$T[$m, $n]\"}\n  index: \"[$m]\"\n  outputs: {" + outputs + "}\n  body: |\n" + body;
+    auto added = library.add_source(std::make_shared<const SourceText>("test.yaml", text));
+    if (!added) return added.error()[0].code;
+    auto outcome = apply(library, "t", {{true, false, {counting(DType::float32, {2, 3})}}}, {});
+    return outcome ? "" : outcome.error()[0].code;
+}
+
+// One step's equation, and the final state as the result.
+std::string scan(const std::string& equations, const std::string& result = "s[$n - 1]") {
+    return "    scan t < $n:\n" + equations + "    y[@m] = " + result + "\n";
+}
+
+TEST(BodyScan, StatesAreReadAtStepsThatAreKnown) {
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + x[@m, t] from 0\n")), "");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t] + x[@m, t] from 0\n")), "symbolic.state_step");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t + 1] + x[@m, t] from 0\n")), "symbolic.state_step");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 2] + x[@m, t] from 0\n")), "symbolic.state_step");
+    EXPECT_EQ(code_of(scan("      s[t] = s[0] + x[@m, t] from 0\n")), "symbolic.state_step");
+    EXPECT_EQ(code_of(scan("      let a = s[t]\n      s[t] = x[@m, t] + a from 0\n")), "symbolic.state_step");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + x[@m, t] from 0\n      r[t] = s[t] + r[t - 1] from 0\n")), "");
+    EXPECT_EQ(code_of(scan("      r[t] = s[t] + r[t - 1] from 0\n      s[t] = s[t - 1] + x[@m, t] from 0\n")),
+              "symbolic.state_step");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + x[@m, t] from 0\n", "s[-1] + s[0]")), "");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + x[@m, t] from 0\n", "s[-2]")), "symbolic.footprint");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + x[@m, t] from 0\n", "s[$n]")), "symbolic.footprint");
+}
+
+TEST(BodyScan, MistakesAreNamed) {
+    EXPECT_EQ(code_of(scan("      scan u < 2:\n        r[u] = r[u - 1] from 0\n      s[t] = s[t - 1] from 0.5\n")),
+              "symbolic.scan");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from t\n")), "symbolic.scan");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from x[@m, t]\n")), "symbolic.scan");
+    EXPECT_EQ(code_of(scan("      s[t - 1] = x[@m, t] from 0\n")), "symbolic.scan");
+    EXPECT_EQ(code_of(scan("      s[] = x[@m, t] from 0\n", "x[@m, 0]")), "symbolic.scan");
+    EXPECT_EQ(code_of(scan("      s[t, j] = x[@m, t] from 0\n", "x[@m, 0]")), "symbolic.scan");
+    EXPECT_EQ(code_of(scan("      for c < 2:\n        r[t] = x[@m, t] from 0\n", "x[@m, 0]")), "symbolic.scan");
+    EXPECT_EQ(code_of("    scan t < [2, 3]:\n      s[t] = 1 from 0\n    y[@m] = x[@m, 0]\n"), "symbolic.scan");
+    EXPECT_EQ(code_of(scan("      s[t] = int32(t) from 0.5\n", "x[@m, 0]")), "symbolic.dtype");
+    EXPECT_EQ(code_of(scan("      s[t, j < 2] = s[t - 1] + x[@m, t] from 0\n", "s[0, 0]")), "symbolic.rank");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + x[@m, t] from 0\n", "s")), "symbolic.type");
+    EXPECT_EQ(code_of(scan("      y[t] = s[t - 1] from 0\n", "x[@m, 0]")), "language.shadowing");
+    EXPECT_EQ(code_of("    y[@m] = sum(t < 3 : scan t < 2)\n"), "language.reserved_word");
+    // An output's equation in the scan has its steps on the left.
+    EXPECT_EQ(code_of("    scan t < $n:\n      s[t] = s[t - 1] + x[@m, t] from 0\n      y[@m] = s[t]\n"),
+              "symbolic.cover");
+}
+
+TensorData result_of(const std::string& body, const std::string& outputs, DType dtype = DType::float32) {
+    Library library = library_of("t:\n  inputs: {x: \"$T[$m, $n]\"}\n  index: \"[$m]\"\n  outputs: {" + outputs +
+                                 "}\n  body: |\n" + body);
+    auto outcome = apply(library, "t", {{true, false, {counting(dtype, {2, 3})}}}, {});
+    if (outcome) return outcome->outputs[0];
+    ADD_FAILURE() << render(outcome.error());
+    return TensorData(dtype, {});
+}
+
+std::vector<double> values(const TensorData& tensor) {
+    std::vector<double> list;
+    for (int64_t i = 0; i < tensor.size(); ++i) list.push_back(tensor.real_at(i));
+    return list;
+}
+
+TEST(BodyScan, ValuesStepByStep) {
+    EXPECT_EQ(values(result_of("    scan t < $n:\n      s[t] = s[t - 1] + x[@m, t] from 0\n      y[@m, t] = s[t]\n",
+                               "y: \"$T[$m, $n]\"")),
+              (std::vector<double>{0, 1, 3, 3, 7, 12}));
+    EXPECT_EQ(values(result_of(
+                  "    scan t < $n:\n      y[@m, t] = s[t - 1]\n      s[t] = s[t - 1] + x[@m, $n - 1 - t] from 7\n",
+                  "y: \"$T[$m, $n]\"")),
+              (std::vector<double>{7, 9, 10, 7, 12, 16}));
+    // Two states that read each other, axes of their own, and a local array between them.
+    auto expected = [] {
+        std::vector<double> result;
+        for (int m = 0; m < 2; ++m) {
+            double a = 1, b[2] = {0, 1}, at[3];
+            for (int t = 0; t < 3; ++t) {
+                double d[2] = {b[1] + 3 * m + t, b[0] + 3 * m + t};
+                at[t] = a = a + b[0];
+                for (int j = 0; j < 2; ++j) b[j] = d[j] + a;
+            }
+            for (int j = 0; j < 2; ++j) result.push_back(b[j] + 100 * at[j]);
+        }
+        return result;
+    };
+    EXPECT_EQ(values(result_of("    scan t < $n:\n      let d[i < 2] = b[t - 1, 1 - i] + x[@m, t]\n"
+                               "      a[t] = a[t - 1] + b[t - 1, 0] from 1\n"
+                               "      b[t, j < 2] = d[j] + a[t] from j\n    y[@m, j] = b[$n - 1, j] + 100 * a[j]\n",
+                               "y: \"$T[$m, 2]\"")),
+              expected());
+}
+
+TEST(BodyScan, TypesAreFound) {
+    // A weak state takes integers; halves are kept in single precision until they are stored.
+    EXPECT_EQ(values(result_of("    scan t < $n:\n      c[t] = c[t - 1] + 1 from 0\n    y[@m] = c[$n - 1]\n",
+                               "y: \"int64[$m]\"")),
+              (std::vector<double>{3, 3}));
+    EXPECT_EQ(
+        values(result_of("    scan t < $n:\n      s[t] = s[t - 1] * 0.5 + x[@m, t] from 4096.5\n    y[@m] = s[-1]\n",
+                         "y: \"float32[$m]\"", DType::float16)),
+        (std::vector<double>{4096.5, 4096.5}));
+    EXPECT_EQ(values(result_of("    scan t < $n:\n      s[t] = !s[t - 1] from x[@m, 0] > 1\n    y[@m] = s[$n - 1]\n",
+                               "y: \"bool[$m]\"")),
+              (std::vector<double>{1, 0}));
+}
+
+}  // namespace
+}  // namespace heddle::body_test
