@@ -214,7 +214,7 @@ Placed Assembler::add_opaque(const Operation& operation, const std::string& name
     std::vector<int64_t> lengths = index.shape();
     size_t column = 0;
     for (IndexAxis& axis : part.index)
-        if (!axis.reducer) axis.extent = Size(lengths[column++]);
+        if (!axis.extends()) axis.extent = Size(lengths[column++]);
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
         TensorId tensor = operation.inputs[i];
         const IndexProjection& projection = operation.input_projections[i];
