@@ -127,6 +127,11 @@ TEST(GradientErrors, AKernelElsewhere) {
     EXPECT_EQ(code_of(gradient(graph, graph.inputs)), "gradient.opaque");
 }
 
+TEST(GradientErrors, Scans) {
+    const Graph graph = program({"y = cumsum(x, axis: 0)", {{"x", {5}}}}, DType::float32);
+    EXPECT_EQ(code_of(gradient(graph, graph.inputs)), "gradient.scan");
+}
+
 TEST(GradientErrors, BodiesThatAreTooLarge) {
     Graph graph = program({"y = exp(x)", {{"x", {5}}}}, DType::float32);
     for (size_t length : {size_t{2'000}, largest_forward}) {
