@@ -233,6 +233,9 @@ private:
             }
             parameters[attribute.name] = std::move(*value);
         }
+        // What ONNX says by the number of results alone (Split).
+        if (metakernel.parameter("num_outputs"))
+            parameters.try_emplace("num_outputs", StaticValue::of(static_cast<int64_t>(node.outputs.size())));
         return true;
     }
 
