@@ -21,6 +21,7 @@ void pull_out_factors(System& system);  // what a sum does not need for each ter
 void hoist_constants(System& system);   // expensive arithmetic on constants becomes tables of `prepare`
 void factor_axes(System& system);       // mixed-radix digits become axes of their own
 void mark_prepared(System& system);
+void join_scans(System& system);  // readers that walk a scan's steps become equations of it
 void optimise(System& system);  // all of them, as often as docs/equations.md says
 
 // A kernel: which equations, over which common axes.

@@ -63,7 +63,7 @@ Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionO
     keep_scans_together();
 }
 
-// A scan is one kernel, with all that makes the names that it makes: their initial values.
+// A scan is one kernel, with all that makes the names that it reads of itself: their initial values.
 void Grouping::keep_scans_together() {
     std::map<int32_t, int32_t> first;  // node of each scan
     const auto join = [&](int32_t node, int32_t scan) {
@@ -74,7 +74,14 @@ void Grouping::keep_scans_together() {
         const FusionNode& node = graph_.nodes[n];
         if (node.scan < 0) continue;
         join(static_cast<int32_t>(n), node.scan);
-        for (int32_t maker : graph_.makers[static_cast<size_t>(node.tensor)]) join(maker, node.scan);
+        for (const NodeRead& read : node.reads) {
+            const auto& makers = graph_.makers[static_cast<size_t>(read.tensor)];
+            const bool own = std::any_of(makers.begin(), makers.end(),
+                                         [&](int32_t maker) { return graph_.node(maker).scan == node.scan; });
+            for (int32_t maker : makers) {
+                if (own) join(maker, node.scan);
+            }
+        }
     }
 }
 

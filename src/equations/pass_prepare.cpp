@@ -51,6 +51,7 @@ void internal::optimise(System& system, const BrokenRules& broken) {
     hoist_constants(system);
     factor_axes(system, broken);
     mark_prepared(system);
+    join_scans(system);
 }
 
 void optimise(System& system) { internal::optimise(system, {}); }

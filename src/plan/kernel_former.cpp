@@ -44,6 +44,7 @@ struct ViewDimension {
     size_t dimension = 0;
     int64_t radix = 0;  // 0: the whole dimension
     int64_t extent = 1;
+    bool in_turn = false;  // the steps of a scan, kept in turn in `extent` places
 };
 
 class KernelFormer {
@@ -239,6 +240,43 @@ private:
         return 1;
     }
 
+    // How many steps of a scan's local are alive at a time: 1 if it is read at its own step only; 2 if its scan reads the
+    // step before too, and others read the last one only; 0: all of them.
+    struct KeptSteps {
+        int count = 0;
+        size_t dimension = 0;  // that counts the steps
+    };
+    KeptSteps kept_steps(TensorIndex t) const {
+        const auto& makers = system_.tensor(t).equations;
+        const auto step = std::find_if(makers.begin(), makers.end(),
+                                       [&](int32_t maker) { return system_.equation(maker).scan >= 0; });
+        if (step == makers.end()) return {};
+        const Equation& made = system_.equation(*step);
+        KeptSteps kept{1, 0};
+        while (linear_form(made.left[kept.dimension]).terms.size() != 1 ||
+               made.left[kept.dimension]->axes != std::vector{made.ordered})
+            kept.dimension++;
+        const int64_t last = made.left[kept.dimension]->high;
+        for (int32_t maker : makers) {
+            if (maker == *step) continue;
+            Expr at = system_.equation(maker).left[kept.dimension];
+            if (makers.size() != 2 || at->kind != Kind::integer || at->integer != 0) return {};
+            kept.count = 2;
+        }
+        for (int32_t e : request_.kernel.equations) {
+            const Equation& reader = system_.equation(e);
+            for (Expr read : reads(reader)) {
+                if (read->tensor != t) continue;
+                Expr at = read->operands[kept.dimension];
+                const auto of_step = reader.scan == made.scan ? step_of_read(reader, read, made) : std::nullopt;
+                const bool at_last = at->kind == Kind::integer && at->integer == last && reader.scan != made.scan;
+                const bool alive = of_step ? *of_step > -kept.count : at_last && kept.count == 2;
+                if (!alive || read->kind != Kind::read) return {};
+            }
+        }
+        return kept;
+    }
+
     // A local of one equation has that equation's axes for dimensions; one of several equations keeps the whole's.
     void add_local(TensorIndex t) {
         const SystemTensor& from = system_.tensor(t);
@@ -247,15 +285,21 @@ private:
         to.name = "l" + std::to_string(result_.kernel.tensors.size() - result_.buffers.size());
         to.dtype = from.dtype;
         std::vector<ViewDimension> view;
+        const KeptSteps kept = kept_steps(t);
         if (from.equations.size() == 1) {
             const Equation& writer = system_.equation(from.equations[0]);
             for (size_t d = 0; d < writer.left.size(); d++) {
+                if (kept.count == 1 && d == kept.dimension) continue;
                 for (const Digit& digit : digits_of(writer.left[d]))
                     view.push_back({d, digit.radix, arena_.extent(digit.axis)});
             }
         } else {
             for (size_t d = 0; d < from.shape.size(); d++) {
-                if (from.shape[d] != 1) view.push_back({d, 0, from.shape[d]});
+                const bool in_turn = kept.count == 2 && d == kept.dimension;
+                if (in_turn)
+                    view.push_back({d, 0, 2, true});
+                else if (from.shape[d] != 1)
+                    view.push_back({d, 0, from.shape[d]});
             }
         }
         for (const ViewDimension& v : view) to.dimensions.push_back({.extent = v.extent, .stride = 0});
@@ -378,10 +422,32 @@ private:
         const auto& view = views_.at(t);
         for (size_t i = 0; i < view.size(); i++) {
             Expr c = from[view[i].dimension];
+            if (view[i].in_turn) {
+                result.push_back(in_turn(c, view[i].extent));
+                continue;
+            }
             const bool outermost = i == 0 || view[i - 1].dimension != view[i].dimension;
             if (view[i].radix > 0) c = digit(t, view[i], c, local, known && outermost);
             result.push_back(coordinate(c));
         }
+        return result;
+    }
+
+    // The place of a step among `places`. A number of steps is a launch number, whatever place that is.
+    sched::Coordinate in_turn(Expr c, int64_t places) {
+        sched::Coordinate result;
+        if (c->kind == Kind::integer && c->integer == 0) return result;
+        sched::Value divisor;
+        divisor.kind = sched::Value::Kind::integer;
+        divisor.dtype = DType::int64;
+        divisor.integer = places;
+        sched::Value place;
+        place.kind = sched::Value::Kind::scalar;
+        place.dtype = DType::int64;
+        place.op = ScalarOp::modulo;
+        const sched::ValueIndex step = c->kind == Kind::integer ? integer_value(c->integer) : value(c);
+        place.operands = {step, add_value(std::move(divisor))};
+        result.values.push_back({add_value(std::move(place)), 1});
         return result;
     }
 

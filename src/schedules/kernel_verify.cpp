@@ -67,7 +67,7 @@ private:
             }
             if (e.ordered != -1 && !in(kernel_.axes, e.ordered)) bad("an ordered axis");
             for (const Coordinate& c : e.left)
-                coordinate(c, e.update ? static_cast<int64_t>(kernel_.values.size()) : 0);
+                coordinate(c, e.update || e.ordered >= 0 ? static_cast<int64_t>(kernel_.values.size()) : 0);
         }
         for (AxisIndex axis : kernel_.common) {
             if (!in(kernel_.axes, axis)) bad("a common axis");
@@ -192,10 +192,16 @@ private:
             for (const auto& [axis, factor] : c.axes) {
                 if (!scope.contains(axis)) error("schedules.scope", "an axis on the left is not the equation's", name);
             }
-            if (!c.values.empty() && !e.update) error("schedules.scope", "a left side depends on a value", name);
+            // Of a scan's step alone it may: steps are kept in turn.
+            const bool plain = e.ordered >= 0 && std::none_of(c.values.begin(), c.values.end(), [&](const auto& part) {
+                                   return contains_read(kernel_, part.first);
+                               });
+            if (!c.values.empty() && !e.update && !plain)
+                error("schedules.scope", "a left side depends on a value", name);
         }
         scope.insert(e.reduced.begin(), e.reduced.end());
-        if (scope.size() != e.axes.size() + ordered + e.reduced.size()) error("schedules.scope", "an axis occurs twice", name);
+        if (scope.size() != e.axes.size() + ordered + e.reduced.size())
+            error("schedules.scope", "an axis occurs twice", name);
         auto check = [&](ValueIndex index) {
             for (const Coordinate& c : kernel_.value(index).coordinates) {
                 for (const auto& [axis, factor] : c.axes) {

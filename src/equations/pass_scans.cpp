@@ -1,0 +1,112 @@
+// A pointwise reader of what a scan makes, which walks its steps as the scan does, joins it: each step then writes the
+// reader's part, and the scan need not keep its states for it. What waits for the whole scan elsewhere does not join.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "equations/fusion.h"
+#include "equations/pass_support.h"
+
+namespace heddle::equations {
+namespace {
+
+// What a scan makes, and what is made of that outside of it.
+struct Reach {
+    std::set<TensorIndex> made, behind;
+};
+
+class ScanReaders {
+public:
+    explicit ScanReaders(System& system) : system_(system), arena_(*system.arena) {}
+
+    void run() {
+        std::set<int32_t> scans;
+        for (const Equation& equation : system_.equations) {
+            if (!equation.dead && equation.scan >= 0) scans.insert(equation.scan);
+        }
+        for (int32_t scan : scans) {
+            while (join_one(scan)) {
+            }
+        }
+    }
+
+private:
+    bool join_one(int32_t scan) {
+        const Reach reach = reach_of(scan);
+        for (int32_t index : system_.order()) {
+            Equation& equation = system_.equation(index);
+            if (equation.scan >= 0 || equation.reducer) continue;
+            const auto axis = shared_axis(equation, scan, reach);
+            if (!axis) continue;
+            equation.scan = scan;
+            equation.ordered = *axis;
+            return true;
+        }
+        return false;
+    }
+
+    Reach reach_of(int32_t scan) const {
+        Reach reach;
+        for (int32_t index : system_.order()) {
+            const Equation& equation = system_.equation(index);
+            if (equation.scan == scan) reach.made.insert(equation.tensor);
+        }
+        for (int32_t index : system_.order()) {
+            const Equation& equation = system_.equation(index);
+            if (reach.made.contains(equation.tensor)) continue;
+            for (Expr read : reads(equation)) {
+                if (reach.made.contains(read->tensor) || reach.behind.contains(read->tensor))
+                    reach.behind.insert(equation.tensor);
+            }
+        }
+        return reach;
+    }
+
+    // The axis by which it reads all that it reads of the scan at one step or the one before.
+    std::optional<AxisId> shared_axis(const Equation& equation, int32_t scan, const Reach& reach) const {
+        Equation trial = equation;
+        bool any = false;
+        for (Expr read : reads(equation)) {
+            if (reach.behind.contains(read->tensor)) return std::nullopt;
+            if (!reach.made.contains(read->tensor)) continue;
+            if (read->kind != Kind::read) return std::nullopt;
+            for (int32_t maker : system_.tensor(read->tensor).equations) {
+                const Equation& made = system_.equation(maker);
+                if (made.dead || made.scan != scan) continue;
+                if (trial.ordered < 0) trial.ordered = axis_like(equation, read, made);
+                const auto step = trial.ordered < 0 ? std::nullopt : step_of_read(trial, read, made);
+                if (!step || *step > 0 || *step < -1) return std::nullopt;
+                any = true;
+            }
+        }
+        return any && counts_steps(equation, trial.ordered) ? std::optional(trial.ordered) : std::nullopt;
+    }
+
+    AxisId axis_like(const Equation& equation, Expr read, const Equation& made) const {
+        for (size_t d = 0; d < made.left.size(); d++) {
+            const auto& of = made.left[d]->axes;
+            if (std::find(of.begin(), of.end(), made.ordered) == of.end() || read->operands[d]->axes.size() != 1)
+                continue;
+            const AxisId axis = read->operands[d]->axes[0];
+            const bool own = std::find(equation.axes.begin(), equation.axes.end(), axis) != equation.axes.end();
+            if (own && arena_.extent(axis) == arena_.extent(made.ordered)) return axis;
+        }
+        return -1;
+    }
+
+    static bool counts_steps(const Equation& equation, AxisId axis) {
+        return std::any_of(equation.left.begin(), equation.left.end(), [&](Expr left) {
+            const LinearForm form = linear_form(left);
+            return form.terms.size() == 1 && form.terms[0].first->axes == std::vector{axis};
+        });
+    }
+
+    System& system_;
+    Arena& arena_;
+};
+
+}  // namespace
+
+void join_scans(System& system) { ScanReaders(system).run(); }
+
+}  // namespace heddle::equations
