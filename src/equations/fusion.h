@@ -22,7 +22,7 @@ void hoist_constants(System& system);   // expensive arithmetic on constants bec
 void factor_axes(System& system);       // mixed-radix digits become axes of their own
 void mark_prepared(System& system);
 void join_scans(System& system);  // readers that walk a scan's steps become equations of it
-void optimise(System& system);  // all of them, as often as docs/equations.md says
+void optimise(System& system);    // all of them, as often as docs/equations.md says
 
 // A kernel: which equations, over which common axes.
 struct Kernel {

@@ -162,6 +162,27 @@ std::vector<int64_t> extents(const CommonAxes& common) {
     return result;
 }
 
+// y walks the steps and joins; z reads them from the end, and w needs all of them elsewhere.
+TEST(PassScans, ReadersThatWalkTheStepsJoin) {
+    auto system = parse_system(std::make_shared<const SourceText>(
+        "scan.txt",
+        "system s\n in x: float32[5, 2]\n local h: float32[6, 2]\n local m: float32[2]\n out y: float32[5, 2]\n"
+        " out z: float32[5, 2]\n out w: float32[5, 2]\n for b < 2: h[0, b] = 0.0\n"
+        " for t < 5 named 1 ordered 0, b < 2: h[t + 1, b] = h[t, b] * 0.5 + x[t, b]\n"
+        " for b < 2: m[b] = max(t < 6 : h[t, b])\n for s < 5, b < 2: y[s, b] = h[s + 1, b] - h[s, b]\n"
+        " for s < 5, b < 2: z[s, b] = h[5 - s, b]\n for s < 5, b < 2: w[s, b] = h[s + 1, b] * m[b]\n"
+        " outputs y, z, w"));
+    ASSERT_TRUE(system) << render(system.error());
+    expect_sound(*system);
+    join_scans(*system);
+    expect_sound(*system);
+    for (const Equation& equation : system->equations) {
+        const std::string& name = system->tensor(equation.tensor).name;
+        const bool joins = name == "y" || (name == "h" && equation.piece == 1);
+        EXPECT_EQ(equation.scan, joins ? 0 : -1) << name;
+    }
+}
+
 TEST(CommonAxes, OfTheCasesOfTheDocumentation) {
     {
         SystemBuilder b;
