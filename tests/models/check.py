@@ -65,6 +65,24 @@ def check(binary, model, batch):
     return equal, f"{detail}; {launches} launches, compile {report['compile_ms']:.0f} ms"
 
 
+def check_state(binary, model, frames):
+    """A stream: the state that each engine gives with one frame goes into its next."""
+    path = make_models.make(model)
+    signal = inputs.speech(576 + 512 * frames)
+    states = [inputs.of(model)["state"]] * 3
+    engines = [lambda feeds: reference(path, feeds, True), lambda feeds: reference(path, feeds, False),
+               lambda feeds: heddle(binary, path, feeds)[0]]
+    speech = [[], [], []]
+    for frame in range(frames):
+        for engine, run in enumerate(engines):
+            feeds = {"input": signal[None, 512 * frame:512 * frame + 576], "state": states[engine],
+                     "sr": np.array(16000, np.int64)}
+            probability, states[engine] = run(feeds)
+            speech[engine].append(probability)
+    wanted, plain, found = (np.concatenate(values + [state.reshape(-1, 1)]) for values, state in zip(speech, states))
+    return equality.compare(found, wanted, plain)
+
+
 def change_weight(proto, pick, change):
     for tensor in proto.graph.initializer:
         array = numpy_helper.to_array(tensor)
@@ -116,6 +134,8 @@ def main():
     cases += [(f"{name} with a batch of 3", check, (name, 3)) for name in names if name not in ONE_AT_A_TIME]
     cases += [(f"mutation is noticed: {text} in {model}", check_mutation, (model, pick, change))
               for text, model, pick, change in MUTATIONS if model in names]
+    if "silero-vad" in names:
+        cases.append(("silero-vad over 20 frames with its state", check_state, ("silero-vad", 20)))
     count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
     for title, run, rest in cases:
         try:

