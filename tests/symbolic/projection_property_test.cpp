@@ -7,8 +7,8 @@
 namespace heddle {
 namespace {
 
-TEST(ProjectionProperty, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
-    for (uint32_t seed = 0; seed < 2'000; ++seed) {
+TEST(Metakernels12, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
+    for (uint32_t seed = 0; seed < 10'000; ++seed) {
         RandomBody random(seed);
         random.make_variables();
         size_t rank = static_cast<size_t>(1 + random.below(3));
@@ -59,9 +59,9 @@ TEST(ProjectionProperty, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
     }
 }
 
-TEST(ProjectionProperty, RangesHoldEveryValueAndTheProofAgreesWithEnumeration) {
+TEST(Metakernels12, RangesHoldEveryValueAndTheProofAgreesWithEnumeration) {
     int proved = 0, refused = 0;
-    for (uint32_t seed = 0; seed < 2'000; ++seed) {
+    for (uint32_t seed = 0; seed < 10'000; ++seed) {
         RandomBody random(seed + 10'000);
         random.make_variables();
         NodeId coordinate = random.expression(4);
