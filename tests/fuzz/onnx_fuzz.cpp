@@ -9,9 +9,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::fine(onnx::parse_tensor("fuzz.pb", bytes, owner));
     auto model = onnx::parse_model("fuzz.onnx", bytes, owner);
     if (!fuzz::fine(model)) return 0;
-    std::map<std::string, int64_t> bindings;
-    for (const onnx::OpenDimension& open : onnx::open_dimensions(*model)) bindings[open.name] = 2;
-    auto graph = onnx::import_model(*model, fuzz::operators(), bindings);
-    if (fuzz::fine(graph)) fuzz::compile(*graph);
+    onnx::ImportOptions options;
+    for (const onnx::OpenDimension& open : onnx::open_dimensions(*model)) options.bindings[open.name] = 2;
+    auto imported = onnx::import_model(*model, fuzz::operators(), options);
+    if (fuzz::fine(imported)) fuzz::compile(imported->graph);
     return 0;
 }
