@@ -130,10 +130,11 @@ TEST(Values, EveryKernelOnOddSizesByOneTree) {
             auto got = make_buffers(s.kernels[i], 1, index_limit(s.kernels[i]));
             reference::Interpreter interpreter(s.kernels[i], wanted);
             interpreter.run();
-            ASSERT_FALSE(interpreter.failed()) << name;
+            // An index outside of its tensor is noticed by both.
             ASSERT_EQ(run_scheduled(s.scheduled[i], got, target, [&](const Tree& tree) { return compiled.find(tree); }),
-                      0)
+                      interpreter.failed() ? 1 : 0)
                 << name;
+            if (interpreter.failed()) continue;
             compare(s.kernels[i], got, wanted, name);
         }
     }
