@@ -88,8 +88,11 @@ ValueRange joined(const ValueRange& a, const ValueRange& b, bool data) {
         if (!known(a) || !known(b)) return reals(NAN, NAN, either);
         return reals(std::min(a.real_low, b.real_low), std::max(a.real_high, b.real_high), either);
     }
-    if (a.affine && b.affine && *a.affine == *b.affine) return a;
-    return integers({std::min(a.interval.low, b.interval.low), std::max(a.interval.high, b.interval.high)}, either);
+    ValueRange hull =
+        integers({std::min(a.interval.low, b.interval.low), std::max(a.interval.high, b.interval.high)}, either);
+    // Each side was looked at where it is taken: the form may be one, the intervals are not.
+    if (a.affine && b.affine && *a.affine == *b.affine) hull.affine = a.affine;
+    return hull;
 }
 
 ValueInterval hull(std::initializer_list<Wide> values) {

@@ -32,6 +32,8 @@ TEST(BodyErrors, ReadsOutsideTheTensor) {
     EXPECT_EQ(code_of(over_x("y = x[7]")), "symbolic.footprint");
     EXPECT_EQ(code_of(over_x("y = @n > 1 ? x[@n - 2] : @n > 0 ? x[@n - 2] : 0")), "symbolic.footprint");
     EXPECT_EQ(code_of(over_x("y = sum(k < 7 : x[k])")), "symbolic.footprint");
+    // Both sides are 3 - @n, each over its own part.
+    EXPECT_EQ(code_of(over_x("y = x[@n < 2 ? max(3 - @n, -1) : 3 - @n]")), "symbolic.footprint");
     EXPECT_EQ(code_of(over_x("let g[j < 3] = x[j]\n    y = g[@n]")), "symbolic.footprint");
     EXPECT_EQ(code_of(over_x("y = @n > 0 ? x[@n - 1] : 0")), "");
     EXPECT_EQ(code_of(over_x("y = x[@n + 1] ?? 0")), "");
