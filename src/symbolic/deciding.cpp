@@ -8,10 +8,10 @@
 namespace heddle {
 namespace {
 
-// The operations that a tensor needs, producers first, and the inputs that they start from.
+// What has to be computed for a tensor, and the inputs that it starts from.
 struct Ancestry {
-    std::set<TensorId> inputs;
-    std::set<OperationId> operations;
+    std::set<TensorId> inputs, tensors;
+    std::set<OperationId> operations;  // in order: producers come first
 };
 
 // Nothing if something is too large, opaque, or an input of which nothing is offered.
@@ -29,10 +29,11 @@ std::optional<Ancestry> ancestry_of(TensorId tensor, const Session::State& sessi
             ancestry.inputs.insert(id);
             continue;
         }
-        // Several operations may make parts of one tensor: the last is its producer.
-        for (OperationId number = 0; number <= needed.producer; number++) {
+        if (!ancestry.tensors.insert(id).second) continue;
+        // The operations of one application follow one another; each may make a part of the tensor.
+        for (OperationId number = needed.producer; number >= 0; number--) {
             const Operation& operation = session.graph.operations[static_cast<size_t>(number)];
-            if (std::find(operation.outputs.begin(), operation.outputs.end(), id) == operation.outputs.end()) continue;
+            if (std::find(operation.outputs.begin(), operation.outputs.end(), id) == operation.outputs.end()) break;
             if (!operation.body || !is_cheap(*operation.body)) return std::nullopt;
             if (ancestry.operations.insert(number).second)
                 open.insert(open.end(), operation.inputs.begin(), operation.inputs.end());
@@ -66,10 +67,13 @@ const TensorData* Session::State::decide(TensorId tensor) {
         if (!evaluate_body(*operation.body, inputs, results, Precision::body)) return nullptr;
     }
     deciding_inputs.insert(ancestry->inputs.begin(), ancestry->inputs.end());
-    return &decided.emplace(tensor, value_of(tensor)).first->second;
+    for (TensorId id : ancestry->tensors) decided.emplace(id, values.at(id));
+    return ancestry->tensors.empty() ? &offered.at(tensor) : &decided.at(tensor);
 }
 
 void Session::offer_value(TensorId input, TensorData value) {
+    const TensorType& type = state_->graph.tensor(input).type;
+    if (value.dtype() != type.dtype || value.shape() != type.extents()) return;
     state_->offered.insert_or_assign(input, std::move(value));
 }
 const TensorData* Session::decide(TensorId tensor) { return state_->decide(tensor); }

@@ -65,7 +65,8 @@ public:
     TensorId add_input(std::string name, TensorType type, std::vector<int64_t> start = {});
     TensorId add_constant(std::string name, TensorData data);
     // The value that an input will have. It is looked at only where a value must be known (`flavour: concrete`, a branch):
-    // then the graph holds for this value alone, and the input is one of `deciding_inputs`.
+    // then the graph holds for this value alone, and the input is one of `deciding_inputs`. A value of another type or shape
+    // than the input's offers nothing.
     void offer_value(TensorId input, TensorData value);
     // The value of a tensor if it is known, or follows from offered ones by operations on at most `largest_folded` elements.
     const TensorData* decide(TensorId tensor);

@@ -53,7 +53,7 @@ private:
     }
 
     void define(const std::string& name, TensorId tensor) {
-        if (values_.try_emplace(name, tensor).second) return;
+        if (values_.try_emplace(name, tensor).second) return defined_.push_back(name);
         problem({.code = "onnx.duplicate_value", .summary = fmt::format("the value '{}' is defined twice", name)});
     }
 
@@ -106,11 +106,12 @@ private:
     void add_branch(const OnnxNode& node) {
         std::vector<Argument> condition;
         if (!read_inputs(node, condition)) return poison(node);
-        const TensorData* value = condition.size() == 1 ? session_.decide(condition[0].tensors[0]) : nullptr;
-        if (!value || value->size() != 1) {
+        bool given = condition.size() == 1 && condition[0].given;
+        const TensorData* value = given ? session_.decide(condition[0].tensors[0]) : nullptr;
+        if (!value || !is_bool(value->dtype()) || value->size() != 1) {
             problem({.code = "onnx.open_branch",
                      .summary = fmt::format("which branch of node '{}' runs is not known", node.label()),
-                     .expected = "a condition that follows from constants, shapes and given inputs",
+                     .expected = "one bool that follows from constants, shapes and given inputs",
                      .remedy = "give the values of the inputs that it depends on"});
             return poison(node);
         }
@@ -120,25 +121,27 @@ private:
                      .summary = fmt::format("node '{}' lacks a branch, or the branch lacks outputs", node.label())});
             return poison(node);
         }
-        auto outside = values_;
+        size_t before = defined_.size();
         add_nodes(*branch);
-        std::swap(outside, values_);  // `outside` now has the branch's values
+        std::vector<TensorId> results;
+        for (size_t i = 0; i < node.outputs.size(); i++) results.push_back(branch_output(branch->outputs[i].name));
+        for (; defined_.size() > before; defined_.pop_back()) values_.erase(defined_.back());
         for (size_t i = 0; i < node.outputs.size(); i++) {
-            if (node.outputs[i].empty()) continue;
-            auto found = outside.find(branch->outputs[i].name);
-            if (found == outside.end()) {
-                problem(
-                    {.code = "onnx.undefined_value",
-                     .summary = fmt::format("nothing defines the output '{}' of a branch", branch->outputs[i].name)});
-            }
-            define(node.outputs[i], found == outside.end() ? failed : found->second);
+            if (!node.outputs[i].empty()) define(node.outputs[i], results[i]);
         }
+    }
+
+    TensorId branch_output(const std::string& name) {
+        if (auto found = values_.find(name); found != values_.end()) return found->second;
+        problem({.code = "onnx.undefined_value",
+                 .summary = fmt::format("nothing defines the output '{}' of a branch", name)});
+        return failed;
     }
 
     // Results of a node that failed: their users are silent.
     void poison(const OnnxNode& node) {
         for (const std::string& output : node.outputs) {
-            if (!output.empty()) values_.try_emplace(output, failed);
+            if (!output.empty() && values_.try_emplace(output, failed).second) defined_.push_back(output);
         }
     }
 
@@ -181,7 +184,7 @@ private:
                      .summary = fmt::format("node '{}' has more outputs than its operator gives here", node.label()),
                      .expected = std::to_string(results.size()),
                      .found = std::to_string(node.outputs.size())});
-                values_.try_emplace(node.outputs[i], failed);
+                if (values_.try_emplace(node.outputs[i], failed).second) defined_.push_back(node.outputs[i]);
             }
         }
     }
@@ -293,6 +296,8 @@ private:
     const ImportOptions& options_;
     Session session_;
     std::map<std::string, TensorId> values_;
+    std::vector<std::string>
+        defined_;  // names of `values_` in the order in which they came: a branch takes its own back
     std::map<std::string, int64_t> names_;
     Diagnostics problems_;
 };

@@ -91,6 +91,23 @@ TEST(Deciding, a_branch_that_is_missing_or_too_small) {
               Codes{"onnx.branch"});
 }
 
+TEST(Deciding, conditions_that_are_none) {
+    ModelText model = branching();
+    model.nodes[4].inputs = {""};
+    EXPECT_EQ(codes(import_with(model.bytes(), {})), Codes{"onnx.open_branch"}) << "an absent input";
+    model.nodes[4].inputs = {};
+    EXPECT_EQ(codes(import_with(model.bytes(), {})), Codes{"onnx.open_branch"});
+    model.nodes[4].inputs = {"three"};
+    EXPECT_EQ(codes(import_with(model.bytes(), {})), Codes{"onnx.open_branch"}) << "an integer";
+}
+
+TEST(Deciding, a_value_of_another_type_or_shape_offers_nothing) {
+    for (const TensorData& wrong : {integers({}, {3}, DType::int8), integers({4}, {3, 3, 3, 3}), TensorData()}) {
+        auto imported = import_with(branching().bytes(), {.bindings = {}, .values = {{"k", wrong}}});
+        EXPECT_EQ(codes(imported), Codes{"onnx.open_branch"});
+    }
+}
+
 TEST(Deciding, operators_of_both_branches_are_checked) {
     ModelText model = branching();
     model.nodes[4].attributes[1] = graph_attribute("else_branch", {{"Wurlitzer", {"x"}, {"t"}}}, {"t"});
