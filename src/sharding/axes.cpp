@@ -1,6 +1,7 @@
 #include "sharding/axes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -49,6 +50,8 @@ private:
             further.insert(equation.variables.begin(), equation.variables.end());
         for (NodeId id : reductions_) further.insert(body_.node(id).variables.begin(), body_.node(id).variables.end());
         std::map<VariableId, ReadKeys> reads = read_keys();
+        for (const Local& local : body_.locals)
+            if (local.is_state()) further.insert(local.variables[0]);
         add_local_axes(reads, further);
         std::vector<Group> groups;
         for (size_t i = 0; i < body_.variables.size(); ++i) {
@@ -74,18 +77,29 @@ private:
         return groups;
     }
 
+    VariableId own_axis(const Access& access, size_t d) const {
+        return body_.locals[static_cast<size_t>(access.local)].variables[access.before + d];
+    }
+
+    // The variable that alone is coordinate `d` of a local, and as long as the local's axis; -1: there is none.
+    VariableId reader(const Access& access, size_t d) const {
+        const Node& coordinate = body_.node(access.coordinates[d]);
+        bool plain = coordinate.kind == Node::Kind::variable &&
+                     body_.variable(coordinate.index).extent.value == body_.variable(own_axis(access, d)).extent.value;
+        return plain ? coordinate.index : -1;
+    }
+
     // A local array's axis goes with the variables that read it at their own value and nothing else.
     void add_local_axes(std::map<VariableId, ReadKeys>& reads, std::set<VariableId>& further) {
         std::set<VariableId> other;
         for (const Access& access : accesses_.accesses()) {
             for (size_t d = 0; access.local >= 0 && d < access.coordinates.size(); ++d) {
-                VariableId own = body_.locals[static_cast<size_t>(access.local)].variables[d];
-                const auto& form = accesses_.range(access, d).affine;
-                bool plain = form && form->constant == 0 && form->terms.size() == 1 && form->terms[0].second == 1;
-                if (!plain || body_.variable(form->terms[0].first).extent.value != body_.variable(own).extent.value)
+                VariableId own = own_axis(access, d), by = reader(access, d);
+                if (body_.variable(own).kind != Variable::Kind::parallel) continue;  // axes by themselves
+                if (by < 0 || (by != own && meet(own, by)))
                     other.insert(own);
                 else
-                    local_readers_[own].insert(form->terms[0].first);
+                    local_readers_[own].insert(by);
             }
         }
         for (VariableId id : other) local_readers_.erase(id);
@@ -228,16 +242,7 @@ private:
     }
 
     std::optional<Diagnostic> refusal(const Axis& axis) const {
-        // What a step keeps for the next one has axes of its own, which no other axis cuts yet.
-        for (const Variable& variable : body_.variables) {
-            if (variable.kind != Variable::Kind::ordered) continue;
-            bool own = std::ranges::any_of(
-                axis.variables, [&](VariableId id) { return body_.variable(id).kind == Variable::Kind::ordered; });
-            return refused("sharding.ordered_axis", axis,
-                           own ? "each of its steps needs the one before it"
-                               : fmt::format("states along the ordered axis '{}' are not cut", variable.name),
-                           "");
-        }
+        if (auto refusal = refusal_by_states(axis)) return refusal;
         for (const BodyEquation& equation : body_.equations) {
             for (size_t d = 0; d < equation.left.size(); ++d) {
                 const auto& form = forms_[static_cast<size_t>(equation.left[d])];
@@ -252,6 +257,97 @@ private:
         }
         return std::nullopt;
     }
+
+    std::optional<Diagnostic> refusal_by_states(const Axis& axis) const {
+        VariableId first = axis.variables[0];
+        if (body_.variable(first).kind == Variable::Kind::ordered) {
+            std::string reads = steps_read(first);
+            return refused("sharding.ordered_axis", axis,
+                           "each of its steps needs the one before it" + (reads.empty() ? "" : ": a state " + reads),
+                           "");
+        }
+        for (NodeId id : axis.reductions) {
+            if (!needs_itself(id)) continue;
+            return refused("sharding.state", axis,
+                           fmt::format("each step needs the {} along all of it from the step before",
+                                       name(body_.node(id).reducer)),
+                           "cut an axis that no step reduces over");
+        }
+        for (const Access& access : accesses_.accesses()) {
+            for (size_t d = 0; is_state(access) && d < access.coordinates.size(); ++d)
+                if (auto refusal = refusal_by_read(axis, access, d)) return refusal;
+        }
+        return std::nullopt;
+    }
+
+    bool is_state(const Access& access) const {
+        return access.local >= 0 && body_.locals[static_cast<size_t>(access.local)].is_state();
+    }
+
+    // A part of an axis may read its part of a state only, and this part may need no other.
+    std::optional<Diagnostic> refusal_by_read(const Axis& axis, const Access& access, size_t d) const {
+        std::vector<VariableId> used = variables_of(body_, access.coordinates[d]);
+        bool along = std::ranges::any_of(used, [&](VariableId id) { return axis.contains(id); });
+        VariableId own = own_axis(access, d);
+        if (body_.variable(own).kind == Variable::Kind::ordered) {
+            if (!along) return std::nullopt;
+            return refused("sharding.ordered_axis", axis,
+                           fmt::format("the state {}, and along {} each step needs the one before it",
+                                       read_text(access), body_.variable(own).name),
+                           "");
+        }
+        if (axis.contains(own) ? axis.contains(reader(access, d)) : !along) return std::nullopt;
+        const Access* whole = &access;  // best of all one that takes many elements
+        for (const Access& other : accesses_.accesses()) {
+            if (other.local != access.local || other.before > access.before + d) continue;
+            VariableId by = reader(other, access.before + d - other.before);
+            if (by == own || axis.contains(by)) continue;
+            whole = &other;
+            if (by < 0 || body_.variable(by).kind == Variable::Kind::reduction) break;
+        }
+        const Local& state = body_.locals[static_cast<size_t>(access.local)];
+        return refused("sharding.state", axis,
+                       fmt::format("parts of it need all of the state '{}', which {}", state.name, read_text(*whole)),
+                       "cut another axis, as one of the index");
+    }
+
+    // "is read at h[t - 1, @batch, k]"
+    std::string read_text(const Access& access) const {
+        const Local& state = body_.locals[static_cast<size_t>(access.local)];
+        std::vector<std::string> list;
+        if (access.before > 0) list.push_back(body_.variable(state.variables[0]).name + " - 1");
+        for (size_t d = 0; d < access.coordinates.size(); ++d) {
+            const auto& form = accesses_.range(access, d).affine;
+            // A state's first dimension counts from the initial value.
+            int64_t constant = form ? form->constant - (access.before + d == 0 ? 1 : 0) : 0;
+            list.push_back(form ? form_text(form->terms, constant) : "...");
+        }
+        return fmt::format("is read at {}[{}]", state.name, fmt::join(list, ", "));
+    }
+
+    template <typename Terms>
+    std::string form_text(const Terms& terms, int64_t constant) const {
+        std::string text;
+        for (const auto& [variable, factor] : terms) {
+            const Variable& of = body_.variable(variable);
+            std::string sign = factor < 0 ? (text.empty() ? "-" : " - ") : (text.empty() ? "" : " + ");
+            std::string times = std::abs(factor) == 1 ? "" : fmt::format("{} * ", std::abs(factor));
+            text += sign + times + (of.kind == Variable::Kind::index ? "@" : "") + of.name;
+        }
+        if (text.empty()) return std::to_string(constant);
+        return constant == 0 ? text : fmt::format("{} {} {}", text, constant < 0 ? "-" : "+", std::abs(constant));
+    }
+
+    // The first read of the step before in the scan over `step`.
+    std::string steps_read(VariableId step) const {
+        for (const Access& access : accesses_.accesses())
+            if (access.before > 0 && body_.locals[static_cast<size_t>(access.local)].variables[0] == step)
+                return read_text(access);
+        return "";
+    }
+
+    // A step's reduction that the next step's needs.
+    bool needs_itself(NodeId id) const { return all_sources(body_, sources_of(body_, id)).contains(id); }
 
     bool is_inner_digit(const AffineForm& form, const Axis& axis) const {
         int64_t own = 0, greatest = 0;
@@ -313,19 +409,34 @@ std::vector<Axis> declared_axes(const Operation& operation) {
 
 bool Axis::contains(VariableId id) const { return std::ranges::find(variables, id) != variables.end(); }
 
-std::vector<NodeId> reductions_of(const Body& body) {
-    std::vector<bool> reached(body.nodes.size());
-    auto reach = [&](NodeId id) { reached[static_cast<size_t>(id)] = true; };
-    for (const BodyEquation& equation : body.equations) reach(equation.value);
-    std::vector<NodeId> result;
-    for (size_t i = body.nodes.size(); i-- > 0;) {
-        if (!reached[i]) continue;
-        const Node& node = body.nodes[i];
-        if (node.kind == Node::Kind::reduce) result.push_back(static_cast<NodeId>(i));
-        if (node.kind == Node::Kind::local) reach(body.locals[static_cast<size_t>(node.index)].value);
-        for (NodeId operand : node.operands) reach(operand);
+std::vector<NodeId> sources_of(const Body& body, NodeId id) {
+    const Node& node = body.node(id);
+    std::vector<NodeId> result = node.operands;
+    if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
+        const Local& local = body.locals[static_cast<size_t>(node.index)];
+        result.push_back(local.value);
+        if (local.is_state()) result.push_back(local.initial);
     }
-    std::ranges::reverse(result);
+    return result;
+}
+
+std::set<NodeId> all_sources(const Body& body, std::vector<NodeId> of) {
+    std::set<NodeId> seen;
+    while (!of.empty()) {
+        NodeId id = of.back();
+        of.pop_back();
+        if (!seen.insert(id).second) continue;
+        std::vector<NodeId> more = sources_of(body, id);
+        of.insert(of.end(), more.begin(), more.end());
+    }
+    return seen;
+}
+
+std::vector<NodeId> reductions_of(const Body& body) {
+    std::vector<NodeId> values, result;
+    for (const BodyEquation& equation : body.equations) values.push_back(equation.value);
+    for (NodeId id : all_sources(body, std::move(values)))
+        if (body.node(id).kind == Node::Kind::reduce) result.push_back(id);
     return result;
 }
 

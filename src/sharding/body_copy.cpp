@@ -17,7 +17,8 @@ NodeId plus(BodyNodes& nodes, NodeId id, int64_t by) {
 }
 
 BodyCopy::BodyCopy(const Body& from, BodyNodes& to, Body& into)
-    : from_(from),
+    : StateCopies(from),
+      from_(from),
       to_(to),
       into_(into),
       nodes_(from.nodes.size(), -1),
@@ -52,20 +53,36 @@ NodeId BodyCopy::value_of(VariableId id) {
 }
 
 int32_t BodyCopy::local(int32_t id) {
-    int32_t& made = locals_[static_cast<size_t>(id)];
-    if (made >= 0) return made;
+    const Local& from = from_.locals[static_cast<size_t>(id)];
+    if (from.is_state()) return read_state(id);
+    if (int32_t made = locals_[static_cast<size_t>(id)]; made >= 0) return made;
+    Local copied{from.name, from.dtype, {}, 0};
+    for (VariableId axis : from.variables) copied.variables.push_back(variable(axis));
+    copied.value = value(from.value);
+    into_.locals.push_back(std::move(copied));
+    return locals_[static_cast<size_t>(id)] = static_cast<int32_t>(into_.locals.size() - 1);
+}
+
+int32_t BodyCopy::number_state(int32_t id) {
     const Local& from = from_.locals[static_cast<size_t>(id)];
     Local copied{from.name, from.dtype, {}, 0};
     for (VariableId axis : from.variables) copied.variables.push_back(variable(axis));
-    copied.value = copy(from.value);
     into_.locals.push_back(std::move(copied));
-    return made = static_cast<int32_t>(into_.locals.size() - 1);
+    return locals_[static_cast<size_t>(id)] = static_cast<int32_t>(into_.locals.size() - 1);
+}
+
+void BodyCopy::copy_values(int32_t id) {
+    const Local& from = from_.locals[static_cast<size_t>(id)];
+    NodeId initial = value(from.initial), next = value(from.value);
+    Local& made = into_.locals[static_cast<size_t>(locals_[static_cast<size_t>(id)])];
+    made.initial = initial;
+    made.value = next;
 }
 
 NodeId BodyCopy::read(const Node& node) {
     size_t guard = node.kind == Node::Kind::guarded_read ? 1 : 0;
     std::vector<NodeId> coordinates;
-    for (size_t i = 0; i + guard < node.operands.size(); ++i) coordinates.push_back(copy(node.operands[i]));
+    for (size_t i = 0; i + guard < node.operands.size(); ++i) coordinates.push_back(value(node.operands[i]));
     int32_t input = node.index;
     if (!inputs_.empty()) {
         const InputRegion& region = inputs_[static_cast<size_t>(node.index)];
@@ -74,10 +91,30 @@ NodeId BodyCopy::read(const Node& node) {
             if (region.start[i] != 0) coordinates[i] = plus(to_, coordinates[i], -region.start[i]);
     }
     if (guard == 0) return to_.read(input, node.dtype, std::move(coordinates));
-    return to_.guarded_read(input, node.dtype, std::move(coordinates), copy(node.operands.back()));
+    return to_.guarded_read(input, node.dtype, std::move(coordinates), value(node.operands.back()));
+}
+
+NodeId BodyCopy::read_local(const Node& node) {
+    bool before = node.kind == Node::Kind::previous;  // its coordinates are those behind the step
+    int32_t own = before ? previous_state(node.index) : local(node.index);
+    const auto& axes = from_.locals[static_cast<size_t>(node.index)].variables;
+    std::vector<NodeId> coordinates;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+        int64_t begin = begins_[static_cast<size_t>(axes[i + (before ? 1 : 0)])];
+        NodeId coordinate = value(node.operands[i]);
+        coordinates.push_back(begin == 0 ? coordinate : plus(to_, coordinate, -begin));
+    }
+    return before ? to_.previous(own, node.dtype, std::move(coordinates))
+                  : to_.local(own, node.dtype, std::move(coordinates));
 }
 
 NodeId BodyCopy::copy(NodeId id) {
+    NodeId made = value(id);
+    finish_states();
+    return made;
+}
+
+NodeId BodyCopy::value(NodeId id) {
     if (NodeId known = nodes_[static_cast<size_t>(id)]; known >= 0) return known;
     const Node& node = from_.node(id);
     if (auto stored = stored_.find(id); stored != stored_.end()) {
@@ -86,10 +123,10 @@ NodeId BodyCopy::copy(NodeId id) {
         NodeId made = to_.read(stored->second.input, node.dtype, std::move(coordinates));
         return nodes_[static_cast<size_t>(id)] = made;
     }
-    auto operand = [&](size_t i) { return copy(node.operands[i]); };
+    auto operand = [&](size_t i) { return value(node.operands[i]); };
     auto operands = [&] {
         std::vector<NodeId> list;
-        for (NodeId from : node.operands) list.push_back(copy(from));
+        for (NodeId from : node.operands) list.push_back(value(from));
         return list;
     };
     NodeId made = -1;
@@ -108,17 +145,8 @@ NodeId BodyCopy::copy(NodeId id) {
     }
     case Node::Kind::read:
     case Node::Kind::guarded_read: made = read(node); break;
-    case Node::Kind::previous: break;  // bodies with ordered axes are refused before
-    case Node::Kind::local: {
-        int32_t own = local(node.index);
-        std::vector<NodeId> coordinates = operands();
-        const auto& axes = from_.locals[static_cast<size_t>(node.index)].variables;
-        for (size_t i = 0; i < axes.size(); ++i)
-            if (int64_t begin = begins_[static_cast<size_t>(axes[i])]; begin != 0)
-                coordinates[i] = plus(to_, coordinates[i], -begin);
-        made = to_.local(own, node.dtype, std::move(coordinates));
-        break;
-    }
+    case Node::Kind::local:
+    case Node::Kind::previous: made = read_local(node); break;
     case Node::Kind::reduce: {
         std::vector<VariableId> own;
         for (VariableId bound : node.variables) own.push_back(variable(bound));

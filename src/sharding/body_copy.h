@@ -30,7 +30,7 @@ struct StoredValue {
     std::vector<VariableId> variables;
 };
 
-class BodyCopy {
+class BodyCopy : private StateCopies {
 public:
     // `from` outlives this. Values go into `to`'s body, which is `into`.
     BodyCopy(const Body& from, BodyNodes& to, Body& into);
@@ -55,8 +55,12 @@ public:
     VariableId variable(VariableId id);
 
 private:
+    NodeId value(NodeId node);
     int32_t local(int32_t id);
+    int32_t number_state(int32_t id) override;
+    void copy_values(int32_t id) override;
     NodeId read(const Node& node);
+    NodeId read_local(const Node& node);
 
     const Body& from_;
     BodyNodes& to_;

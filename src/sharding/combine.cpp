@@ -37,8 +37,8 @@ public:
             const Variable& from = of.body_.variable(id);
             Range part = range(id);
             bool all = part == Range{0, from.extent.value};
-            free_.push_back(
-                nodes_.add_variable(from.name, Variable::Kind::index, all ? from.extent : Size(part.length())));
+            auto kind = of.runs_scan(id) ? Variable::Kind::ordered : Variable::Kind::index;
+            free_.push_back(nodes_.add_variable(from.name, kind, all ? from.extent : Size(part.length())));
             begins_.push_back(part.begin);
         }
     }
@@ -140,6 +140,18 @@ private:
     std::vector<VariableId> free_;  // index variables of the part
     std::vector<int64_t> begins_;
 };
+
+bool PartialResults::runs_scan(VariableId id) const {
+    if (body_.variable(id).kind != Variable::Kind::ordered) return false;
+    std::vector<NodeId> values{reduction_.node};
+    if (reduction_.condition >= 0) values.push_back(reduction_.condition);
+    return std::ranges::any_of(all_sources(body_, std::move(values)), [&](NodeId source) {
+        const Node& node = body_.node(source);
+        if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) return false;
+        const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        return local.is_state() && local.variables[0] == id;
+    });
+}
 
 std::vector<std::pair<std::string, DType>> PartialResults::values() const {
     if (reduction_.rescaled.is_given())

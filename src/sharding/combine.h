@@ -32,6 +32,8 @@ public:
 private:
     class Part;
     NodeId rescaled_term(BodyNodes& nodes, BodyCopy& copy, NodeId sum, NodeId own) const;
+    // Whether the reduction is one of each step of the scan over this variable, and reads its states.
+    bool runs_scan(VariableId id) const;
     bool filtered() const { return node().operands.size() > 1; }
     const Node& node() const { return body_.node(reduction_.node); }
 

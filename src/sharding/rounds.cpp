@@ -22,6 +22,11 @@ class Reached {
 public:
     explicit Reached(const Body& body) : ways_(body.nodes.size()) {
         for (const BodyEquation& equation : body.equations) add(equation.value, {});
+        for (const Local& local : body.locals) {  // a state may stand behind what reads its step before
+            if (!local.is_state()) continue;
+            add(local.value, {});
+            add(local.initial, {});
+        }
         for (size_t i = body.nodes.size(); i-- > 0;) {
             if (ways_[i].empty()) continue;
             const Node& node = body.nodes[i];
@@ -81,7 +86,7 @@ public:
         find_conditions();
         for (CutReduction& reduction : reductions_)
             if (rescale) reduction.rescaled = rescaled(reduction);
-        for (CutReduction& reduction : reductions_) reduction.round = round_of(reduction);
+        for (CutReduction& reduction : reductions_) round_of(reduction);
         find_variables();
         std::ranges::stable_sort(reductions_, {}, &CutReduction::round);
         return {made_, std::move(reductions_)};
@@ -141,18 +146,8 @@ private:
 
     // Whether a condition needs a cut reduction that does not stand before `id`: it could wait for `id` itself.
     bool needs_later(NodeId condition, NodeId id) const {
-        std::vector<NodeId> open{condition};
-        std::set<NodeId> seen;
-        while (!open.empty()) {
-            NodeId next = open.back();
-            open.pop_back();
-            if (next < id || !seen.insert(next).second) continue;  // operands stand before their users
-            if (position_.contains(next)) return true;
-            const Node& node = made_->node(next);
-            open.insert(open.end(), node.operands.begin(), node.operands.end());
-            if (node.kind == Node::Kind::local) open.push_back(made_->locals[static_cast<size_t>(node.index)].value);
-        }
-        return false;
+        return std::ranges::any_of(all_sources(*made_, {condition}),
+                                   [&](NodeId source) { return source >= id && position_.contains(source); });
     }
 
     // The cut reductions that a value needs at first hand.
@@ -162,10 +157,7 @@ private:
             needs.insert(id);
             return;
         }
-        const Node& node = made_->node(id);
-        for (NodeId operand : node.operands) find_needs(operand, seen, needs);
-        if (node.kind == Node::Kind::local)
-            find_needs(made_->locals[static_cast<size_t>(node.index)].value, seen, needs);
+        for (NodeId source : sources_of(*made_, id)) find_needs(source, seen, needs);
     }
 
     std::set<NodeId> needs_of(NodeId id) const {
@@ -212,26 +204,16 @@ private:
     }
 
     // One more than the greatest round of what its terms and its condition need.
-    int32_t round_of(const CutReduction& reduction) {
-        if (reduction.rescaled.is_given()) return round_of(reductions_[position_[reduction.rescaled.maximum]]);
+    int32_t round_of(CutReduction& reduction) {
+        if (reduction.round >= 0) return reduction.round;
+        if (reduction.rescaled.is_given())
+            return reduction.round = round_of(reductions_[position_[reduction.rescaled.maximum]]);
+        std::set<NodeId> seen, needs;
+        for (NodeId operand : made_->node(reduction.node).operands) find_needs(operand, seen, needs);
+        if (reduction.condition >= 0) find_needs(reduction.condition, seen, needs);
         int32_t round = 0;
-        for (NodeId operand : made_->node(reduction.node).operands) round = std::max(round, needed(operand));
-        return reduction.condition < 0 ? round : std::max(round, needed(reduction.condition));
-    }
-
-    // The first round in which a value can be computed.
-    int32_t needed(NodeId id) {
-        if (auto known = needed_.find(id); known != needed_.end()) return known->second;
-        const Node& node = made_->node(id);
-        int32_t round = 0;
-        if (auto own = position_.find(id); own != position_.end()) {
-            round = round_of(reductions_[own->second]) + 1;
-        } else {
-            for (NodeId operand : node.operands) round = std::max(round, needed(operand));
-            if (node.kind == Node::Kind::local)
-                round = std::max(round, needed(made_->locals[static_cast<size_t>(node.index)].value));
-        }
-        return needed_[id] = round;
+        for (NodeId id : needs) round = std::max(round, round_of(reductions_[position_[id]]) + 1);
+        return reduction.round = round;
     }
 
     void find_variables() {
@@ -255,7 +237,6 @@ private:
     BodyNodes nodes_;
     std::vector<CutReduction> reductions_;
     std::map<NodeId, size_t> position_;
-    std::map<NodeId, int32_t> needed_;
 };
 
 }  // namespace

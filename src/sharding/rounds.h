@@ -22,7 +22,7 @@ struct Rescaled {
 
 struct CutReduction {
     NodeId node = -1;
-    int32_t round = 0;
+    int32_t round = -1;
     std::vector<VariableId> variables;  // it has one result for each point of these; ascending
     std::vector<size_t> axes;           // the cut axes that it runs over, ascending
     NodeId condition = -1;              // where its value is used, if it may not be computed elsewhere

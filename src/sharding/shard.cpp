@@ -54,8 +54,7 @@ private:
         for (size_t axis = 0; axis < parts_.size(); ++axis) {
             const Axis& of = result_.axes[axis];
             cut_.push_back(parts_[axis].size() > 1);
-            bool ordered = of.refusal && of.refusal->code == "sharding.ordered_axis";
-            if (!cut_[axis] && !ordered) continue;
+            if (!cut_[axis]) continue;
             if (of.refusal) problems.push_back(*of.refusal);
             needs_grid = needs_grid || !of.reductions.empty() || !in_every_equation(of);
         }
@@ -244,7 +243,7 @@ private:
             result = &equation;
         }
         for (const Local& local : body.locals)
-            if (local.value == reduction.node) return nullptr;
+            if (local.value == reduction.node || local.initial == reduction.node) return nullptr;
         return reduction.condition < 0 ? result : nullptr;
     }
 
