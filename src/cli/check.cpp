@@ -12,19 +12,24 @@
 namespace heddle::cli {
 namespace {
 
+// What of a file is fine, in words and as JSON.
+struct Findings {
+    Diagnostics problems;
+    std::string text;
+    nlohmann::json json;
+};
+
 // A model is checked against what can be checked without numbers for its open dimensions, then at a number for each.
-Diagnostics check_model(const std::string& path, const Library& library) {
-    auto model = onnx::read_model(path);
-    if (!model) return model.error();
-    Diagnostics problems = onnx::check_support(*model, library);
+Diagnostics check_model(const onnx::OnnxModel& model, const Library& library) {
+    Diagnostics problems = onnx::check_support(model, library);
     if (!problems.empty()) return problems;
     std::map<std::string, int64_t> bindings;
     bool open = false;
-    for (const auto& dimension : onnx::open_dimensions(*model)) {
+    for (const auto& dimension : onnx::open_dimensions(model)) {
         bindings[dimension.name] = 64;
         open = true;
     }
-    auto imported = onnx::import_model(*model, library, {std::move(bindings), {}});
+    auto imported = onnx::import_model(model, library, {std::move(bindings), {}});
     if (imported) return {};
     for (Diagnostic& problem : imported.error()) {
         // Values decide when the model is run; the operators of both branches are there.
@@ -35,6 +40,17 @@ Diagnostics check_model(const std::string& path, const Library& library) {
         problems.push_back(std::move(problem));
     }
     return problems;
+}
+
+Findings check_model(const std::string& path, const Library& library) {
+    auto model = onnx::read_model(path);
+    if (!model) return {.problems = model.error(), .text = {}, .json = {}};
+    auto coverage = onnx::coverage_of(*model, library);
+    bool all = coverage.covered == coverage.nodes;
+    return {.problems = check_model(*model, library),
+            .text = fmt::format("{} of {} nodes are covered, {} operators",
+                                all ? "all" : std::to_string(coverage.covered), coverage.nodes, coverage.operators),
+            .json = {{"nodes", coverage.nodes}, {"covered", coverage.covered}, {"operators", coverage.operators}}};
 }
 
 Diagnostics check_templates(const std::string& path, const CommonOptions& options) {
@@ -60,16 +76,26 @@ int check_files(const CheckOptions& options) {
     auto library = open_libraries(options.common);
     if (!library) return report(library.error(), options.common);
     Diagnostics all;
+    nlohmann::json files = nlohmann::json::array();
     for (const std::string& file : options.files) {
-        Diagnostics problems =
-            file.ends_with(".onnx") ? check_model(file, *library) : check_templates(file, options.common);
-        if (!options.common.json)
-            fmt::print("{}: {}\n", file, problems.empty() ? "fine" : fmt::format("{} problems", problems.size()));
+        Findings findings = file.ends_with(".onnx")
+                                ? check_model(file, *library)
+                                : Findings{.problems = check_templates(file, options.common), .text = {}, .json = {}};
+        const Diagnostics& problems = findings.problems;
+        if (!options.common.json) {
+            fmt::print("{}: {}{}{}\n", file, problems.empty() ? "fine" : fmt::format("{} problems", problems.size()),
+                       findings.text.empty() ? "" : "; ", findings.text);
+        }
+        findings.json["file"] = file;
+        findings.json["problems"] = problems.size();
+        files.push_back(std::move(findings.json));
         all.insert(all.end(), problems.begin(), problems.end());
     }
-    if (!all.empty()) return report(all, options.common);
-    if (options.common.json) fmt::print("{{\"errors\": []}}\n");
-    return 0;
+    if (options.common.json) {
+        fmt::print("{{\"errors\": {}, \"files\": {}}}\n", render_json(all), files.dump());
+        return all.empty() ? 0 : 1;
+    }
+    return all.empty() ? 0 : report(all, options.common);
 }
 
 }  // namespace heddle::cli

@@ -65,6 +65,15 @@ def check(binary, model, batch):
     return equal, f"{detail}; {launches} launches, compile {report['compile_ms']:.0f} ms"
 
 
+def check_coverage(binary, model):
+    """`heddle check` says that every node has a template, and that the model can be compiled."""
+    done = subprocess.run([binary, "check", str(make_models.make(model)), "--format", "json"], capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    coverage = report["files"][0]
+    return (done.returncode == 0 and not report["errors"] and 0 < coverage["nodes"] == coverage["covered"],
+            f"{coverage['covered']} of {coverage['nodes']} nodes, {coverage['operators']} operators")
+
+
 def check_state(binary, model, frames):
     """A stream: the state that each engine gives with one frame goes into its next."""
     path = make_models.make(model)
@@ -130,7 +139,8 @@ def main():
     parser.add_argument("models", nargs="*", default=[])
     arguments = parser.parse_args()
     names = arguments.models or inputs.BENCHED + inputs.MORE
-    cases = [(f"{name} equals ONNX Runtime", check, (name, 1)) for name in names]
+    cases = [(f"all of {name} is covered", check_coverage, (name,)) for name in arguments.models or inputs.ALL]
+    cases += [(f"{name} equals ONNX Runtime", check, (name, 1)) for name in names]
     cases += [(f"{name} with a batch of 3", check, (name, 3)) for name in names if name not in ONE_AT_A_TIME]
     cases += [(f"mutation is noticed: {text} in {model}", check_mutation, (model, pick, change))
               for text, model, pick, change in MUTATIONS if model in names]

@@ -52,6 +52,13 @@ struct ImportedModel {
 // templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
+// How many of a model's nodes, those of branches with them, have a template; `If` needs none.
+struct Coverage {
+    int64_t nodes = 0, covered = 0;
+    int64_t operators = 0;  // different ones
+};
+Coverage coverage_of(const OnnxModel& model, const Library& library);
+
 // What import_model would refuse before it applies anything: operators, types and opsets. Empty: nothing.
 Diagnostics check_support(const OnnxModel& model, const Library& library);
 

@@ -120,6 +120,23 @@ void check_opsets(const OnnxModel& model, Diagnostics& problems) {
 
 }  // namespace
 
+Coverage coverage_of(const OnnxModel& model, const Library& library) {
+    std::map<std::pair<std::string, std::string>, bool> known;
+    Coverage coverage;
+    for_each_graph(model.graph, [&](const OnnxGraph& graph) {
+        for (const OnnxNode& node : graph.nodes) {
+            auto [entry, added] = known.try_emplace({node.domain, node.operator_type}, is_branch(node));
+            if (added && !entry->second)
+                entry->second =
+                    library.find_onnx(node.domain, node.operator_type, opset_of(model, node.domain)).has_value();
+            coverage.nodes++;
+            coverage.covered += entry->second;
+        }
+    });
+    coverage.operators = static_cast<int64_t>(known.size());
+    return coverage;
+}
+
 Diagnostics check_support(const OnnxModel& model, const Library& library) {
     Diagnostics problems;
     check_opsets(model, problems);
