@@ -18,25 +18,31 @@ namespace sched = heddle::schedules;
 
 namespace {
 
-// The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`: radices from the innermost. Empty if
-// it does not.
-std::vector<int64_t> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
+// A digit of a coordinate: its radix, and that at the representative sizes.
+struct Cut {
+    int64_t radix = 1, hint = 1;
+};
+
+// The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`, from the innermost. Empty if it does
+// not.
+std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
     LinearForm form = linear_form(coordinate);
     if (form.constant != 0) return {};
-    std::vector<std::pair<int64_t, int64_t>> parts;  // radix, extent
+    std::vector<std::tuple<int64_t, int64_t, int64_t>> parts;  // radix, extent, hint
     for (auto [atom, radix] : form.terms) {
         if (atom->kind != Kind::axis || radix <= 0) return {};
-        parts.push_back({radix, arena.extent(static_cast<AxisId>(atom->integer))});
+        const auto axis = static_cast<AxisId>(atom->integer);
+        parts.push_back({radix, arena.extent(axis), arena.hint(axis)});
     }
     std::sort(parts.begin(), parts.end());
-    std::vector<int64_t> cuts;
-    int64_t product = 1;
-    for (auto [radix, size] : parts) {
-        if (radix != product) return {};
-        cuts.push_back(radix);
-        product *= size;
+    std::vector<Cut> cuts;
+    Cut next;
+    for (auto [radix, size, hint] : parts) {
+        if (radix != next.radix) return {};
+        cuts.push_back(next);
+        next = {next.radix * size, next.hint * hint};
     }
-    return product == extent ? cuts : std::vector<int64_t>{};
+    return next.radix == extent ? cuts : std::vector<Cut>{};
 }
 
 // How a dimension of the system's tensor is seen: whole, or one digit of it.
@@ -44,7 +50,8 @@ struct ViewDimension {
     size_t dimension = 0;
     int64_t radix = 0;  // 0: the whole dimension
     int64_t extent = 1;
-    bool in_turn = false;  // the steps of a scan, kept in turn in `extent` places
+    int64_t hint_radix = 1;  // the radix at the representative sizes
+    bool in_turn = false;    // the steps of a scan, kept in turn in `extent` places
 };
 
 class KernelFormer {
@@ -174,12 +181,13 @@ private:
         std::vector<int64_t> hints;
         auto view = view_of(t, map);
         for (const ViewDimension& v : view) {
-            int64_t hint_radix = v.radix > 0 ? hint_of_radix(t, v) : 1;
+            const int64_t before = map.margin_before[v.dimension], after = map.margin_after[v.dimension];
+            const bool moves = may_move(t, v.dimension) || before + after > 0;
             to.dimensions.push_back({.extent = v.extent,
-                                     .stride = strides[v.dimension] * std::max<int64_t>(v.radix, 1),
-                                     .margin_before = map.margin_before[v.dimension],
-                                     .margin_after = map.margin_after[v.dimension]});
-            hints.push_back(hint_strides[v.dimension] * hint_radix);
+                                     .stride = moves ? strides[v.dimension] * std::max<int64_t>(v.radix, 1) : 0,
+                                     .margin_before = before,
+                                     .margin_after = after});
+            hints.push_back(hint_strides[v.dimension] * v.hint_radix);
         }
         views_[t] = std::move(view);
         hints_.push_back(std::move(hints));
@@ -209,35 +217,30 @@ private:
             auto coordinates = coordinates_of(t, d);
             bool fixed = std::all_of(coordinates.begin(), coordinates.end(),
                                      [](Expr c) { return c->kind == Kind::integer && c->integer == 0; });
-            if (fixed && map.extent[d] == 1) continue;
-            std::optional<std::vector<int64_t>> cuts;
+            if (fixed && !may_move(t, d)) continue;
+            std::optional<std::vector<Cut>> cuts;
             for (Expr c : coordinates) {
                 auto own = full_cuts(arena_, c, map.extent[d]);
                 if (!cuts) cuts = own;
-                if (*cuts != own) cuts->clear();
+                if (!std::ranges::equal(*cuts, own, {}, &Cut::radix, &Cut::radix)) cuts->clear();
             }
             if (!cuts || cuts->size() < 2 || map.margin_before[d] > 0 || map.margin_after[d] > 0) {
                 view.push_back({d, 0, map.extent[d]});
                 continue;
             }
             for (size_t i = cuts->size(); i-- > 0;) {
-                int64_t above = i + 1 < cuts->size() ? (*cuts)[i + 1] : map.extent[d];
-                view.push_back({d, (*cuts)[i], above / (*cuts)[i]});
+                const Cut& cut = (*cuts)[i];
+                int64_t above = i + 1 < cuts->size() ? (*cuts)[i + 1].radix : map.extent[d];
+                view.push_back({d, cut.radix, above / cut.radix, cut.hint});
             }
         }
         return view;
     }
 
-    // The radix of a digit at the representative sizes: the product of the hints of the digits below it.
-    int64_t hint_of_radix(TensorIndex t, const ViewDimension& v) const {
-        for (Expr c : coordinates_of(t, v.dimension)) {
-            int64_t product = 1;
-            for (auto [atom, radix] : linear_form(c).terms) {
-                if (radix < v.radix) product *= arena_.hint(static_cast<AxisId>(atom->integer));
-            }
-            return product;
-        }
-        return 1;
+    // Of one element by chance, another size of the class has more.
+    bool may_move(TensorIndex t, size_t dimension) const {
+        const SystemTensor& tensor = system_.tensor(t);
+        return tensor.shape[dimension] != 1 || tensor.sizes[dimension].named();
     }
 
     // How many steps of a scan's local are alive at a time: 1 if it is read at its own step only; 2 if its scan reads the
@@ -297,8 +300,8 @@ private:
             for (size_t d = 0; d < from.shape.size(); d++) {
                 const bool in_turn = kept.count == 2 && d == kept.dimension;
                 if (in_turn)
-                    view.push_back({d, 0, 2, true});
-                else if (from.shape[d] != 1)
+                    view.push_back({.dimension = d, .extent = 2, .in_turn = true});
+                else if (may_move(t, d))
                     view.push_back({d, 0, from.shape[d]});
             }
         }

@@ -91,6 +91,8 @@ AxisIndex plain_axis(const Coordinate& coordinate) {
 
 bool is_plain(const Coordinate& coordinate, AxisIndex axis) { return plain_axis(coordinate) == axis; }
 
+bool is_constant(const Coordinate& coordinate) { return coordinate.axes.empty() && coordinate.values.empty(); }
+
 bool same_coordinates(const std::vector<Coordinate>& a, const std::vector<Coordinate>& b) {
     if (a.size() != b.size()) return false;
     for (size_t d = 0; d < a.size(); d++) {

@@ -31,6 +31,8 @@ int64_t coefficient(const Coordinate& coordinate, AxisIndex axis);
 bool is_plain(const Coordinate& coordinate, AxisIndex axis);
 // The only axis of the coordinate, if it is nothing else; -1 if not.
 AxisIndex plain_axis(const Coordinate& coordinate);
+// A constant that may have come from sizes: it is a launch number even where it is 0.
+bool is_constant(const Coordinate& coordinate);
 bool same_coordinates(const std::vector<Coordinate>& a, const std::vector<Coordinate>& b);
 
 // The least and the largest value of an affine coordinate over its axes' extents; (0, -1) where an axis is empty. Nothing

@@ -42,13 +42,11 @@ int Movements::unit_dimension(TensorIndex tensor) const {
         const LocalStorage& storage = storage_[static_cast<size_t>(tensor)];
         return storage.order.empty() ? static_cast<int>(t.dimensions.size()) - 1 : storage.order.back();
     }
-    int found = -1;
-    for (size_t d = 0; d < t.dimensions.size(); d++) {
-        if (t.dimensions[d].stride != 1) continue;
-        bool better = found < 0 || t.dimensions[d].extent > 1 || t.dimensions[static_cast<size_t>(found)].extent <= 1;
-        if (better) found = static_cast<int>(d);
+    // Where an extent of one makes further strides one, the place decides: it is the same for every size.
+    for (size_t d = t.dimensions.size(); d-- > 0;) {
+        if (t.dimensions[d].stride == 1) return static_cast<int>(d);
     }
-    return found;
+    return -1;
 }
 
 std::optional<int> Movements::plain_dimension(const std::vector<Coordinate>& coordinates, AxisIndex axis) const {
@@ -437,16 +435,12 @@ void Chooser::choose_order() {
                            [&](const PackedOperand& p) { return p.read == read; });
     };
     auto place = [&](AxisIndex axis) {
-        int64_t best = INT64_MAX;
+        size_t best = SIZE_MAX;
         for (const ReadAccess& read : reads_) {
             if (is_packed(read.value)) continue;
             const Value& value = kernel_.value(read.value);
             for (size_t d = 0; d < value.coordinates.size(); d++) {
-                if (coefficient(value.coordinates[d], axis) == 0) continue;
-                const auto& dimensions = kernel_.tensor(value.tensor).dimensions;
-                bool local = kernel_.tensor(value.tensor).role == KernelTensor::Role::local;
-                int64_t stride = local ? static_cast<int64_t>(dimensions.size() - d) : std::abs(dimensions[d].stride);
-                best = std::min(best, stride);
+                if (coefficient(value.coordinates[d], axis) != 0) best = std::min(best, value.coordinates.size() - d);
             }
         }
         return best;
@@ -583,13 +577,8 @@ void Chooser::choose() {
     int64_t panel = int64_t{group_.vectors} * group_.width;
     std::erase_if(group_.packed, [&](const PackedOperand& p) {  // a row of it is one panel, and rows are contiguous
         const KernelTensor& tensor = kernel_.tensor(p.tensor);
-        bool contiguous = p.inner.size() == 1;  // no other dimension lies between: by stride, then by place
-        for (size_t d = 0; contiguous && d < tensor.dimensions.size(); d++) {
-            auto reduced = static_cast<size_t>(p.inner[0]);
-            if (static_cast<int>(d) == p.lane_dimension || d == reduced) continue;
-            int64_t here = tensor.dimensions[d].stride, there = tensor.dimensions[reduced].stride;
-            if (here < there || (here == there && d > reduced)) contiguous = false;
-        }
+        // No other dimension lies between.
+        bool contiguous = p.inner.size() == 1 && p.inner[0] + 2 >= static_cast<int>(tensor.dimensions.size());
         bool one = contiguous && hint(group_.lanes) <= panel && movements_.of(p.read, group_.lanes) == Movement::unit;
         return one && !record_.pack.value_or(false) && !kernel_.tensor(p.tensor).constant;
     });

@@ -18,7 +18,7 @@ public:
     // Of an access of `tensor` at `coordinates` when `axis` grows by one.
     Movement of(TensorIndex tensor, const std::vector<Coordinate>& coordinates, AxisIndex axis) const;
     Movement of(ValueIndex read, AxisIndex axis) const;
-    // The dimension with stride one in the text, or -1.
+    // The dimension with stride one in the text, or -1: the last one of stride one.
     int unit_dimension(TensorIndex tensor) const;
     // Whether a single dimension alone moves, by a coefficient of one.
     std::optional<int> plain_dimension(const std::vector<Coordinate>& coordinates, AxisIndex axis) const;

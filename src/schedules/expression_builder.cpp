@@ -119,7 +119,8 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
 
 Affine ExpressionBuilder::coordinate(const Coordinate& c, const std::string& what) {
     Affine affine;
-    if (c.constant != 0) affine.constant = assembly_.numbers.integer(c.constant, "constant of " + what);
+    if (c.constant != 0 || is_constant(c))
+        affine.constant = assembly_.numbers.integer(c.constant, "constant of " + what);
     for (const auto& [axis, factor] : c.axes) {
         if (factor == 1 || factor == -1 || group_.windowed) {
             add_term(affine, axis, factor, {false, 1});
@@ -178,9 +179,10 @@ Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordin
     int64_t offset = 0;
     bool constant = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        if (is_checked(tensor, coordinates[d]) || coordinates[d].constant == 0) continue;
+        const Coordinate& c = coordinates[d];
+        if (is_checked(tensor, c) || (c.constant == 0 && !is_constant(c))) continue;
         constant = true;
-        offset += coordinates[d].constant * stride_value(tensor, d);
+        offset += c.constant * stride_value(tensor, d);
     }
     if (constant) result.element.constant = assembly_.numbers.integer(offset, "offset of " + what);
     std::vector<Coordinate> affine = coordinates;  // a checked coordinate stands in the address as one value

@@ -27,7 +27,8 @@ struct KernelAxis {
 };
 
 // How a dimension of a buffer is stored. Address in elements: base + sum over dimensions of coordinate * stride; the base
-// points at coordinate 0, margins lie before and behind.
+// points at coordinate 0, margins lie before and behind. The last dimension of stride one is the innermost at every size of
+// the class: one that is a single element whatever the sizes are has a stride of 0.
 struct BufferDimension {
     int64_t extent = 1;
     int64_t stride = 1;
@@ -39,7 +40,7 @@ struct KernelTensor {
     std::string name;
     Role role = Role::input;
     DType dtype = DType::float32;
-    std::vector<BufferDimension> dimensions;  // of a local: extents only, the schedule stores it
+    std::vector<BufferDimension> dimensions;  // in memory's order; of a local: extents only, the schedule stores it
     double filling = 0;                       // of the margins
     bool constant = false;                    // a weight: may be packed in `prepare`
     bool aligned = true;                      // base at 64 bytes
