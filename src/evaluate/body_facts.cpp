@@ -1,0 +1,103 @@
+#include "evaluate/body_facts.h"
+
+#include <algorithm>
+#include <map>
+
+#include "zspace/checked.h"
+
+namespace heddle::evaluation {
+
+BodyFacts::BodyFacts(const Body& body, const std::vector<TensorData>& inputs)
+    : body(body), inputs(inputs), free(body), forms(affine_forms(body)), poisoned(body.nodes.size()) {
+    // A state's value may stand behind what reads it: again, until nothing changes.
+    while (spread_poison()) {
+    }
+    find_steps();
+}
+
+int64_t BodyFacts::points(const std::vector<VariableId>& variables) const {
+    int64_t points = 1;
+    for (VariableId id : variables) points = checked_multiply(points, extent(id)).value_or(INT64_MAX);
+    return points;
+}
+
+std::vector<int64_t> BodyFacts::source_extents(const Node& node) const {
+    const bool before = node.kind == Node::Kind::previous;
+    if (node.kind != Node::Kind::local && !before) return inputs[static_cast<size_t>(node.index)].shape();
+    const Local& local = body.locals[static_cast<size_t>(node.index)];
+    std::vector<int64_t> extents;
+    for (size_t d = before ? 1 : 0; d < local.variables.size(); d++) extents.push_back(body.extent(local, d));
+    return extents;
+}
+
+bool BodyFacts::proven(NodeId coordinate, int64_t extent) const {
+    const auto& form = forms[static_cast<size_t>(coordinate)];
+    if (!form) return false;
+    Interval interval = interval_of(*form, body);
+    return interval.low >= 0 && interval.high < extent;
+}
+
+bool BodyFacts::spread_poison() {
+    bool changed = false;
+    for (size_t i = 0; i < body.nodes.size(); i++) {
+        const Node& node = body.nodes[i];
+        bool result =
+            std::ranges::any_of(node.operands, [&](NodeId id) { return bool(poisoned[static_cast<size_t>(id)]); });
+        const bool local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+        if (local) {
+            const Local& from = body.locals[static_cast<size_t>(node.index)];
+            result = result || poisoned[static_cast<size_t>(from.value)] ||
+                     (from.is_state() && poisoned[static_cast<size_t>(from.initial)]);
+        }
+        if (node.kind == Node::Kind::read || local) {
+            auto extents = source_extents(node);
+            for (size_t d = 0; d < extents.size(); d++) result = result || !proven(node.operands[d], extents[d]);
+        }
+        if (node.kind == Node::Kind::reduce && is_argument(node.reducer)) {
+            bool empty = std::ranges::any_of(node.variables, [&](VariableId id) { return extent(id) == 0; });
+            result = result || empty || node.operands.size() > 1;
+        }
+        changed = changed || poisoned[i] != result;
+        poisoned[i] = result;
+    }
+    return changed;
+}
+
+void BodyFacts::find_steps() {
+    std::map<VariableId, NodeId> last;  // value of each scan's states
+    for (const Local& local : body.locals) {
+        if (!local.is_state()) continue;
+        NodeId& value = last.try_emplace(local.variables[0], -1).first->second;
+        value = std::max({value, local.value, local.initial});
+    }
+    after.assign(body.nodes.size(), -1);
+    stepped.assign(body.nodes.size(), false);
+    if (last.empty()) return;
+    auto local_of = [&](const Node& node) -> const Local& { return body.locals[static_cast<size_t>(node.index)]; };
+    for (size_t i = 0; i < body.nodes.size(); i++) {
+        const Node& node = body.nodes[i];
+        for (NodeId operand : node.operands) after[i] = std::max(after[i], after[static_cast<size_t>(operand)]);
+        const bool local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+        if (!local) continue;
+        const Local& from = local_of(node);
+        after[i] =
+            std::max(after[i], from.is_state() ? last.at(from.variables[0]) : after[static_cast<size_t>(from.value)]);
+    }
+    // Users before operands, from the states' values; a local's value stands before its readers.
+    for (const Local& local : body.locals) {
+        if (local.is_state()) stepped[static_cast<size_t>(local.value)] = true;
+    }
+    for (size_t i = body.nodes.size(); i-- > 0;) {
+        if (!stepped[i]) continue;
+        const Node& node = body.nodes[i];
+        for (NodeId operand : node.operands) stepped[static_cast<size_t>(operand)] = true;
+        if (node.kind == Node::Kind::local && !local_of(node).is_state())
+            stepped[static_cast<size_t>(local_of(node).value)] = true;
+    }
+    for (size_t i = 0; i < body.nodes.size(); i++) stepped[i] = stepped[i] && after[i] >= static_cast<NodeId>(i);
+    for (const Local& local : body.locals) {
+        if (local.is_state()) stepped[static_cast<size_t>(local.value)] = true;
+    }
+}
+
+}  // namespace heddle::evaluation
