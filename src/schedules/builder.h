@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/choices.h"
+#include "schedules/movements.h"
 #include "schedules/schedule.h"
 #include "schedules/tasks.h"
 

@@ -1,5 +1,6 @@
 #include "schedules/schedule.h"
 
+#include "schedules/choices.h"
 #include "schedules/nest.h"
 
 namespace heddle::schedules {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "schedules/choices.h"
+#include "schedules/movements.h"
 
 namespace heddle::schedules {
 namespace {

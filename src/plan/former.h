@@ -1,0 +1,89 @@
+// How a kernel is formed: axes and tensors, then equations, whose coordinates and values refer to them.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plan/axis_classes.h"
+#include "plan/kernel_former.h"
+
+namespace heddle::plan {
+
+// How a dimension of the system's tensor is seen: whole, or one digit of it.
+struct ViewDimension {
+    size_t dimension = 0;
+    int64_t radix = 0;  // 0: the whole dimension
+    int64_t extent = 1;
+    int64_t hint_radix = 1;  // the radix at the representative sizes
+    bool in_turn = false;    // the steps of a scan, kept in turn in `extent` places
+};
+
+class KernelFormer {
+public:
+    explicit KernelFormer(const FormRequest& request)
+        : request_(request),
+          system_(request.system),
+          arena_(*request.system.arena),
+          classes_(axis_classes(system_, request.kernel.equations)),
+          inside_(request.kernel.equations.begin(), request.kernel.equations.end()) {}
+
+    FormedKernel form();
+
+private:
+    void add_common(const equations::Kernel::CommonAxis& common);
+    void add_axes();
+    void find_joined_scatters();
+    void add_own_axes(int32_t e, const equations::ScatterInto& into);
+    void add_tensors();
+    bool is_buffer(equations::TensorIndex t) const;
+    bool written_here(equations::TensorIndex t) const;
+    void add_buffer(equations::TensorIndex t);
+    std::vector<equations::Expr> coordinates_of(equations::TensorIndex t, size_t d) const;
+    std::vector<ViewDimension> view_of(equations::TensorIndex t, const StorageMap& map);
+    bool may_move(equations::TensorIndex t, size_t dimension) const;
+    // How many steps of a scan's local are alive at a time: 1 if it is read at its own step only; 2 if its scan reads the
+    // step before too, and others read the last one only; 0: all of them.
+    struct KeptSteps {
+        int count = 0;
+        size_t dimension = 0;  // that counts the steps
+    };
+    KeptSteps kept_steps(equations::TensorIndex t) const;
+    void add_local(equations::TensorIndex t);
+    void add_equation(int32_t e);
+    void add_scatter(const equations::Equation& from, const equations::ScatterInto& into);
+    schedules::ValueIndex within(equations::Expr left, equations::Expr at);
+    schedules::ValueIndex selection(schedules::ValueIndex condition, schedules::ValueIndex then,
+                                    schedules::ValueIndex otherwise);
+    schedules::ValueIndex operation(ScalarOp op, DType dtype, std::vector<schedules::ValueIndex> operands);
+    int32_t class_of(equations::AxisId axis) const;
+    std::vector<schedules::Coordinate> coordinates(equations::TensorIndex t, const std::vector<equations::Expr>& from,
+                                                   bool known = false);
+    schedules::Coordinate in_turn(equations::Expr c, int64_t places);
+    equations::Expr digit(equations::TensorIndex t, const ViewDimension& v, equations::Expr c, bool local,
+                          bool outermost);
+    schedules::Coordinate coordinate(equations::Expr c);
+    schedules::ValueIndex value(equations::Expr e);
+    schedules::Value make_value(equations::Expr e);
+    schedules::ValueIndex integer_value(int64_t number);
+    schedules::ValueIndex add_value(schedules::Value v);
+
+    const FormRequest& request_;
+    const equations::System& system_;
+    equations::Arena& arena_;
+    std::map<EquationAxis, int32_t> classes_;
+    std::set<int32_t> inside_;
+    std::map<equations::TensorIndex, std::vector<ViewDimension>> views_;
+    std::map<equations::TensorIndex, schedules::TensorIndex> index_;
+    std::vector<std::vector<int64_t>> hints_;
+    std::map<equations::Expr, schedules::ValueIndex> memo_;
+    int32_t equation_ = -1, maker_ = -1;
+    std::map<int32_t, equations::ScatterInto> into_;  // by equation
+    std::set<int32_t> joined_;
+    std::set<equations::TensorIndex> hidden_;  // old values of what is updated in place
+    std::set<int32_t> chosen_;                 // classes of axes that data choose
+    FormedKernel result_;
+};
+
+}  // namespace heddle::plan

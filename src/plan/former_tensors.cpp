@@ -1,0 +1,220 @@
+// The tensors of a kernel: buffers by first use, then locals, their dimensions cut into digits where all accesses are.
+#include <algorithm>
+#include <tuple>
+
+#include "equations/pass_support.h"
+#include "plan/former.h"
+
+namespace heddle::plan {
+
+using namespace equations;
+namespace sched = heddle::schedules;
+
+namespace {
+
+// A digit of a coordinate: its radix, and that at the representative sizes.
+struct Cut {
+    int64_t radix = 1, hint = 1;
+};
+
+// The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`, from the innermost. Empty if it does
+// not.
+std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
+    LinearForm form = linear_form(coordinate);
+    if (form.constant != 0) return {};
+    std::vector<std::tuple<int64_t, int64_t, int64_t>> parts;  // radix, extent, hint
+    for (auto [atom, radix] : form.terms) {
+        if (atom->kind != Kind::axis || radix <= 0) return {};
+        const auto axis = static_cast<AxisId>(atom->integer);
+        parts.push_back({radix, arena.extent(axis), arena.hint(axis)});
+    }
+    std::sort(parts.begin(), parts.end());
+    std::vector<Cut> cuts;
+    Cut next;
+    for (auto [radix, size, hint] : parts) {
+        if (radix != next.radix) return {};
+        cuts.push_back(next);
+        next = {next.radix * size, next.hint * hint};
+    }
+    return next.radix == extent ? cuts : std::vector<Cut>{};
+}
+
+}  // namespace
+
+void KernelFormer::add_tensors() {
+    std::vector<TensorIndex> order;
+    std::set<TensorIndex> seen;
+    auto use = [&](TensorIndex t) {
+        const auto& makers = system_.tensor(t).equations;
+        if (hidden_.contains(t) || (makers.size() == 1 && joined_.contains(makers[0]))) return;
+        if (seen.insert(t).second) order.push_back(t);
+    };
+    for (int32_t e : request_.kernel.equations) {
+        for (Expr read : reads(system_.equation(e))) use(read->tensor);
+        use(system_.equation(e).tensor);
+    }
+    for (TensorIndex t : order) {
+        if (is_buffer(t)) add_buffer(t);
+    }
+    for (TensorIndex t : order) {
+        if (!is_buffer(t)) add_local(t);
+    }
+}
+
+bool KernelFormer::is_buffer(TensorIndex t) const {
+    const auto& kernel = request_.kernel;
+    return std::find(kernel.outputs.begin(), kernel.outputs.end(), t) != kernel.outputs.end() ||
+           std::find(kernel.inputs.begin(), kernel.inputs.end(), t) != kernel.inputs.end();
+}
+
+bool KernelFormer::written_here(TensorIndex t) const {
+    const auto& writers = system_.tensor(t).equations;
+    return std::any_of(writers.begin(), writers.end(), [&](int32_t e) { return inside_.contains(e); });
+}
+
+void KernelFormer::add_buffer(TensorIndex t) {
+    const SystemTensor& from = system_.tensor(t);
+    const StorageMap& map = *request_.maps[static_cast<size_t>(t)];
+    sched::KernelTensor to;
+    bool input =
+        request_.in_place.contains(t) ||
+        std::find(request_.kernel.inputs.begin(), request_.kernel.inputs.end(), t) != request_.kernel.inputs.end();
+    using Role = sched::KernelTensor::Role;
+    to.role = !written_here(t) ? Role::input : input ? Role::in_out : Role::output;
+    to.name = "t" + std::to_string(result_.buffers.size());
+    to.dtype = from.dtype;
+    to.filling = map.filling;
+    to.constant = from.kind == SystemTensor::Kind::constant || from.prepared;
+    to.aligned = map.offset() % static_cast<int64_t>(64 / bytes(from.dtype)) == 0;
+    StorageMap hint_map = map;
+    hint_map.extent = request_.hint_shape(t);
+    auto strides = map.strides(), hint_strides = hint_map.strides();
+    std::vector<int64_t> hints;
+    auto view = view_of(t, map);
+    for (const ViewDimension& v : view) {
+        const int64_t before = map.margin_before[v.dimension], after = map.margin_after[v.dimension];
+        const bool moves = may_move(t, v.dimension) || before + after > 0;
+        to.dimensions.push_back({.extent = v.extent,
+                                 .stride = moves ? strides[v.dimension] * std::max<int64_t>(v.radix, 1) : 0,
+                                 .margin_before = before,
+                                 .margin_after = after});
+        hints.push_back(hint_strides[v.dimension] * v.hint_radix);
+    }
+    views_[t] = std::move(view);
+    hints_.push_back(std::move(hints));
+    index_[t] = static_cast<sched::TensorIndex>(result_.kernel.tensors.size());
+    result_.kernel.tensors.push_back(std::move(to));
+    result_.buffers.push_back(t);
+}
+
+// All coordinates at which this kernel reads or writes dimension d of t.
+std::vector<Expr> KernelFormer::coordinates_of(TensorIndex t, size_t d) const {
+    std::vector<Expr> result;
+    for (int32_t e : request_.kernel.equations) {
+        const Equation& equation = system_.equation(e);
+        if (equation.tensor == t) result.push_back(equation.left[d]);
+        for (Expr read : reads(equation)) {
+            if (is_read(read) && read->tensor == t) result.push_back(read->operands[d]);
+        }
+    }
+    return result;
+}
+
+// In storage order; dimensions that are always read at 0 and have one element are dropped.
+std::vector<ViewDimension> KernelFormer::view_of(TensorIndex t, const StorageMap& map) {
+    std::vector<ViewDimension> view;
+    for (int32_t d32 : map.order) {
+        size_t d = static_cast<size_t>(d32);
+        auto coordinates = coordinates_of(t, d);
+        bool fixed = std::all_of(coordinates.begin(), coordinates.end(),
+                                 [](Expr c) { return c->kind == Kind::integer && c->integer == 0; });
+        if (fixed && !may_move(t, d)) continue;
+        std::optional<std::vector<Cut>> cuts;
+        for (Expr c : coordinates) {
+            auto own = full_cuts(arena_, c, map.extent[d]);
+            if (!cuts) cuts = own;
+            if (!std::ranges::equal(*cuts, own, {}, &Cut::radix, &Cut::radix)) cuts->clear();
+        }
+        if (!cuts || cuts->size() < 2 || map.margin_before[d] > 0 || map.margin_after[d] > 0) {
+            view.push_back({d, 0, map.extent[d]});
+            continue;
+        }
+        for (size_t i = cuts->size(); i-- > 0;) {
+            const Cut& cut = (*cuts)[i];
+            int64_t above = i + 1 < cuts->size() ? (*cuts)[i + 1].radix : map.extent[d];
+            view.push_back({d, cut.radix, above / cut.radix, cut.hint});
+        }
+    }
+    return view;
+}
+
+// Of one element by chance, another size of the class has more.
+bool KernelFormer::may_move(TensorIndex t, size_t dimension) const {
+    const SystemTensor& tensor = system_.tensor(t);
+    return tensor.shape[dimension] != 1 || tensor.sizes[dimension].named();
+}
+
+KernelFormer::KeptSteps KernelFormer::kept_steps(TensorIndex t) const {
+    const auto& makers = system_.tensor(t).equations;
+    const auto step =
+        std::find_if(makers.begin(), makers.end(), [&](int32_t maker) { return system_.equation(maker).scan >= 0; });
+    if (step == makers.end()) return {};
+    const Equation& made = system_.equation(*step);
+    KeptSteps kept{1, 0};
+    while (linear_form(made.left[kept.dimension]).terms.size() != 1 ||
+           made.left[kept.dimension]->axes != std::vector{made.ordered})
+        kept.dimension++;
+    const int64_t last = made.left[kept.dimension]->high;
+    for (int32_t maker : makers) {
+        if (maker == *step) continue;
+        Expr at = system_.equation(maker).left[kept.dimension];
+        if (makers.size() != 2 || at->kind != Kind::integer || at->integer != 0) return {};
+        kept.count = 2;
+    }
+    for (int32_t e : request_.kernel.equations) {
+        const Equation& reader = system_.equation(e);
+        for (Expr read : reads(reader)) {
+            if (read->tensor != t) continue;
+            Expr at = read->operands[kept.dimension];
+            const auto of_step = reader.scan == made.scan ? step_of_read(reader, read, made) : std::nullopt;
+            const bool at_last = at->kind == Kind::integer && at->integer == last && reader.scan != made.scan;
+            const bool alive = of_step ? *of_step > -kept.count : at_last && kept.count == 2;
+            if (!alive || read->kind != Kind::read) return {};
+        }
+    }
+    return kept;
+}
+
+// A local of one equation has that equation's axes for dimensions; one of several equations keeps the whole's.
+void KernelFormer::add_local(TensorIndex t) {
+    const SystemTensor& from = system_.tensor(t);
+    sched::KernelTensor to;
+    to.role = sched::KernelTensor::Role::local;
+    to.name = "l" + std::to_string(result_.kernel.tensors.size() - result_.buffers.size());
+    to.dtype = from.dtype;
+    std::vector<ViewDimension> view;
+    const KeptSteps kept = kept_steps(t);
+    if (from.equations.size() == 1) {
+        const Equation& writer = system_.equation(from.equations[0]);
+        for (size_t d = 0; d < writer.left.size(); d++) {
+            if (kept.count == 1 && d == kept.dimension) continue;
+            for (const Digit& digit : digits_of(writer.left[d]))
+                view.push_back({d, digit.radix, arena_.extent(digit.axis)});
+        }
+    } else {
+        for (size_t d = 0; d < from.shape.size(); d++) {
+            const bool in_turn = kept.count == 2 && d == kept.dimension;
+            if (in_turn)
+                view.push_back({.dimension = d, .extent = 2, .in_turn = true});
+            else if (may_move(t, d))
+                view.push_back({d, 0, from.shape[d]});
+        }
+    }
+    for (const ViewDimension& v : view) to.dimensions.push_back({.extent = v.extent, .stride = 0});
+    hints_.push_back(std::vector<int64_t>(view.size(), 0));
+    views_[t] = std::move(view);
+    index_[t] = static_cast<sched::TensorIndex>(result_.kernel.tensors.size());
+    result_.kernel.tensors.push_back(std::move(to));
+}
+
+}  // namespace heddle::plan

@@ -1,0 +1,67 @@
+// Chooses for one phase: lanes, then rows, tile, packing and order, each from what is chosen before it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/movements.h"
+#include "target/target.h"
+
+namespace heddle::schedules {
+
+class Chooser {
+public:
+    Chooser(const Kernel& kernel, const Target& target, const PhaseRecord& record, PhaseGroup& group,
+            const std::vector<LocalStorage>& storage, bool single)
+        : kernel_(kernel),
+          target_(target),
+          record_(record),
+          group_(group),
+          storage_(storage),
+          single_(single),
+          movements_(kernel, storage) {}
+
+    void choose();
+
+private:
+    int64_t hint(AxisIndex axis) const { return std::max<int64_t>(1, kernel_.axis(axis).hint); }
+    const KernelEquation& equation(EquationIndex i) const { return kernel_.equations[static_cast<size_t>(i)]; }
+    bool is_member(TensorIndex tensor) const;
+    bool is_stored(TensorIndex tensor) const;
+    void collect();
+    int lane_width() const;
+    bool is_candidate(AxisIndex axis) const;
+    double cost(AxisIndex axis) const;
+    std::optional<PackedOperand> packable(const ReadAccess& read, AxisIndex lanes) const;
+    int64_t rows_sharing(ValueIndex read, AxisIndex lanes) const;
+    int saved(AxisIndex axis) const;
+    bool all_move_with_lanes() const;
+    void choose_update();
+    bool moves_as_vector(AxisIndex axis) const;
+    void choose_lanes();
+    void choose_rows();
+    void choose_row_tile();
+    void choose_tile_size();
+    void choose_fused_rows();
+    void choose_packing();
+    void choose_order();
+    void choose_prefetch();
+    void drop_single_panels();
+    void order_packed();
+    void choose_row_sizes();
+    std::optional<AxisIndex> axis_named(const std::string& name) const;
+
+    const Kernel& kernel_;
+    const Target& target_;
+    const PhaseRecord& record_;
+    PhaseGroup& group_;
+    const std::vector<LocalStorage>& storage_;
+    bool single_;
+    Movements movements_;
+    std::vector<ReadAccess> reads_;             // of the loop's body
+    std::vector<EquationIndex> writes_;         // stored results
+    std::vector<EquationIndex> stream_writes_;  // stored in the loop's body
+};
+
+}  // namespace heddle::schedules

@@ -1,0 +1,218 @@
+// The axis that vectors run along, and the operands that are packed for it.
+#include <algorithm>
+
+#include "schedules/chooser.h"
+
+namespace heddle::schedules {
+
+bool Chooser::is_member(TensorIndex tensor) const {
+    for (EquationIndex index : group_.equations()) {
+        if (equation(index).tensor == tensor) return true;
+    }
+    return false;
+}
+
+bool Chooser::is_stored(TensorIndex tensor) const {
+    auto kind = storage_[static_cast<size_t>(tensor)].kind;
+    return kind != LocalStorage::Kind::in_register && kind != LocalStorage::Kind::unused;
+}
+
+void Chooser::collect() {
+    auto body = group_.before;
+    const auto& results = group_.reductions.empty() ? group_.after : group_.reductions;
+    body.insert(body.end(), results.begin(), results.end());
+    for (EquationIndex index : body) {
+        for (const ReadAccess& read : reads_of(kernel_, equation(index).right)) {
+            bool known =
+                std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& r) { return r.value == read.value; });
+            if (!known && !is_member(read.tensor)) reads_.push_back(read);
+        }
+    }
+    for (EquationIndex index : group_.equations()) {
+        if (!is_stored(equation(index).tensor)) continue;
+        bool stream = std::find(group_.before.begin(), group_.before.end(), index) != group_.before.end();
+        (stream ? stream_writes_ : writes_).push_back(index);
+    }
+}
+
+// Lanes of a vector: the widest element that the phase computes with or moves. Coordinates do not count.
+int Chooser::lane_width() const {
+    int64_t widest = 4;
+    auto see = [&](DType dtype) { widest = std::max(widest, bytes(dtype)); };
+    for (EquationIndex index : group_.equations()) {
+        const KernelEquation& e = equation(index);
+        bool is_index = e.reducer && is_argument(*e.reducer);
+        if (!is_index) see(kernel_.tensor(e.tensor).dtype);
+        std::vector<ValueIndex> open{e.right};
+        std::vector<bool> seen(kernel_.values.size());
+        while (!open.empty()) {
+            ValueIndex at = open.back();
+            open.pop_back();
+            if (seen[static_cast<size_t>(at)]) continue;
+            seen[static_cast<size_t>(at)] = true;
+            const Value& value = kernel_.value(at);
+            bool coordinate = value.kind == Value::Kind::coordinate || value.kind == Value::Kind::integer;
+            if (!coordinate) see(value.dtype);
+            open.insert(open.end(), value.operands.begin(), value.operands.end());
+        }
+    }
+    return std::max(1, target_.lanes(widest));
+}
+
+// Lanes may run along a free axis only if it moves every stored result, and along the last reduced one of an argument.
+bool Chooser::is_candidate(AxisIndex axis) const {
+    auto moves = [&](EquationIndex index) {
+        const auto& left = equation(index).left;
+        return std::any_of(left.begin(), left.end(), [&](const Coordinate& c) { return coefficient(c, axis) != 0; });
+    };
+    if (contains(group_.axes, axis)) {
+        return std::all_of(writes_.begin(), writes_.end(), moves) &&
+               std::all_of(stream_writes_.begin(), stream_writes_.end(), moves);
+    }
+    for (EquationIndex index : group_.reductions) {
+        const KernelEquation& e = equation(index);
+        if (is_argument(*e.reducer) && e.reduced.back() != axis) return false;
+    }
+    return std::all_of(stream_writes_.begin(), stream_writes_.end(), moves);
+}
+
+// The product of the free axes that leave the operand where it is.
+int64_t Chooser::rows_sharing(ValueIndex read, AxisIndex lanes) const {
+    int64_t rows = 1;
+    for (AxisIndex axis : group_.axes) {
+        if (axis != lanes && movements_.of(read, axis) == Movement::still)
+            rows *= std::min<int64_t>(hint(axis), 1 << 20);
+    }
+    return rows;
+}
+
+std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisIndex lanes) const {
+    if (record_.pack == false || read.address || group_.reductions.empty() || contains(group_.reduced, lanes))
+        return {};
+    const Value& value = kernel_.value(read.value);
+    const KernelTensor& tensor = kernel_.tensor(read.tensor);
+    if (value.kind != Value::Kind::read || tensor.role != KernelTensor::Role::input || tensor.may_alias) return {};
+    PackedOperand packed;
+    packed.read = read.value;
+    packed.tensor = read.tensor;
+    std::vector<AxisIndex> used;
+    for (size_t d = 0; d < value.coordinates.size(); d++) {
+        AxisIndex axis = plain_axis(value.coordinates[d]);
+        if (axis < 0 || contains(used, axis)) return {};
+        used.push_back(axis);
+        if (axis == lanes) {
+            packed.lane_dimension = static_cast<int>(d);
+        } else {
+            (contains(group_.reduced, axis) ? packed.inner : packed.outer).push_back(static_cast<int>(d));
+        }
+    }
+    if (packed.lane_dimension < 0 || packed.inner.empty()) return {};
+    bool scalar_operand = std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& other) {
+        return other.value != read.value && movements_.of(other.value, lanes) == Movement::still;
+    });
+    if (!scalar_operand) return {};
+    if (!tensor.constant && rows_sharing(read.value, lanes) < 16) return {};
+    for (EquationIndex index : group_.reductions) {
+        if (contains_read(kernel_, equation(index).right)) packed.equation = index;
+    }
+    return packed;
+}
+
+double Chooser::cost(AxisIndex axis) const {
+    bool reduces = !group_.reductions.empty(), reduced = contains(group_.reduced, axis);
+    double total = reduced ? 0.3 : 0;
+    auto of = [&](Movement movement, bool packs, bool transposes) {
+        if (movement == Movement::indirect) return 20.0;
+        if (movement == Movement::still) return 0.6;
+        if (movement == Movement::unit || packs) return 1.0;
+        return transposes ? 3.0 : 16.0;
+    };
+    for (const ReadAccess& read : reads_) {
+        bool transposes = !reduces && std::any_of(group_.axes.begin(), group_.axes.end(), [&](AxisIndex other) {
+            return other != axis && movements_.of(read.value, other) == Movement::unit;
+        });
+        total += of(movements_.of(read.value, axis), packable(read, axis).has_value(), transposes);
+    }
+    auto written = [&](EquationIndex index) {
+        const KernelEquation& e = equation(index);
+        const LocalStorage& storage = storage_[static_cast<size_t>(e.tensor)];
+        if (storage.kind != LocalStorage::Kind::output) return of(movements_.of(e.tensor, e.left, axis), false, false);
+        const auto& left = equation(storage.target_equation).left;
+        return of(movements_.of(storage.target, left, axis), false, false);
+    };
+    for (EquationIndex index : stream_writes_) total += written(index);
+    if (!reduced) {
+        for (EquationIndex index : writes_) total += written(index) * (reduces ? 0.1 : 1.0);
+    }
+    int64_t extent = hint(axis), width = lane_width();
+    return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;
+}
+
+std::optional<AxisIndex> Chooser::axis_named(const std::string& name) const {
+    for (AxisIndex axis : group_.axes) {
+        if (kernel_.axis(axis).name == name) return axis;
+    }
+    for (AxisIndex axis : group_.reduced) {
+        if (kernel_.axis(axis).name == name) return axis;
+    }
+    return std::nullopt;
+}
+
+void Chooser::choose_lanes() {
+    std::vector<AxisIndex> candidates = group_.axes;
+    candidates.insert(candidates.end(), group_.reduced.begin(), group_.reduced.end());
+    std::optional<double> best;
+    for (AxisIndex axis : candidates) {
+        if (!is_candidate(axis)) continue;
+        double c = cost(axis);
+        bool later_output = contains(group_.axes, axis) && c == best.value_or(c);
+        if (!best || c < *best || later_output) {
+            best = c;
+            group_.lanes = axis;
+        }
+    }
+    if (record_.lanes) {
+        auto wanted = axis_named(*record_.lanes);
+        if (wanted && is_candidate(*wanted)) group_.lanes = *wanted;
+    }
+    group_.lanes_reduced = contains(group_.reduced, group_.lanes);
+}
+
+// Whether vectors along the axis hold neighbours of the updated tensor, all at places chosen alike.
+bool Chooser::moves_as_vector(AxisIndex axis) const {
+    const KernelEquation& e = equation(group_.after.front());
+    const Value& right = kernel_.value(e.right);
+    const bool chosen = std::any_of(e.left.begin(), e.left.end(), [&](const Coordinate& c) {
+        return std::any_of(c.values.begin(), c.values.end(),
+                           [&](const auto& part) { return depends_on(kernel_, part.first, axis); });
+    });
+    if (chosen || depends_on(kernel_, right.operands[0], axis)) return false;
+    if (movements_.of(e.tensor, e.left, axis) != Movement::unit) return false;
+    const auto reads = reads_of(kernel_, right.operands[1]);
+    return std::all_of(reads.begin(), reads.end(), [&](const ReadAccess& read) {
+        const Movement movement = movements_.of(read.value, axis);
+        return movement == Movement::unit || movement == Movement::still;
+    });
+}
+
+// Lanes along an axis that leaves the chosen places alone; else one element at a time.
+void Chooser::choose_update() {
+    constexpr int64_t shortest = 8, most_vectors = 4;
+    const KernelEquation& e = equation(group_.after.front());
+    group_.width = 1;
+    group_.loops = group_.reduced;
+    group_.row_sizes = {1};
+    for (AxisIndex axis : e.axes) {
+        if (hint(axis) >= shortest && moves_as_vector(axis)) group_.lanes = axis;
+    }
+    if (group_.lanes < 0) return;
+    int64_t widest = std::max<int64_t>(4, bytes(kernel_.tensor(e.tensor).dtype));
+    visit(kernel_, kernel_.value(e.right).operands[1], [&](ValueIndex value) {
+        if (depends_on(kernel_, value, group_.lanes))
+            widest = std::max<int64_t>(widest, bytes(kernel_.value(value).dtype));
+    });
+    group_.width = std::max(1, target_.lanes(widest));
+    group_.vectors = static_cast<int>(std::clamp<int64_t>(hint(group_.lanes) / group_.width, 1, most_vectors));
+}
+
+}  // namespace heddle::schedules

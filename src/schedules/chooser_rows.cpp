@@ -1,0 +1,154 @@
+// Rows of the tile, its size, and several row axes in one.
+#include <algorithm>
+
+#include "schedules/chooser.h"
+#include "schedules/tiles.h"
+
+namespace heddle::schedules {
+
+// Loads that moving along the axis leaves where they are; a vector load counts twice.
+int Chooser::saved(AxisIndex axis) const {
+    int total = 0;
+    for (const ReadAccess& read : reads_) {
+        if (movements_.of(read.value, axis) != Movement::still) continue;
+        total += movements_.of(read.value, group_.lanes) == Movement::still ? 1 : 2;
+    }
+    return total;
+}
+
+bool Chooser::all_move_with_lanes() const {
+    return std::none_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
+        return movements_.of(read.value, group_.lanes) == Movement::still;
+    });
+}
+
+void Chooser::choose_rows() {
+    if (group_.reductions.empty()) {
+        for (const ReadAccess& read : reads_) {
+            if (movements_.of(read.value, group_.lanes) != Movement::strided) continue;
+            for (AxisIndex axis : group_.axes) {
+                if (axis == group_.lanes || movements_.of(read.value, axis) != Movement::unit) continue;
+                group_.rows = axis;
+                group_.transposed = true;
+            }
+        }
+        return;
+    }
+    int best = 0;
+    int64_t best_extent = 0;
+    for (AxisIndex axis : group_.axes) {
+        if (axis == group_.lanes) continue;
+        int found = saved(axis);
+        int64_t extent = std::min<int64_t>(hint(axis), target_.maximum_rows);
+        if (found == 0 || found < best || (found == best && extent < best_extent)) continue;
+        best = found;
+        best_extent = extent;
+        group_.rows = axis;
+        group_.contraction = true;
+    }
+    if (group_.rows >= 0 || group_.lanes_reduced) return;
+    for (AxisIndex axis : group_.axes) {
+        bool overlaps = axis != group_.lanes && std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
+                            const auto& coordinates = kernel_.value(read.value).coordinates;
+                            return std::any_of(coordinates.begin(), coordinates.end(), [&](const Coordinate& c) {
+                                return coefficient(c, axis) != 0 &&
+                                       std::any_of(group_.reduced.begin(), group_.reduced.end(),
+                                                   [&](AxisIndex r) { return coefficient(c, r) != 0; });
+                            });
+                        });
+        if (overlaps) group_.rows = axis;
+    }
+}
+
+void Chooser::choose_row_tile() {
+    if (!record_.rows) return;
+    auto wanted = axis_named(*record_.rows);
+    if (record_.rows->empty()) {
+        group_.rows = -1;
+        group_.transposed = group_.contraction = false;
+    } else if (wanted && *wanted != group_.lanes && contains(group_.axes, *wanted) && !group_.transposed) {
+        group_.rows = *wanted;
+        group_.contraction = saved(*wanted) > 0;
+    }
+}
+
+void Chooser::choose_tile_size() {
+    bool reduces = !group_.reductions.empty();
+    auto set = [&](int vectors, int rows) { group_.vectors = vectors, group_.maximum_rows = rows; };
+    if (group_.transposed) {
+        set(1, group_.width);
+    } else if (group_.contraction && !group_.lanes_reduced && all_move_with_lanes()) {
+        set(2, 7);
+        group_.windowed = true;
+    } else if (group_.contraction && !group_.lanes_reduced) {
+        bool free = std::any_of(group_.packed.begin(), group_.packed.end(),
+                                [&](const PackedOperand& p) { return kernel_.tensor(p.tensor).constant; });
+        int64_t reduced = 1;
+        for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
+        TileChoice tile = choose_tile(target_, group_.width, hint(group_.lanes), free ? 5040 : hint(group_.rows),
+                                      reduced, record_.vectors, record_.maximum_rows);
+        set(tile.vectors, tile.rows);
+    } else if (group_.contraction) {
+        set(2, 4);
+    } else if (group_.lanes_reduced) {
+        set(group_.reductions.size() == 1 && group_.before.empty() ? 8 : 4, 1);
+    } else if (reduces && group_.rows >= 0) {
+        set(2, 4);
+        group_.windowed = true;
+    } else {
+        set(reduces ? 8 : 4, 1);
+    }
+    if (group_.lanes < 0) set(1, 1);
+    if (record_.vectors && group_.lanes >= 0 && !group_.transposed)
+        group_.vectors = std::clamp(*record_.vectors, 1, 16);
+    if (record_.maximum_rows && group_.rows >= 0 && !group_.transposed) {
+        group_.maximum_rows = std::clamp(*record_.maximum_rows, 1, 32);
+    }
+    // A packed operand's panel may not follow M; nor need others be wider than the axis.
+    if (group_.packed.empty() && group_.lanes >= 0) {
+        int64_t wanted = (hint(group_.lanes) + group_.width - 1) / group_.width;
+        group_.vectors = static_cast<int>(std::min<int64_t>(group_.vectors, std::max<int64_t>(1, wanted)));
+    }
+}
+
+// One row index over several row axes where tiles within the innermost divide badly.
+void Chooser::choose_fused_rows() {
+    if (!group_.contraction || group_.lanes_reduced || group_.windowed || !single_) return;
+    if (!contains(kernel_.common, group_.rows) || record_.fuse_rows == false) return;
+    auto at = std::find(group_.axes.begin(), group_.axes.end(), group_.rows);
+    std::vector<AxisIndex> more;
+    while (at != group_.axes.begin()) {
+        AxisIndex axis = *--at;
+        bool alike = axis != group_.lanes && contains(kernel_.common, axis);
+        for (const ReadAccess& read : reads_) {
+            bool vector = movements_.of(read.value, group_.lanes) != Movement::still;
+            if (vector && movements_.of(read.value, axis) != Movement::still) alike = false;
+        }
+        for (const ReadAccess& read : reads_) {  // windows that are clipped want rows of one image row
+            const Value& value = kernel_.value(read.value);
+            if (value.kind != Value::Kind::guarded_read) continue;
+            for (size_t d = 0; d < value.coordinates.size(); d++) {
+                const Coordinate& c = value.coordinates[d];
+                bool moves = coefficient(c, axis) != 0 || coefficient(c, group_.rows) != 0;
+                if (moves && needs_guard(kernel_, value, d)) alike = false;
+            }
+        }
+        if (!alike) break;
+        more.insert(more.begin(), axis);
+    }
+    if (more.empty()) return;
+    int64_t inner = hint(group_.rows), all = inner, reduced = 1;
+    for (AxisIndex axis : more) all *= std::min<int64_t>(hint(axis), 1 << 16);
+    for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
+    auto cycles = [&](int64_t rows) {
+        return choose_tile(target_, group_.width, hint(group_.lanes), rows, reduced, group_.vectors,
+                           group_.maximum_rows)
+            .cycles;
+    };
+    double apart = cycles(inner) * static_cast<double>(all) / static_cast<double>(inner);
+    if (!record_.fuse_rows.value_or(cycles(all) < 0.93 * apart)) return;
+    group_.fused = more;
+    group_.fused.push_back(group_.rows);
+}
+
+}  // namespace heddle::schedules

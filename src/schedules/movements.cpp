@@ -1,0 +1,59 @@
+#include "schedules/movements.h"
+
+namespace heddle::schedules {
+
+Movement Movements::of(TensorIndex tensor, const std::vector<Coordinate>& coordinates, AxisIndex axis) const {
+    int moving = 0, unit = unit_dimension(tensor);
+    bool by_one = false;
+    for (size_t d = 0; d < coordinates.size(); d++) {
+        for (const auto& [part, factor] : coordinates[d].values) {
+            if (factor != 0 && depends_on(kernel_, part, axis)) return Movement::indirect;
+        }
+        int64_t factor = coefficient(coordinates[d], axis);
+        if (factor == 0) continue;
+        moving++;
+        by_one = factor == 1 && static_cast<int>(d) == unit;
+    }
+    if (moving == 0) return Movement::still;
+    const LocalStorage& storage = storage_[static_cast<size_t>(tensor)];
+    bool open = kernel_.tensor(tensor).role == KernelTensor::Role::local && storage.order.empty() &&
+                storage.kind != LocalStorage::Kind::output;
+    if (open && plain_dimension(coordinates, axis)) return Movement::unit;
+    return moving == 1 && by_one ? Movement::unit : Movement::strided;
+}
+
+Movement Movements::of(ValueIndex read, AxisIndex axis) const {
+    const Value& value = kernel_.value(read);
+    const LocalStorage& storage = storage_[static_cast<size_t>(value.tensor)];
+    if (storage.kind == LocalStorage::Kind::output) {
+        const auto& equation = kernel_.equations[static_cast<size_t>(storage.target_equation)];
+        return of(storage.target, equation.left, axis);
+    }
+    return of(value.tensor, value.coordinates, axis);
+}
+
+int Movements::unit_dimension(TensorIndex tensor) const {
+    const KernelTensor& t = kernel_.tensor(tensor);
+    if (t.role == KernelTensor::Role::local) {
+        const LocalStorage& storage = storage_[static_cast<size_t>(tensor)];
+        return storage.order.empty() ? static_cast<int>(t.dimensions.size()) - 1 : storage.order.back();
+    }
+    // Where an extent of one makes further strides one, the place decides: it is the same for every size.
+    for (size_t d = t.dimensions.size(); d-- > 0;) {
+        if (t.dimensions[d].stride == 1) return static_cast<int>(d);
+    }
+    return -1;
+}
+
+std::optional<int> Movements::plain_dimension(const std::vector<Coordinate>& coordinates, AxisIndex axis) const {
+    std::optional<int> found;
+    for (size_t d = 0; d < coordinates.size(); d++) {
+        int64_t factor = coefficient(coordinates[d], axis);
+        if (factor == 0) continue;
+        if (found || factor != 1) return std::nullopt;
+        found = static_cast<int>(d);
+    }
+    return found;
+}
+
+}  // namespace heddle::schedules

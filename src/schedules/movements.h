@@ -1,0 +1,30 @@
+// How accesses move when an axis does.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "schedules/phases.h"
+
+namespace heddle::schedules {
+
+enum class Movement : uint8_t { still, unit, strided, indirect };
+
+// How accesses move; knows the order of locals as far as it is decided.
+class Movements {
+public:
+    Movements(const Kernel& kernel, const std::vector<LocalStorage>& storage) : kernel_(kernel), storage_(storage) {}
+    // Of an access of `tensor` at `coordinates` when `axis` grows by one.
+    Movement of(TensorIndex tensor, const std::vector<Coordinate>& coordinates, AxisIndex axis) const;
+    Movement of(ValueIndex read, AxisIndex axis) const;
+    // The dimension with stride one in the text, or -1: the last one of stride one.
+    int unit_dimension(TensorIndex tensor) const;
+    // Whether a single dimension alone moves, by a coefficient of one.
+    std::optional<int> plain_dimension(const std::vector<Coordinate>& coordinates, AxisIndex axis) const;
+
+private:
+    const Kernel& kernel_;
+    const std::vector<LocalStorage>& storage_;
+};
+
+}  // namespace heddle::schedules
