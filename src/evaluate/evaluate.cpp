@@ -111,6 +111,13 @@ TensorData storage_for(const TensorType& type, bool exact) {
     return TensorData(widen ? DType::float64 : type.dtype, type.extents());
 }
 
+bool same_values(const TensorData& a, const TensorData& b) {
+    for (int64_t i = 0; i < b.size(); i++) {
+        if (is_float(b.dtype()) ? a.real_at(i) != b.real_at(i) : a.integer_at(i) != b.integer_at(i)) return false;
+    }
+    return true;
+}
+
 Result<void> check_feeds(const Graph& graph, const std::vector<TensorData>& feeds, bool exact) {
     if (auto checked = verify(graph); !checked) return checked;
     if (feeds.size() != graph.inputs.size()) {
@@ -121,7 +128,10 @@ Result<void> check_feeds(const Graph& graph, const std::vector<TensorData>& feed
         const Tensor& tensor = graph.tensor(graph.inputs[i]);
         TensorType found{feeds[i].dtype(), {feeds[i].shape().begin(), feeds[i].shape().end()}};
         bool widened = exact && found.dtype == DType::float64 && is_float(tensor.type.dtype);
-        if (feeds[i].shape() == tensor.type.extents() && (found.dtype == tensor.type.dtype || widened)) continue;
+        if (feeds[i].shape() == tensor.type.extents() && (found.dtype == tensor.type.dtype || widened)) {
+            if (!tensor.constant || same_values(feeds[i], *tensor.constant)) continue;
+            return fail(mismatch(fmt::format("the graph holds for another value of '{}'", tensor.name), {}, {}));
+        }
         return fail(mismatch(fmt::format("the feed of '{}' has another type or shape", tensor.name), tensor.type.text(),
                              found.text()));
     }

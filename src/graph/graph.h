@@ -33,7 +33,7 @@ struct Tensor {
     std::string name;  // unique in its graph
     TensorType type;
     OperationId producer = -1;           // -1: an input or a constant
-    std::optional<TensorData> constant;  // row-major
+    std::optional<TensorData> constant;  // row-major; an input that has it too is decided: the graph holds for it alone
     // Where its range begins, a number a dimension; empty: at zero. For exchange and for people: bodies, projections and
     // whatever computes count from zero.
     std::vector<int64_t> start;

@@ -265,7 +265,8 @@ std::string print(const Graph& graph) {
     std::vector<bool> is_input(graph.tensors.size(), false);
     for (TensorId id : graph.inputs) {
         is_input[static_cast<size_t>(id)] = true;
-        text += fmt::format("  in  {}: {}\n", graph.tensor(id).name, graph.tensor(id).type.text());
+        text += fmt::format("  in  {}: {}{}\n", graph.tensor(id).name, graph.tensor(id).type.text(),
+                            graph.tensor(id).constant ? " decided" : "");
     }
     for (size_t i = 0; i < graph.tensors.size(); i++) {
         const Tensor& tensor = graph.tensors[i];

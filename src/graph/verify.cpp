@@ -78,8 +78,6 @@ private:
         for (TensorId id : graph_.inputs) {
             if (defined_[static_cast<size_t>(id)])
                 problem("graph.reference", fmt::format("'{}' is a graph input twice", graph_.tensor(id).name));
-            if (graph_.tensor(id).constant)
-                problem("graph.reference", fmt::format("'{}' is a graph input and a constant", graph_.tensor(id).name));
             defined_[static_cast<size_t>(id)] = true;
         }
         for (size_t i = 0; i < graph_.tensors.size(); i++) {

@@ -49,12 +49,17 @@ private:
         for (TensorId t : graph_.inputs) {
             plan_.input_types.push_back(graph_.tensor(t).type);
             plan_.input_names.push_back(graph_.tensor(t).name);
+            if (const auto& value = graph_.tensor(t).constant)
+                plan_.decided.emplace(static_cast<int32_t>(plan_.input_names.size()) - 1, *value);
         }
         for (TensorId t : graph_.outputs) {
             plan_.output_types.push_back(graph_.tensor(t).type);
             plan_.output_names.push_back(graph_.tensor(t).name);
         }
     }
+
+    // An input whose value is known is read as the constant that it is.
+    bool is_decided(TensorIndex t) const { return system_.tensor(t).kind == SystemTensor::Kind::constant; }
 
     const StorageMap& map_of(TensorIndex t) {
         auto& map = maps_[static_cast<size_t>(t)];
@@ -65,7 +70,8 @@ private:
     // Which system tensors lie directly in the caller's memory: row-major inputs, and row-major outputs at their first place.
     void find_users() {
         for (size_t i = 0; i < system_.inputs.size(); i++) {
-            if (map_of(system_.inputs[i]).is_row_major()) input_of_[system_.inputs[i]] = static_cast<int32_t>(i);
+            TensorIndex t = system_.inputs[i];
+            if (!is_decided(t) && map_of(t).is_row_major()) input_of_[t] = static_cast<int32_t>(i);
         }
         for (size_t i = 0; i < system_.outputs.size(); i++) {
             TensorIndex t = system_.outputs[i];
@@ -262,7 +268,7 @@ private:
     void copy_inputs() {
         for (size_t i = 0; i < system_.inputs.size(); i++) {
             TensorIndex t = system_.inputs[i];
-            if (input_of_.contains(t)) continue;
+            if (input_of_.contains(t) || is_decided(t)) continue;
             const SystemTensor& tensor = system_.tensor(t);
             int32_t from = add_buffer({.name = tensor.name,
                                        .kind = Buffer::Kind::input,

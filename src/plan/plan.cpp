@@ -98,6 +98,12 @@ Result<void> verify_tables(const Plan& plan) {
     if (plan.graph_tensor.size() != plan.buffers.size() || plan.input_names.size() != plan.input_types.size() ||
         plan.output_names.size() != plan.output_types.size())
         return broken("tables differ in length", "buffers", std::to_string(plan.buffers.size()));
+    for (const auto& [input, value] : plan.decided) {
+        const bool exists = input >= 0 && static_cast<size_t>(input) < plan.input_types.size();
+        const TensorType type = exists ? plan.input_types[static_cast<size_t>(input)] : TensorType{};
+        if (!exists || value.dtype() != type.dtype || value.shape() != type.extents())
+            return broken("a value is not of the type of the input that must have it", "input", std::to_string(input));
+    }
     std::set<int32_t> outputs;
     for (const Buffer& buffer : plan.buffers) {
         if (auto fine = verify_storage(buffer); !fine) return fine;

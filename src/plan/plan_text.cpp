@@ -97,14 +97,15 @@ std::string print(const Plan& plan) {
         "scratch {} bytes\n",
         plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes, plan.most_live_bytes(),
         plan.prepared_bytes, plan.scratch_bytes);
-    auto interface = [&](const char* what, const auto& names, const auto& types) {
+    auto interface = [&](const char* what, const auto& names, const auto& types, const auto& decided) {
         for (size_t i = 0; i < types.size(); i++) {
             text +=
-                fmt::format("  {} {} {}: {}\n", what, i, quoted(names[i]), type_text(types[i].dtype, types[i].shape));
+                fmt::format("  {} {} {}: {}{}\n", what, i, quoted(names[i]), type_text(types[i].dtype, types[i].shape),
+                            decided.contains(static_cast<int32_t>(i)) ? " decided" : "");
         }
     };
-    interface("input", plan.input_names, plan.input_types);
-    interface("output", plan.output_names, plan.output_types);
+    interface("input", plan.input_names, plan.input_types, plan.decided);
+    interface("output", plan.output_names, plan.output_types, std::map<int32_t, TensorData>());
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         text += fmt::format("  buffer {} {}", i, buffer_text(plan.buffers[i]));
         text += plan.graph_tensor[i] < 0 ? "\n" : fmt::format(" tensor {}\n", plan.graph_tensor[i]);

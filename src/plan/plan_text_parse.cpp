@@ -111,6 +111,7 @@ private:
     void declaration() {
         if (reader_.take("input")) {
             interface(plan_.input_names, plan_.input_types);
+            if (reader_.take("decided")) decided_places_[plan_.input_names.size() - 1] = reader_.place();
         } else if (reader_.take("output")) {
             interface(plan_.output_names, plan_.output_types);
         } else if (reader_.take("buffer")) {
@@ -294,20 +295,27 @@ private:
         for (size_t i = 0; i < plan_.buffers.size(); i++) {
             Buffer& buffer = plan_.buffers[i];
             if (buffer.kind != Buffer::Kind::constant) continue;
-            const TensorType type{buffer.dtype, buffer.sizes};
-            auto found = constants_.find(buffer.name);
-            if (found == constants_.end()) {
-                error("plan.constant", "a constant is not there", buffer_places_[i], type.text());
-                continue;
-            }
-            const TensorData& data = found->second;
-            if (data.dtype() != type.dtype || data.shape() != type.extents()) {
-                const TensorType other{data.dtype(), {data.shape().begin(), data.shape().end()}};
-                error("plan.constant", "a constant is not of its type", buffer_places_[i], type.text(), other.text());
-                continue;
-            }
-            buffer.constant = needs_own_memory(i) ? data.clone() : data;
+            if (const TensorData* data = constant(buffer.name, {buffer.dtype, buffer.sizes}, buffer_places_[i]))
+                buffer.constant = needs_own_memory(i) ? data->clone() : *data;
         }
+        for (const auto& [i, place] : decided_places_) {
+            if (const TensorData* data = constant(plan_.input_names[i], plan_.input_types[i], place))
+                plan_.decided.emplace(static_cast<int32_t>(i), *data);
+        }
+    }
+
+    // Null after an error.
+    const TensorData* constant(const std::string& name, const TensorType& type, const Place& place) {
+        auto found = constants_.find(name);
+        if (found == constants_.end()) {
+            error("plan.constant", "a constant is not there", place, type.text());
+            return nullptr;
+        }
+        const TensorData& data = found->second;
+        if (data.dtype() == type.dtype && data.shape() == type.extents()) return &data;
+        const TensorType other{data.dtype(), {data.shape().begin(), data.shape().end()}};
+        error("plan.constant", "a constant is not of its type", place, type.text(), other.text());
+        return nullptr;
     }
 
     // Kernels were made for aligned memory with slack behind.
@@ -377,7 +385,8 @@ private:
     Diagnostics errors_;
     Place header_place_;
     std::vector<Place> buffer_places_, key_places_;
-    std::map<std::string, Place> places_;  // the first "buffer NAME" and "launch NAME", for what `verify` finds
+    std::map<size_t, Place> decided_places_;  // by input
+    std::map<std::string, Place> places_;     // the first "buffer NAME" and "launch NAME", for what `verify` finds
 };
 
 }  // namespace

@@ -101,6 +101,38 @@ int64_t Session::bytes() const {
     return p.workspace_bytes + p.scratch_bytes * pool_->threads();
 }
 
+namespace {
+
+std::string elements_text(const TensorData& data) {
+    std::string text;
+    for (int64_t i = 0; i < std::min<int64_t>(data.size(), 8); i++) {
+        text += i == 0 ? "" : " ";
+        text += is_float(data.dtype()) ? fmt::format("{:.9g}", data.real_at(i)) : std::to_string(data.integer_at(i));
+    }
+    return data.size() > 8 ? text + " ..." : text;
+}
+
+// A program holds only for those values of its inputs that shapes and branches followed from.
+Result<void> check_decided(const plan::Plan& plan, const std::vector<TensorData>& inputs) {
+    Diagnostics problems;
+    for (const auto& [i, value] : plan.decided) {
+        const TensorData& input = inputs[static_cast<size_t>(i)];
+        if (std::memcmp(value.data(), input.data(), static_cast<size_t>(value.byte_size())) == 0) continue;
+        const std::string& name = plan.input_names[static_cast<size_t>(i)];
+        problems.push_back({.code = "runtime.decided_input",
+                            .summary = fmt::format("the program holds for another value of input '{}'", name),
+                            .expected = elements_text(value),
+                            .found = elements_text(input),
+                            .reason = "shapes or branches of the program follow from it",
+                            .remedy = "make the program anew, from this value",
+                            .params = {{"input", name}}});
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
+}
+
+}  // namespace
+
 Result<void> Session::check(const std::vector<TensorData>& inputs) const {
     const plan::Plan& p = executable_->plan();
     if (!workspace_) return out_of_memory(p.workspace_bytes);
@@ -127,7 +159,7 @@ Result<void> Session::check(const std::vector<TensorData>& inputs) const {
         }
     }
     if (!problems.empty()) return fail(std::move(problems));
-    return {};
+    return check_decided(p, inputs);
 }
 
 std::vector<TensorData> Session::make_outputs() const {

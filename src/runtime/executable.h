@@ -64,7 +64,7 @@ public:
     Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool);
 
     // One tensor a graph input, in order, of its dtype and shape (codes runtime.input_count, runtime.input_dtype,
-    // runtime.input_shape). The results are the caller's. An index out of range: runtime.index_out_of_range.
+    // runtime.input_shape), and of the value that the plan holds for (runtime.decided_input). The results are the caller's. An index out of range: runtime.index_out_of_range.
     Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
     // The same into memory that is there already (from an earlier run): nothing is allocated.
     Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);

@@ -400,6 +400,8 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
 
 Graph Session::finish(std::vector<TensorId> outputs) {
     state_->graph.outputs = std::move(outputs);
+    for (TensorId input : state_->deciding_inputs)
+        state_->graph.tensors[static_cast<size_t>(input)].constant = state_->offered.at(input).clone();
     Graph result = prune(state_->graph);
     state_.reset();
     return result;

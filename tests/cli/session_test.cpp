@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "backends/llvm/llvm_backend.h"
+#include "evaluate/evaluate.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
 #include "symbolic/session.h"
@@ -49,6 +50,26 @@ Graph some_graph(int64_t rows) {
                       {call(session, "numpy_matmul", {h, session.add_constant("v", random_tensor({70, 30}, 2))})});
     TensorId s = call(session, "reduce_sum", {x}, {{"axes", StaticValue::of_integers({0, 1})}});
     return session.finish({y, s});
+}
+
+// x as `shape` says, and the shape itself.
+TensorData integers(const std::vector<int64_t>& values) {
+    TensorData data(DType::int64, {static_cast<int64_t>(values.size())});
+    for (size_t i = 0; i < values.size(); i++) data.set_integer(static_cast<int64_t>(i), values[i]);
+    return data;
+}
+Graph decided_graph(const std::vector<int64_t>& sizes) {
+    TensorData value = integers(sizes);
+    heddle::Session session(library());
+    TensorId x = session.add_input("x", {DType::float32, {2, 6}});
+    TensorId shape = session.add_input("shape", {DType::int64, {value.size()}});
+    session.offer_value(shape, value);
+    auto reshape = library().find_onnx("", "Reshape", 14);
+    EXPECT_TRUE(reshape);
+    auto made = session.apply(**reshape, {x, shape}, {});
+    EXPECT_TRUE(made) << render(made.error());
+    if (!made) return {};
+    return session.finish({call(session, "exp", {made->front()}), shape});
 }
 
 Graph gather_graph() {
@@ -102,6 +123,40 @@ TEST(RuntimeSession, refuses_inputs_that_do_not_fit) {
     EXPECT_EQ(codes(session.run({TensorData(DType::float32, {40, 5})})), Codes{"runtime.input_shape"});
     EXPECT_EQ(codes(session.run({TensorData(DType::float32, {5, 40, 1})})), Codes{"runtime.input_shape"});
     EXPECT_TRUE(session.run({random_tensor({5, 40}, 1)}));
+}
+
+TEST(RuntimeSession, refuses_another_value_than_the_program_holds_for) {
+    Graph graph = decided_graph({3, 4});
+    // A text has the value by the input's name, as it has constants.
+    auto constants = plan::constants_of(graph);
+    ASSERT_TRUE(constants) << render(constants.error());
+    std::string text = print(plan_of(graph));
+    EXPECT_NE(text.find("input 1 \"shape\": int64[2] decided"), std::string::npos) << text;
+    auto source = std::make_shared<SourceText>("plan", text);
+    auto parsed = plan::parse_plan(source, *constants);
+    ASSERT_TRUE(parsed) << render(parsed.error());
+    EXPECT_EQ(print(*parsed), text);
+    constants->erase("shape");
+    EXPECT_EQ(codes(plan::parse_plan(source, *constants)).at(0), "plan.constant");
+
+    TensorData x = random_tensor({2, 6}, 1);
+    for (plan::Plan plan : {plan_of(graph), *parsed}) {
+        KernelCache cache(std::make_shared<backends::LlvmBackend>());
+        auto pool = std::make_shared<ThreadPool>(1);
+        auto executable = Executable::make(std::move(plan), cache, *pool);
+        ASSERT_TRUE(executable) << render(executable.error());
+        Session session(*executable, pool);
+        auto fine = session.run({x, integers({3, 4})});
+        ASSERT_TRUE(fine) << render(fine.error());
+        EXPECT_EQ((*fine)[0].shape(), (std::vector<int64_t>{3, 4}));
+        EXPECT_EQ((*fine)[1].integer_at(1), 4) << "it is an output too";
+        auto other = session.run({x, integers({4, 3})});
+        ASSERT_EQ(codes(other), Codes{"runtime.decided_input"});
+        EXPECT_EQ(other.error().front().expected, "3 4");
+        EXPECT_EQ(other.error().front().found, "4 3");
+    }
+    EXPECT_TRUE(evaluate_graph(graph, {x, integers({3, 4})}, Precision::body));
+    EXPECT_EQ(codes(evaluate_graph(graph, {x, integers({4, 3})}, Precision::body)), Codes{"evaluate.mismatch"});
 }
 
 TEST(RuntimeSession, an_index_out_of_range_and_then_a_good_run) {

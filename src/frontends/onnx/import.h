@@ -42,7 +42,7 @@ struct ImportOptions {
 
 struct ImportedModel {
     Graph graph;
-    std::vector<std::string> deciding_inputs;  // whose values the graph holds for
+    std::vector<std::string> deciding_inputs;  // the inputs that are decided (graph/graph.h)
 };
 
 // The graph of a model. An `If` is the branch that its condition takes: a graph has no control flow, so the condition must
