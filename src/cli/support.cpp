@@ -3,16 +3,13 @@
 #include <charconv>
 #include <filesystem>
 #include <random>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/llvm/llvm_backend.h"
-#include "frontends/onnx/import.h"
+#include "inference/model.h"
 #include "support/file.h"
 #include "support/npy.h"
-#include "target/target.h"
 
 namespace heddle::cli {
 
@@ -57,20 +54,7 @@ Result<Library> open_libraries(const CommonOptions& options) {
 }
 
 Result<interchange::Dialect> open_environment(const std::string& name) {
-    if (name.ends_with(".json")) return interchange::load_dialect(name);
-    std::error_code problem;
-    std::vector<std::string> known;
-    for (const auto& entry : std::filesystem::directory_iterator(data_folder("environments"), problem)) {
-        if (entry.path().extension() != ".json") continue;
-        if (entry.path().stem() == name) return interchange::load_dialect(entry.path());
-        known.push_back(entry.path().stem());
-    }
-    std::sort(known.begin(), known.end());
-    std::string near = nearest_name(name, known);
-    return fail({.code = "cli.environment",
-                 .summary = fmt::format("there is no environment '{}'", name),
-                 .expected = fmt::format("{}, or a file NAME.json", fmt::join(known, ", ")),
-                 .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+    return interchange::open_dialect(name, data_folder("environments"));
 }
 
 Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts, const char* option) {
@@ -139,24 +123,6 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
     return inputs;
 }
 
-namespace {
-
-Result<void> check_names(const std::map<std::string, TensorData>& given, const std::vector<std::string>& names) {
-    Diagnostics problems;
-    for (const auto& [name, tensor] : given) {
-        if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-        std::string near = nearest_name(name, names);
-        problems.push_back({.code = "cli.unknown_input",
-                            .summary = fmt::format("there is no input '{}'", name),
-                            .expected = fmt::format("{}", fmt::join(names, ", ")),
-                            .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
-    }
-    if (!problems.empty()) return fail(std::move(problems));
-    return {};
-}
-
-}  // namespace
-
 Result<Source> load_model(const std::string& path, const Library& library,
                           const std::map<std::string, TensorData>& given,
                           const std::vector<std::string>& binding_texts) {
@@ -164,20 +130,13 @@ Result<Source> load_model(const std::string& path, const Library& library,
     if (!bindings) return fail(std::move(bindings.error()));
     auto model = onnx::read_model(path);
     if (!model) return fail(std::move(model.error()));
-    Source source;
-    std::vector<const std::vector<int64_t>*> shapes;
-    for (const onnx::OnnxValue* input : onnx::caller_inputs(*model)) {
-        source.input_names.push_back(input->name);
-        auto found = given.find(input->name);
-        shapes.push_back(found == given.end() ? nullptr : &found->second.shape());
-    }
-    if (auto fine = check_names(given, source.input_names); !fine) return fail(std::move(fine.error()));
-    auto bound = onnx::bind_shapes(*model, shapes, std::move(*bindings));
-    if (!bound) return fail(std::move(bound.error()));
-    auto imported = onnx::import_model(*model, library, {std::move(*bound), given});
-    if (!imported) return fail(std::move(imported.error()));
-    source.graph = std::move(imported->graph);
-    for (const onnx::OnnxValue& output : model->graph.outputs) source.output_names.push_back(output.name);
+    Source source{
+        .graph = {}, .input_names = inference::input_names(*model), .output_names = inference::output_names(*model)};
+    auto arranged = inference::arrange(source.input_names, given);
+    if (!arranged) return fail(std::move(arranged.error()));
+    auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings));
+    if (!graph) return fail(std::move(graph.error()));
+    source.graph = std::move(*graph);
     return source;
 }
 
@@ -212,11 +171,9 @@ Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<s
         } else if (seed >= 0) {
             feeds.push_back(made_up(type, random));
         } else {
-            problems.push_back({.code = "cli.missing_input",
-                                .summary = fmt::format("input '{}' is not given", source.input_names[i]),
-                                .expected = type.text(),
-                                .remedy = fmt::format("--input {}=FILE.npy, or --random SEED for made-up values",
-                                                      source.input_names[i])});
+            problems.push_back(inference::missing_input(source.input_names[i], type.text()));
+            problems.back().remedy =
+                fmt::format("--input {}=FILE.npy, or --random SEED for made-up values", source.input_names[i]);
         }
     }
     if (!problems.empty()) return fail(std::move(problems));
@@ -224,19 +181,10 @@ Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<s
 }
 
 Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options) {
-    auto plan = plan::make_plan(graph, detect_host(), options);
-    if (!plan) return fail(std::move(plan.error()));
-    if (auto fine = plan::verify(*plan); !fine) return fail(std::move(fine.error()));
-    Program program{.pool = std::make_shared<ThreadPool>(thread_count(threads)), .executable = nullptr};
-    runtime::KernelCache cache(std::make_shared<backends::LlvmBackend>());
-    auto executable = runtime::Executable::make(std::move(*plan), cache, *program.pool);
+    auto engine = inference::make_engine(threads);
+    auto executable = inference::compile(graph, *engine, options);
     if (!executable) return fail(std::move(executable.error()));
-    program.executable = std::move(*executable);
-    return program;
-}
-
-int thread_count(int asked) {
-    return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return Program{engine->pool, std::move(*executable)};
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {

@@ -24,7 +24,7 @@ int report(const Diagnostics& problems, const CommonOptions& options);
 // The operator library that lies beside the program, with the user's files.
 Result<Library> open_libraries(const CommonOptions& options);
 
-// An environment of graph documents: a file, or a name of the environments beside the program. Code cli.environment.
+// An environment of graph documents: a file, or a name of the environments beside the program.
 Result<interchange::Dialect> open_environment(const std::string& name);
 
 // "batch=4,seq=128", several times. Code cli.binding.
@@ -40,11 +40,11 @@ struct Source {
     std::vector<std::string> input_names, output_names;
 };
 
-// A model with its open dimensions bound by --bind and the given inputs' shapes. Code cli.unknown_input.
+// A model with its open dimensions bound by --bind and the given inputs' shapes. Code inference.unknown_input.
 Result<Source> load_model(const std::string& path, const Library& library,
                           const std::map<std::string, TensorData>& given, const std::vector<std::string>& bindings);
 
-// One tensor an input: given, or made up from a seed. Codes cli.missing_input.
+// One tensor an input: given, or made up from a seed. Code inference.missing_input.
 Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given,
                                           int64_t seed);
 
@@ -55,7 +55,6 @@ struct Program {
 };
 Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options);
 
-int thread_count(int asked);
 double milliseconds_since(std::chrono::steady_clock::time_point begin);
 
 }  // namespace heddle::cli

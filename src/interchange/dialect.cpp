@@ -113,6 +113,23 @@ Result<Dialect> load_dialect(const std::filesystem::path& file) {
     return parse_dialect(file.stem().string(), std::make_shared<const SourceText>(file.string(), std::move(*text)));
 }
 
+Result<Dialect> open_dialect(const std::string& name, const std::filesystem::path& folder) {
+    if (name.ends_with(".json")) return load_dialect(name);
+    std::error_code problem;
+    std::vector<std::string> known;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {
+        if (entry.path().extension() != ".json") continue;
+        if (entry.path().stem() == name) return load_dialect(entry.path());
+        known.push_back(entry.path().stem());
+    }
+    std::sort(known.begin(), known.end());
+    std::string near = nearest_name(name, known);
+    return fail({.code = "interchange.unknown_environment",
+                 .summary = fmt::format("there is no environment '{}'", name),
+                 .expected = fmt::format("{}, or a file NAME.json", fmt::join(known, ", ")),
+                 .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+}
+
 bool allows(const std::vector<std::string>& list, const std::string& name) {
     return std::ranges::any_of(list, [&](const std::string& entry) {
         return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry;

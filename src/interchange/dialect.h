@@ -30,6 +30,9 @@ Result<Dialect> parse_dialect(const std::string& name, const std::shared_ptr<con
 // The same from a file, named after it. Codes: also those of reading files.
 Result<Dialect> load_dialect(const std::filesystem::path& file);
 
+// A file NAME.json, or one of `folder` by its name alone. Codes: as above, and interchange.unknown_environment.
+Result<Dialect> open_dialect(const std::string& name, const std::filesystem::path& folder);
+
 // Whether `list` holds the name, or the beginning of it with a *.
 bool allows(const std::vector<std::string>& list, const std::string& name);
 

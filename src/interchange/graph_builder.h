@@ -28,6 +28,10 @@ public:
     // Ranges begin anywhere and end where `end` says, which is not before.
     TensorId tensor(std::string name, DType dtype, const DocumentRange& range);
 
+    TensorId constant(std::string name, TensorData data) {
+        return session_.add_constant(std::move(name), std::move(data));
+    }
+
     // One use of an operator: its results. `name` is that of the operation; results are named after it, or by `results`.
     // Codes: those of Library::find and of Session::apply; after an error the graph is as it was.
     Result<std::vector<TensorId>> apply(const std::string& operator_name, const std::vector<Argument>& inputs,

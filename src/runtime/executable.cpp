@@ -131,35 +131,39 @@ Result<void> check_decided(const plan::Plan& plan, const std::vector<TensorData>
     return {};
 }
 
+Diagnostic misfit(const char* code, const std::string& input, const TensorType& expected, const TensorData& found) {
+    TensorType type{found.dtype(), {found.shape().begin(), found.shape().end()}};
+    return {.code = code,
+            .summary = fmt::format("input '{}' does not fit", input),
+            .expected = expected.text(),
+            .found = type.text(),
+            .params = {{"input", input}}};
+}
+
 }  // namespace
 
-Result<void> Session::check(const std::vector<TensorData>& inputs) const {
-    const plan::Plan& p = executable_->plan();
-    if (!workspace_) return out_of_memory(p.workspace_bytes);
-    if (inputs.size() != p.input_types.size()) {
+Diagnostic wrong_dtype(const std::string& input, const TensorType& expected, const TensorData& found) {
+    return misfit("runtime.input_dtype", input, expected, found);
+}
+
+Result<void> check_inputs(const std::vector<std::string>& names, const std::vector<TensorType>& types,
+                          const std::vector<TensorData>& inputs) {
+    if (inputs.size() != types.size()) {
         return fail({.code = "runtime.input_count",
                      .summary = "the number of inputs is wrong",
-                     .expected = std::to_string(p.input_types.size()),
+                     .expected = std::to_string(types.size()),
                      .found = std::to_string(inputs.size())});
     }
     Diagnostics problems;
     for (size_t i = 0; i < inputs.size(); i++) {
-        const TensorType& type = p.input_types[i];
-        TensorType found{inputs[i].dtype(), {inputs[i].shape().begin(), inputs[i].shape().end()}};
-        Diagnostic problem{.summary = fmt::format("input '{}' does not fit", p.input_names[i]),
-                           .expected = type.text(),
-                           .found = found.text(),
-                           .params = {{"input", p.input_names[i]}}};
-        if (found.dtype != type.dtype) {
-            problem.code = "runtime.input_dtype";
-            problems.push_back(std::move(problem));
-        } else if (inputs[i].shape() != type.extents()) {
-            problem.code = "runtime.input_shape";
-            problems.push_back(std::move(problem));
+        if (inputs[i].dtype() != types[i].dtype) {
+            problems.push_back(wrong_dtype(names[i], types[i], inputs[i]));
+        } else if (inputs[i].shape() != types[i].extents()) {
+            problems.push_back(misfit("runtime.input_shape", names[i], types[i], inputs[i]));
         }
     }
     if (!problems.empty()) return fail(std::move(problems));
-    return check_decided(p, inputs);
+    return {};
 }
 
 std::vector<TensorData> Session::make_outputs() const {
@@ -194,8 +198,10 @@ Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inpu
 }
 
 Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs) {
-    if (auto fine = check(inputs); !fine) return fine;
     const plan::Plan& p = executable_->plan();
+    if (!workspace_) return out_of_memory(p.workspace_bytes);
+    if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
+    if (auto fine = check_decided(p, inputs); !fine) return fine;
     auto address = [&](int32_t b) -> std::byte* {
         const plan::Buffer& buffer = p.buffers[static_cast<size_t>(b)];
         using Kind = plan::Buffer::Kind;

@@ -59,12 +59,18 @@ struct LaunchTime {
     double microseconds = 0;
 };
 
+// Whether tensors are what a program takes. Codes runtime.input_count, runtime.input_dtype, runtime.input_shape.
+Result<void> check_inputs(const std::vector<std::string>& names, const std::vector<TensorType>& types,
+                          const std::vector<TensorData>& inputs);
+// Code runtime.input_dtype.
+Diagnostic wrong_dtype(const std::string& input, const TensorType& expected, const TensorData& found);
+
 class Session {
 public:
     Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool);
 
-    // One tensor a graph input, in order, of its dtype and shape (codes runtime.input_count, runtime.input_dtype,
-    // runtime.input_shape), and of the value that the plan holds for (runtime.decided_input). The results are the caller's. An index out of range: runtime.index_out_of_range.
+    // One tensor a graph input, in order, of its dtype and shape (codes of check_inputs), and of the value that the plan holds
+    // for (runtime.decided_input). The results are the caller's. An index out of range: runtime.index_out_of_range.
     Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
     // The same into memory that is there already (from an earlier run): nothing is allocated.
     Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);
@@ -79,8 +85,6 @@ public:
     int64_t bytes() const;
 
 private:
-    Result<void> check(const std::vector<TensorData>& inputs) const;
-
     std::shared_ptr<const Executable> executable_;
     std::shared_ptr<ThreadPool> pool_;
     std::shared_ptr<std::byte> workspace_;

@@ -79,14 +79,14 @@ TEST_F(BadInput, unknown_operators) {
 }
 
 TEST_F(BadInput, inputs_that_do_not_fit) {
-    expect_run_error({"--input", "z=" + array("x.npy", DType::float32, {2, 4})}, "cli.unknown_input", {"'z'"});
+    expect_run_error({"--input", "z=" + array("x.npy", DType::float32, {2, 4})}, "inference.unknown_input", {"'z'"});
     expect_run_error({"--input", "x=" + array("rank.npy", DType::float32, {4})}, "onnx.input_rank");
     expect_run_error({"--input", "x=" + array("shape.npy", DType::float32, {2, 5})}, "onnx.input_shape");
     expect_run_error({"--input", "x=" + array("dtype.npy", DType::int32, {2, 4})}, "runtime.input_dtype",
                      {"float32", "int32"});
     expect_run_error({"--input", "x=" + write("text.npy", "no array")}, "support.npy_format");
     expect_run_error({"--input", "nothing"}, "cli.input", {"NAME=FILE"});
-    expect_run_error({"--bind", "batch=2"}, "cli.missing_input", {"--random"});
+    expect_run_error({"--bind", "batch=2"}, "inference.missing_input", {"--random"});
 }
 
 TEST_F(BadInput, bindings_that_do_not_fit) {

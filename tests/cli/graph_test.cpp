@@ -102,7 +102,7 @@ TEST_F(Metakernels15, environments_by_name_and_by_file) {
     outcome = heddle({"graph", file, "--validate", "--environment", "heddle"});
     EXPECT_CONTAINS(outcome.errors, "error[interchange.unknown_kernel]");
     outcome = heddle({"graph", file, "--validate", "--environment", "looms"});
-    EXPECT_CONTAINS(outcome.errors, "error[cli.environment]");
+    EXPECT_CONTAINS(outcome.errors, "error[interchange.unknown_environment]");
     EXPECT_CONTAINS(outcome.errors, "did you mean 'loom'?");
     std::string own = write("own.json", R"({"node_types": ["Tensor", "Operation", "Application"],
         "tag_types": ["IPFIndex", "IPFSignature"], "dtypes": ["int32"], "kernels": ["op:*"]})");

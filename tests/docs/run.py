@@ -3,7 +3,8 @@
 A fenced block marked `console` is a test: lines that begin with `$ ` are commands (a line that ends in `\\` goes on in the next),
 run by bash in order, one folder for each page; every other line must occur in the output of the command before it, in order,
 with `...` for anything. A command must end with status 0, or with N where its line ends in `# exits with N`. A fenced block
-marked `yaml` whose first line is `# NAME.yaml` is written as that file first. Blocks marked `console no-test` are only shown.
+marked `yaml` or `python` whose first line is `# NAME.yaml` or `# NAME.py` is written as that file first; `import heddle` finds
+the package beside the program. Blocks marked `console no-test` are only shown.
 
     .venv/bin/python tests/docs/run.py [--heddle PROGRAM] [PAGE...]
 """
@@ -20,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # What examples may use; all else (build folders, caches) stays away from them.
 USED = ["examples", "operators", "environments", "tests/models", "bench", "README.md"]
 SECONDS = 120
+FILES = ["yaml", "python"]  # languages of blocks that become files
 
 
 def blocks(page):
@@ -106,7 +108,7 @@ def run_page(page, heddle, count):
         prepare(folder, heddle)
         for language, line, lines in blocks(page):
             place = f"{page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}:{line}"
-            file = re.fullmatch(r"# (\w[\w.-]*\.yaml)", lines[0].strip()) if language == "yaml" and lines else None
+            file = re.fullmatch(r"# (\w[\w.-]*\.(?:yaml|py))", lines[0].strip()) if language in FILES and lines else None
             if file:
                 (folder / file[1]).write_text("\n".join(lines) + "\n")
             if language == "console no-test":
@@ -128,6 +130,7 @@ def main():
     if not options.heddle.is_file():
         sys.exit(f"{options.heddle} is not there: run make build first")
     os.environ["COLUMNS"] = "120"
+    os.environ["PYTHONPATH"] = str(options.heddle.resolve().parent / "python")
     count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
     for page in options.pages or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         run_page(page.resolve(), options.heddle.resolve(), count)

@@ -69,7 +69,7 @@ std::set<std::string> codes_of_sources() {
 std::set<std::string> codes_of_tests() {
     std::set<std::string> found;
     static const std::regex word("[a-z]+\\.[a-z][a-z0-9_]+");
-    each_file(HEDDLE_SOURCE_DIR "/tests", {".cpp", ".h", ".test", ".txt"}, [&](const fs::path& path) {
+    each_file(HEDDLE_SOURCE_DIR "/tests", {".cpp", ".h", ".py", ".test", ".txt"}, [&](const fs::path& path) {
         if (path.filename() == fs::path(__FILE__).filename()) return;
         std::string text = without_comments(read(path));
         for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match)

@@ -1,0 +1,31 @@
+// What graphs are compiled for and run on: a machine, threads, and the kernels compiled so far.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "runtime/executable.h"
+#include "support/thread_pool.h"
+#include "target/target.h"
+
+namespace heddle::inference {
+
+// Engines may share kernels.
+struct Engine {
+    std::shared_ptr<ThreadPool> pool;
+    std::shared_ptr<runtime::KernelCache> kernels;
+    Target target;
+    std::mutex running;  // a pool has one caller at a time
+};
+
+std::shared_ptr<runtime::KernelCache> make_kernel_cache();
+// This machine, with so many threads; 0: all cores.
+std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache());
+
+// Plans, checks the plan, and compiles. The caller holds `running` where others use the engine too.
+Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
+                                                           const plan::PlanOptions& options = {});
+
+}  // namespace heddle::inference

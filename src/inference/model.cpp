@@ -1,0 +1,89 @@
+#include "inference/model.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "frontends/onnx/import.h"
+#include "symbolic/session.h"
+
+namespace heddle::inference {
+
+Result<std::vector<const TensorData*>> arrange(const std::vector<std::string>& names,
+                                               const std::map<std::string, TensorData>& given) {
+    Diagnostics problems;
+    for (const auto& [name, tensor] : given) {
+        if (std::ranges::find(names, name) != names.end()) continue;
+        std::string near = nearest_name(name, names);
+        problems.push_back({.code = "inference.unknown_input",
+                            .summary = fmt::format("there is no input '{}'", name),
+                            .expected = fmt::format("{}", fmt::join(names, ", ")),
+                            .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near),
+                            .params = {{"input", name}}});
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    std::vector<const TensorData*> result;
+    for (const std::string& name : names) {
+        auto found = given.find(name);
+        result.push_back(found == given.end() ? nullptr : &found->second);
+    }
+    return result;
+}
+
+Diagnostic missing_input(const std::string& name, const std::string& type) {
+    return {.code = "inference.missing_input",
+            .summary = fmt::format("input '{}' is not given", name),
+            .expected = type,
+            .params = {{"input", name}}};
+}
+
+std::vector<std::string> input_names(const onnx::OnnxModel& model) {
+    std::vector<std::string> names;
+    for (const onnx::OnnxValue* input : onnx::caller_inputs(model)) names.push_back(input->name);
+    return names;
+}
+
+std::vector<std::string> output_names(const onnx::OnnxModel& model) {
+    std::vector<std::string> names;
+    for (const onnx::OnnxValue& output : model.graph.outputs) names.push_back(output.name);
+    return names;
+}
+
+namespace {
+
+Diagnostics wrong_dtypes(const std::vector<const onnx::OnnxValue*>& inputs,
+                         const std::vector<const TensorData*>& given) {
+    Diagnostics problems;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        if (!given[i] || !inputs[i]->dtype || given[i]->dtype() == *inputs[i]->dtype) continue;
+        std::vector<Size> shape(given[i]->shape().begin(), given[i]->shape().end());
+        problems.push_back(
+            runtime::wrong_dtype(inputs[i]->name, TensorType{*inputs[i]->dtype, std::move(shape)}, *given[i]));
+    }
+    return problems;
+}
+
+}  // namespace
+
+Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
+                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings) {
+    auto inputs = onnx::caller_inputs(model);
+    std::vector<const std::vector<int64_t>*> shapes;
+    onnx::ImportOptions options;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        shapes.push_back(given[i] ? &given[i]->shape() : nullptr);
+        // More elements are never looked at.
+        if (given[i] && given[i]->size() <= largest_folded)
+            options.values.emplace(inputs[i]->name, given[i]->owned() ? *given[i] : given[i]->clone());
+    }
+    auto bound = onnx::bind_shapes(model, shapes, std::move(bindings));
+    if (!bound) return fail(std::move(bound.error()));
+    if (auto problems = wrong_dtypes(inputs, given); !problems.empty()) return fail(std::move(problems));
+    options.bindings = std::move(*bound);
+    auto imported = onnx::import_model(model, library, options);
+    if (!imported) return fail(std::move(imported.error()));
+    return std::move(imported->graph);
+}
+
+}  // namespace heddle::inference

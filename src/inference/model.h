@@ -1,0 +1,29 @@
+// ONNX models as programs: inputs by name, open dimensions and branches from what is given.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontends/onnx/model.h"
+#include "inference/program_cache.h"
+#include "language/library.h"
+
+namespace heddle::inference {
+
+// Given tensors in the order of `names`, null where one is not given. Code inference.unknown_input.
+Result<std::vector<const TensorData*>> arrange(const std::vector<std::string>& names,
+                                               const std::map<std::string, TensorData>& given);
+
+// Code inference.missing_input.
+Diagnostic missing_input(const std::string& name, const std::string& type);
+
+std::vector<std::string> input_names(const onnx::OnnxModel& model);
+std::vector<std::string> output_names(const onnx::OnnxModel& model);
+
+// The model's graph for what is given, one an input or null, and numbers for dimensions that stay open. Values of inputs are
+// looked at where a shape or a branch depends on them. Codes: runtime.input_dtype, those of bind_shapes and import_model.
+Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
+                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {});
+
+}  // namespace heddle::inference

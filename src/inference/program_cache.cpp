@@ -1,0 +1,67 @@
+#include "inference/program_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::inference {
+namespace {
+
+bool same_value(const TensorData& a, const TensorData& b) {
+    return a.byte_size() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.byte_size())) == 0;
+}
+
+// Before anything is compiled that no inputs would ever fit.
+Result<void> check(const Graph& graph, const std::vector<TensorData>& inputs) {
+    std::vector<std::string> names;
+    std::vector<TensorType> types;
+    for (TensorId input : graph.inputs) {
+        names.push_back(graph.tensor(input).name);
+        types.push_back(graph.tensor(input).type);
+    }
+    return runtime::check_inputs(names, types, inputs);
+}
+
+}  // namespace
+
+bool ProgramCache::fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const {
+    if (entry.key != key || entry.types.size() != inputs.size()) return false;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        const TensorType& type = entry.types[i];
+        if (type.dtype != inputs[i].dtype() || type.extents() != inputs[i].shape()) return false;
+    }
+    return std::ranges::all_of(entry.decided, [&](const auto& decided) {
+        return same_value(decided.second, inputs[static_cast<size_t>(decided.first)]);
+    });
+}
+
+Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std::vector<TensorData>& inputs,
+                                               const Specialise& specialise) {
+    auto graph = specialise(inputs);
+    if (!graph) return fail(std::move(graph.error()));
+    if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
+    auto executable = compile(*graph, *engine_);
+    if (!executable) return fail(std::move(executable.error()));
+    Entry entry{.key = key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
+    for (const TensorData& input : inputs)
+        entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
+    entry.session = std::make_unique<runtime::Session>(std::move(*executable), engine_->pool);
+    compiled_++;
+    return entry;
+}
+
+Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const std::vector<TensorData>& inputs,
+                                                  const Specialise& specialise) {
+    std::lock_guard lock(engine_->running);
+    auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return fits(entry, key, inputs); });
+    if (found != entries_.end()) {
+        entries_.splice(entries_.begin(), entries_, found);
+    } else {
+        auto entry = make(key, inputs, specialise);
+        if (!entry) return fail(std::move(entry.error()));
+        entries_.push_front(std::move(*entry));
+        if (entries_.size() > most_) entries_.pop_back();
+    }
+    return entries_.front().session->run(inputs);
+}
+
+}  // namespace heddle::inference

@@ -1,0 +1,49 @@
+// Programs compiled when tensors of new shapes come, and kept. A graph's shapes are numbers, and it may hold for some values
+// of its inputs alone (graph.h: decided inputs); so what a caller sees as one program is several.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "inference/engine.h"
+
+namespace heddle::inference {
+
+// A graph for given tensors, one an input. It may be decided by values of inputs, but keeps no borrowed memory of them.
+using Specialise = std::function<Result<Graph>(const std::vector<TensorData>& inputs)>;
+
+class ProgramCache {
+public:
+    // Keeps the `most` programs used last.
+    ProgramCache(std::shared_ptr<Engine> engine, size_t most) : engine_(std::move(engine)), most_(most) {}
+
+    ProgramCache(const ProgramCache&) = delete;
+    ProgramCache& operator=(const ProgramCache&) = delete;
+
+    // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same inputs.
+    // Threads may call at once: one waits for the other. Codes: those of `specialise`, of compiling, of Session::run.
+    Result<std::vector<TensorData>> run(const std::string& key, const std::vector<TensorData>& inputs,
+                                        const Specialise& specialise);
+
+    size_t compiled() const { return compiled_; }  // programs so far
+
+private:
+    struct Entry {
+        std::string key;
+        std::vector<TensorType> types;
+        std::map<int32_t, TensorData> decided;  // as in plan.h
+        std::unique_ptr<runtime::Session> session;
+    };
+    bool fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const;
+    Result<Entry> make(const std::string& key, const std::vector<TensorData>& inputs, const Specialise& specialise);
+
+    std::shared_ptr<Engine> engine_;
+    size_t most_;
+    std::list<Entry> entries_;  // the one used last in front
+    size_t compiled_ = 0;
+};
+
+}  // namespace heddle::inference

@@ -1,0 +1,153 @@
+// NumPy arrays, DLPack and Python's buffers as tensors, and back, in the same memory.
+#include "python/python.h"
+
+#include <fmt/format.h>
+
+namespace heddle::python {
+namespace {
+
+nb::dlpack::dtype_code code_of(const DTypeInfo& type) {
+    if (type.dtype == DType::bfloat16) return nb::dlpack::dtype_code::Bfloat;
+    switch (type.kind) {
+    case DTypeClass::boolean: return nb::dlpack::dtype_code::Bool;
+    case DTypeClass::signed_integer: return nb::dlpack::dtype_code::Int;
+    case DTypeClass::unsigned_integer: return nb::dlpack::dtype_code::UInt;
+    case DTypeClass::floating: break;
+    }
+    return nb::dlpack::dtype_code::Float;
+}
+
+nb::dlpack::dtype dlpack_type(DType dtype) {
+    const DTypeInfo& type = info(dtype);
+    return {static_cast<uint8_t>(code_of(type)), static_cast<uint8_t>(type.bits), 1};
+}
+
+std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype type) {
+    for (const DTypeInfo& candidate : all_dtypes()) {
+        if (dlpack_type(candidate.dtype) == type) return candidate.dtype;
+    }
+    return std::nullopt;
+}
+
+std::string type_text(nb::handle object) { return nb::cast<std::string>(nb::type_name(object.type())); }
+
+std::string dtype_text(nb::handle array) {
+    nb::object dtype = array.attr("dtype");
+    return nb::cast<std::string>(nb::str(nb::handle(dtype)));
+}
+
+// "list", "ndarray of object"
+std::string described(nb::handle object) {
+    std::string type = type_text(object);
+    if (!nb::hasattr(object, "dtype")) return type;
+    return fmt::format("{} of {}", type, dtype_text(object));
+}
+
+[[noreturn]] void no_array(nb::handle object, const std::string& name) {
+    raise({{.code = "python.array",
+            .summary = fmt::format("'{}' is no array that can be read", name),
+            .expected = "numbers or bools in the CPU's memory: a NumPy array, or what has __dlpack__",
+            .found = described(object),
+            .params = {{"input", name}}}});
+}
+
+// bfloat16 of ml_dtypes has neither DLPack nor a format of Python's buffers; its bits have.
+bool is_bfloat16_array(nb::handle object) {
+    return nb::hasattr(object, "dtype") && nb::hasattr(object, "view") && dtype_text(object) == "bfloat16";
+}
+
+nb::object ml_dtypes_bfloat16() {
+    try {
+        return nb::module_::import_("ml_dtypes").attr("bfloat16");
+    } catch (nb::python_error&) {
+        return {};
+    }
+}
+
+}  // namespace
+
+Array array_of(nb::handle given, const std::string& name) {
+    Array array;
+    nb::object object = nb::borrow(given);
+    bool as_bits = is_bfloat16_array(object);
+    try {
+        if (as_bits)
+            object = object.attr("view")("uint16");
+        else if (!nb::ndarray_check(object))
+            object = nb::module_::import_("numpy").attr("asarray")(object);  // lists, numbers, __array_interface__
+    } catch (nb::python_error&) {
+        no_array(given, name);
+    }
+    if (!nb::try_cast(object, array.kept)) no_array(object, name);
+    auto dtype = as_bits ? DType::bfloat16 : dtype_of_dlpack(array.kept.dtype());
+    if (!dtype) no_array(object, name);
+    const auto& kept = array.kept;
+    std::vector<int64_t> shape(kept.shape_ptr(), kept.shape_ptr() + kept.ndim());
+    array.tensor = TensorData(*dtype, std::move(shape), nullptr, static_cast<const std::byte*>(kept.data()));
+    // Kernels read elements at their own addresses only.
+    if (reinterpret_cast<uintptr_t>(kept.data()) % static_cast<uintptr_t>(bytes(*dtype)) != 0)
+        array.tensor = array.tensor.clone();
+    return array;
+}
+
+nb::object to_python(const TensorData& tensor) {
+    auto* kept = new TensorData(tensor);
+    nb::capsule owner(kept, [](void* pointer) noexcept { delete static_cast<TensorData*>(pointer); });
+    std::vector<size_t> shape(tensor.shape().begin(), tensor.shape().end());
+    void* data = kept->mutable_data();
+    bool half = tensor.dtype() == DType::bfloat16;
+    nb::object own_type = half ? ml_dtypes_bfloat16() : nb::object();
+    if (half && !own_type.is_valid()) {
+        return nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, nullptr,
+                                                   dlpack_type(tensor.dtype()), nb::device::cpu::value));
+    }
+    nb::object array =
+        nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr,
+                                        dlpack_type(half ? DType::uint16 : tensor.dtype()), nb::device::cpu::value));
+    return half ? nb::object(array.attr("view")(own_type)) : array;
+}
+
+DType dtype_of(nb::handle object) {
+    std::string text = nb::isinstance<nb::str>(object) ? nb::cast<std::string>(object) : std::string();
+    if (text.empty()) {
+        try {
+            text = nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(object).attr("name"));
+        } catch (nb::python_error&) {
+            text = type_text(object);
+        }
+    }
+    if (auto dtype = dtype_named(text)) return *dtype;
+    std::vector<std::string> known;
+    for (const DTypeInfo& type : all_dtypes()) known.emplace_back(type.name);
+    raise(
+        {{.code = "python.dtype",
+          .summary = fmt::format("'{}' is no element type", text),
+          .expected = "a name such as 'float32', or a NumPy dtype of numbers or bools",
+          .remedy =
+              nearest_name(text, known).empty() ? "" : fmt::format("did you mean '{}'?", nearest_name(text, known))}});
+}
+
+StaticValue parameter_of(nb::handle object, const std::string& name) {
+    if (object.is_none()) return StaticValue::none();
+    if (nb::isinstance<nb::bool_>(object)) return StaticValue::of(nb::cast<bool>(object));
+    if (nb::isinstance<nb::str>(object)) return StaticValue::of(nb::cast<std::string>(object));
+    if (nb::isinstance<nb::float_>(object)) return StaticValue::of(nb::cast<double>(object));
+    if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
+        StaticValue::List list;
+        for (nb::handle element : object) list.push_back(parameter_of(element, name));
+        return StaticValue::of(std::move(list));
+    }
+    if (nb::hasattr(object, "tolist"))
+        return parameter_of(object.attr("tolist")(), name);  // NumPy's arrays and numbers
+    int64_t integer = 0;
+    if (nb::isinstance<nb::int_>(object) && nb::try_cast(object, integer)) return StaticValue::of(integer);
+    if (nb::isinstance<nb::type_object>(object) || nb::hasattr(object, "itemsize"))
+        return StaticValue::of(dtype_of(object));
+    raise({{.code = "python.parameter",
+            .summary = fmt::format("the value of '{}' is nothing that an operator takes", name),
+            .expected = "a tensor for an input; a number, a bool, a text, a dtype or a list of these for a parameter",
+            .found = described(object),
+            .params = {{"parameter", name}}}});
+}
+
+}  // namespace heddle::python

@@ -1,0 +1,138 @@
+#include "python/library.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace heddle::python {
+namespace {
+
+constexpr size_t most_programs = 256;  // of calls: small ones
+
+std::shared_ptr<Library> open(const std::string& folder, const std::vector<std::string>& paths,
+                              const std::map<std::string, std::string>& named) {
+    auto library = std::make_shared<Library>(value_or_raise(open_library(folder)));
+    Diagnostics problems;
+    auto add = [&](const std::string& path, const std::string& name) {
+        auto added = library->add_library(path, name);
+        if (!added) problems.insert(problems.end(), added.error().begin(), added.error().end());
+    };
+    for (const std::string& path : paths) add(path, {});
+    for (const auto& [name, path] : named) add(path, name);
+    if (!problems.empty()) raise(problems);
+    return library;
+}
+
+// Of an argument; a variadic last input takes all remaining ones.
+std::string input_name(const Template& metakernel, size_t position) {
+    if (metakernel.inputs.empty()) return fmt::format("argument {}", position + 1);
+    return metakernel.inputs[std::min(position, metakernel.inputs.size() - 1)].name;
+}
+
+// Everything about a call but the types of its tensors.
+std::string key_of(const std::string& name, const CallArguments& arguments) {
+    std::string key = name;
+    for (const auto& input : arguments.inputs)
+        key += fmt::format("/{}{}", input.given ? input.list ? "list" : "one" : "none", input.objects.size());
+    for (const auto& [parameter, value] : arguments.parameters) key += fmt::format("/{}={}", parameter, value.print());
+    return key;
+}
+
+Result<Graph> specialise_call(const Library& library, const Template& metakernel, const CallArguments& arguments,
+                              const std::vector<TensorData>& tensors) {
+    heddle::Session session(library);
+    std::vector<Argument> given;
+    size_t next = 0;
+    for (size_t i = 0; i < arguments.inputs.size(); i++) {
+        const auto& input = arguments.inputs[i];
+        Argument argument;
+        argument.given = input.given;
+        argument.list = input.list;
+        for (size_t element = 0; element < input.objects.size(); element++) {
+            const TensorData& tensor = tensors[next++];
+            TensorId id = session.add_input(input_name(metakernel, i),
+                                            {tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}});
+            // More elements are never looked at.
+            if (tensor.size() <= largest_folded) session.offer_value(id, tensor.clone());
+            argument.tensors.push_back(id);
+        }
+        given.push_back(std::move(argument));
+    }
+    auto results = session.apply(metakernel, given, arguments.parameters);
+    if (!results) return fail(std::move(results.error()));
+    return session.finish(std::move(*results));
+}
+
+}  // namespace
+
+CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, const nb::dict& named) {
+    CallArguments arguments;
+    auto put = [&](size_t position, nb::handle object) {
+        if (arguments.inputs.size() <= position) arguments.inputs.resize(position + 1);
+        auto& input = arguments.inputs[position];
+        if (object.is_none()) return;
+        input.given = true;
+        input.list = position < metakernel.inputs.size() && metakernel.inputs[position].variadic &&
+                     (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object));
+        if (!input.list) return input.objects.push_back(object);
+        for (nb::handle element : object) input.objects.push_back(element);
+    };
+    for (size_t i = 0; i < inputs.size(); i++) put(i, inputs[i]);
+    for (auto [key, value] : named) {
+        std::string name = nb::cast<std::string>(key);
+        auto found = std::ranges::find(metakernel.inputs, name, &TensorSpec::name);
+        auto position = static_cast<size_t>(found - metakernel.inputs.begin());
+        if (found == metakernel.inputs.end()) {
+            const Parameter* parameter = metakernel.parameter(name);
+            bool dtype = parameter && parameter->type.kind == ParameterType::Kind::dtype && !value.is_none();
+            arguments.parameters[name] = dtype ? StaticValue::of(dtype_of(value)) : parameter_of(value, name);
+        } else if (position < arguments.inputs.size() && arguments.inputs[position].given) {
+            raise({{.code = "python.argument",
+                    .summary = fmt::format("input '{}' of {} is given twice", name, metakernel.name),
+                    .params = {{"operator", metakernel.name}, {"input", name}}}});
+        } else {
+            put(position, value);
+        }
+    }
+    return arguments;
+}
+
+Operators::Operators(const std::string& folder, const std::vector<std::string>& paths,
+                     const std::map<std::string, std::string>& named, int threads)
+    : library(open(folder, paths, named)), programs_(engine_of(threads), most_programs) {}
+
+nb::object Operators::call(const std::string& name, const nb::args& inputs, const nb::kwargs& named) {
+    const Template& metakernel = *value_or_raise(library->find(name));
+    CallArguments arguments = arguments_of(metakernel, inputs, named);
+    std::vector<Array> arrays;
+    std::vector<TensorData> tensors;
+    for (size_t i = 0; i < arguments.inputs.size(); i++) {
+        std::string input = input_name(metakernel, i);
+        for (nb::handle object : arguments.inputs[i].objects) {
+            arrays.push_back(array_of(object, input));
+            tensors.push_back(arrays.back().tensor);
+        }
+    }
+    Result<std::vector<TensorData>> results;
+    {
+        nb::gil_scoped_release others_run;
+        results = programs_.run(key_of(name, arguments), tensors, [&](const std::vector<TensorData>& given) {
+            return specialise_call(*library, metakernel, arguments, given);
+        });
+    }
+    if (!results) raise(results.error());
+    if (results->size() == 1) return to_python(results->front());
+    nb::list answer;
+    for (const TensorData& result : *results) answer.append(to_python(result));
+    return nb::tuple(answer);
+}
+
+void bind_library(nb::module_& module) {
+    nb::class_<Operators>(module, "Library")
+        .def(nb::init<const std::string&, const std::vector<std::string>&, const std::map<std::string, std::string>&,
+                      int>())
+        .def("names", [](const Operators& operators) { return operators.library->names(); })
+        .def("call", &Operators::call);
+}
+
+}  // namespace heddle::python

@@ -1,0 +1,18 @@
+#include "python/python.h"
+
+namespace heddle::python {
+
+void raise(const Diagnostics& problems) {
+    nb::object type = nb::module_::import_("heddle._errors").attr("Error");
+    nb::object error = type(nb::str(render_json(problems).c_str()));
+    PyErr_SetObject(type.ptr(), error.ptr());
+    throw nb::python_error();
+}
+
+}  // namespace heddle::python
+
+NB_MODULE(_heddle, module) {
+    heddle::python::bind_session(module);
+    heddle::python::bind_library(module);
+    heddle::python::bind_graph(module);
+}

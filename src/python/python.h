@@ -1,0 +1,80 @@
+// What the parts of the Python module share. Python code in python/heddle stands before it: here nothing is for users.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "inference/program_cache.h"
+#include "language/library.h"
+#include "support/diagnostic.h"
+#include "support/tensor_data.h"
+#include "symbolic/static_value.h"
+
+namespace heddle::python {
+
+namespace nb = nanobind;
+
+// Raises heddle.Error with the diagnostics.
+[[noreturn]] void raise(const Diagnostics& problems);
+
+template <typename T>
+T value_or_raise(Result<T>&& result) {
+    if (!result) raise(result.error());
+    if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+// ---- arrays
+
+// A caller's array, as long as this lives; read in place where it is contiguous.
+struct Array {
+    nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> kept;
+    TensorData tensor;
+};
+// Of anything that has DLPack or Python's buffers, or becomes a NumPy array. `name` is for messages. Code python.array.
+Array array_of(nb::handle object, const std::string& name);
+
+// A NumPy array in the same memory; of bfloat16, which NumPy lacks: of ml_dtypes where that is installed, else what has only
+// __dlpack__.
+nb::object to_python(const TensorData& tensor);
+
+// What Python gives for a parameter: a number, text, a dtype, lists of them. Code python.parameter.
+StaticValue parameter_of(nb::handle object, const std::string& name);
+DType dtype_of(nb::handle object);
+
+// ---- what is bound, by file
+
+// The kernels of all that this process runs.
+std::shared_ptr<inference::Engine> engine_of(int threads);
+
+// Inputs and outputs by name, and programs for the shapes that come.
+class Session {
+public:
+    struct Port {
+        std::string name, dtype;
+        nb::object shape;  // a list of int, str (open, with a name), None (open); None: any
+    };
+    Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads);
+    nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds);
+
+    std::vector<Port> inputs, outputs;
+
+private:
+    inference::Specialise specialise_;
+    inference::ProgramCache programs_;
+};
+
+void bind_session(nb::module_& module);
+void bind_library(nb::module_& module);
+void bind_graph(nb::module_& module);
+
+}  // namespace heddle::python

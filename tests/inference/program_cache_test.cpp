@@ -1,0 +1,98 @@
+// Programs by shapes and deciding values: what is compiled again, what is kept, what is refused before it is compiled.
+#include "inference/program_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "language/library.h"
+#include "symbolic/session.h"
+
+namespace heddle::inference {
+namespace {
+
+const Library& library() {
+    static const Library shipped = std::move(*open_library(HEDDLE_SOURCE_DIR "/operators"));
+    return shipped;
+}
+
+TensorData tensor(std::vector<int64_t> shape, double value) {
+    TensorData data(DType::float32, std::move(shape));
+    for (int64_t i = 0; i < data.size(); i++) data.set_real(i, value);
+    return data;
+}
+
+TensorData integers(const std::vector<int64_t>& values) {
+    TensorData data(DType::int64, {static_cast<int64_t>(values.size())});
+    for (size_t i = 0; i < values.size(); i++) data.set_integer(static_cast<int64_t>(i), values[i]);
+    return data;
+}
+
+// An operator of the inputs, whose values are offered.
+Specialise calling(const std::string& name) {
+    return [name](const std::vector<TensorData>& inputs) -> Result<Graph> {
+        Session session(library());
+        std::vector<Argument> arguments;
+        for (const TensorData& input : inputs) {
+            TensorId id = session.add_input("x", {input.dtype(), {input.shape().begin(), input.shape().end()}});
+            session.offer_value(id, input.clone());
+            arguments.emplace_back(id);
+        }
+        auto results = session.apply(*library().find(name).value(), arguments);
+        if (!results) return fail(std::move(results.error()));
+        return session.finish(std::move(*results));
+    };
+}
+
+TEST(ProgramCache, one_program_a_shape_and_a_key) {
+    ProgramCache programs(make_engine(1), 8);
+    for (int64_t size : {3, 5, 3, 5, 3}) {
+        auto result = programs.run("add", {tensor({size}, 2), tensor({size}, 3)}, calling("add2"));
+        ASSERT_TRUE(result) << render(result.error());
+        EXPECT_EQ((*result)[0].shape(), std::vector<int64_t>{size});
+        EXPECT_EQ((*result)[0].real_at(size - 1), 5);
+    }
+    EXPECT_EQ(programs.compiled(), 2u);
+    auto product = programs.run("mul", {tensor({3}, 2), tensor({3}, 3)}, calling("mul"));
+    ASSERT_TRUE(product) << render(product.error());
+    EXPECT_EQ((*product)[0].real_at(0), 6);
+    EXPECT_EQ(programs.compiled(), 3u);
+}
+
+TEST(ProgramCache, one_program_a_deciding_value) {
+    ProgramCache programs(make_engine(1), 8);
+    TensorData shape = integers({2, 3});
+    for (int64_t rows : {2, 3, 2, 6}) {
+        shape.set_integer(0, rows);  // in the caller's memory, which programs do not keep
+        shape.set_integer(1, 6 / rows);
+        auto result = programs.run("", {tensor({6}, 1), shape}, calling("reshape"));
+        ASSERT_TRUE(result) << render(result.error());
+        EXPECT_EQ((*result)[0].shape(), (std::vector<int64_t>{rows, 6 / rows}));
+    }
+    EXPECT_EQ(programs.compiled(), 3u);
+    // The other input decides nothing.
+    ASSERT_TRUE(programs.run("", {tensor({6}, 7), shape}, calling("reshape")));
+    EXPECT_EQ(programs.compiled(), 3u);
+}
+
+TEST(ProgramCache, those_used_last_are_kept) {
+    ProgramCache programs(make_engine(1), 2);
+    for (int64_t size : {1, 2, 1, 3, 1}) ASSERT_TRUE(programs.run("", {tensor({size}, 1)}, calling("relu")));
+    EXPECT_EQ(programs.compiled(), 3u);
+    ASSERT_TRUE(programs.run("", {tensor({2}, 1)}, calling("relu")));
+    EXPECT_EQ(programs.compiled(), 4u);
+}
+
+TEST(ProgramCache, inputs_that_do_not_fit_compile_nothing) {
+    ProgramCache programs(make_engine(1), 2);
+    Specialise fixed = [](const std::vector<TensorData>&) { return calling("relu")({tensor({4}, 1)}); };
+    for (const TensorData& wrong : {tensor({5}, 1), integers({1, 2, 3, 4})}) {
+        auto result = programs.run("", {wrong}, fixed);
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error()[0].code,
+                  wrong.dtype() == DType::int64 ? "runtime.input_dtype" : "runtime.input_shape");
+    }
+    EXPECT_EQ(programs.run("", {}, fixed).error()[0].code, "runtime.input_count");
+    EXPECT_EQ(programs.compiled(), 0u);
+}
+
+}  // namespace
+}  // namespace heddle::inference

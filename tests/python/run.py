@@ -1,0 +1,54 @@
+"""The Python package against its build: every function test_* of tests/python/test_*.py.
+
+    .venv/bin/python tests/python/run.py [--package build/python] [NAME...]
+
+NAME is a part of a test's name. A test is skipped by raising unittest.SkipTest.
+"""
+import argparse
+import importlib.util
+import pathlib
+import sys
+import traceback
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def tests_of(path):
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return [(f"{path.stem[5:]}: {name[5:].replace('_', ' ')}", test) for name, test in vars(module).items()
+            if name.startswith("test_")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--package", type=pathlib.Path, default=ROOT / "build/python", help="the folder of the package")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if not list((options.package / "heddle").glob("_heddle*.so")):
+        print(f"SKIP {options.package}/heddle holds no module: nanobind was not there when it was built\n"
+              "0 passed, 0 failed, 1 skipped")
+        return 0
+    sys.path[:0] = [str(options.package), str(ROOT / "tests/models"), str(ROOT / "tests/python"), str(ROOT / "scripts")]
+    count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
+    for path in sorted(pathlib.Path(__file__).parent.glob("test_*.py")):
+        for title, test in tests_of(path):
+            if options.names and not any(name in title for name in options.names):
+                continue
+            try:
+                test()
+                status, detail = "PASS", ""
+            except unittest.SkipTest as reason:
+                status, detail = "SKIP", f": {reason}"
+            except Exception:
+                status, detail = "FAIL", f"\n{traceback.format_exc()}"
+            count[status] += 1
+            print(f"{status} {title}{detail}", flush=True)
+    print(f"{count['PASS']} passed, {count['FAIL']} failed, {count['SKIP']} skipped")
+    return 1 if count["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

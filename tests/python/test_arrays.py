@@ -1,0 +1,129 @@
+"""Arrays in and out: dtypes, DLPack, no copies."""
+import ctypes
+import gc
+import sys
+
+import ml_dtypes
+import numpy as np
+
+import heddle
+from support import doubling, refused
+
+LIBRARY = heddle.load_library()
+
+
+class OnlyDLPack:
+    """As arrays of other libraries look."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class OnlyInterface:
+    def __init__(self, array):
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def peak_bytes():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+def test_results_own_their_memory_and_outlive_the_session():
+    session = heddle.InferenceSession(doubling())
+    x = np.ones((3, 4), np.float32)
+    first, _ = session.run(None, {"x": x})
+    second, _ = session.run(None, {"x": 2 * x})
+    assert address(first) != address(second), "a second run must not write into what the first gave"
+    assert not first.flags.owndata, "NumPy has made a copy"
+    assert first.flags.writeable
+    del session
+    gc.collect()
+    assert (first == 2).all() and (second == 4).all()
+    first += 1
+    assert (first == 3).all()
+
+
+def test_results_share_memory_by_dlpack():
+    y = LIBRARY.call("relu", np.ones((2, 3), np.float32))
+    shared = np.from_dlpack(y)
+    assert address(shared) == address(y)
+    del y
+    gc.collect()
+    assert (shared == 1).all()
+
+
+def test_inputs_are_read_in_place():
+    # 1 GB whose pages nothing has touched: a copy would have to.
+    x = np.zeros(1 << 28, np.float32)
+    x[5] = 7
+    LIBRARY.call("slice", x[:64], starts=[4], ends=[8])
+    before = peak_bytes()
+    for array in (x, OnlyDLPack(x), OnlyInterface(x)):
+        assert (LIBRARY.call("slice", array, starts=[4], ends=[8]) == [0, 7, 0, 0]).all()
+    assert peak_bytes() - before < 1 << 28, peak_bytes() - before
+
+
+def test_dlpack_and_array_interface_in():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for array in (OnlyDLPack(x), OnlyInterface(x), frozen, x.tolist()):
+        y = LIBRARY.call("add2", np.asarray(x, np.float64) if isinstance(array, list) else x, array)
+        assert (y == 2 * x).all()
+
+
+def test_arrays_that_are_not_contiguous():
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    for view in (x.T, x[::2, 1::3], x[::-1], np.asfortranarray(x), np.broadcast_to(x[0], (3, 6))):
+        assert (LIBRARY.call("neg", view) == -view).all()
+    unaligned = np.frombuffer(b"\0" + x.tobytes(), np.float32, offset=1)
+    assert (LIBRARY.call("neg", unaligned) == -x.ravel()).all()
+
+
+def test_every_dtype():
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"):
+        x = np.array([[1, 2], [3, 4]], name)
+        y = LIBRARY.call("add2", x, x)
+        assert y.dtype == x.dtype and (y == x + x).all(), name
+    y = LIBRARY.call("less", np.float32([1, 3]), np.float32([2, 2]))
+    assert y.dtype == np.bool_ and y.tolist() == [True, False]
+    assert LIBRARY.call("not", y).tolist() == [False, True]
+
+
+def test_bfloat16():
+    x = np.array([1.5, -2, 3], ml_dtypes.bfloat16)
+    y = LIBRARY.call("add2", x, x)
+    assert y.dtype == ml_dtypes.bfloat16 and (y == x + x).all()
+    # Without ml_dtypes NumPy has no type for it; DLPack has.
+    sys.modules["ml_dtypes"], kept = None, sys.modules["ml_dtypes"]
+    try:
+        y = LIBRARY.call("add2", x, x)
+    finally:
+        sys.modules["ml_dtypes"] = kept
+    assert not isinstance(y, np.ndarray) and y.__dlpack_device__() == (1, 0)
+    assert (LIBRARY.call("add2", y, y) == 4 * x).all()
+
+
+def test_scalars():
+    y = LIBRARY.call("add2", np.float32(2), np.array(3, np.float32))
+    assert y.shape == () and y == 5
+
+
+def test_what_is_no_array():
+    for value in ("text", ["a", "b"], object(), {"a": 1}, [[1], [2, 3]], np.zeros(2, np.complex64),
+                  np.zeros(2, ">f4"), np.array(["a"])):
+        with refused("python.array") as caught:
+            LIBRARY.call("neg", value)
+        assert "'x'" in str(caught.error) and caught.error.diagnostics[0].params == {"input": "x"}
