@@ -134,6 +134,9 @@ TEST(PlanText, softmax) { check(program("softmax(x)", {{"x", {DType::float32, {3
 TEST(PlanText, padded_convolutions_with_bias_and_relu) { check(convolution()); }
 TEST(PlanText, attention) { check(attention()); }
 TEST(PlanText, attention_with_every_buffer_kept) { check(attention(), {.fuse = false, .keep_all = true}); }
+TEST(PlanText, a_tensor_without_elements_between_kernels) {
+    check(program("y = reduce_sum(abs(x), axes: [1])", {{"x", {DType::float32, {2, 0, 4}}}}));
+}
 TEST(PlanText, random_graphs) {
     for (uint32_t seed = 0; seed < 6; seed++) check(random_graph(seed), {.fuse = seed % 2 == 0});
 }

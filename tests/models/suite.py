@@ -1,0 +1,144 @@
+"""ONNX's own node tests (those of the onnx package that scripts/setup installs), each a model with inputs and outputs.
+
+A case passes if number, shape and dtype of its outputs are right, and values within rtol 1e-3 and atol 1e-7, as the suite has
+it. It is unsupported if Heddle refuses its model with diagnostics, which are counted by their reason; all else has failed.
+
+    python tests/models/suite.py [--heddle build/heddle] [--list REASON] [PART OF A CASE'S NAME...]
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+DATA = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
+PASSED = 1312  # so many at least
+
+# What a model is refused with. Everything else that ends a run is a failure.
+REFUSALS = ("onnx.", "symbolic.", "cli.input", "support.npy_dtype")
+# The suite's value differs from ONNX Runtime's, which is ours: a size that is not whole is rounded down before corners align.
+DISPUTED = ("test_resize_downsample_scales_cubic_align_corners", "test_resize_downsample_scales_linear_align_corners")
+# These draw random numbers: their outputs are not determined.
+RANDOM = ("test_bernoulli", "test_training_dropout", "test_dropout_random")
+
+
+def reason_of(errors):
+    """Why a model is refused; nothing if it is not by what may refuse one."""
+    for error in errors:
+        if not error["type"].startswith(REFUSALS):
+            return ""
+    parameters = errors[0].get("params", {})
+    for key in ("operator", "type"):
+        if key in parameters:
+            return f"{errors[0]['type']} {parameters[key]}"
+    return errors[0]["type"]
+
+
+def tensors(folder, kind):
+    return sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.split("_")[1]))
+
+
+def run(binary, case):
+    """(state, detail): PASS, FAIL, DISPUTED, or UNSUPPORTED with its reason."""
+    path = DATA / case
+    model = onnx.load(path / "model.onnx")
+    names = [value.name for value in model.graph.input if value.name]
+    for folder in sorted(path.glob("test_data_set_*")):
+        with tempfile.TemporaryDirectory() as results:
+            command = [binary, "run", str(path / "model.onnx"), "--format", "json", "--threads", "1", "--output-dir", results]
+            for name, file in zip(names, tensors(folder, "input")):
+                command += ["--input", f"{name}={file}"]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            except subprocess.TimeoutExpired:
+                return "FAIL", "no end in a minute"
+            if done.returncode not in (0, 1):
+                return "FAIL", f"exit status {done.returncode}: {done.stderr[-300:]}"
+            report = json.loads(done.stdout)
+            if done.returncode == 1:
+                reason = reason_of(report["errors"])
+                return ("UNSUPPORTED", reason) if reason else ("FAIL", report["errors"][0]["message"])
+            wrong = difference(report["outputs"], tensors(folder, "output"))
+            if wrong:
+                return ("DISPUTED" if case in DISPUTED and agrees(path / "model.onnx", report["outputs"], names, folder)
+                        else "FAIL"), wrong
+    return "PASS", ""
+
+
+def difference(outputs, files):
+    if len(outputs) != len(files):
+        return f"{len(outputs)} outputs instead of {len(files)}"
+    for output, file in zip(outputs, files):
+        wanted = numpy_helper.to_array(onnx.load_tensor(file))
+        found = np.load(output["file"])
+        if output["dtype"] == "bfloat16":
+            found = found.view(ml_dtypes.bfloat16)
+        if found.shape != wanted.shape or found.dtype != wanted.dtype:
+            return f"{found.dtype}{list(found.shape)} instead of {wanted.dtype}{list(wanted.shape)}"
+        kind = np.float64 if found.dtype.kind in "fV" else found.dtype
+        if not np.allclose(found.astype(kind), wanted.astype(kind), rtol=1e-3, atol=1e-7, equal_nan=True):
+            worst = np.argmax(np.abs(found.astype(np.float64) - wanted.astype(np.float64)))
+            return f"{output['name']}: {found.reshape(-1)[worst]} instead of {wanted.reshape(-1)[worst]} at {worst}"
+    return ""
+
+
+def agrees(path, outputs, names, folder):
+    """Whether ONNX Runtime has our outputs."""
+    feeds = {name: numpy_helper.to_array(onnx.load_tensor(file)) for name, file in zip(names, tensors(folder, "input"))}
+    wanted = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, feeds)
+    return all(np.allclose(np.load(output["file"]), value, rtol=1e-5) for output, value in zip(outputs, wanted, strict=True))
+
+
+def covered(binary, cases):
+    """Reasons by case where `heddle check` knows already that an operator or a type is missing."""
+    files = {str(DATA / case / "model.onnx"): case for case in cases}
+    done = subprocess.run([binary, "check", *files, "--format", "json"], capture_output=True, text=True)
+    missing = {}
+    for error in json.loads(done.stdout)["errors"]:
+        if error["type"] in ("onnx.unsupported_operator", "onnx.unsupported_dtype"):
+            missing.setdefault(files[error["params"]["file"]], reason_of([error]))
+    return missing
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--heddle", default=str(ROOT / "build/heddle"))
+    parser.add_argument("--list", help="name the cases whose reason contains this text")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    cases = sorted(path.name for path in DATA.iterdir() if not path.name.startswith(RANDOM))
+    cases = [case for case in cases if all(name in case for name in arguments.names)]
+    results = {case: ("UNSUPPORTED", reason) for case, reason in covered(arguments.heddle, cases).items()}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        open_cases = [case for case in cases if case not in results]
+        results |= zip(open_cases, pool.map(lambda case: run(arguments.heddle, case), open_cases))
+    count = collections.Counter(state for state, _ in results.values())
+    for case in cases:
+        if results[case][0] in ("FAIL", "DISPUTED"):
+            print(f"{results[case][0]} {case}: {results[case][1]}")
+        elif arguments.list is not None and results[case][0] == "UNSUPPORTED" and arguments.list in results[case][1]:
+            print(f"{case}: {results[case][1]}")
+    for reason, times in collections.Counter(r for s, r in results.values() if s == "UNSUPPORTED").most_common():
+        print(f"unsupported {times:4} {reason}")
+    few = not arguments.names and count["PASS"] < PASSED
+    if few:
+        print(f"FAIL fewer pass than {PASSED}")
+    print(f"{count['PASS']} cases pass, {count['UNSUPPORTED']} are unsupported, {count['DISPUTED']} are disputed, of {len(cases)}")
+    print(f"{count['PASS']} passed, {count['FAIL'] + few} failed, 0 skipped")
+    return count["FAIL"] > 0 or few
+
+
+if __name__ == "__main__":
+    sys.exit(main())
