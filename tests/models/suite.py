@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "tests/models")]
 
 import ml_dtypes
 import numpy as np
@@ -23,13 +24,17 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
+import equality
+
 DATA = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
 PASSED = 1312  # so many at least
 
 # What a model is refused with. Everything else that ends a run is a failure.
 REFUSALS = ("onnx.", "symbolic.", "cli.input", "support.npy_dtype")
-# The suite's value differs from ONNX Runtime's, which is ours: a size that is not whole is rounded down before corners align.
-DISPUTED = ("test_resize_downsample_scales_cubic_align_corners", "test_resize_downsample_scales_linear_align_corners")
+# The suite's value differs from ONNX Runtime's, which is ours: a size that is not whole is rounded down before corners align;
+# inverse transforms err in float32 where the result is 0.
+DISPUTED = ("test_resize_downsample_scales_cubic_align_corners", "test_resize_downsample_scales_linear_align_corners",
+            "test_dft_inverse", "test_dft_inverse_opset19")
 # These draw random numbers: their outputs are not determined.
 RANDOM = ("test_bernoulli", "test_training_dropout", "test_dropout_random")
 
@@ -98,7 +103,8 @@ def agrees(path, outputs, names, folder):
     """Whether ONNX Runtime has our outputs."""
     feeds = {name: numpy_helper.to_array(onnx.load_tensor(file)) for name, file in zip(names, tensors(folder, "input"))}
     wanted = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, feeds)
-    return all(np.allclose(np.load(output["file"]), value, rtol=1e-5) for output, value in zip(outputs, wanted, strict=True))
+    return all(equality.compare(np.load(output["file"]), value, value)[0]
+               for output, value in zip(outputs, wanted, strict=True))
 
 
 def covered(binary, cases):
