@@ -134,6 +134,26 @@ def agrees(binary, folder, operator, opset, feeds, attributes):
     return "" if equal else f"{found.ravel()[:8]} instead of {wanted.ravel()[:8]}"
 
 
+def top_k(binary, folder, random):
+    """What is wrong with TopK of one random case: many equals, few and many of the elements."""
+    shape = tuple(random.integers(1, 40, random.integers(1, 4)).tolist())
+    axis = int(random.integers(-len(shape), len(shape)))
+    count = int(random.integers(1, shape[axis] + 1)) if random.random() < 0.5 else 1 + shape[axis] // 5
+    dtype = [np.float32, np.float64, np.int32, np.int64][random.integers(4)]
+    x = random.integers(-9, 10, shape).astype(dtype) if random.random() < 0.5 else values(random, dtype, shape)
+    node = onnx.helper.make_node("TopK", ["x", "k"], ["v", "i"], axis=axis, largest=int(random.integers(2)))
+    graph = onnx.helper.make_graph(
+        [node], "top_k", [onnx.helper.make_tensor_value_info("x", TYPES[dtype], shape)],
+        [onnx.helper.make_tensor_value_info("v", TYPES[dtype], None), onnx.helper.make_tensor_value_info("i", TYPES[np.int64], None)],
+        [onnx.numpy_helper.from_array(np.array([count]), "k")])
+    path = pathlib.Path(folder) / "model.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+    wanted = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    found = check.heddle(binary, path, {"x": x})[0]
+    equal = all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
+    return "" if equal else f"TopK {count} of {dtype.__name__}{list(shape)} along {axis}: {found} instead of {wanted}"
+
+
 def outside_is_an_error(binary, folder):
     """A gather beyond its table must end with the error, and say what it read."""
     feeds = {"data": np.zeros((5, 4), np.float32), "indices": np.array([0, 9], np.int64)}
@@ -163,6 +183,11 @@ def main():
                 passed, failed = passed + (not wrong), failed + bool(wrong)
                 if wrong:
                     print(f"FAIL {operator} {attributes} {[(n, v.dtype, v.shape) for n, v in feeds.items()]}: {wrong}")
+        for _ in range(20):
+            wrong = top_k(binary, folder, random)
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print(f"FAIL {wrong}")
         right = outside_is_an_error(binary, folder)
         passed, failed = passed + right, failed + (not right)
         if not right:
