@@ -23,10 +23,10 @@ public:
         : source_(std::move(source)), constants_(constants), reader_(source_) {}
 
     Result<Plan> parse() {
-        next_line();
+        reader_.next_line();
         header_place_ = reader_.place();
         const std::vector<int64_t> counts = header();
-        while (errors_.empty() && next_line()) declaration();
+        while (errors_.empty() && reader_.next_line()) declaration();
         if (!errors_.empty()) return fail(std::move(errors_));
         if (reader_.failed()) return reader_.failure();
         bind_constants();
@@ -40,13 +40,6 @@ public:
 
 private:
     // ---- small things -------------------------------------------------------------------------------------------------
-    // Past the line token; false at the end and after an error.
-    bool next_line() {
-        if (reader_.at_end()) return false;
-        if (!reader_.at_line()) reader_.error("the end of the line");
-        line_ = reader_.next();
-        return !reader_.failed();
-    }
     int64_t natural(int64_t most = std::numeric_limits<int64_t>::max()) {
         const Token& token = reader_.peek();
         if (token.kind == Token::Kind::integer && token.integer >= 0 && token.integer <= most)
@@ -138,16 +131,8 @@ private:
 
     TensorType type() {
         TensorType type;
-        auto dtype = dtype_named(reader_.peek().text);
-        if (!dtype) reader_.error("a dtype");
-        reader_.next();
-        type.dtype = dtype.value_or(DType::float32);
-        reader_.expect("[");
-        while (!reader_.failed() && !reader_.is("]")) {
-            type.shape.push_back(size());
-            if (!reader_.take(",")) break;
-        }
-        reader_.expect("]");
+        type.dtype = reader_.dtype();
+        type.shape = reader_.list("[", "]", [&] { return size(); });
         return type;
     }
 
@@ -283,7 +268,7 @@ private:
         const Place place = reader_.place();
         plan_.keys.push_back(string("a key in quotes"));
         if (reader_.failed()) return;
-        const Place text = reader_.skip_block(line_.indentation);
+        const Place text = reader_.skip_block(reader_.indentation());
         auto tree = schedules::parse_tree(part(text));
         if (!tree) return add_errors(std::move(tree.error()), text, place);
         plan_.trees.push_back(std::move(*tree));
@@ -379,7 +364,6 @@ private:
     const std::shared_ptr<const SourceText> source_;
     const Constants& constants_;
     schedules::TextReader reader_;
-    Token line_;  // the line token before the line that is read
     int depth_ = 0;
     Plan plan_;
     Diagnostics errors_;

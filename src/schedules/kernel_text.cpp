@@ -149,22 +149,15 @@ public:
     explicit Parser(std::shared_ptr<const SourceText> source) : reader_(std::move(source)) {}
 
     Result<Kernel> parse() {
-        next_line();
+        reader_.next_line();
         reader_.expect("kernel");
         reader_.word("a name");
-        while (next_line()) parse_line();
+        while (reader_.next_line()) parse_line();
         if (reader_.failed()) return reader_.failure();
         return std::move(kernel_);
     }
 
 private:
-    bool next_line() {
-        if (reader_.at_end()) return false;
-        if (!reader_.at_line()) reader_.error("the end of the line");
-        reader_.next();
-        return !reader_.failed();
-    }
-
     void parse_line() {
         static const std::map<std::string, KernelTensor::Role> roles = {{"input", KernelTensor::Role::input},
                                                                         {"output", KernelTensor::Role::output},
@@ -201,23 +194,15 @@ private:
         kernel_.axes.push_back(axis);
     }
 
-    DType dtype() {
-        auto found = dtype_named(reader_.peek().text);
-        if (!found) reader_.error("a dtype");
-        reader_.next();
-        return found.value_or(DType::float32);
-    }
-
     // Dimensions without a stride are dense, the last one first.
     void parse_tensor(KernelTensor::Role role) {
         KernelTensor t;
         t.role = role;
         t.name = reader_.word("the name of a tensor");
         reader_.expect(":");
-        t.dtype = dtype();
-        reader_.expect("[");
+        t.dtype = reader_.dtype();
         std::vector<bool> strided;
-        while (!reader_.failed() && !reader_.is("]")) {
+        t.dimensions = reader_.list("[", "]", [&] {
             BufferDimension dimension;
             dimension.extent = reader_.integer("an extent");
             strided.push_back(reader_.take("stride"));
@@ -226,10 +211,8 @@ private:
                 dimension.margin_before = reader_.integer("a margin");
                 dimension.margin_after = reader_.integer("a margin");
             }
-            t.dimensions.push_back(dimension);
-            if (!reader_.take(",")) break;
-        }
-        reader_.expect("]");
+            return dimension;
+        });
         int64_t dense = 1;
         for (size_t d = t.dimensions.size(); d-- > 0;) {
             BufferDimension& dimension = t.dimensions[d];
@@ -249,35 +232,12 @@ private:
         kernel_.tensors.push_back(std::move(t));
     }
 
-    AxisIndex axis() {
-        auto found = axes_.find(reader_.peek().text);
-        if (found == axes_.end()) {
-            reader_.error("an axis");
-            return 0;
-        }
-        reader_.next();
-        return found->second;
-    }
+    AxisIndex axis() { return reader_.named(axes_, "an axis"); }
 
-    TensorIndex tensor() {
-        auto found = tensors_.find(reader_.peek().text);
-        if (found == tensors_.end()) {
-            reader_.error("a tensor");
-            return 0;
-        }
-        reader_.next();
-        return found->second;
-    }
+    TensorIndex tensor() { return reader_.named(tensors_, "a tensor"); }
 
     std::vector<AxisIndex> axis_list() {
-        std::vector<AxisIndex> list;
-        reader_.expect("[");
-        while (!reader_.failed() && !reader_.is("]")) {
-            list.push_back(axis());
-            if (!reader_.take(",")) break;
-        }
-        reader_.expect("]");
-        return list;
+        return reader_.list("[", "]", [&] { return axis(); });
     }
 
     int64_t factor() { return reader_.take("*") ? reader_.integer("a factor") : 1; }
@@ -307,14 +267,7 @@ private:
     }
 
     std::vector<Coordinate> coordinates() {
-        std::vector<Coordinate> list;
-        reader_.expect("[");
-        while (!reader_.failed() && !reader_.is("]")) {
-            list.push_back(coordinate());
-            if (!reader_.take(",")) break;
-        }
-        reader_.expect("]");
-        return list;
+        return reader_.list("[", "]", [&] { return coordinate(); });
     }
 
     ValueIndex add(Value value) {
@@ -324,12 +277,7 @@ private:
     }
 
     void operands(Value& v) {
-        reader_.expect("(");
-        while (!reader_.failed() && !reader_.is(")")) {
-            v.operands.push_back(value());
-            if (!reader_.take(",")) break;
-        }
-        reader_.expect(")");
+        v.operands = reader_.list("(", ")", [&] { return value(); });
     }
 
     ValueIndex value() {
@@ -346,7 +294,7 @@ private:
         v.integer = at ? static_cast<int64_t>(-static_cast<uint64_t>(digits)) : digits;
         double real = reader_.real("a literal");
         reader_.expect(":");
-        v.dtype = dtype();
+        v.dtype = reader_.dtype();
         v.kind = is_float(v.dtype) ? Value::Kind::real : Value::Kind::integer;
         v.real = is_float(v.dtype) ? real : 0;
         if (is_float(v.dtype)) v.integer = 0;
@@ -388,7 +336,7 @@ private:
             v.coordinates.push_back(coordinate());
             reader_.expect(")");
             v.dtype = DType::int64;
-            if (reader_.take(":")) v.dtype = dtype();
+            if (reader_.take(":")) v.dtype = reader_.dtype();
         } else if (reader_.take("inside")) {
             v.kind = Value::Kind::inside;
             v.dtype = DType::boolean;

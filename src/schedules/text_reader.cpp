@@ -139,6 +139,20 @@ double TextReader::real(const char* expected) {
     return 0;
 }
 
+DType TextReader::dtype() {
+    auto found = dtype_named(peek().text);
+    if (!found) error("a dtype");
+    next();
+    return found.value_or(DType::float32);
+}
+
+bool TextReader::next_line() {
+    if (at_end()) return false;
+    if (!at_line()) error("the end of the line");
+    indentation_ = next().indentation;
+    return !failed();
+}
+
 Place TextReader::skip_block(int indentation) {
     size_t begin = peek().offset;
     if (at_line()) begin -= static_cast<size_t>(peek().indentation);

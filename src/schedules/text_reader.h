@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "support/diagnostic.h"
+#include "support/dtype.h"
 
 namespace heddle::schedules {
 
@@ -35,6 +37,30 @@ public:
     std::string word(const char* expected);
     int64_t integer(const char* expected);  // with a sign before
     double real(const char* expected);      // an integer, a real, inf, -inf or nan
+    DType dtype();
+    // What a name stands for.
+    template <typename T>
+    T named(const std::map<std::string, T>& table, const char* expected) {
+        auto found = table.find(peek().text);
+        if (found == table.end()) error(expected);
+        next();
+        return found == table.end() ? T{} : found->second;
+    }
+    // What stands between two brackets, with commas.
+    template <typename Element>
+    auto list(const char* open, const char* close, Element element) {
+        std::vector<decltype(element())> result;
+        expect(open);
+        while (!failed() && !is(close)) {
+            result.push_back(element());
+            if (!take(",")) break;
+        }
+        expect(close);
+        return result;
+    }
+    // Past the next line token; false at the end and after an error.
+    bool next_line();
+    int indentation() const { return indentation_; }  // of the line that next_line moved to
     bool at_line() const { return peek().kind == Token::Kind::line; }
     bool at_end() const { return peek().kind == Token::Kind::end; }
     // Moves to the next line that is indented no further than `indentation`; the whole lines before it.
@@ -49,6 +75,7 @@ private:
     std::shared_ptr<const SourceText> source_;
     std::vector<Token> tokens_;
     size_t at_ = 0;
+    int indentation_ = 0;
     std::optional<Diagnostic> error_;
 };
 

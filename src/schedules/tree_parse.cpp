@@ -14,34 +14,19 @@ public:
         : reader_(std::move(source)), tree_(std::make_shared<Tree>()) {}
 
     Result<std::shared_ptr<Tree>> parse() {
-        next_line();
+        reader_.next_line();
         reader_.expect("scheduled");
         tree_->name = reader_.word("a name");
-        while (next_line() && parse_declaration()) {
+        while (reader_.next_line() && parse_declaration()) {
         }
-        while (!reader_.failed() && !reader_.at_end()) statement(tree_->body, indentation_);
+        while (!reader_.failed() && !reader_.at_end()) statement(tree_->body, reader_.indentation());
         if (reader_.failed()) return reader_.failure();
         if (auto correct = verify(*tree_); !correct) return fail(correct.error());
         return tree_;
     }
 
 private:
-    // Moves past the line token, and remembers how far its line is indented.
-    bool next_line() {
-        if (reader_.at_end()) return false;
-        if (!reader_.at_line()) reader_.error("the end of the line");
-        indentation_ = reader_.next().indentation;
-        return !reader_.failed();
-    }
-
     int count() { return static_cast<int>(std::clamp<int64_t>(reader_.integer("a number"), -1, 1 << 20)); }
-
-    DType dtype() {
-        auto found = dtype_named(reader_.peek().text);
-        if (!found) reader_.error("a dtype");
-        reader_.next();
-        return found.value_or(DType::float32);
-    }
 
     Number number() {
         bool launch = reader_.take("#");
@@ -56,15 +41,7 @@ private:
         return id;
     }
 
-    MemoryId memory() {
-        auto found = memories_.find(reader_.peek().text);
-        if (found == memories_.end()) {
-            reader_.error("a buffer or an array");
-            return 0;
-        }
-        reader_.next();
-        return found->second;
-    }
+    MemoryId memory() { return reader_.named(memories_, "a buffer or an array"); }
 
     // False where the statements begin.
     bool parse_declaration() {
@@ -76,7 +53,7 @@ private:
                 reader_.error("numbers in order");
             reader_.expect(":");
             LaunchNumberInfo info;
-            info.dtype = dtype();
+            info.dtype = reader_.dtype();
             info.what = reader_.next().text;
             tree_->numbers.push_back(info);
         } else if (reader_.take("tasks")) {
@@ -120,9 +97,9 @@ private:
         if (!reducer) reader_.error("a reducer");
         a.reducer = reducer.value_or(Reducer::sum);
         reader_.next();
-        a.dtype = dtype();
+        a.dtype = reader_.dtype();
         reader_.expect("index");
-        a.index_dtype = dtype();
+        a.index_dtype = reader_.dtype();
         reader_.expect("vectors");
         a.vectors = count();
         reader_.expect("x");
@@ -136,7 +113,7 @@ private:
         m.kind = kind;
         m.name = reader_.word("the name of a buffer or array");
         reader_.expect(":");
-        m.dtype = dtype();
+        m.dtype = reader_.dtype();
         if (kind == Memory::Kind::array) {
             m.aligned = m.slack = true;
             reader_.expect("at");
@@ -154,13 +131,7 @@ private:
 
     Term term() {
         Term t;
-        auto found = variables_.find(reader_.peek().text);
-        if (found == variables_.end()) {
-            reader_.error("a variable");
-            return t;
-        }
-        t.variable = found->second;
-        reader_.next();
+        t.variable = reader_.named(variables_, "a variable");
         if (reader_.take("*")) t.scale = reader_.integer("a factor");
         if (reader_.take("@")) t.number = number();
         return t;
@@ -231,19 +202,12 @@ private:
     }
 
     std::vector<ExpressionId> operands() {
-        std::vector<ExpressionId> list;
-        reader_.expect("(");
-        while (!reader_.failed() && !reader_.is(")")) {
-            list.push_back(expression());
-            if (!reader_.take(",")) break;
-        }
-        reader_.expect(")");
-        return list;
+        return reader_.list("(", ")", [&] { return expression(); });
     }
 
     DType suffix() {
         reader_.expect(":");
-        return dtype();
+        return reader_.dtype();
     }
 
     ExpressionId literal() {
@@ -330,7 +294,7 @@ private:
         if (++depth_ > 400) reader_.error("statements nested less deeply");
         while (reader_.at_line() && reader_.peek().indentation > outside) {
             int inside = reader_.peek().indentation;
-            next_line();
+            reader_.next_line();
             statement(result, inside);
         }
         depth_--;
@@ -347,7 +311,7 @@ private:
         } else {
             parse_statement(into, indentation);
         }
-        if (top && !reader_.at_end()) next_line();
+        if (top && !reader_.at_end()) reader_.next_line();
     }
 
     void parse_statement(Block& into, int indentation) {
@@ -481,7 +445,6 @@ private:
     std::map<std::string, VariableId> variables_;
     std::map<std::string, MemoryId> memories_;
     std::map<std::string, ExpressionId> named_;
-    int indentation_ = 0;
     int depth_ = 0;
 };
 
