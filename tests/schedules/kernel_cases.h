@@ -1,20 +1,15 @@
-// Kernels of tests/schedules/kernels/*.txt with their sizes put in, and how to run a scheduled kernel. Tests only.
+// Kernels of tests/schedules/kernels/*.txt, and their sizes put in. Tests only.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
-#include <memory>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "kernel_reference.h"
-#include "schedules/backend.h"
-#include "schedules/schedule.h"
 
 namespace heddle::schedules::testing {
 
@@ -95,70 +90,6 @@ inline std::string with_sizes(const std::string& text, const std::map<std::strin
         }
     }
     return result;
-}
-
-// Memory for all tensors, inputs filled by a fixed seed: floats around zero, integers small, indices (int64) below `limit`.
-inline std::vector<reference::Buffer> make_buffers(const Kernel& kernel, unsigned seed, int64_t limit) {
-    std::mt19937 random(seed);
-    std::vector<reference::Buffer> buffers;
-    for (const KernelTensor& tensor : kernel.tensors) {
-        buffers.push_back(tensor.role == KernelTensor::Role::local ? reference::Buffer{}
-                                                                   : reference::make_buffer(tensor));
-        if (tensor.role == KernelTensor::Role::local) continue;
-        reference::for_each_element(tensor, [&](int64_t element) {
-            reference::Scalar s;
-            s.real = std::uniform_real_distribution<double>(-2, 2)(random);
-            s.integer = std::uniform_int_distribution<int64_t>(-100, 100)(random);
-            if (tensor.dtype == DType::int64)
-                s.integer = std::uniform_int_distribution<int64_t>(0, std::max<int64_t>(0, limit - 1))(random);
-            if (tensor.role == KernelTensor::Role::output) s = {77, 77};
-            reference::store(buffers.back(), tensor.dtype, element, s);
-        });
-    }
-    return buffers;
-}
-
-// Gives the function for a tree that was collected before.
-using FindFunction = std::function<KernelFunction(const Tree&)>;
-
-// Runs a scheduled kernel on the buffers of its tensors, packing operands first; tasks in two parts, the later first.
-inline int32_t run_scheduled(const Scheduled& scheduled, std::vector<reference::Buffer>& tensors, const Target& target,
-                             const FindFunction& find) {
-    std::vector<reference::Buffer> packed;
-    packed.reserve(scheduled.packings.size());
-    for (const Packing& packing : scheduled.packings) {
-        packed.push_back(reference::make_buffer(packing.copy.tensors[1]));
-        auto copy = schedule(packing.copy, target);
-        if (!copy) return -1;
-        std::vector<reference::Buffer> two{tensors[static_cast<size_t>(packing.tensor)], packed.back()};
-        for (auto& b : two) {  // copies lie elsewhere: align them again
-            reference::Buffer aligned = b;
-            aligned.bytes.assign(b.bytes.size() + 64, {});
-            aligned.offset = (64 - reinterpret_cast<uintptr_t>(aligned.bytes.data()) % 64) % 64;
-            std::memcpy(aligned.data(), b.data(), b.bytes.size() - b.offset);
-            b = std::move(aligned);
-        }
-        if (int32_t status = run_scheduled(*copy, two, target, find); status != 0) return status;
-        packed.back() = std::move(two[1]);
-    }
-    std::vector<void*> arguments;
-    for (const BufferSource& source : scheduled.buffers) {
-        reference::Buffer& buffer = source.packing < 0 ? tensors[static_cast<size_t>(source.tensor)]
-                                                       : packed[static_cast<size_t>(source.packing)];
-        DType dtype = source.packing < 0 ? scheduled.tree.memories[arguments.size()].dtype
-                                         : scheduled.packings[static_cast<size_t>(source.packing)].dtype;
-        arguments.push_back(buffer.data() + buffer.base * bytes(dtype));
-    }
-    std::vector<std::byte> scratch(static_cast<size_t>(scheduled.launch.scratch_bytes) + 128, std::byte{0x5a});
-    void* start = scratch.data();
-    size_t space = scratch.size();
-    arguments.push_back(std::align(64, 1, start, space));
-    KernelFunction function = find(scheduled.tree);
-    int64_t tasks = scheduled.launch.tasks, half = tasks / 2;
-    auto numbers = scheduled.launch.numbers;
-    numbers.push_back(0);
-    if (int32_t status = function(arguments.data(), numbers.data(), half, tasks); status != 0) return status;
-    return function(arguments.data(), numbers.data(), 0, half);
 }
 
 }  // namespace heddle::schedules::testing

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "kernel_cases.h"
+#include "kernel_reference.h"
+#include "schedules/schedule.h"
 #include "schedules/text_reader.h"
 
 namespace heddle::schedules::testing {

@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/llvm/llvm_backend.h"
-#include "kernel_corpus.h"
-#include "kernel_harness.h"
+#include "../kernel_harness.h"
 
 namespace heddle::backends {
 namespace {
@@ -17,9 +16,10 @@ Target avx512() {
 }
 
 std::string assembly(const std::string& name) {
-    for (const corpus::Case& c : corpus::read_cases(HEDDLE_SOURCE_DIR "/tests/schedules/kernels")) {
+    for (const auto& c : schedules::testing::load_kernel_cases(HEDDLE_SOURCE_DIR)) {
         if (c.name != name) continue;
-        auto kernel = schedules::parse_kernel(std::make_shared<SourceText>(c.name, c.text));
+        auto kernel = schedules::parse_kernel(
+            std::make_shared<SourceText>(c.name, schedules::testing::with_sizes(c.text, c.sizes[0])));
         EXPECT_TRUE(kernel);
         auto scheduled = schedules::schedule(*kernel, avx512());
         EXPECT_TRUE(scheduled);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel_harness.h"
+#include "../kernel_harness.h"
 
 namespace heddle::backends {
 namespace {

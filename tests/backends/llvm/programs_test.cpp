@@ -9,7 +9,7 @@
 #include "backends/c/c_source.h"
 #include "backends/llvm/llvm_backend.h"
 #include "evaluate/scalar_functions.h"
-#include "kernel_harness.h"
+#include "../kernel_harness.h"
 #include "target/target.h"
 
 namespace heddle::backends {

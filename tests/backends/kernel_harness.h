@@ -1,6 +1,10 @@
 // Runs kernels, with their packing launches, on code from any backend. Tests only.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -9,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "../../schedules/kernel_reference.h"
+#include "../schedules/kernel_cases.h"
+#include "../schedules/kernel_reference.h"
 #include "schedules/backend.h"
 #include "schedules/schedule.h"
 
@@ -40,6 +45,30 @@ inline Result<Prepared> prepare(const Kernel& kernel, const Target& target) {
         prepared.packings.push_back(std::move(*inner));
     }
     return prepared;
+}
+
+// A kernel of the corpus at some sizes, as its name says.
+struct LoadedKernel {
+    std::string test, name;
+    Prepared prepared;
+};
+
+inline std::vector<LoadedKernel> load_kernels(const Target& target) {
+    std::vector<LoadedKernel> loaded;
+    for (const auto& test : schedules::testing::load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+        for (const auto& sizes : test.sizes) {
+            std::string name = test.name;
+            for (const auto& [size, value] : sizes) name += " " + size + "=" + std::to_string(value);
+            auto kernel = schedules::parse_kernel(
+                std::make_shared<SourceText>(name, schedules::testing::with_sizes(test.text, sizes)));
+            EXPECT_TRUE(kernel) << name << "\n" << (kernel ? "" : render(kernel.error()));
+            if (!kernel) continue;
+            auto prepared = prepare(*kernel, target);
+            EXPECT_TRUE(prepared) << name << "\n" << (prepared ? "" : render(prepared.error()));
+            if (prepared) loaded.push_back({test.name, name, std::move(*prepared)});
+        }
+    }
+    return loaded;
 }
 
 // Distinct trees by key.
@@ -102,9 +131,11 @@ inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const
     return 0;
 }
 
-// Seeded by the tensor's number: small numbers, exact in halves; integers from 0 to 3.
+// Seeded by the tensor's number: small numbers, exact in halves; integers from 0 to 3; indices (int64) into what comes first.
 inline std::vector<Buffer> random_buffers(const Kernel& kernel) {
     std::vector<Buffer> buffers;
+    const bool any = !kernel.tensors.empty() && !kernel.tensors[0].dimensions.empty();
+    const int64_t indices = any ? std::max<int64_t>(1, kernel.tensors[0].dimensions[0].extent) : 1;
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
         const KernelTensor& tensor = kernel.tensors[t];
         std::mt19937 random(static_cast<uint32_t>(t) + 1);
@@ -113,7 +144,7 @@ inline std::vector<Buffer> random_buffers(const Kernel& kernel) {
         schedules::reference::for_each_element(tensor, [&](int64_t element) {
             schedules::reference::Scalar s;
             s.real = (static_cast<int>(random() % 513) - 256) / 128.0;
-            s.integer = static_cast<int64_t>(random() % 4);
+            s.integer = static_cast<int64_t>(random()) % (tensor.dtype == DType::int64 ? indices : 4);
             schedules::reference::store(buffers.back(), tensor.dtype, element, s);
         });
     }
