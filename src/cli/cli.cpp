@@ -8,30 +8,37 @@
 namespace heddle::cli {
 namespace {
 
+// One value each time, so that what follows is the command's own.
+void add_repeated(CLI::App& command, const std::string& name, std::vector<std::string>& values, const std::string& text,
+                  const std::string& type) {
+    command.add_option(name, values, text)->type_name(type)->allow_extra_args(false);
+}
+
+void add_bindings(CLI::App& command, std::vector<std::string>& bindings) {
+    add_repeated(command, "--bind", bindings, "Numbers for dimensions that the model leaves open", "batch=4,seq=128");
+}
+
+void add_threads(CLI::App& command, int& threads) {
+    command.add_option("--threads", threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
+}
+
 void add_common(CLI::App& command, CommonOptions& options) {
     command
         .add_option_function<std::string>(
             "--format", [&](const std::string& format) { options.json = format == "json"; }, "How to print the result")
         ->check(CLI::IsMember({"text", "json"}))
         ->type_name("text|json");
-    command
-        .add_option(
-            "--library", options.libraries,
-            "A file or folder of your own operators (docs/language.md), whose namespace is NAME; may be repeated")
-        ->type_name("[NAME=]PATH")
-        ->allow_extra_args(false);  // one value each time, so that what follows is the command's own
+    add_repeated(command, "--library", options.libraries,
+                 "A file or folder of your own operators (docs/language.md), whose namespace is NAME; may be repeated",
+                 "[NAME=]PATH");
 }
 
 void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& seed,
                 std::vector<std::string>& bindings) {
-    command
-        .add_option("--input", inputs, "A value for an input, from a .npy file or an ONNX .pb tensor; may be repeated")
-        ->type_name("NAME=FILE")
-        ->allow_extra_args(false);
+    add_repeated(command, "--input", inputs,
+                 "A value for an input, from a .npy file or an ONNX .pb tensor; may be repeated", "NAME=FILE");
     command.add_option("--random", seed, "Make up the inputs that are not given, from this seed")->type_name("SEED");
-    command.add_option("--bind", bindings, "Numbers for dimensions that the model leaves open")
-        ->type_name("batch=4,seq=128")
-        ->allow_extra_args(false);
+    add_bindings(command, bindings);
 }
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
@@ -43,8 +50,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
     command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
         ->type_name("DIR");
-    command->add_option("--threads", options.threads, "How many threads compute (all cores)")
-        ->check(CLI::Range(1, 1024));
+    add_threads(*command, options.threads);
     command->add_option("--backend", options.backend, "cpu: compiled code; reference: the interpreter of typed bodies")
         ->check(CLI::IsMember({"cpu", "reference"}))
         ->capture_default_str();
@@ -125,8 +131,7 @@ CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
         ->type_name("reference|unfused|DIR");
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
-    command->add_option("--threads", options.threads, "How many threads compute (all cores)")
-        ->check(CLI::Range(1, 1024));
+    add_threads(*command, options.threads);
     command->footer(
         "Examples:\n"
         "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
@@ -141,9 +146,8 @@ CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
     command->add_option("file", options.file, "An ONNX model, or a graph document")->type_name("MODEL.onnx|GRAPH.json");
     command->add_option("--call", options.call, "Instead of a file: calls of operators")
         ->type_name("'y = add([A, B])'");
-    command->add_option("--input-type", options.input_types, "The type, or the range, of an input of --call; repeated")
-        ->type_name("A=int32[10,10]|B=int32[200:210,50:60]")
-        ->allow_extra_args(false);
+    add_repeated(*command, "--input-type", options.input_types,
+                 "The type, or the range, of an input of --call; repeated", "A=int32[10,10]|B=int32[200:210,50:60]");
     auto* validate = command->add_flag("--validate", options.validate,
                                        "Whether the parts fit together: everything that is wrong, at once");
     command
@@ -153,9 +157,7 @@ CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
     command->add_option("--json", options.json, "Where to write the graph as a document")->type_name("FILE");
     command->add_option("--svg", options.svg, "Where to write the picture")->type_name("FILE");
     add_common(*command, options.common);
-    command->add_option("--bind", options.bindings, "Numbers for dimensions that the model leaves open")
-        ->type_name("batch=4,seq=128")
-        ->allow_extra_args(false);
+    add_bindings(*command, options.bindings);
     command->add_flag("--fused", options.fused, "Draw the kernels after fusion, with what each computes");
     command->footer(
         "Examples:\n"
@@ -173,9 +175,7 @@ CLI::App* add_verify(CLI::App& app, VerifyOptions& options) {
     command
         ->add_option("files", options.files, "Files or folders with rules (docs/rewrites.md); none: the shipped ones")
         ->type_name("PATH...");
-    command->add_option("--rule", options.rules, "Only the rule of this name; may be repeated")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
+    add_repeated(*command, "--rule", options.rules, "Only the rule of this name; may be repeated", "NAME");
     command->add_option("--trials", options.trials, "Instances to compare of each rule")
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
@@ -196,12 +196,10 @@ CLI::App* add_rewrite(CLI::App& app, RewriteOptions& options) {
     command->add_option("--call", options.call, "The program: calls of operators, as for heddle run")
         ->required()
         ->type_name("'y = linear(x, A, b)'");
-    command
-        ->add_option("--rule", options.rules,
-                     "A rule to apply, with its parameters; may be repeated (the first that fits is taken). "
-                     "None: all rules of --library that need no parameters")
-        ->type_name("'NAME(PARAMETER: VALUE)'")
-        ->allow_extra_args(false);
+    add_repeated(*command, "--rule", options.rules,
+                 "A rule to apply, with its parameters; may be repeated (the first that fits is taken). "
+                 "None: all rules of --library that need no parameters",
+                 "'NAME(PARAMETER: VALUE)'");
     command->add_option("--steps", options.steps, "At most so many steps (as long as a rule fits)")
         ->check(CLI::NonNegativeNumber);
     add_common(*command, options.common);

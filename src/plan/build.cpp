@@ -269,21 +269,38 @@ private:
         for (size_t i = 0; i < system_.inputs.size(); i++) {
             TensorIndex t = system_.inputs[i];
             if (input_of_.contains(t) || is_decided(t)) continue;
-            const SystemTensor& tensor = system_.tensor(t);
-            int32_t from = add_buffer({.name = tensor.name,
-                                       .kind = Buffer::Kind::input,
-                                       .dtype = tensor.dtype,
-                                       .bytes = tensor_bytes(t),
-                                       .index = static_cast<int32_t>(i),
-                                       .sizes = tensor.sizes,
-                                       .storage = StorageMap::row_major(tensor.shape)},
-                                      t);
-            pending_inputs_[t] = from;
+            pending_inputs_[t] = plain_buffer(t, Buffer::Kind::input, static_cast<int32_t>(i));
         }
     }
 
     int64_t tensor_bytes(TensorIndex t) const {
         return StorageMap::row_major(system_.tensor(t).shape).elements() * bytes(system_.tensor(t).dtype);
+    }
+
+    // Of the whole tensor, row-major.
+    int32_t plain_buffer(TensorIndex t, Buffer::Kind kind, int32_t index = -1) {
+        const SystemTensor& tensor = system_.tensor(t);
+        Buffer buffer{.name = tensor.name,
+                      .kind = kind,
+                      .dtype = tensor.dtype,
+                      .bytes = tensor_bytes(t),
+                      .index = index,
+                      .sizes = tensor.sizes,
+                      .storage = StorageMap::row_major(tensor.shape)};
+        if (kind == Buffer::Kind::constant) buffer.constant = constant_data(*tensor.constant);
+        return add_buffer(std::move(buffer), kind == Buffer::Kind::output ? -1 : t);
+    }
+
+    // From one buffer to another, which have other maps.
+    Result<void> copy(TensorIndex t, int32_t from, int32_t to, std::vector<Batch>& phase) {
+        const SystemTensor& tensor = system_.tensor(t);
+        const StorageMap source = plan_.buffers[static_cast<size_t>(from)].storage,
+                         target = plan_.buffers[static_cast<size_t>(to)].storage;
+        auto placed = place(form_copy(source, target, tensor.dtype, hint_shape(t), named(t)), {from, to},
+                            tensor.name + " layout", true);
+        if (!placed) return fail(std::move(placed.error()));
+        if (placed->launch.tasks > 0) phase.push_back({std::move(placed->launch)});
+        return {};
     }
 
     // An input is copied to its own layout just before its first reader.
@@ -292,12 +309,7 @@ private:
         if (pending == pending_inputs_.end()) return {};
         int32_t from = pending->second;
         pending_inputs_.erase(pending);
-        const SystemTensor& tensor = system_.tensor(t);
-        auto copy = form_copy(StorageMap::row_major(tensor.shape), map_of(t), tensor.dtype, hint_shape(t), named(t));
-        auto placed = place(std::move(copy), {from, buffer(t)}, system_.tensor(t).name + " layout", true);
-        if (!placed) return fail(std::move(placed.error()));
-        plan_.run.push_back({std::move(placed->launch)});
-        return {};
+        return copy(t, from, buffer(t), plan_.run);
     }
 
     // A weight that its readers want in another layout is copied to it once.
@@ -306,15 +318,7 @@ private:
         const StorageMap& map = map_of(t);
         bool done = buffer_of_[static_cast<size_t>(t)] >= 0;
         if (tensor.kind != SystemTensor::Kind::constant || map.is_row_major() || done) return {};
-        StorageMap plain = StorageMap::row_major(tensor.shape);
-        int32_t from = add_buffer({.name = tensor.name,
-                                   .kind = Buffer::Kind::constant,
-                                   .dtype = tensor.dtype,
-                                   .bytes = tensor_bytes(t),
-                                   .constant = constant_data(*tensor.constant),
-                                   .sizes = tensor.sizes,
-                                   .storage = plain},
-                                  t);
+        const int32_t from = plain_buffer(t, Buffer::Kind::constant);
         int32_t to = add_buffer({.name = tensor.name + " layout",
                                  .kind = Buffer::Kind::prepared,
                                  .dtype = tensor.dtype,
@@ -322,11 +326,7 @@ private:
                                  .sizes = tensor.sizes,
                                  .storage = map});
         buffer_of_[static_cast<size_t>(t)] = to;
-        auto placed =
-            place(form_copy(plain, map, tensor.dtype, tensor.shape), {from, to}, tensor.name + " layout", true);
-        if (!placed) return fail(std::move(placed.error()));
-        if (placed->launch.tasks > 0) plan_.prepare.push_back({std::move(placed->launch)});
-        return {};
+        return copy(t, from, to, plan_.prepare);
     }
 
     Result<void> add_kernels() {
@@ -377,20 +377,9 @@ private:
             TensorIndex t = system_.outputs[i];
             auto direct = output_of_.find(t);
             if (direct != output_of_.end() && direct->second == static_cast<int32_t>(i)) continue;
-            const SystemTensor& tensor = system_.tensor(t);
             if (auto done = copy_input(t); !done) return done;
-            StorageMap plain = StorageMap::row_major(tensor.shape);
-            int32_t to = add_buffer({.name = tensor.name,
-                                     .kind = Buffer::Kind::output,
-                                     .dtype = tensor.dtype,
-                                     .bytes = tensor_bytes(t),
-                                     .index = static_cast<int32_t>(i),
-                                     .sizes = tensor.sizes,
-                                     .storage = plain});
-            auto placed = place(form_copy(map_of(t), plain, tensor.dtype, hint_shape(t), named(t)), {buffer(t), to},
-                                tensor.name + " layout", true);
-            if (!placed) return fail(std::move(placed.error()));
-            if (placed->launch.tasks > 0) plan_.run.push_back({std::move(placed->launch)});
+            const int32_t from = buffer(t), to = plain_buffer(t, Buffer::Kind::output, static_cast<int32_t>(i));
+            if (auto done = copy(t, from, to, plan_.run); !done) return done;
         }
         return {};
     }
