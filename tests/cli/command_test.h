@@ -3,13 +3,13 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "cli/cli.h"
+#include "helpers/files.h"
 #include "onnx_writer.h"
 #include "support/npy.h"
 
@@ -39,11 +39,7 @@ protected:
         std::ofstream(path(name), std::ios::binary) << bytes;
         return path(name);
     }
-    std::string read(const std::string& name) const {
-        std::stringstream text;
-        text << std::ifstream(path(name), std::ios::binary).rdbuf();
-        return text.str();
-    }
+    std::string read(const std::string& name) const { return file_text(path(name)); }
     size_t files() const {
         return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
     }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cli/compare_tensors.h"
-#include "symbolic/session.h"
+#include "helpers/running.h"
 
 namespace heddle::cli {
 namespace {
@@ -12,8 +12,8 @@ namespace {
 class CompareTensors : public testing::Test {
 protected:
     // Two products one behind the other, then a softmax: three kernels at least.
-    CompareTensors() : library_(*open_library(HEDDLE_SOURCE_DIR "/operators")) {
-        Session session(library_);
+    CompareTensors() {
+        Session session(library());
         TensorId x = session.add_input("x", {DType::float32, {20, 30}});
         TensorId h = call(session, "relu", {call(session, "numpy_matmul", {x, weight(session, "w", {30, 40})})});
         TensorId y = call(session, "numpy_matmul", {h, weight(session, "v", {40, 50})});
@@ -28,20 +28,12 @@ protected:
     static TensorId weight(Session& session, const std::string& name, std::vector<int64_t> shape) {
         return session.add_constant(name, values(std::move(shape)));
     }
-    TensorId call(Session& session, const std::string& name, const std::vector<Argument>& inputs) {
-        auto found = library_.find(name);
-        EXPECT_TRUE(found);
-        auto made = session.apply(**found, inputs);
-        EXPECT_TRUE(made) << render(made.error());
-        return made->front();
-    }
     std::vector<Computed> computed(bool fuse = true) {
         auto made = compute(graph_, feeds_, 1, fuse);
         EXPECT_TRUE(made) << render(made.error());
         return std::move(*made);
     }
 
-    Library library_;
     Graph graph_;
     std::vector<TensorData> feeds_;
 };

@@ -1,5 +1,6 @@
 // heddle graph with documents: in and out, validation, environments, pictures.
 #include "command_test.h"
+#include "helpers/files.h"
 
 namespace heddle {
 namespace {
@@ -9,13 +10,8 @@ protected:
     static std::string published(const std::string& name) {
         return std::string(HEDDLE_SOURCE_DIR "/tests/interchange/graphs/") + name;
     }
-    static std::string text_of(const std::string& path) {
-        std::stringstream text;
-        text << std::ifstream(path, std::ios::binary).rdbuf();
-        return text.str();
-    }
     std::string changed(const std::string& from, const std::string& to) {
-        std::string text = text_of(published("sharded_add.json"));
+        std::string text = file_text(published("sharded_add.json"));
         size_t at = text.find(from);
         EXPECT_NE(at, std::string::npos);
         return write("changed.json", text.replace(at, from.size(), to));
@@ -71,7 +67,7 @@ TEST_F(Metakernels7, published_graphs_come_back_byte_for_byte) {
         auto outcome = heddle({"graph", published(name), "--validate", "--json", path(name)});
         ASSERT_EQ(outcome.status, 0) << outcome.errors;
         EXPECT_CONTAINS(outcome.output, "valid in the environment 'loom'");
-        EXPECT_EQ(read(name), text_of(published(name)));
+        EXPECT_EQ(read(name), file_text(published(name)));
     }
 }
 

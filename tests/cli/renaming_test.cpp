@@ -6,10 +6,10 @@
 #include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 
 #include "cli/onnx_writer.h"
 #include "frontends/onnx/import.h"
+#include "helpers/files.h"
 #include "language/library.h"
 #include "plan/plan.h"
 
@@ -17,12 +17,6 @@ namespace heddle {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read(const fs::path& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-}
 
 std::string renamed(const std::string& name) { return "op_" + name; }
 
@@ -73,7 +67,7 @@ private:
     }
 
     void write(const fs::path& from, const fs::path& to) {
-        std::string text = read(from);
+        std::string text = file_text(from);
         const auto& offsets = places_[fs::weakly_canonical(from).string()];
         for (auto offset = offsets.rbegin(); offset != offsets.rend(); ++offset) text.insert(*offset, renamed(""));
         edits_ += offsets.size();

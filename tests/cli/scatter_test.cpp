@@ -7,32 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "backends/llvm/llvm_backend.h"
 #include "evaluate/evaluate.h"
-#include "plan/plan.h"
-#include "runtime/executable.h"
-#include "symbolic/session.h"
+#include "helpers/running.h"
 
 namespace heddle::runtime {
 namespace {
-
-const Library& library() {
-    static Library library = [] {
-        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
-        if (!opened) ADD_FAILURE() << render(opened.error());
-        return std::move(*opened);
-    }();
-    return library;
-}
-
-TensorId call(heddle::Session& session, const std::string& name, const std::vector<Argument>& inputs,
-              const std::map<std::string, StaticValue>& parameters = {}) {
-    auto found = library().find(name);
-    EXPECT_TRUE(found) << render(found.error());
-    auto made = session.apply(**found, inputs, parameters);
-    EXPECT_TRUE(made) << name << render(made.error());
-    return made ? made->front() : 0;
-}
 
 class RandomGraph {
 public:
@@ -89,19 +68,6 @@ private:
     heddle::Session session_;
 };
 
-std::shared_ptr<const Executable> compile(const Graph& graph, bool fuse) {
-    auto plan = plan::make_plan(graph, detect_host(), {.fuse = fuse});
-    EXPECT_TRUE(plan) << render(plan.error());
-    if (!plan) return nullptr;
-    auto sound = plan::verify(*plan);
-    EXPECT_TRUE(sound) << render(sound.error());
-    KernelCache cache(std::make_shared<backends::LlvmBackend>());
-    ThreadPool pool(2);
-    auto made = Executable::make(std::move(*plan), cache, pool);
-    EXPECT_TRUE(made) << render(made.error());
-    return made ? *made : nullptr;
-}
-
 void expect_near(const TensorData& found, const TensorData& wanted) {
     ASSERT_EQ(found.shape(), wanted.shape());
     for (int64_t i = 0; i < wanted.size(); i++) {
@@ -123,7 +89,7 @@ TEST(Scatters, random_graphs_fused_and_unfused_are_as_interpreted) {
         ASSERT_TRUE(wanted) << render(wanted.error());
         const auto output = static_cast<size_t>(random.graph.outputs[0]);
         for (bool fuse : {true, false}) {
-            auto executable = compile(random.graph, fuse);
+            auto executable = compiled(plan_of(random.graph, {.fuse = fuse}));
             ASSERT_TRUE(executable);
             for (int threads : {1, 3}) {
                 Session session(executable, std::make_shared<ThreadPool>(threads));
@@ -151,7 +117,7 @@ TEST(Scatters, are_linear_and_need_no_memory) {
     EXPECT_EQ(plan->launches(), 1);
     EXPECT_EQ(plan->workspace_bytes, 0);
     EXPECT_LE(plan->scratch_bytes, 64);
-    auto executable = compile(add_graph(elements, terms), true);
+    auto executable = compiled(plan_of(add_graph(elements, terms)));
     ASSERT_TRUE(executable);
     TensorData x(DType::float32, {elements}), ids(DType::int64, {terms, 1}), updates(DType::float32, {terms});
     for (int64_t t = 0; t < terms; t++) {
@@ -231,7 +197,7 @@ TEST(Scatters, update_in_place_what_dies_there_and_copy_what_does_not) {
                     // Fused, a block may be put into a product by the product's kernel, which needs no old values;
                     // unfused, a scatter has a tensor of its own, which is then added.
                     if (append != fuse) EXPECT_EQ(updating_launches(*plan), in_place) << plan::print(*plan);
-                    auto executable = compile(graph, fuse);
+                    auto executable = compiled(plan_of(graph, {.fuse = fuse}));
                     ASSERT_TRUE(executable);
                     const auto feeds = in_place_feeds(graph);
                     auto wanted = evaluate_graph(graph, feeds, Precision::body);

@@ -2,43 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <random>
 #include <thread>
 
-#include "backends/llvm/llvm_backend.h"
 #include "evaluate/evaluate.h"
-#include "plan/plan.h"
-#include "runtime/executable.h"
-#include "symbolic/session.h"
+#include "helpers/codes.h"
+#include "helpers/running.h"
 
 namespace heddle::runtime {
 namespace {
-
-const Library& library() {
-    static Library library = [] {
-        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
-        if (!opened) ADD_FAILURE() << render(opened.error());
-        return std::move(*opened);
-    }();
-    return library;
-}
-
-TensorId call(heddle::Session& session, const std::string& name, const std::vector<Argument>& inputs,
-              const std::map<std::string, StaticValue>& parameters = {}) {
-    auto found = library().find(name);
-    EXPECT_TRUE(found) << render(found.error());
-    auto made = session.apply(**found, inputs, parameters);
-    EXPECT_TRUE(made) << render(made.error());
-    return made ? made->front() : 0;
-}
-
-TensorData random_tensor(std::vector<int64_t> shape, uint64_t seed) {
-    TensorData data(DType::float32, std::move(shape));
-    std::mt19937_64 random(seed);
-    std::normal_distribution<double> normal;
-    for (int64_t i = 0; i < data.size(); i++) data.set_real(i, normal(random));
-    return data;
-}
 
 // softmax(relu(x w) v) and the sum of all of x.
 Graph some_graph(int64_t rows) {
@@ -79,30 +50,6 @@ Graph gather_graph() {
     return session.finish({call(session, "exp", {call(session, "gather", {table, ids})})});
 }
 
-plan::Plan plan_of(const Graph& graph) {
-    auto made = plan::make_plan(graph, detect_host());
-    EXPECT_TRUE(made) << render(made.error());
-    return made ? std::move(*made) : plan::Plan{};
-}
-
-std::shared_ptr<const Executable> compile(const Graph& graph, int threads = 2) {
-    KernelCache cache(std::make_shared<backends::LlvmBackend>());
-    ThreadPool pool(threads);
-    auto made = Executable::make(plan_of(graph), cache, pool);
-    EXPECT_TRUE(made) << render(made.error());
-    return made ? *made : nullptr;
-}
-
-template <typename T>
-std::vector<std::string> codes(const Result<T>& result) {
-    std::vector<std::string> list;
-    if (!result) {
-        for (const auto& diagnostic : result.error()) list.push_back(diagnostic.code);
-    }
-    return list;
-}
-using Codes = std::vector<std::string>;
-
 bool same_bits(const std::vector<TensorData>& a, const std::vector<TensorData>& b) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); i++) {
@@ -114,7 +61,7 @@ bool same_bits(const std::vector<TensorData>& a, const std::vector<TensorData>& 
 }
 
 TEST(RuntimeSession, refuses_inputs_that_do_not_fit) {
-    auto executable = compile(some_graph(5));
+    auto executable = compiled(plan_of(some_graph(5)));
     ASSERT_TRUE(executable);
     Session session(executable, std::make_shared<ThreadPool>(1));
     EXPECT_EQ(codes(session.run({})), Codes{"runtime.input_count"});
@@ -160,7 +107,7 @@ TEST(RuntimeSession, refuses_another_value_than_the_program_holds_for) {
 }
 
 TEST(RuntimeSession, an_index_out_of_range_and_then_a_good_run) {
-    auto executable = compile(gather_graph());
+    auto executable = compiled(plan_of(gather_graph()));
     ASSERT_TRUE(executable);
     for (int threads : {1, 2, 4}) {
         Session session(executable, std::make_shared<ThreadPool>(threads));
@@ -188,7 +135,7 @@ TEST(RuntimeSession, an_index_out_of_range_and_then_a_good_run) {
 
 // Of many wrong indices the first is told, whoever found it.
 TEST(RuntimeSession, the_first_wrong_index_is_told) {
-    auto executable = compile(gather_graph());
+    auto executable = compiled(plan_of(gather_graph()));
     ASSERT_TRUE(executable);
     TensorData ids(DType::int64, {50});
     for (int64_t i = 5; i < 50; i++) ids.set_integer(i, 100 + i);
@@ -206,7 +153,7 @@ TEST(RuntimeSession, results_do_not_depend_on_the_number_of_threads) {
     std::vector<TensorData> inputs{random_tensor({67, 40}, 9)};
     std::vector<TensorData> first;
     for (int threads = 1; threads <= 4; threads++) {
-        auto executable = compile(some_graph(67), threads);
+        auto executable = compiled(plan_of(some_graph(67)), threads);
         ASSERT_TRUE(executable);
         Session session(executable, std::make_shared<ThreadPool>(threads));
         for (int repeat = 0; repeat < 3; repeat++) {
@@ -219,7 +166,7 @@ TEST(RuntimeSession, results_do_not_depend_on_the_number_of_threads) {
 }
 
 TEST(RuntimeSession, two_sessions_of_one_executable_in_two_threads) {
-    auto executable = compile(some_graph(33));
+    auto executable = compiled(plan_of(some_graph(33)));
     ASSERT_TRUE(executable);
     std::vector<TensorData> inputs[2] = {{random_tensor({33, 40}, 1)}, {random_tensor({33, 40}, 2)}};
     std::vector<TensorData> expected[2];
@@ -242,7 +189,7 @@ TEST(RuntimeSession, two_sessions_of_one_executable_in_two_threads) {
 }
 
 TEST(RuntimeSession, into_memory_that_is_there) {
-    auto executable = compile(some_graph(5));
+    auto executable = compiled(plan_of(some_graph(5)));
     ASSERT_TRUE(executable);
     Session session(executable, std::make_shared<ThreadPool>(2));
     std::vector<TensorData> inputs{random_tensor({5, 40}, 4)};
@@ -256,7 +203,7 @@ TEST(RuntimeSession, into_memory_that_is_there) {
 }
 
 TEST(RuntimeSession, a_profile_names_every_launch) {
-    auto executable = compile(some_graph(5));
+    auto executable = compiled(plan_of(some_graph(5)));
     ASSERT_TRUE(executable);
     Session session(executable, std::make_shared<ThreadPool>(2));
     std::vector<TensorData> inputs{random_tensor({5, 40}, 4)};

@@ -2,35 +2,14 @@
 // (docs/equations.md, "Size classes").
 #include <gtest/gtest.h>
 
-#include <random>
 #include <set>
 
-#include "backends/llvm/llvm_backend.h"
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
-#include "plan/plan.h"
-#include "runtime/executable.h"
-#include "symbolic/session.h"
+#include "helpers/running.h"
 
 namespace heddle {
 namespace {
-
-const Library& library() {
-    static Library library = [] {
-        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
-        if (!opened) ADD_FAILURE() << render(opened.error());
-        return std::move(*opened);
-    }();
-    return library;
-}
-
-TensorData random_tensor(std::vector<int64_t> shape, uint64_t seed, double scale = 1) {
-    TensorData data(DType::float32, std::move(shape));
-    std::mt19937_64 random(seed);
-    std::normal_distribution<double> normal(0, scale);
-    for (int64_t i = 0; i < data.size(); i++) data.set_real(i, normal(random));
-    return data;
-}
 
 // A graph over a named batch and a named length.
 class Model {
@@ -50,11 +29,7 @@ public:
     }
     TensorId call(const std::string& name, const std::vector<Argument>& inputs,
                   const std::map<std::string, StaticValue>& parameters = {}) {
-        auto found = library().find(name);
-        EXPECT_TRUE(found) << render(found.error());
-        auto made = session_.apply(**found, inputs, parameters);
-        EXPECT_TRUE(made) << render(made.error());
-        return made ? made->front() : 0;
+        return heddle::call(session_, name, inputs, parameters);
     }
     TensorId linear(TensorId x, int64_t from, int64_t to) {
         return call("add2", {call("numpy_matmul", {x, weight({from, to}, 0.1)}), weight({to}, 0.1)});
@@ -124,17 +99,6 @@ Graph convolutions(int64_t batch, int64_t height) {
         "relu", {model.call("conv", {y, model.weight({16, 16, 3, 3}, 0.1), model.weight({16}, 0.1)}, padded)});
     TensorId w = model.call("conv", {model.call("add2", {y, z}), model.weight({32, 16, 1, 1}, 0.1)});
     return model.finish(model.call("reduce_mean", {w}, {{"axes", StaticValue::of_integers({2, 3})}}));
-}
-
-plan::Plan plan_of(const Graph& graph) {
-    auto made = plan::make_plan(graph, detect_host());
-    if (!made) {
-        ADD_FAILURE() << render(made.error());
-        return {};
-    }
-    auto fine = plan::verify(*made);
-    EXPECT_TRUE(fine) << render(fine.error());
-    return std::move(*made);
 }
 
 // How many kernels each of the sizes brings that none before it had.

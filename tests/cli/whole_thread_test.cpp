@@ -3,27 +3,15 @@
 
 #include <random>
 
-#include "backends/llvm/llvm_backend.h"
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
-#include "plan/plan.h"
-#include "runtime/executable.h"
-#include "symbolic/session.h"
+#include "helpers/running.h"
 
 namespace heddle {
 namespace {
 
 class WholeThread : public testing::Test {
 protected:
-    static const Library& library() {
-        static Library library = [] {
-            auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
-            if (!opened) ADD_FAILURE() << render(opened.error());
-            return std::move(*opened);
-        }();
-        return library;
-    }
-
     WholeThread() : session_(library()) {}
 
     TensorId input(const std::string& name, std::vector<Size> shape, DType dtype = DType::float32) {
@@ -49,17 +37,7 @@ protected:
 
     TensorId call(const std::string& name, const std::vector<Argument>& inputs,
                   const std::map<std::string, StaticValue>& params = {}) {
-        auto found = library().find(name);
-        if (!found) {
-            ADD_FAILURE() << render(found.error());
-            return 0;
-        }
-        auto made = session_.apply(**found, inputs, params);
-        if (!made) {
-            ADD_FAILURE() << render(made.error());
-            return 0;
-        }
-        return made->front();
+        return heddle::call(session_, name, inputs, params);
     }
 
     // Runs on one and two threads, fused and unfused; gives the plan of the fused one.
@@ -76,15 +54,9 @@ protected:
         }
         plan::Plan fused;
         for (bool fuse : {true, false}) {
-            auto made = plan::make_plan(graph, detect_host(), {.fuse = fuse});
-            if (!made) {
-                ADD_FAILURE() << render(made.error());
-                return {};
-            }
-            auto fine = plan::verify(*made);
-            EXPECT_TRUE(fine) << render(fine.error());
-            if (fuse) fused = *made;
-            run(graph, std::move(*made), feeds, *expected);
+            plan::Plan plan = plan_of(graph, {.fuse = fuse});
+            if (fuse) fused = plan;
+            run(graph, std::move(plan), feeds, *expected);
         }
         return fused;
     }
@@ -92,11 +64,9 @@ protected:
     void run(const Graph& graph, plan::Plan plan, const std::vector<TensorData>& feeds,
              const std::vector<BoundedTensor>& expected) {
         std::string text = print(plan);
-        auto pool = std::make_shared<ThreadPool>(2);
-        runtime::KernelCache cache(std::make_shared<backends::LlvmBackend>());
-        auto executable = runtime::Executable::make(std::move(plan), cache, *pool);
-        ASSERT_TRUE(executable) << render(executable.error());
-        runtime::Session session(*executable, pool);
+        auto executable = compiled(std::move(plan));
+        ASSERT_TRUE(executable);
+        runtime::Session session(executable, std::make_shared<ThreadPool>(2));
         for (int repeat = 0; repeat < 2; repeat++) {
             auto found = session.run(feeds);
             ASSERT_TRUE(found) << render(found.error());

@@ -9,6 +9,7 @@
 
 #include "evaluate/evaluate.h"
 #include "gradient/gradient.h"
+#include "helpers/library.h"
 #include "symbolic/program.h"
 
 namespace heddle::gradient {
@@ -24,15 +25,6 @@ struct Case {
     std::string text;
     std::vector<Given> inputs;
 };
-
-inline const Library& library() {
-    static Library library = [] {
-        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
-        if (!opened) ADD_FAILURE() << render(opened.error());
-        return std::move(*opened);
-    }();
-    return library;
-}
 
 inline Graph program(const Case& one, DType dtype) {
     std::vector<ProgramInput> inputs;

@@ -1,6 +1,7 @@
 // What derived bodies look like, and what has no gradient.
 #include "gradient/reverse_body.h"
 #include "gradient_cases.h"
+#include "helpers/codes.h"
 
 namespace heddle::gradient {
 namespace {
@@ -106,8 +107,6 @@ TEST(GradientForm, WhatReachesNothingHasAGradientOfZero) {
 }
 
 // ---- refusals
-
-std::string code_of(const Result<Graph>& result) { return result ? "none" : result.error().front().code; }
 
 TEST(GradientErrors, OnlyInputsOfFloatTypes) {
     const Graph graph = program({"y = gather(t, i)", {{"t", {5}}, {"i", {3}, 0, 0, {0, 0, 0}}}}, DType::float32);

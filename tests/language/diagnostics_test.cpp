@@ -1,9 +1,8 @@
 // Every wrong template of tests/text/language fails with what it says, where it says; and every diagnostic has a case.
-#include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 
+#include "helpers/files.h"
 #include "language/template.h"
 #include "text_test.h"
 
@@ -13,13 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path root = HEDDLE_SOURCE_DIR;
-
-std::string read(const fs::path& path) {
-    std::ifstream stream(path);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-}
 
 TEST(LanguageDiagnostics, TextCases) {
     auto cases = read_text_cases(root / "tests/text/language");
@@ -35,11 +27,12 @@ TEST(LanguageDiagnostics, EveryCodeHasACase) {
     std::set<std::string> codes;
     std::regex code_pattern("\"(language\\.[a-z_]+)\"");
     for (const auto& entry : fs::directory_iterator(root / "src/language")) {
-        std::string text = read(entry.path());
+        std::string text = file_text(entry.path());
         for (std::sregex_iterator at(text.begin(), text.end(), code_pattern), end; at != end; ++at)
             codes.insert((*at)[1]);
     }
-    std::string expected = read(root / "tests/language/library_test.cpp") + read(root / "tests/language/yaml_test.cpp");
+    std::string expected =
+        file_text(root / "tests/language/library_test.cpp") + file_text(root / "tests/language/yaml_test.cpp");
     for (const TextCase& test : read_text_cases(root / "tests/text/language")) expected += test.part("expect");
     EXPECT_GT(codes.size(), 40U);
     for (const std::string& code : codes) {

@@ -1,9 +1,10 @@
 // Look-up of operators, versions of ONNX operators, compositions; the operator library and the acceptance templates load.
+#include "helpers/codes.h"
+#include "helpers/files.h"
 #include "language/library.h"
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -18,21 +19,9 @@ std::shared_ptr<const SourceText> source(const std::string& text) {
     return std::make_shared<const SourceText>("user.yaml", text);
 }
 
-std::string read(const fs::path& path) {
-    std::ifstream stream(path);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-}
-
 // An operator of one input and one output with the section `last`.
 std::string unary(const std::string& name, const std::string& last) {
     return name + ":\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  " + last + "\n";
-}
-
-template <typename T>
-std::string code_of(const Result<T>& result) {
-    return result ? "ok" : result.error().front().code;
 }
 
 // A folder of files that is removed again.
@@ -64,7 +53,7 @@ TEST(OperatorLibrary, AllFilesLoadAndAllCompositionsHold) {
 TEST(OperatorLibrary, AcceptanceTemplatesLoad) {
     for (auto [name, count] : {std::pair<const char*, size_t>{"templates.yaml", 76}, {"short.yaml", 5}}) {
         auto path = root / "tests/language/acceptance" / name;
-        auto loaded = load_template_file(std::make_shared<const SourceText>(path.string(), read(path)));
+        auto loaded = load_template_file(std::make_shared<const SourceText>(path.string(), file_text(path)));
         ASSERT_TRUE(loaded.has_value()) << render(loaded.error());
         EXPECT_EQ(loaded->templates.size(), count);
     }

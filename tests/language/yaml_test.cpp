@@ -1,12 +1,12 @@
 // Text that is no sound file: encodings, limits, and thousands of mutations of sound ones. Nothing crashes, nothing hangs.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "helpers/files.h"
 #include "language/template.h"
 #include "language/yaml_document.h"
 
@@ -110,17 +110,10 @@ TEST(Yaml, PlacesInEveryKindOfScalar) {
 
 // ---------------------------------------------------------------- mutations
 
-std::string read(const fs::path& path) {
-    std::ifstream stream(path);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-}
-
 // Single templates with the file's functions before them: small texts, so that thousands are quick.
 std::vector<std::string> seeds() {
     std::vector<std::string> texts;
-    std::string all = read(root / "tests/language/acceptance/templates.yaml");
+    std::string all = file_text(root / "tests/language/acceptance/templates.yaml");
     std::string current, functions;
     std::istringstream lines(all);
     for (std::string line; std::getline(lines, line);) {

@@ -7,11 +7,8 @@
 #include <set>
 
 #include "../equations/graph_builder.h"
-#include "backends/llvm/llvm_backend.h"
-#include "plan/plan.h"
-#include "runtime/executable.h"
+#include "helpers/running.h"
 #include "symbolic/program.h"
-#include "symbolic/session.h"
 
 namespace heddle::plan {
 namespace {
@@ -21,21 +18,6 @@ using equations::testing::random_data;
 
 std::shared_ptr<const SourceText> source(const std::string& text) { return std::make_shared<SourceText>("plan", text); }
 
-const Library& library() {
-    static Library library = [] {
-        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
-        if (!opened) ADD_FAILURE() << render(opened.error());
-        return std::move(*opened);
-    }();
-    return library;
-}
-
-Plan plan_of(const Graph& graph, const PlanOptions& options = {}) {
-    auto made = make_plan(graph, detect_host(), options);
-    EXPECT_TRUE(made) << render(made.error());
-    return made ? std::move(*made) : Plan{};
-}
-
 Constants constants(const Graph& graph) {
     auto made = constants_of(graph);
     EXPECT_TRUE(made) << render(made.error());
@@ -44,12 +26,9 @@ Constants constants(const Graph& graph) {
 
 // A compiler of its own for each plan: nothing is found by a key that the other has left.
 std::vector<TensorData> run(Plan plan, const std::vector<TensorData>& feeds) {
-    runtime::KernelCache cache(std::make_shared<backends::LlvmBackend>());
-    auto pool = std::make_shared<ThreadPool>(2);
-    auto executable = runtime::Executable::make(std::move(plan), cache, *pool);
-    EXPECT_TRUE(executable) << render(executable.error());
+    auto executable = compiled(std::move(plan));
     if (!executable) return {};
-    auto results = runtime::Session(*executable, pool).run(feeds);
+    auto results = runtime::Session(executable, std::make_shared<ThreadPool>(2)).run(feeds);
     EXPECT_TRUE(results) << render(results.error());
     return results ? std::move(*results) : std::vector<TensorData>{};
 }

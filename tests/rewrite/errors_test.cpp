@@ -1,8 +1,7 @@
 // Rules that cannot be: each diagnostic of the room.
-#include <fstream>
 #include <random>
-#include <sstream>
 
+#include "helpers/files.h"
 #include "rewrite_session.h"
 
 namespace heddle::rewrite {
@@ -11,7 +10,7 @@ namespace {
 // The first problem of loading and verifying the rule, or "ok".
 std::string code_of_rule(const std::string& sections, const std::string& templates = {}) {
     Library library = library_with(templates + "rewrites:\n  r:\n" + sections);
-    auto rule = compile_rule(**find_rule(library, "rules::r"), library);
+    auto rule = compile_rule(**find_rule(library, "test::r"), library);
     if (!rule) return code_of(rule);
     if (auto types = check_types(*rule, library); !types) return code_of(types);
     auto verdict = verify_rule(*rule, library, {.trials = 20, .seed = 1, .progress = {}});
@@ -71,7 +70,7 @@ TEST(RewriteErrors, WhichRuleAndWhichParameters) {
     EXPECT_EQ(code_of(read_rule_use("nothing", library)), "rewrite.unknown_rule");
     auto two = read_rule_use("concat_of_split", library);
     ASSERT_EQ(code_of(two), "rewrite.unknown_rule");
-    EXPECT_EQ(two.error().front().remedy, "write concat_of_split or rules::concat_of_split");
+    EXPECT_EQ(two.error().front().remedy, "write concat_of_split or test::concat_of_split");
     EXPECT_EQ(code_of(read_rule_use("half", library)), "rewrite.parameters");
     EXPECT_EQ(code_of(read_rule_use("half(chunk: 1, other: 2)", library)), "rewrite.parameters");
     EXPECT_EQ(code_of(read_rule_use("half(3)", library)), "rewrite.parameters");
@@ -83,9 +82,7 @@ TEST(RewriteErrors, WhichRuleAndWhichParameters) {
 
 // Rules are text that anyone may write: whatever stands there, loading ends with a value or an error.
 TEST(RewriteErrors, MutatedRulesNeverCrash) {
-    std::stringstream shipped;
-    shipped << std::ifstream(HEDDLE_SOURCE_DIR "/operators/rewrites.yaml").rdbuf();
-    const std::string text = shipped.str();
+    const std::string text = file_text("operators/rewrites.yaml");
     const std::vector<std::string> pieces = {
         "X",      "$inner",        "$axis", "...", "[0]",        "[",   ")",      "none",  "-1", "split(X, chunk: 1)",
         "add(X)", "9999999999999", "1.5",   ", ",  "reduce_sum", "[i]", "core::", "concat"};

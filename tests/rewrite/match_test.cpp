@@ -129,9 +129,9 @@ TEST(Rewrite, SeveralResults) {
               "v1 = reduce_max(x, axes: [1], keepdims: false)\nv2 = reduce_min(x, axes: [1], keepdims: false)\n"
               "y = sub(v1, v2)\n");
     EXPECT_EQ(rewritten(library, text, inputs, {"high"}),
-              "v1 = reduce_max(x, axes: [1], keepdims: false)\nv2, v3 = rules::extremes(x)\ny = sub(v1, v2)\n");
+              "v1 = reduce_max(x, axes: [1], keepdims: false)\nv2, v3 = test::extremes(x)\ny = sub(v1, v2)\n");
     EXPECT_EQ(rewritten(library, "low, high = extremes(x); y = add2(low, high)", inputs, {"together"}, 1),
-              "v1 = rules::extremes(x)[1]\nv2 = rules::extremes(x)\ny = add2(v1, v2)\n");
+              "v1 = test::extremes(x)[1]\nv2 = test::extremes(x)\ny = add2(v1, v2)\n");
     EXPECT_EQ(rewritten(library, "p = split(x, chunk: 2); y = neg(p[0])", inputs, {"first_part"}),
               "v1 = slice(x, axes: [0], ends: [2], starts: [0])\ny = neg(v1)\n");
     for (const RewriteRule* source : library.rewrites()) {

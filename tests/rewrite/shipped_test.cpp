@@ -54,7 +54,7 @@ TEST(Metakernels13, WrongVariantsOfShippedRulesAreNoticed) {
         std::string text = "rewrites:\n  r:\n    match: \"" + match + "\"\n    replace: \"" + replace + "\"\n";
         if (!require.empty()) text += "    require: [[\"" + require + "\", \"no\"]]\n";
         Library library = library_with(text);
-        auto rule = compile_rule(**find_rule(library, "rules::r"), library);
+        auto rule = compile_rule(**find_rule(library, "test::r"), library);
         ASSERT_TRUE(rule) << render(rule.error());
         auto types = check_types(*rule, library);
         if (!types) {

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <vector>
+
+#include "helpers/files.h"
 
 namespace heddle {
 namespace {
@@ -24,12 +25,6 @@ const std::map<std::string, std::string>& exceptions() {
         {"symbolic.ipf_loose", "a note, not an error: nothing fails with it"},
     };
     return list;
-}
-
-std::string read(const fs::path& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
 }
 
 template <typename Function>
@@ -58,7 +53,7 @@ std::set<std::string> codes_of_sources() {
     }
     static const std::regex code("\"([a-z]+)(\\.[a-z][a-z0-9_]+)\"");
     each_file(source, {".cpp", ".h"}, [&](const fs::path& path) {
-        std::string text = without_comments(read(path));
+        std::string text = without_comments(file_text(path));
         for (std::sregex_iterator match(text.begin(), text.end(), code), end; match != end; ++match) {
             if (rooms.contains((*match)[1])) codes.insert((*match)[1].str() + (*match)[2].str());
         }
@@ -71,7 +66,7 @@ std::set<std::string> codes_of_tests() {
     static const std::regex word("[a-z]+\\.[a-z][a-z0-9_]+");
     each_file(HEDDLE_SOURCE_DIR "/tests", {".cpp", ".h", ".py", ".test", ".txt"}, [&](const fs::path& path) {
         if (path.filename() == fs::path(__FILE__).filename()) return;
-        std::string text = without_comments(read(path));
+        std::string text = without_comments(file_text(path));
         for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match)
             found.insert(match->str());
     });
@@ -83,7 +78,7 @@ std::vector<std::string> codes_of_catalogue() {
     static const std::regex entry(
         R"re(([a-z]+\.[a-z][a-z0-9_]+): \{means: "((?:[^"\\]|\\.)+)", remedy: "((?:[^"\\]|\\.)+)"\})re");
     std::vector<std::string> codes;
-    std::stringstream lines(read(HEDDLE_SOURCE_DIR "/docs/diagnostics.yaml"));
+    std::stringstream lines(file_text(HEDDLE_SOURCE_DIR "/docs/diagnostics.yaml"));
     for (std::string line; std::getline(lines, line);) {
         if (line.empty() || line[0] == '#') continue;
         std::smatch match;

@@ -1,3 +1,4 @@
+#include "helpers/codes.h"
 #include "target/target.h"
 
 #include <gtest/gtest.h>
@@ -6,8 +7,6 @@ namespace heddle {
 namespace {
 
 Result<Target> parse(const std::string& text) { return parse_target(std::make_shared<SourceText>("t.json", text)); }
-
-std::string code_of(const Result<Target>& result) { return result ? "none" : result.error().front().code; }
 
 TEST(Target, prints_and_parses_back) {
     Target target = detect_host();

@@ -10,6 +10,8 @@
 #include "cli/onnx_writer.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/model.h"
+#include "helpers/codes.h"
+#include "helpers/library.h"
 #include "language/library.h"
 
 namespace heddle::onnx {
@@ -93,15 +95,6 @@ inline Result<OnnxTensor> parse_tensor_bytes(const std::string& bytes) {
     return parse_tensor("test.pb", std::as_bytes(std::span(owner->data(), owner->size())), owner);
 }
 
-inline const Library& library() {
-    static Library library = [] {
-        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
-        if (!opened) ADD_FAILURE() << render(opened.error());
-        return std::move(*opened);
-    }();
-    return library;
-}
-
 inline Result<ImportedModel> import_with(const std::string& bytes, const ImportOptions& options,
                                          const Library& operators = library()) {
     auto model = parse(bytes);
@@ -115,16 +108,5 @@ inline Result<Graph> import(const std::string& bytes, const std::map<std::string
     if (!imported) return fail(std::move(imported.error()));
     return std::move(imported->graph);
 }
-
-template <typename T>
-std::vector<std::string> codes(const Result<T>& result) {
-    std::vector<std::string> list;
-    if (!result) {
-        for (const auto& diagnostic : result.error()) list.push_back(diagnostic.code);
-    }
-    return list;
-}
-
-using Codes = std::vector<std::string>;
 
 }  // namespace heddle::onnx
