@@ -230,25 +230,12 @@ private:
                     heddle::interchange::text(*tags.index), "has another index than");
             return;
         }
-        // The operation alone, as a document would have it.
-        Graph alone;
-        alone.operations = {again};
-        auto copy = [&](std::vector<TensorId>& ids) {
-            for (TensorId& id : ids) {
-                alone.tensors.push_back(session_.graph().tensor(id));
-                id = static_cast<TensorId>(alone.tensors.size() - 1);
-            }
-        };
-        copy(alone.operations[0].inputs);
-        copy(alone.operations[0].outputs);
-        GraphDocument right = to_document(alone, {.shards = {}, .applications = false});
-        for (const DocumentNode& node : right.nodes) {
-            if (!std::holds_alternative<OperationBody>(node.body) || !node.tags) continue;
-            compare(number, "inputs", tags.signature->inputs, body.inputs, node.tags->signature->inputs, *tags.index,
-                    index, again.input_names);
-            compare(number, "outputs", tags.signature->outputs, body.outputs, node.tags->signature->outputs,
-                    *tags.index, index, again.output_names);
-        }
+        auto right = signature_of(session_.graph(), again);
+        if (!right) return;
+        compare(number, "inputs", tags.signature->inputs, body.inputs, right->inputs, *tags.index, index,
+                again.input_names);
+        compare(number, "outputs", tags.signature->outputs, body.outputs, right->outputs, *tags.index, index,
+                again.output_names);
     }
 
     void compare(size_t number, const char* side, const DocumentProjections& projections,

@@ -82,12 +82,56 @@ std::optional<DocumentRange> selected(const DocumentProjection& projection, cons
     return box;
 }
 
-// One operand of an operation: its name, and what the document says of it.
-struct Operand {
-    OperandName name;
-    DocumentSelection selection;
-    std::optional<DocumentProjection> projection;
-};
+// Nothing for an operation without projections.
+std::optional<DocumentRange> index_of(const Operation& operation) {
+    if (operation.input_projections.size() != operation.inputs.size() ||
+        operation.output_projections.size() != operation.outputs.size() || operation.output_projections.empty())
+        return std::nullopt;
+    DocumentRange index;
+    for (const IndexAxis& axis : operation.index) {
+        if (axis.extends()) continue;
+        index.start.push_back(0);
+        index.end.push_back(axis.extent.value);
+    }
+    return index;
+}
+
+std::vector<DocumentProjection> all_moved(const Graph& graph, const std::vector<TensorId>& tensors,
+                                          const std::vector<IndexProjection>& projections, const DocumentRange& index) {
+    std::vector<DocumentProjection> result;
+    result.reserve(tensors.size());
+    for (size_t i = 0; i < tensors.size(); i++)
+        result.push_back(moved(projections[i], graph.tensor(tensors[i]), index));
+    return result;
+}
+
+// Items by the names of their operands, in the order of the first of each; within a name by number. Without names all are
+// of `unnamed`.
+template <typename Item>
+std::vector<std::pair<std::string, std::vector<Item>>> grouped(const std::vector<OperandName>& names,
+                                                               const std::vector<Item>& items, const char* unnamed) {
+    std::vector<std::pair<std::string, std::vector<Item>>> result;
+    if (names.size() != items.size()) {
+        if (!items.empty()) result.emplace_back(unnamed, items);
+        return result;
+    }
+    std::vector<size_t> order(items.size());
+    for (size_t i = 0; i < order.size(); i++) order[i] = i;
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return names[i].element; });
+    for (const OperandName& name : names) {
+        auto same = [&](const auto& group) { return group.first == name.name; };
+        if (std::ranges::none_of(result, same)) result.push_back({name.name, {}});
+    }
+    for (auto& [name, list] : result) {
+        for (size_t i : order) {
+            if (names[i].name == name) list.push_back(items[i]);
+        }
+    }
+    return result;
+}
+
+constexpr const char* unnamed_inputs = "inputs";
+constexpr const char* unnamed_outputs = "outputs";
 
 class Writer {
 public:
@@ -125,75 +169,36 @@ private:
         }
     }
 
-    std::vector<Operand> operands(const std::vector<TensorId>& tensors, const std::vector<OperandName>& names,
-                                  const std::vector<IndexProjection>& projections, const DocumentRange* index,
-                                  const char* unnamed) const {
-        std::vector<Operand> result;
+    // What an operation selects of its operands: what its index projects to, or all of them where it has no projections.
+    std::vector<DocumentSelection> selections(const std::vector<TensorId>& tensors,
+                                              const std::vector<DocumentProjection>& projections,
+                                              const std::optional<DocumentRange>& index) const {
+        std::vector<DocumentSelection> result;
+        result.reserve(tensors.size());
         for (size_t i = 0; i < tensors.size(); i++) {
-            const Tensor& tensor = graph_.tensor(tensors[i]);
-            Operand operand;
-            operand.name = names.size() == tensors.size() ? names[i] : OperandName{unnamed, static_cast<int32_t>(i)};
-            operand.selection = {tensor_ids_[static_cast<size_t>(tensors[i])], range_of(tensor)};
-            if (index) {
-                operand.projection = moved(projections[i], tensor, *index);
-                if (auto box = selected(*operand.projection, *index, operand.selection.range))
-                    operand.selection.range = std::move(*box);
-            }
-            result.push_back(std::move(operand));
+            DocumentSelection& selection =
+                result.emplace_back(tensor_ids_[static_cast<size_t>(tensors[i])], range_of(graph_.tensor(tensors[i])));
+            if (!index) continue;
+            if (auto box = selected(projections[i], *index, selection.range)) selection.range = std::move(*box);
         }
         return result;
-    }
-
-    // Grouped by name, in the order of the first of each; within a group by number.
-    template <typename Item, typename Member>
-    static std::vector<std::pair<std::string, std::vector<Item>>> grouped(const std::vector<Operand>& operands,
-                                                                          Member member) {
-        std::vector<std::pair<std::string, std::vector<Item>>> result;
-        std::vector<size_t> order(operands.size());
-        for (size_t i = 0; i < order.size(); i++) order[i] = i;
-        std::ranges::stable_sort(order, {}, [&](size_t i) { return operands[i].name.element; });
-        for (const Operand& operand : operands) {
-            auto same = [&](const auto& group) { return group.first == operand.name.name; };
-            if (std::ranges::none_of(result, same)) result.push_back({operand.name.name, {}});
-        }
-        for (auto& [name, list] : result) {
-            for (size_t i : order) {
-                if (operands[i].name.name == name) list.push_back(member(operands[i]));
-            }
-        }
-        return result;
-    }
-    static DocumentSelections selections(const std::vector<Operand>& operands) {
-        return grouped<DocumentSelection>(operands, [](const Operand& operand) { return operand.selection; });
-    }
-    static DocumentProjections projections(const std::vector<Operand>& operands) {
-        return grouped<DocumentProjection>(operands, [](const Operand& operand) { return *operand.projection; });
-    }
-
-    // Nothing for an operation without projections.
-    static std::optional<DocumentRange> index_of(const Operation& operation) {
-        if (operation.input_projections.size() != operation.inputs.size() ||
-            operation.output_projections.size() != operation.outputs.size() || operation.output_projections.empty())
-            return std::nullopt;
-        DocumentRange index;
-        for (const IndexAxis& axis : operation.index) {
-            if (axis.extends()) continue;
-            index.start.push_back(0);
-            index.end.push_back(axis.extent.value);
-        }
-        return index;
     }
 
     void add_operation(OperationId number) {
         const Operation& operation = graph_.operations[static_cast<size_t>(number)];
         auto index = index_of(operation);
-        const DocumentRange* box = index ? &*index : nullptr;
-        auto inputs = operands(operation.inputs, operation.input_names, operation.input_projections, box, "inputs");
-        auto outputs =
-            operands(operation.outputs, operation.output_names, operation.output_projections, box, "outputs");
-        DocumentNode node{ids_.of("operation " + operation.name), operation.name,
-                          OperationBody{operation.operator_name, std::nullopt, selections(inputs), selections(outputs)},
-                          std::nullopt};
+        std::vector<DocumentProjection> inputs, outputs;
+        if (index) {
+            inputs = all_moved(graph_, operation.inputs, operation.input_projections, *index);
+            outputs = all_moved(graph_, operation.outputs, operation.output_projections, *index);
+        }
+        DocumentNode node{
+            ids_.of("operation " + operation.name), operation.name,
+            OperationBody{
+                operation.operator_name, std::nullopt,
+                grouped(operation.input_names, selections(operation.inputs, inputs, index), unnamed_inputs),
+                grouped(operation.output_names, selections(operation.outputs, outputs, index), unnamed_outputs)},
+            std::nullopt};
         if (!operation.params.empty()) {
             auto& params = std::get<OperationBody>(node.body).params.emplace();
             for (const auto& [name, text] : operation.params)
@@ -201,7 +206,8 @@ private:
         }
         if (index) {
             node.tags.emplace();
-            node.tags->signature = {projections(inputs), projections(outputs)};
+            node.tags->signature = {grouped(operation.input_names, inputs, unnamed_inputs),
+                                    grouped(operation.output_names, outputs, unnamed_outputs)};
             node.tags->index = *index;
             if (options_.applications) add_applications(number, node, *index);
         }
@@ -228,6 +234,16 @@ private:
 }  // namespace
 
 GraphDocument to_document(const Graph& graph, const DocumentOptions& options) { return Writer(graph, options).write(); }
+
+std::optional<DocumentSignature> signature_of(const Graph& graph, const Operation& operation) {
+    auto index = index_of(operation);
+    if (!index) return std::nullopt;
+    return DocumentSignature{
+        grouped(operation.input_names, all_moved(graph, operation.inputs, operation.input_projections, *index),
+                unnamed_inputs),
+        grouped(operation.output_names, all_moved(graph, operation.outputs, operation.output_projections, *index),
+                unnamed_outputs)};
+}
 
 std::optional<DocumentNode> application_of(const DocumentNode& operation, const DocumentRange& index, std::string id) {
     const auto& body = std::get<OperationBody>(operation.body);

@@ -26,6 +26,9 @@ struct DocumentOptions {
 // Ids follow from names alone: the same graph gives the same bytes.
 GraphDocument to_document(const Graph& graph, const DocumentOptions& options = {});
 
+// The signature that an operation of the graph has in its document; nothing for one without projections.
+std::optional<DocumentSignature> signature_of(const Graph& graph, const Operation& operation);
+
 // An application of an operation that has a signature, for a box of its index: the selections that the box projects to.
 // Nothing: the operation has no signature that fits, or the numbers leave the 64-bit integers.
 std::optional<DocumentNode> application_of(const DocumentNode& operation, const DocumentRange& index, std::string id);

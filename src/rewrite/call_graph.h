@@ -22,7 +22,7 @@ public:
     // Codes as build_program's.
     static Result<CallGraph> of_program(std::shared_ptr<const SourceText> text, const Library& library,
                                         const std::vector<ProgramInput>& inputs);
-    explicit CallGraph(const Library& library) : session_(library) {}
+    explicit CallGraph(const Library& library) : session_(library) { session_.record_calls(); }
 
     // One result of a call: `element` of a variadic output.
     struct Producer {

@@ -28,6 +28,7 @@ bool is_spread(const Syntax& element) {
 
 Result<std::vector<Size>> extents_of(Environment& environment, const std::vector<Value>& values, const Syntax& syntax) {
     std::vector<Size> extents;
+    extents.reserve(values.size());
     int64_t total = 1;
     for (const Value& value : values) {
         if (!value.is_integer()) return type_error(syntax.place, "an extent is an integer", "an integer", value);
@@ -65,6 +66,7 @@ Result<void> bind_index(Environment& environment) {
             fmt::format("{} has neither an index nor a shape of its first output", metakernel.name)));
     }
     std::vector<BoundAxis> axes;
+    axes.reserve(index->children.size());
     for (const auto& element : index->children) {
         auto values = environment.evaluate_elements({element}, std::nullopt);
         if (!values) return std::unexpected(values.error());

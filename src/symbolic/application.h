@@ -16,6 +16,8 @@ struct AppliedOperation {
     std::vector<TensorReference> inputs;   // what the body reads, of the template's inputs
     std::vector<TensorReference> outputs;  // what it writes
     OperationProjections projections;
+    // The first operation of the session's graph that was made of it, which has the projections since then.
+    std::optional<OperationId> first = std::nullopt;
 };
 
 struct AppliedOutput {

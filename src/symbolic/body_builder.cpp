@@ -92,11 +92,12 @@ void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope&
 
 void BodyBuilder::let(const Syntax& statement, BodyScope& scope) {
     expressions_.need_new_name(statement.text, scope, statement.place);
-    BodyValue& named = scope.names[statement.text];
+    BodyValue named;
     named.kind = Kind::failed;  // until its value is known
+    scope.names.set(statement.text, named);
     if (statement.generators.empty()) {
         BodyScope inner{&scope, {}};
-        named = expressions_.evaluate(*statement.value, inner);
+        scope.names.set(statement.text, expressions_.evaluate(*statement.value, inner));
         return;
     }
     BodyScope inner{&scope, {}};
@@ -107,6 +108,7 @@ void BodyBuilder::let(const Syntax& statement, BodyScope& scope) {
     Element element = expressions_.values().element(value, statement.value->place);
     named.kind = Kind::local;
     named.index = expressions_.add_local(statement.text, std::move(variables), element);
+    scope.names.set(statement.text, std::move(named));
 }
 
 void BodyBuilder::parallel_block(const Syntax& statement, const BodyScope& scope, std::vector<VariableId> variables) {
@@ -136,11 +138,13 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, std::vector<Va
         if (child->kind != Syntax::Kind::equation || !child->initial) continue;
         guarded([&] {
             expressions_.need_new_name(child->text, scope, child->mark);
-            BodyValue& named = scope.names[child->text];
+            BodyValue named;
             named.kind = Kind::failed;
+            scope.names.set(child->text, named);
             int32_t state = declare_state(*child, inner, steps[0], variables);
             named.kind = Kind::state;
             named.index = state;
+            scope.names.set(child->text, std::move(named));
             states.push_back(state);
         });
     }
@@ -165,13 +169,9 @@ int32_t BodyBuilder::declare_state(const Syntax& statement, const BodyScope& sco
         const Syntax& coordinate = *statement.children[i];
         const bool fits = i == 0 ? coordinate.kind == Syntax::Kind::name && coordinate.text == body_.variable(step).name
                                  : coordinate.kind == Syntax::Kind::binder;
-        if (fits && i > 0) {
-            Generator axis;
-            axis.name = coordinate.text;
-            axis.range = coordinate.children[0];
-            axis.place = coordinate.place;
-            expressions_.bind(axis, Variable::Kind::parallel, inner, state.own);
-        }
+        if (fits && i > 0)
+            expressions_.bind(coordinate.text, *coordinate.children[0], coordinate.place, Variable::Kind::parallel,
+                              inner, state.own);
         if (fits) continue;
         Diagnostic diagnostic =
             elements.error("symbolic.scan", coordinate.place, fmt::format("coordinate {} of a state's left side", i));
@@ -193,10 +193,9 @@ int32_t BodyBuilder::declare_state(const Syntax& statement, const BodyScope& sco
 void BodyBuilder::need_untimed(NodeId initial, const BodyState& state, const Place& place) {
     std::vector<VariableId> used = variables_of(body_, initial);
     if (std::find(used.begin(), used.end(), state.step) == used.end()) return;
-    Diagnostic diagnostic =
-        expressions_.elements().error("symbolic.scan", place,
-                                      fmt::format("the initial value of '{}' depends on {}", state.name,
-                                                  body_.variable(state.step).name));
+    Diagnostic diagnostic = expressions_.elements().error(
+        "symbolic.scan", place,
+        fmt::format("the initial value of '{}' depends on {}", state.name, body_.variable(state.step).name));
     diagnostic.reason = "it is the value before the first step";
     expressions_.elements().refuse(std::move(diagnostic));
 }
@@ -206,8 +205,9 @@ void BodyBuilder::state_equation(const Syntax& statement, const BodyScope& scope
     const BodyValue* named = scope.find(statement.text);
     if (!named || named->kind != Kind::state) {
         if (named && named->kind == Kind::failed) throw BodyFailure{};
-        Diagnostic diagnostic = elements.error(
-            "symbolic.scan", statement.place, fmt::format("the state '{}' does not stand in a scan itself", statement.text));
+        Diagnostic diagnostic =
+            elements.error("symbolic.scan", statement.place,
+                           fmt::format("the state '{}' does not stand in a scan itself", statement.text));
         diagnostic.remedy = "put its equation into the block of scan t < $n: alone, and give the state further axes";
         elements.refuse(std::move(diagnostic));
     }
@@ -231,8 +231,8 @@ void BodyBuilder::state_equation(const Syntax& statement, const BodyScope& scope
     }
     if (dtype != state.type->dtype) {
         Diagnostic diagnostic = elements.error("symbolic.dtype", statement.value->place,
-                                               fmt::format("the state '{}' is read as {} and computed as {}", state.name,
-                                                           name(state.type->dtype), name(dtype)));
+                                               fmt::format("the state '{}' is read as {} and computed as {}",
+                                                           state.name, name(state.type->dtype), name(dtype)));
         diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(state.type->dtype));
         elements.refuse(std::move(diagnostic));
     }
@@ -303,20 +303,19 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
                                       BodyScope& scope, std::vector<VariableId>& variables) {
     // A name alone that means nothing yet is a new variable over the whole dimension; `j...` over all that are left.
     struct Part {
-        std::string name;  // of a new variable
+        std::string_view name;  // of a new variable
         bool spread = false;
         std::vector<BodyValue> values;
-        Place place;
+        const Place& place;
     };
     std::vector<Part> parts;
+    parts.reserve(statement.children.size());
     size_t fixed = 0;
     const Part* open = nullptr;
     for (const SyntaxPointer& child : statement.children) {
         bool spread = child->kind == Syntax::Kind::spread && child->children.size() == 1;
         const Syntax& element = spread ? *child->children[0] : *child;
-        Part part;
-        part.place = child->place;
-        part.spread = spread;
+        Part part{{}, spread, {}, child->place};
         bool is_new = element.kind == Syntax::Kind::name && !scope.find(element.text) &&
                       environment_.input_position(element.text) < 0;
         if (is_new) {
@@ -344,6 +343,7 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
         expressions_.elements().refuse(std::move(diagnostic));
     }
     std::vector<BodyValue> coordinates;
+    coordinates.reserve(rank);
     for (const Part& part : parts) {
         if (part.name.empty()) {
             coordinates.insert(coordinates.end(), part.values.begin(), part.values.end());
@@ -353,15 +353,16 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
         std::vector<BodyValue> own;
         for (size_t i = 0; i < (part.spread ? rank - fixed : 1); ++i) {
             VariableId id =
-                expressions_.nodes().add_variable(part.spread ? fmt::format("{}{}", part.name, i) : part.name,
+                expressions_.nodes().add_variable(std::string(part.name) + (part.spread ? std::to_string(i) : ""),
                                                   Variable::Kind::parallel, type.shape[coordinates.size()]);
             variables.push_back(id);
             own.push_back(expressions_.variable_value(id));
             coordinates.push_back(own.back());
         }
-        scope.names.insert_or_assign(part.name, part.spread ? BodyValue::of(std::move(own)) : own[0]);
+        scope.names.set(part.name, part.spread ? BodyValue::of(std::move(own)) : own[0]);
     }
     std::vector<NodeId> result;
+    result.reserve(coordinates.size());
     for (const BodyValue& coordinate : coordinates)
         result.push_back(expressions_.elements().coordinate(expressions_.values().element(coordinate, statement.place),
                                                             statement.place));
@@ -411,6 +412,8 @@ Result<BodyResult> BodyBuilder::finished() {
     BodyResult result;
     // Outputs and inputs in the template's order, whatever the order in which equations name them.
     std::vector<size_t> order(outputs_.size());
+    result.inputs.reserve(expressions_.tensors().size());
+    result.outputs.reserve(order.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
         return std::pair(outputs_[a].position, outputs_[a].element) <
@@ -427,6 +430,9 @@ Result<BodyResult> BodyBuilder::finished() {
     std::vector<bool> read = tensors_read(body_, static_cast<int32_t>(tensors.size()));
     std::vector<int32_t> kept;
     ProjectedBody projected;
+    projected.inputs.reserve(tensors.size());
+    projected.outputs.reserve(result.outputs.size());
+    kept.reserve(tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (!read[i]) continue;
         kept.push_back(static_cast<int32_t>(i));
@@ -439,13 +445,16 @@ Result<BodyResult> BodyBuilder::finished() {
             {output.spec->name, output.types[static_cast<size_t>(reference.element)].extents(), output.spec});
     }
     std::vector<NodeId> renumbered_nodes;
-    auto body = std::make_shared<const Body>(compacted(body_, kept, &renumbered_nodes));
+    auto body = std::make_shared<const Body>(compacted(std::move(body_), kept, &renumbered_nodes));
     projected.read_places.resize(body->nodes.size());
-    for (const auto& [node, place] : expressions_.read_places())
-        if (NodeId now = renumbered_nodes[static_cast<size_t>(node)]; now >= 0)
-            projected.read_places[static_cast<size_t>(now)] = place;
+    for (const auto& [node, place] : expressions_.read_places()) {
+        NodeId now = renumbered_nodes[static_cast<size_t>(node)];
+        if (now < 0) continue;
+        const Place*& first = projected.read_places[static_cast<size_t>(now)];
+        if (!first) first = place;
+    }
     projected.body = body.get();
-    projected.places = equation_places_;
+    projected.places = std::move(equation_places_);
     projected.references = result.outputs;
     auto projections = project(environment_, projected, result.written);
     if (!projections) return fail(std::move(projections.error()));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "language/parser.h"
 
 namespace heddle {
@@ -30,6 +32,8 @@ BodyExpressions::BodyExpressions(Environment& environment, Body& body)
       elements_(nodes_, environment),
       values_(elements_, environment.budget()),
       body_(body) {
+    first_tensor_.reserve(environment.inputs().size());
+    tensors_.reserve(environment.inputs().size());
     for (size_t position = 0; position < environment.inputs().size(); ++position) {
         const BoundInput& input = environment.inputs()[position];
         first_tensor_.push_back(static_cast<int32_t>(tensors_.size()));
@@ -37,18 +41,23 @@ BodyExpressions::BodyExpressions(Environment& environment, Body& body)
             tensors_.push_back(
                 {{static_cast<int32_t>(position), static_cast<int32_t>(element)}, &input.tensors[element], input.spec});
     }
+    size_t axes = 0;
+    for (const BoundAxis& axis : environment.index()) axes += axis.extents.size();
+    index_variables_.reserve(axes);
+    all_coordinates_.reserve(axes);
     for (const BoundAxis& axis : environment.index()) {
         std::vector<BodyValue> coordinates;
+        if (axis.spread) coordinates.reserve(axis.extents.size());
         for (size_t i = 0; i < axis.extents.size(); ++i) {
-            std::string name = axis.spread || axis.name.empty() ? fmt::format("{}{}", axis.name, i) : axis.name;
-            if (axis.name.empty()) name = fmt::format("axis{}", index_variables_.size());
+            std::string name = axis.name.empty() ? "axis" + std::to_string(index_variables_.size()) : axis.name;
+            if (axis.spread && !axis.name.empty()) name += std::to_string(i);
             VariableId id = nodes_.add_variable(std::move(name), Variable::Kind::index, axis.extents[i]);
             index_variables_.push_back(id);
-            coordinates.push_back(variable_value(id));
-            all_coordinates_.push_back(coordinates.back());
+            all_coordinates_.push_back(variable_value(id));
+            if (axis.spread) coordinates.push_back(all_coordinates_.back());
         }
         if (!axis.name.empty())
-            axes_.insert_or_assign(axis.name, axis.spread ? BodyValue::of(std::move(coordinates)) : coordinates[0]);
+            axes_.set(axis.name, axis.spread ? BodyValue::of(std::move(coordinates)) : all_coordinates_.back());
     }
 }
 
@@ -104,11 +113,12 @@ BodyValue BodyExpressions::reference(const Syntax& syntax, const BodyScope& scop
 }
 
 BodyValue BodyExpressions::index_coordinate(const Syntax& syntax) {
-    if (auto axis = axes_.find(syntax.text); axis != axes_.end()) return axis->second;
+    if (const BodyValue* axis = axes_.find(syntax.text)) return *axis;
     Diagnostic diagnostic =
         elements_.error("symbolic.unknown_name", syntax.place, fmt::format("the index has no axis @{}", syntax.text));
     std::vector<std::string> known;
-    for (const auto& [axis_name, value] : axes_) known.push_back(axis_name);
+    for (const auto& [axis_name, value] : axes_) known.emplace_back(axis_name);
+    std::sort(known.begin(), known.end());
     std::string nearest = nearest_name(syntax.text, known);
     if (!nearest.empty())
         diagnostic.remedy = fmt::format("did you mean @{}?", nearest);
@@ -146,7 +156,7 @@ BodyValue BodyExpressions::named(const Syntax& syntax, const BodyScope& scope) {
         elements_.error("symbolic.unknown_name", syntax.place, fmt::format("unknown name '{}'", text));
     std::vector<std::string> known;
     for (const BodyScope* s = &scope; s; s = s->outer)
-        for (const auto& [local, value] : s->names) known.push_back(local);
+        for (const auto& [local, value] : s->names) known.emplace_back(local);
     for (const BoundInput& input : environment_.inputs()) known.push_back(input.spec->name);
     std::string nearest = nearest_name(text, known);
     if (axes_.contains(text))
@@ -204,6 +214,7 @@ BodyValue BodyExpressions::conditional(const Syntax& syntax, const BodyScope& sc
 std::vector<BodyValue> BodyExpressions::expanded(const std::vector<SyntaxPointer>& children, size_t first,
                                                  std::optional<size_t> size, const BodyScope& scope) {
     std::vector<BodyValue> result;
+    result.reserve(std::max(children.size() - first, size.value_or(4)));
     std::optional<size_t> fill;
     for (size_t i = first; i < children.size(); ++i) {
         const Syntax& child = *children[i];
@@ -351,7 +362,7 @@ BodyValue BodyExpressions::user_function(const FunctionLet& function, const std:
         elements_.refuse(std::move(diagnostic));
     }
     BodyScope scope;
-    for (size_t i = 0; i < arguments.size(); ++i) scope.names.insert_or_assign(function.parameters[i], arguments[i]);
+    for (size_t i = 0; i < arguments.size(); ++i) scope.names.set(function.parameters[i], arguments[i]);
     return evaluate(*function.value, scope);
 }
 
@@ -391,7 +402,7 @@ void BodyExpressions::comprehend(const Syntax& syntax, size_t generator, const B
     }
     for (BodyValue& item : items) {
         BodyScope inner{&scope, {}};
-        inner.names.insert_or_assign(from.name, std::move(item));
+        inner.names.set(from.name, std::move(item));
         comprehend(syntax, generator + 1, inner, result);
     }
 }

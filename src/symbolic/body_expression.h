@@ -1,7 +1,6 @@
 // The expressions of a body: names in their scopes, coordinates, reads, reductions. Values come from body_values.h.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +10,38 @@
 
 namespace heddle {
 
+// A few names with their values. Names are strings of the template and of the environment, which outlive all bodies.
+class BodyNames {
+public:
+    const BodyValue* find(std::string_view name) const {
+        for (const auto& [known, value] : values_)
+            if (known == name) return &value;
+        return nullptr;
+    }
+    bool contains(std::string_view name) const { return find(name) != nullptr; }
+    void set(std::string_view name, BodyValue value) {
+        for (auto& [known, old] : values_)
+            if (known == name) {
+                old = std::move(value);
+                return;
+            }
+        values_.emplace_back(name, std::move(value));
+    }
+    auto begin() const { return values_.begin(); }
+    auto end() const { return values_.end(); }
+
+private:
+    std::vector<std::pair<std::string_view, BodyValue>> values_;
+};
+
 // Bare names in force at one place of a body. A block, a reduction and a function open one over the scope around them.
 struct BodyScope {
     const BodyScope* outer = nullptr;
-    std::map<std::string, BodyValue, std::less<>> names;
+    BodyNames names;
 
     const BodyValue* find(std::string_view name) const {
         for (const BodyScope* scope = this; scope; scope = scope->outer)
-            if (auto found = scope->names.find(name); found != scope->names.end()) return &found->second;
+            if (const BodyValue* found = scope->names.find(name)) return found;
         return nullptr;
     }
 };
@@ -43,7 +66,7 @@ struct BodyState {
     VariableId step = -1;           // the scan's variable
     std::vector<VariableId> outer;  // of the index and of blocks around the scan: read at their own point only
     std::vector<VariableId> own;
-    std::map<std::string, BodyValue, std::less<>> own_names;
+    BodyNames own_names;
     std::optional<StateType> type;  // unknown in a first attempt: it is then read as the integer 0
     bool active = true;             // its scan has not ended
     bool defined = false;           // its equation has been met
@@ -67,16 +90,20 @@ public:
                                     std::optional<size_t> size, const BodyScope& scope);
     // All axes of the index as coordinates.
     const std::vector<BodyValue>& all_coordinates() const { return all_coordinates_; }
-    bool is_index_name(std::string_view name) const { return axes_.find(name) != axes_.end(); }
+    bool is_index_name(std::string_view name) const { return axes_.contains(name); }
     // Binds `name < extent` to new variables, one for each element of a list extent; appends them to `variables`.
-    void bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, std::vector<VariableId>& variables);
+    void bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, std::vector<VariableId>& variables) {
+        bind(generator.name, *generator.range, generator.place, kind, scope, variables);
+    }
+    void bind(const std::string& name, const Syntax& range, const Place& place, Variable::Kind kind, BodyScope& scope,
+              std::vector<VariableId>& variables);
     // A new name of the body: refused if it means something already.
     void need_new_name(std::string_view name, const BodyScope& scope, const Place& place);
     BodyValue variable_value(VariableId id) {
         return BodyValue::of(Element{nodes_.variable(id), Element::Weak::integer});
     }
-    // Where each read was written first.
-    const std::map<NodeId, Place>& read_places() const { return read_places_; }
+    // Where reads are written, in order: the first place of a node counts.
+    const std::vector<std::pair<NodeId, const Place*>>& read_places() const { return read_places_; }
     int32_t add_local(std::string name, std::vector<VariableId> variables, Element value);
     // A state without values yet: the position of its BodyState.
     int32_t add_state(BodyState state);
@@ -114,9 +141,10 @@ private:
     // ---- reductions (body_reductions.cpp)
     BodyValue reduction(const Syntax& syntax, const BodyScope& scope);
     bool must_unroll(const Syntax& syntax, const std::string& name);
-    void unroll(const Syntax& syntax, const std::vector<Generator>& unrolled, size_t generator, const BodyScope& scope,
+    using Generators = std::vector<const Generator*>;
+    void unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const BodyScope& scope,
                 std::vector<BodyValue>& terms, int64_t& count);
-    BodyValue reduced(const Syntax& syntax, const std::vector<Generator>& generators, const std::string& reducer,
+    BodyValue reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
                       const BodyScope& scope, int64_t& count);
     BodyValue filtered(const std::string& reducer, const BodyValue& filter, const BodyValue& term, const Place& place);
     BodyValue mean(const BodyValue& sum, int64_t count, const Place& place);
@@ -131,10 +159,10 @@ private:
     std::vector<int32_t> first_tensor_;  // of each input, a position in tensors_
     std::vector<VariableId> index_variables_;
     std::vector<BodyValue> all_coordinates_;
-    std::map<std::string, BodyValue, std::less<>> axes_;
+    BodyNames axes_;
     std::vector<Element::Weak> local_weakness_;
     std::vector<BodyState> states_;
-    std::map<NodeId, Place> read_places_;
+    std::vector<std::pair<NodeId, const Place*>> read_places_;
     int64_t depth_ = 0;
 };
 

@@ -193,6 +193,7 @@ BodyValue BodyValues::function(std::string_view name, const std::vector<BodyValu
     }
     if (fixed && is_static_function(name)) {
         StaticValue::List values;
+        values.reserve(arguments.size());
         for (const BodyValue& argument : arguments) values.push_back(argument.value);
         return unwrapped(static_function(name, values, place, budget_), from_template);
     }

@@ -50,14 +50,35 @@ Node made(Node::Kind kind, DType dtype) {
 
 }  // namespace
 
+BodyNodes::BodyNodes(Body& body) : body_(&body), places_(64, -1) {
+    constexpr size_t usual = 32;
+    body.nodes.reserve(usual);
+    body.variables.reserve(usual / 4);
+    hashes_.reserve(usual);
+    open_read_.reserve(usual);
+    depth_.reserve(usual);
+}
+
+void BodyNodes::grow() {
+    places_.assign(2 * places_.size(), -1);
+    for (size_t id = 0; id < hashes_.size(); ++id) {
+        size_t at = hashes_[id] & (places_.size() - 1);
+        while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
+        places_[at] = static_cast<NodeId>(id);
+    }
+}
+
 NodeId BodyNodes::intern(Node node) {
-    size_t hash = hash_of(node);
-    auto [first, last] = by_hash_.equal_range(hash);
-    for (auto candidate = first; candidate != last; ++candidate)
-        if (same(body_->node(candidate->second), node)) return candidate->second;
+    auto hash = static_cast<uint32_t>(hash_of(node) >> 32);
+    if (2 * (hashes_.size() + 1) > places_.size()) grow();
+    size_t at = hash & (places_.size() - 1);
+    for (; places_[at] >= 0; at = (at + 1) & (places_.size() - 1))
+        if (hashes_[static_cast<size_t>(places_[at])] == hash && same(body_->node(places_[at]), node))
+            return places_[at];
     auto id = static_cast<NodeId>(body_->nodes.size());
-    bool open =
-        node.kind == Node::Kind::read || node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+    places_[at] = id;
+    hashes_.push_back(hash);
+    bool open = node.kind == Node::Kind::read || node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
     int32_t depth = 0;
     for (NodeId operand : node.operands) {
         open = open || open_read_[static_cast<size_t>(operand)];
@@ -68,17 +89,19 @@ NodeId BodyNodes::intern(Node node) {
     open_read_.push_back(open);
     depth_.push_back(depth + 1);
     body_->nodes.push_back(std::move(node));
-    by_hash_.emplace(hash, id);
     return id;
 }
 
 NodeId BodyNodes::integer(int64_t value, DType dtype, bool from_template) {
     if (is_float(dtype)) return real(static_cast<double>(value), dtype, from_template);
-    // Wraps to the element type as a cast does.
-    TensorData element(dtype, {1});
-    element.set_integer(0, value);
     Node node = made(Node::Kind::integer, dtype);
-    node.integer = element.integer_at(0);
+    node.integer = value;
+    if (dtype != DType::int64) {
+        // Wraps to the element type as a cast does.
+        TensorData element(dtype, {1});
+        element.set_integer(0, value);
+        node.integer = element.integer_at(0);
+    }
     node.from_template = from_template || is_bool(dtype);
     return intern(std::move(node));
 }
@@ -353,12 +376,16 @@ namespace {
 // Copies what equations need, in the order of first use: operands before users.
 class Compaction : private StateCopies {
 public:
-    Compaction(const Body& body, const std::vector<int32_t>& tensors)
+    // Takes the nodes out of `body`.
+    Compaction(Body& body, const std::vector<int32_t>& tensors)
         : StateCopies(body),
           from_(body),
           nodes_(body.nodes.size(), -1),
           variables_(body.variables.size(), -1),
           locals_(body.locals.size(), -1) {
+        to_.nodes.reserve(body.nodes.size());
+        to_.variables.reserve(body.variables.size());
+        to_.equations.reserve(body.equations.size());
         for (size_t i = 0; i < tensors.size(); ++i) {
             auto old = static_cast<size_t>(tensors[i]);
             if (tensors_.size() <= old) tensors_.resize(old + 1, -1);
@@ -373,6 +400,8 @@ public:
         for (const BodyEquation& equation : from_.equations) {
             BodyEquation copy;
             copy.output = equation.output;
+            copy.variables.reserve(equation.variables.size());
+            copy.left.reserve(equation.left.size());
             for (VariableId id : equation.variables) copy.variables.push_back(variable(id));
             for (NodeId id : equation.left) copy.left.push_back(node(id));
             copy.value = node(equation.value);
@@ -388,7 +417,7 @@ private:
         VariableId& mapped = variables_[static_cast<size_t>(id)];
         if (mapped < 0) {
             mapped = static_cast<VariableId>(to_.variables.size());
-            to_.variables.push_back(from_.variable(id));
+            to_.variables.push_back(std::move(from_.variables[static_cast<size_t>(id)]));
         }
         return mapped;
     }
@@ -425,7 +454,7 @@ private:
 
     NodeId node(NodeId id) {
         if (nodes_[static_cast<size_t>(id)] >= 0) return nodes_[static_cast<size_t>(id)];
-        Node copy = from_.node(id);
+        Node copy = std::move(from_.nodes[static_cast<size_t>(id)]);
         for (VariableId& bound : copy.variables) bound = variable(bound);
         for (NodeId& operand : copy.operands) operand = node(operand);
         switch (copy.kind) {
@@ -440,7 +469,7 @@ private:
         return nodes_[static_cast<size_t>(id)] = static_cast<NodeId>(to_.nodes.size() - 1);
     }
 
-    const Body& from_;
+    Body& from_;
     Body to_;
     std::vector<NodeId> nodes_;
     std::vector<VariableId> variables_;
@@ -449,7 +478,7 @@ private:
 
 }  // namespace
 
-Body compacted(const Body& body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes) {
+Body compacted(Body body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes) {
     Compaction compaction(body, tensors);
     Body result = compaction.run();
     if (nodes) *nodes = compaction.nodes();

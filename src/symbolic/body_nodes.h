@@ -21,7 +21,7 @@ inline constexpr size_t largest_body = 200'000;  // nodes
 class BodyNodes {
 public:
     // Nodes are added to `body`, which outlives this.
-    explicit BodyNodes(Body& body) : body_(&body) {}
+    explicit BodyNodes(Body& body);
 
     const Body& body() const { return *body_; }
     const Node& node(NodeId id) const { return body_->node(id); }
@@ -57,12 +57,15 @@ public:
 
 private:
     NodeId intern(Node node);
+    void grow();
     std::optional<NodeId> folded(ScalarOp op, const std::vector<NodeId>& operands);
     bool same_up_to_variables(NodeId a, NodeId b, std::unordered_map<VariableId, VariableId>& renamed,
                               std::unordered_map<NodeId, NodeId>& equal) const;
 
     Body* body_;
-    std::unordered_multimap<size_t, NodeId> by_hash_;
+    // Nodes by their hash, -1 for none: a power of two of places, at most half in use.
+    std::vector<NodeId> places_;
+    std::vector<uint32_t> hashes_;  // of each node
     std::vector<bool> open_read_;
     std::vector<int32_t> depth_;
     std::vector<NodeId> reductions_;
@@ -96,7 +99,7 @@ private:
 
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors
 // numbered by `tensors` (the old number of each new one). `nodes`, if given, gets the new number of each old node, or -1.
-Body compacted(const Body& body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes = nullptr);
+Body compacted(Body body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes = nullptr);
 
 // Whether each tensor of 0 .. count is read by an equation, directly or through a local.
 std::vector<bool> tensors_read(const Body& body, int32_t count);

@@ -46,7 +46,7 @@ BodyValue BodyExpressions::read(int32_t tensor, const std::vector<BodyValue>& co
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     std::vector<NodeId> own = tensor_coordinates(from, coordinates, place);
     NodeId node = nodes_.read(tensor, from.bound->type.dtype, std::move(own));
-    read_places_.emplace(node, place);
+    read_places_.emplace_back(node, &place);
     return BodyValue::of(elements_.widened(node));
 }
 
@@ -90,14 +90,15 @@ BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>&
 std::vector<BodyValue> BodyExpressions::coordinates_by_name(const BodyTensor& tensor, const Place& place) {
     const BoundTensor& bound = *tensor.bound;
     std::vector<BodyValue> result;
+    result.reserve(bound.coordinates.size());
     size_t expected = tensor.spec->shape ? bound.coordinates.size() : bound.type.shape.size();
     // A name of one axis, or the position in a list of axes.
     auto axis = [&](std::string_view name, bool listed, int32_t position) -> const BodyValue* {
-        auto found = name.empty() ? axes_.end() : axes_.find(name);
-        if (found == axes_.end()) return nullptr;
-        if (found->second.kind != Kind::list) return listed ? nullptr : &found->second;
-        bool inside = listed && static_cast<size_t>(position) < found->second.list.size();
-        return inside ? &found->second.list[static_cast<size_t>(position)] : nullptr;
+        const BodyValue* found = name.empty() ? nullptr : axes_.find(name);
+        if (!found) return nullptr;
+        if (found->kind != Kind::list) return listed ? nullptr : found;
+        bool inside = listed && static_cast<size_t>(position) < found->list.size();
+        return inside ? &found->list[static_cast<size_t>(position)] : nullptr;
     };
     for (const PatternCoordinate& coordinate : bound.coordinates) {
         const BodyValue* value = axis(coordinate.name, coordinate.spread, coordinate.position);
@@ -157,8 +158,7 @@ bool BodyExpressions::is_step_before(NodeId coordinate, VariableId step) const {
 }
 
 // Inside its scan at `t - 1` and, behind its equation, at `t`; after the scan at any step from -1.
-BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<BodyValue>& given,
-                                      const Place& place) {
+BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<BodyValue>& given, const Place& place) {
     if (given.size() != 1 + state.own.size()) refuse_rank(state.name, 1 + state.own.size(), given.size(), place);
     std::vector<NodeId> coordinates;
     for (const BodyValue& coordinate : given)
@@ -173,9 +173,9 @@ BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<
                     : fmt::format("'{}' is read at a step that is neither {} nor the one before", state.name, step));
         diagnostic.expected = state.defined ? fmt::format("{0} or {0} - 1", step) : fmt::format("{} - 1", step);
         diagnostic.reason = "a scan computes its steps in order, and keeps the one before";
-        diagnostic.remedy = present ? fmt::format("read {}[{} - 1, ...], or put its equation first", state.name, step)
-                                    : fmt::format("read {}[{} - 1, ...], or read other steps after the scan",
-                                                  state.name, step);
+        diagnostic.remedy =
+            present ? fmt::format("read {}[{} - 1, ...], or put its equation first", state.name, step)
+                    : fmt::format("read {}[{} - 1, ...], or read other steps after the scan", state.name, step);
         elements_.refuse(std::move(diagnostic));
     }
     if (!state.active && !state.defined) throw BodyFailure{};
@@ -190,7 +190,7 @@ BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<
     coordinates.insert(coordinates.begin() + (before ? 0 : 1), outer.begin(), outer.end());
     NodeId node = before ? nodes_.previous(state.local, state.type->dtype, std::move(coordinates))
                          : nodes_.local(state.local, state.type->dtype, std::move(coordinates));
-    read_places_.emplace(node, place);
+    read_places_.emplace_back(node, &place);
     return BodyValue::of(Element{node, state.type->weak});
 }
 
@@ -202,7 +202,7 @@ BodyValue BodyExpressions::read_local(int32_t local, const std::vector<BodyValue
     for (const BodyValue& coordinate : coordinates)
         own.push_back(elements_.coordinate(values_.element(coordinate, place), place));
     NodeId node = nodes_.local(local, array.dtype, std::move(own));
-    read_places_.emplace(node, place);
+    read_places_.emplace_back(node, &place);
     return BodyValue::of(Element{node, local_weakness_[static_cast<size_t>(local)]});
 }
 

@@ -19,43 +19,38 @@ bool mentions(const SyntaxPointer& syntax, const std::string& name) {
 
 }  // namespace
 
-void BodyExpressions::bind(const Generator& generator, Variable::Kind kind, BodyScope& scope,
-                           std::vector<VariableId>& variables) {
-    need_new_name(generator.name, scope, generator.place);
-    BodyValue extent = evaluate(*generator.range, scope);
-    std::optional<std::vector<Size>> sizes;
-    if (extent.is_fixed() && extent.value.is_integer())
-        sizes = std::vector<Size>{extent.value.size()};
-    else if (extent.is_fixed())
-        sizes = extent.value.sizes();
-    if (!sizes) {
-        Diagnostic diagnostic = elements_.error("symbolic.static_extent", generator.range->place,
-                                                fmt::format("the extent of '{}' is not static", generator.name));
-        diagnostic.expected = "a static integer, or a static list of integers";
-        diagnostic.reason = "a shape cannot depend on coordinates or on data";
-        diagnostic.remedy =
-            fmt::format("give a static bound and keep terms with a filter: ({} < bound if {} < ... : ...)",
-                        generator.name, generator.name);
-        elements_.refuse(std::move(diagnostic));
-    }
-    std::vector<BodyValue> coordinates;
-    for (size_t i = 0; i < sizes->size(); ++i) {
-        const Size& size = (*sizes)[i];
+void BodyExpressions::bind(const std::string& name, const Syntax& range, const Place& place, Variable::Kind kind,
+                           BodyScope& scope, std::vector<VariableId>& variables) {
+    need_new_name(name, scope, place);
+    BodyValue extent = evaluate(range, scope);
+    auto add = [&](const Size& size, const std::string& variable) {
         if (size.value < 0) {
-            Diagnostic diagnostic =
-                elements_.error("symbolic.extent", generator.range->place,
-                                fmt::format("the extent of '{}' is {}", generator.name, size.value));
+            Diagnostic diagnostic = elements_.error("symbolic.extent", range.place,
+                                                    fmt::format("the extent of '{}' is {}", name, size.value));
             diagnostic.expected = "0 or more";
             elements_.refuse(std::move(diagnostic));
         }
-        bool listed = extent.is_list();
-        VariableId id =
-            nodes_.add_variable(listed ? fmt::format("{}{}", generator.name, i) : generator.name, kind, size);
-        variables.push_back(id);
-        coordinates.push_back(variable_value(id));
+        variables.push_back(nodes_.add_variable(variable, kind, size));
+        return variable_value(variables.back());
+    };
+    if (extent.is_fixed() && extent.value.is_integer()) {
+        scope.names.set(name, add(extent.value.size(), name));
+        return;
     }
-    scope.names.insert_or_assign(generator.name,
-                                 extent.is_list() ? BodyValue::of(std::move(coordinates)) : coordinates[0]);
+    auto sizes = extent.is_fixed() ? extent.value.sizes() : std::nullopt;
+    if (!sizes) {
+        Diagnostic diagnostic = elements_.error("symbolic.static_extent", range.place,
+                                                fmt::format("the extent of '{}' is not static", name));
+        diagnostic.expected = "a static integer, or a static list of integers";
+        diagnostic.reason = "a shape cannot depend on coordinates or on data";
+        diagnostic.remedy =
+            fmt::format("give a static bound and keep terms with a filter: ({} < bound if {} < ... : ...)", name, name);
+        elements_.refuse(std::move(diagnostic));
+    }
+    std::vector<BodyValue> coordinates;
+    coordinates.reserve(sizes->size());
+    for (size_t i = 0; i < sizes->size(); ++i) coordinates.push_back(add((*sizes)[i], name + std::to_string(i)));
+    scope.names.set(name, BodyValue::of(std::move(coordinates)));
 }
 
 // True if the variable picks a tensor of a variadic input, or something of a list that is not a number.
@@ -64,13 +59,14 @@ bool BodyExpressions::must_unroll(const Syntax& syntax, const std::string& name)
     auto visit = [&](const Syntax& node) {
         if (found || node.kind != Syntax::Kind::subscript) return;
         const Syntax& base = *node.children[0];
-        bool index = std::any_of(node.children.begin() + 1, node.children.end(),
-                                 [&](const SyntaxPointer& child) { return mentions(child, name); });
-        if (!index) return;
+        auto is_index = [&] {
+            return std::any_of(node.children.begin() + 1, node.children.end(),
+                               [&](const SyntaxPointer& child) { return mentions(child, name); });
+        };
         if (base.kind == Syntax::Kind::name) {
             int32_t position = environment_.input_position(base.text);
-            found = position >= 0 && environment_.inputs()[static_cast<size_t>(position)].spec->variadic;
-        } else if (base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute) {
+            found = position >= 0 && environment_.inputs()[static_cast<size_t>(position)].spec->variadic && is_index();
+        } else if ((base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute) && is_index()) {
             auto value = environment_.evaluate(base);
             if (!value || !value->is_list()) return;
             const auto& list = value->list();
@@ -83,11 +79,11 @@ bool BodyExpressions::must_unroll(const Syntax& syntax, const std::string& name)
 }
 
 BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scope) {
-    std::vector<Generator> unrolled, reduced_over;
+    Generators unrolled, reduced_over;
     for (const Generator& generator : syntax.generators) {
         if (generator.kind != Generator::Kind::below)
             values_.refuse_type(generator.place, "a reduction variable is written name < extent", "name < extent", "");
-        (must_unroll(syntax, generator.name) ? unrolled : reduced_over).push_back(generator);
+        (must_unroll(syntax, generator.name) ? unrolled : reduced_over).push_back(&generator);
     }
     int64_t count = 1;
     if (unrolled.empty()) return reduced(syntax, reduced_over, syntax.text, scope, count);
@@ -102,14 +98,14 @@ BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scop
     return syntax.text == "mean" ? mean(result, total, syntax.place) : result;
 }
 
-void BodyExpressions::unroll(const Syntax& syntax, const std::vector<Generator>& unrolled, size_t generator,
-                             const BodyScope& scope, std::vector<BodyValue>& terms, int64_t& count) {
+void BodyExpressions::unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const BodyScope& scope,
+                             std::vector<BodyValue>& terms, int64_t& count) {
     if (generator == unrolled.size()) {
-        std::vector<Generator> rest;
+        Generators rest;
         for (const Generator& other : syntax.generators) {
-            bool done =
-                std::any_of(unrolled.begin(), unrolled.end(), [&](const Generator& g) { return g.name == other.name; });
-            if (!done) rest.push_back(other);
+            bool done = std::any_of(unrolled.begin(), unrolled.end(),
+                                    [&](const Generator* g) { return g->name == other.name; });
+            if (!done) rest.push_back(&other);
         }
         int64_t inner = 1;
         std::string reducer = syntax.text == "mean" ? "sum" : syntax.text;
@@ -117,7 +113,7 @@ void BodyExpressions::unroll(const Syntax& syntax, const std::vector<Generator>&
         count += inner;
         return;
     }
-    const Generator& from = unrolled[generator];
+    const Generator& from = *unrolled[generator];
     need_new_name(from.name, scope, from.place);
     int64_t extent = values_.static_integer(evaluate(*from.range, scope), "the number of terms", from.range->place);
     if (extent > longest_unrolled) {
@@ -128,7 +124,7 @@ void BodyExpressions::unroll(const Syntax& syntax, const std::vector<Generator>&
     }
     for (int64_t i = 0; i < extent; ++i) {
         BodyScope inner{&scope, {}};
-        inner.names.insert_or_assign(from.name, BodyValue::of(StaticValue::of(i), false));
+        inner.names.set(from.name, BodyValue::of(StaticValue::of(i), false));
         unroll(syntax, unrolled, generator + 1, inner, terms, count);
     }
 }
@@ -167,11 +163,11 @@ void BodyExpressions::need_reducible(const std::string& reducer, Element operand
     elements_.refuse(std::move(diagnostic));
 }
 
-BodyValue BodyExpressions::reduced(const Syntax& syntax, const std::vector<Generator>& generators,
-                                   const std::string& reducer, const BodyScope& scope, int64_t& count) {
+BodyValue BodyExpressions::reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
+                                   const BodyScope& scope, int64_t& count) {
     BodyScope inner{&scope, {}};
     std::vector<VariableId> variables;
-    for (const Generator& generator : generators) bind(generator, Variable::Kind::reduction, inner, variables);
+    for (const Generator* generator : generators) bind(*generator, Variable::Kind::reduction, inner, variables);
     for (VariableId id : variables) {
         int64_t extent = body_.variable(id).extent.value;
         if (__builtin_mul_overflow(count, extent, &count)) {

@@ -75,6 +75,7 @@ std::vector<BodyValue> BodyValues::items(const BodyValue& value, const Place& pl
     spend(static_cast<int64_t>(value.size()), place);
     if (value.kind == Kind::list) return value.list;
     std::vector<BodyValue> result;
+    result.reserve(value.size());
     for (const StaticValue& item : value.value.list()) result.push_back(BodyValue::of(item, value.from_template));
     return result;
 }
@@ -83,6 +84,7 @@ BodyValue BodyValues::list_of(std::vector<BodyValue> items) const {
     if (!all_fixed(items)) return BodyValue::of(std::move(items));
     bool from_template = all_from_template(items);
     StaticValue::List values;
+    values.reserve(items.size());
     for (BodyValue& item : items) values.push_back(std::move(item.value));
     return BodyValue::of(StaticValue::of(std::move(values)), from_template);
 }
@@ -114,8 +116,10 @@ BodyValue BodyValues::zip(const std::vector<BodyValue>& arguments, std::string_v
     }
     spend(static_cast<int64_t>(*length), place);
     std::vector<BodyValue> result;
+    result.reserve(*length);
     for (size_t i = 0; i < *length; ++i) {
         std::vector<BodyValue> ith;
+        ith.reserve(arguments.size());
         for (const BodyValue& argument : arguments) ith.push_back(argument.is_list() ? argument.at(i) : argument);
         result.push_back(zip(ith, what, place, f));
     }
@@ -142,10 +146,10 @@ BodyValue BodyValues::binary(std::string_view spelled, const BodyValue& a, const
             equal = both(equal, binary("==", a.at(i), b.at(i), place), place);
         return spelled == "==" ? equal : unary("!", equal, place);
     }
-    return zip({a, b}, spelled, place, [&](const std::vector<BodyValue>& pair) {
-        if (pair[0].is_fixed() && pair[1].is_fixed()) return binary(spelled, pair[0], pair[1], place);
-        return BodyValue::of(elements_.binary(spelled, element(pair[0], place), element(pair[1], place), place));
-    });
+    if (!a.is_list() && !b.is_list())
+        return BodyValue::of(elements_.binary(spelled, element(a, place), element(b, place), place));
+    return zip({a, b}, spelled, place,
+               [&](const std::vector<BodyValue>& pair) { return binary(spelled, pair[0], pair[1], place); });
 }
 
 BodyValue BodyValues::both(const BodyValue& a, const BodyValue& b, const Place& place) {
@@ -173,6 +177,8 @@ BodyValue BodyValues::either(const BodyValue& a, const BodyValue& b, const Place
 BodyValue BodyValues::select(const BodyValue& condition, const BodyValue& a, const BodyValue& b, const Place& place) {
     if (condition.is_fixed() && condition.value.is_boolean()) return condition.value.boolean() ? a : b;
     Element chosen = element(condition, place);
+    if (!a.is_list() && !b.is_list())
+        return BodyValue::of(elements_.select(chosen, element(a, place), element(b, place), place));
     return zip({a, b}, "?:", place, [&](const std::vector<BodyValue>& pair) {
         return BodyValue::of(elements_.select(chosen, element(pair[0], place), element(pair[1], place), place));
     });

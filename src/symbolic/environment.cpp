@@ -12,13 +12,19 @@ namespace heddle {
 namespace {
 
 void add_slot(Environment::State& state, const std::string& name, NameSlot::Kind kind, int32_t number) {
-    auto [place, added] = state.slot_of_name.emplace(name, static_cast<int32_t>(state.slots.size()));
-    if (!added) return;
-    NameSlot slot;
+    if (2 * (state.slots.size() + 1) > state.places.size()) {
+        state.places.assign(2 * state.places.size(), -1);
+        for (size_t i = 0; i < state.slots.size(); ++i)
+            state.places[state.place_of(state.slots[i].name)] = static_cast<int32_t>(i);
+    }
+    int32_t& place = state.places[state.place_of(name)];
+    if (place >= 0) return;
+    place = static_cast<int32_t>(state.slots.size());
+    NameSlot& slot = state.slots.emplace_back();
+    slot.name = name;
     slot.kind = kind;
     slot.number = number;
     slot.per_operation = kind == NameSlot::Kind::each || kind == NameSlot::Kind::index;
-    state.slots.push_back(std::move(slot));
 }
 
 void add_pattern_variables(Environment::State& state, const Syntax& dimension) {
@@ -77,6 +83,7 @@ StaticValue input_value(const BoundInput& input) {
 
 StaticValue index_value(const std::vector<BoundAxis>& index) {
     StaticValue::List extents;
+    extents.reserve(index.size());
     for (const BoundAxis& axis : index) {
         for (const Size& extent : axis.extents) extents.push_back(StaticValue::of(extent));
     }
@@ -109,8 +116,11 @@ Result<StaticValue> evaluate_slot(Environment& environment, NameSlot::Kind kind,
 
 Environment::Environment(const Template& metakernel) : state_(std::make_unique<State>()) {
     state_->metakernel = &metakernel;
-    state_->slots.reserve(16);
+    state_->places.assign(64, -1);
+    state_->slots.reserve(metakernel.params.size() + metakernel.lets.size() + 4 * metakernel.inputs.size() + 2);
     add_names(*state_);
+    state_->inputs.reserve(metakernel.inputs.size());
+    state_->outputs.reserve(metakernel.outputs.size());
     for (const TensorSpec& input : metakernel.inputs)
         state_->inputs.push_back({.spec = &input, .given = false, .tensors = {}});
     for (const TensorSpec& output : metakernel.outputs) {
@@ -128,29 +138,34 @@ int32_t Environment::output_position(std::string_view name) const { return posit
 const std::vector<BoundAxis>& Environment::index() const { return state_->index; }
 int64_t Environment::each_value() const { return state_->each_value; }
 
-Diagnostic Environment::diagnostic(std::string code, const Place& place, std::string summary) const {
+Diagnostic application_diagnostic(const Template& metakernel, const std::string& node_name, std::string code,
+                                  const Place& place, std::string summary) {
     Diagnostic diagnostic;
     diagnostic.code = std::move(code);
     diagnostic.place = place;
     diagnostic.summary = std::move(summary);
-    diagnostic.params.emplace_back("operator", metakernel().name);
-    if (!state_->node_name.empty()) diagnostic.params.emplace_back("node", state_->node_name);
+    diagnostic.params.emplace_back("operator", metakernel.name);
+    if (!node_name.empty()) diagnostic.params.emplace_back("node", node_name);
     return diagnostic;
+}
+
+Diagnostic Environment::diagnostic(std::string code, const Place& place, std::string summary) const {
+    return application_diagnostic(metakernel(), state_->node_name, std::move(code), place, std::move(summary));
 }
 
 Result<StaticValue> Environment::lookup(std::string_view name, const Place& use) {
     State& state = *state_;
-    auto found = state.slot_of_name.find(name);
-    if (found == state.slot_of_name.end()) {
+    int32_t found = state.places[state.place_of(name)];
+    if (found < 0) {
         std::vector<std::string> known;
-        for (const auto& [known_name, slot] : state.slot_of_name) known.emplace_back(known_name);
+        for (const NameSlot& slot : state.slots) known.emplace_back(slot.name);
         std::sort(known.begin(), known.end());
         Diagnostic unknown = diagnostic("symbolic.unknown_name", use, fmt::format("unknown name ${}", name));
         std::string near = nearest_name(std::string(name), known);
         if (!near.empty()) unknown.remedy = fmt::format("did you mean ${}?", near);
         return fail(std::move(unknown));
     }
-    size_t position = static_cast<size_t>(found->second);
+    size_t position = static_cast<size_t>(found);
     NameSlot& slot = state.slots[position];
     if (slot.per_operation) state.touched_operation = true;
     if (slot.phase == NameSlot::Phase::known) return slot.value;

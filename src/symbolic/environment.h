@@ -77,6 +77,10 @@ struct StaticScope {
     }
 };
 
+// A diagnostic that carries the operator's name, and the operation's when one was given.
+Diagnostic application_diagnostic(const Template& metakernel, const std::string& node_name, std::string code,
+                                  const Place& place, std::string summary);
+
 class Environment {
 public:
     explicit Environment(const Template& metakernel);
@@ -115,7 +119,7 @@ public:
     // The value of the `each` variable in this operation; 0 where the template has no `each`.
     int64_t each_value() const;
 
-    // A diagnostic that carries the operator's name, and the operation's when one was given.
+    // As application_diagnostic.
     Diagnostic diagnostic(std::string code, const Place& place, std::string summary) const;
 
     // ---- what symbolic execution does with it (symbolic/application.h): see environment_state.h

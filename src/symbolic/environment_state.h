@@ -1,9 +1,10 @@
 // What an environment is made of. Symbolic execution fills it; everybody else reads through Environment.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include "symbolic/environment.h"
@@ -14,6 +15,7 @@ namespace heddle {
 struct NameSlot {
     enum class Kind : uint8_t { parameter, let, variable, input, each, index };
     enum class Phase : uint8_t { unknown, busy, known };
+    std::string_view name;  // of the template's strings
     Kind kind = Kind::variable;
     Phase phase = Phase::unknown;
     bool per_operation = false;  // depends on the `each` variable or the index: forgotten between operations
@@ -35,8 +37,9 @@ struct Environment::State {
     int64_t each_value = 0;
     EvaluationBudget budget;
 
-    std::unordered_map<std::string_view, int32_t> slot_of_name;  // into the template's strings
     std::vector<NameSlot> slots;
+    // Positions of slots by the hash of their names, -1 for none: a power of two of places, at most half in use.
+    std::vector<int32_t> places;
 
     // Set when an expression needed a pattern variable that no pattern has bound yet: matching tries again later.
     bool matching = false;
@@ -46,8 +49,16 @@ struct Environment::State {
     int32_t nesting = 0;             // names and functions within each other
 
     NameSlot* slot(std::string_view name) {
-        auto found = slot_of_name.find(name);
-        return found == slot_of_name.end() ? nullptr : &slots[static_cast<size_t>(found->second)];
+        int32_t found = places[place_of(name)];
+        return found < 0 ? nullptr : &slots[static_cast<size_t>(found)];
+    }
+    const NameSlot* slot(std::string_view name) const { return const_cast<State*>(this)->slot(name); }
+    // Where the name stands among `places`, or would.
+    size_t place_of(std::string_view name) const {
+        size_t at = std::hash<std::string_view>{}(name) & (places.size() - 1);
+        while (places[at] >= 0 && slots[static_cast<size_t>(places[at])].name != name)
+            at = (at + 1) & (places.size() - 1);
+        return at;
     }
     // A list of values as wide as the rank described, for a fill; nothing where there is no such rank.
     std::optional<int64_t> fill_size;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "support/inline_vector.h"
 #include "symbolic/environment_state.h"
 #include "symbolic/static_errors.h"
 
@@ -26,7 +27,7 @@ struct Pending {
     size_t input = 0;
     size_t element = 0;  // of a variadic input
     bool matched = false;
-    std::vector<int64_t> lengths;  // of the pattern's dimensions, once matched
+    InlineVector<int64_t, 8> lengths;  // of the pattern's dimensions, once matched
 };
 
 // A dimension that must equal an expression, or a parameter or let of its name.
@@ -105,11 +106,12 @@ Value named_of(const Value& a, const Value& b) {
 }
 
 Result<void> Matcher::match_all() {
+    pending_.reserve(state_.inputs.size());
     for (size_t input = 0; input < state_.inputs.size(); ++input) {
         BoundInput& bound = state_.inputs[input];
         if (!bound.given || !bound.spec->shape) continue;
         for (size_t element = 0; element < bound.tensors.size(); ++element) {
-            pending_.push_back({input, element, false, {}});
+            pending_.push_back({.input = input, .element = element});
             find_joints(*bound.spec->shape);
         }
     }
@@ -212,7 +214,7 @@ Diagnostic Matcher::rank_problem(const Pending& pending, int64_t known, bool ope
 Result<bool> Matcher::match(Pending& pending) {
     const Syntax& dimensions = pattern(pending);
     BoundTensor& bound = tensor(pending);
-    std::vector<std::optional<int64_t>> lengths;
+    InlineVector<std::optional<int64_t>, 8> lengths;
     int64_t known = 0;
     size_t open = 0;
     for (const auto& child : dimensions.children) {
@@ -468,6 +470,7 @@ void Matcher::describe_joint(BoundTensor& bound, const Syntax& dimension, int64_
 void Matcher::describe_coordinates(const Pending& pending) {
     BoundTensor& bound = tensor(pending);
     bound.coordinates.clear();
+    bound.coordinates.reserve(bound.type.shape.size());
     int64_t first = 0;
     auto add = [&](const Syntax& dimension, int64_t length, std::string_view group, int64_t group_first) {
         bool named = dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions;
@@ -589,8 +592,7 @@ std::string print_bindings(const Environment& environment) {
                         dimension.kind == Kind::dimension_group;
         if (variable) {
             if (!dimension.collector.empty()) line(dimension.collector, std::to_string(input.tensors.size()));
-            auto found = state.slot_of_name.find(dimension.text);
-            const NameSlot& slot = state.slots[static_cast<size_t>(found->second)];
+            const NameSlot& slot = *state.slot(dimension.text);
             if (slot.phase == NameSlot::Phase::known) line(dimension.text, compact(slot.value));
         }
         if (variable && dimension.kind != Kind::dimension_group) return;

@@ -9,66 +9,100 @@
 namespace heddle {
 namespace {
 
-std::vector<VariableId> index_variables(const Body& body) {
-    std::vector<VariableId> result;
+using IndexVariables = InlineVector<VariableId, 8>;
+
+IndexVariables index_variables(const Body& body) {
+    IndexVariables result;
     for (size_t i = 0; i < body.variables.size(); ++i)
         if (body.variables[i].kind == Variable::Kind::index) result.push_back(static_cast<VariableId>(i));
     return result;
 }
 
-// Start and extent of one coordinate over an index point, all other variables ranged over.
-struct CoordinateHull {
-    std::vector<int64_t> coefficients;  // of the index variables
-    ValueInterval rest;
+// One dimension of a projection: start and extent over an index point, all other variables ranged over, of all accesses.
+class DimensionHull {
+public:
+    DimensionHull(const Body& body, const IndexVariables& index) : body_(body), index_(index) {}
+
+    void add(NodeId node, const ValueRange& value, const VariableRanges& ranges) {
+        if (whole_) return;
+        Coefficients coefficients(index_.size(), 0);
+        ValueInterval rest = value.interval;
+        if (value.affine) {
+            rest = {value.affine->constant, value.affine->constant};
+            for (const auto& [variable, coefficient] : value.affine->terms) {
+                auto axis = std::find(index_.begin(), index_.end(), variable);
+                if (axis != index_.end()) {
+                    coefficients[static_cast<size_t>(axis - index_.begin())] = coefficient;
+                    continue;
+                }
+                const ValueInterval& range = ranges[static_cast<size_t>(variable)];
+                rest.low += coefficient * (coefficient > 0 ? range.low : range.high);
+                rest.high += coefficient * (coefficient > 0 ? range.high : range.low);
+            }
+        } else if (value.data || !value.interval.bounded() || depends_on_index(node)) {
+            whole_ = true;
+            return;
+        }
+        join(coefficients, rest);
+    }
+
+    // Whole if there are no accesses, or if they have no common coefficients.
+    void put(IndexProjection& projection, int64_t extent) const {
+        bool whole = whole_ || !any_;
+        projection.whole.push_back(whole);
+        projection.projection.emplace_back(coefficients_.begin(), coefficients_.end());
+        if (whole) projection.projection.back().assign(index_.size(), 0);
+        projection.offset.push_back(whole ? 0 : rest_.low);
+        projection.shape.push_back(whole ? extent : std::max<int64_t>(0, rest_.high - rest_.low + 1));
+    }
+
+private:
+    using Coefficients = InlineVector<int64_t, 8>;  // of the index variables
+
+    bool depends_on_index(NodeId node) const {
+        std::vector<VariableId> used = variables_of(body_, node);
+        return std::any_of(used.begin(), used.end(), [&](VariableId variable) {
+            return std::find(index_.begin(), index_.end(), variable) != index_.end();
+        });
+    }
+
+    void join(const Coefficients& coefficients, const ValueInterval& rest) {
+        whole_ = any_ && !(coefficients == coefficients_);
+        if (!any_ || rest_.is_empty())
+            rest_ = rest;
+        else if (!rest.is_empty())
+            rest_ = {std::min(rest_.low, rest.low), std::max(rest_.high, rest.high)};
+        coefficients_ = coefficients;
+        any_ = true;
+    }
+
+    const Body& body_;
+    const IndexVariables& index_;
+    Coefficients coefficients_;
+    ValueInterval rest_;
+    bool any_ = false, whole_ = false;
 };
 
-std::optional<CoordinateHull> hull_of(const Body& body, const std::vector<VariableId>& index, NodeId node,
-                                      const ValueRange& value, const VariableRanges& ranges) {
-    CoordinateHull hull;
-    hull.coefficients.assign(index.size(), 0);
-    if (value.affine) {
-        int64_t low = value.affine->constant, high = low;
-        for (const auto& [variable, coefficient] : value.affine->terms) {
-            auto axis = std::find(index.begin(), index.end(), variable);
-            if (axis != index.end()) {
-                hull.coefficients[static_cast<size_t>(axis - index.begin())] = coefficient;
-                continue;
-            }
-            const ValueInterval& range = ranges[static_cast<size_t>(variable)];
-            low += coefficient * (coefficient > 0 ? range.low : range.high);
-            high += coefficient * (coefficient > 0 ? range.high : range.low);
-        }
-        hull.rest = {low, high};
-        return hull;
-    }
-    if (value.data || !value.interval.bounded()) return std::nullopt;
-    for (VariableId variable : variables_of(body, node))
-        if (std::find(index.begin(), index.end(), variable) != index.end()) return std::nullopt;
-    hull.rest = value.interval;
-    return hull;
+void reserve(IndexProjection& projection, size_t rank) {
+    projection.projection.reserve(rank);
+    projection.offset.reserve(rank);
+    projection.shape.reserve(rank);
+    projection.whole.reserve(rank);
 }
 
-// One dimension of a projection, from the hulls of all accesses; whole if they have no common coefficients.
-void put_dimension(IndexProjection& projection, const std::vector<std::optional<CoordinateHull>>& hulls, size_t axes,
-                   int64_t extent) {
-    bool whole = hulls.empty();
-    for (const auto& hull : hulls) whole = whole || !hull || hull->coefficients != hulls[0]->coefficients;
-    projection.whole.push_back(whole);
-    if (whole) {
-        projection.projection.emplace_back(axes, 0);
-        projection.offset.push_back(0);
-        projection.shape.push_back(extent);
-        return;
+IndexProjection written_by(const Body& body, RangeEvaluator& ranges, int32_t output,
+                           const std::vector<int64_t>& extents) {
+    IndexVariables index = index_variables(body);
+    IndexProjection result;
+    reserve(result, extents.size());
+    for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
+        DimensionHull hull(body, index);
+        for (const BodyEquation& equation : body.equations)
+            if (equation.output == output)
+                hull.add(equation.left[dimension], ranges.of(equation.left[dimension]), ranges.ranges());
+        hull.put(result, extents[dimension]);
     }
-    ValueInterval hull = hulls[0]->rest;
-    for (const auto& other : hulls) {
-        if (other->rest.is_empty()) continue;
-        if (hull.is_empty()) hull = other->rest;
-        hull = {std::min(hull.low, other->rest.low), std::max(hull.high, other->rest.high)};
-    }
-    projection.projection.push_back(hulls[0]->coefficients);
-    projection.offset.push_back(hull.low);
-    projection.shape.push_back(std::max<int64_t>(0, hull.high - hull.low + 1));
+    return result;
 }
 
 Diagnostic footprint_error(const Environment& environment, const ProjectedBody& projected,
@@ -88,15 +122,16 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
     int64_t shift = steps ? 1 : 0;
     Place place = projected.places[static_cast<size_t>(failure.access.equation)];
     auto node = static_cast<size_t>(failure.access.node);
-    if (node < projected.read_places.size() && projected.read_places[node].source) place = projected.read_places[node];
+    if (node < projected.read_places.size() && projected.read_places[node]) place = *projected.read_places[node];
     Diagnostic diagnostic = environment.diagnostic(
         "symbolic.footprint", place,
         failure.outside ? fmt::format("'{}' is read outside{}: coordinate {} is {}", tensor,
                                       point.empty() ? "" : fmt::format(" at {}", fmt::join(point, ", ")),
                                       failure.dimension, failure.coordinate - shift)
                         : fmt::format("coordinate {} of '{}' cannot be proved inside", failure.dimension, tensor));
-    diagnostic.expected = failure.extent == 0 ? "no read of an empty dimension"
-                                              : fmt::format("a coordinate in {} .. {}", -shift, failure.extent - 1 - shift);
+    diagnostic.expected = failure.extent == 0
+                              ? "no read of an empty dimension"
+                              : fmt::format("a coordinate in {} .. {}", -shift, failure.extent - 1 - shift);
     diagnostic.found = fmt::format("values in {} .. {}", failure.values.low - shift, failure.values.high - shift);
     diagnostic.remedy =
         is_local ? "read the local array inside its extent"
@@ -111,62 +146,78 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
 
 IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents) {
     const Body& body = accesses.body();
-    std::vector<VariableId> index = index_variables(body);
+    IndexVariables index = index_variables(body);
     bool all_dead = true;
     for (const Access& access : accesses.accesses())
         if (access.tensor == input) all_dead = all_dead && access.dead;
     IndexProjection result;
+    reserve(result, extents.size());
     for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
-        std::vector<std::optional<CoordinateHull>> hulls;
+        DimensionHull hull(body, index);
         for (const Access& access : accesses.accesses()) {
             if (access.tensor != input || (access.dead && !all_dead)) continue;
-            hulls.push_back(hull_of(body, index, access.coordinates[dimension], accesses.range(access, dimension),
-                                    accesses.variable_ranges(access)));
+            hull.add(access.coordinates[dimension], accesses.range(access, dimension),
+                     accesses.variable_ranges(access));
         }
-        put_dimension(result, hulls, index.size(), extents[dimension]);
+        hull.put(result, extents[dimension]);
     }
     return result;
 }
 
 IndexProjection written_projection(const Body& body, int32_t output, const std::vector<int64_t>& extents) {
-    std::vector<VariableId> index = index_variables(body);
     int64_t budget = 100'000;
     RangeEvaluator ranges(body, full_ranges(body), &budget);
-    IndexProjection result;
-    for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
-        std::vector<std::optional<CoordinateHull>> hulls;
-        for (const BodyEquation& equation : body.equations)
-            if (equation.output == output)
-                hulls.push_back(hull_of(body, index, equation.left[dimension], ranges.of(equation.left[dimension]),
-                                        ranges.ranges()));
-        put_dimension(result, hulls, index.size(), extents[dimension]);
-    }
-    return result;
+    return written_by(body, ranges, output, extents);
 }
 
-std::vector<IndexAxis> extended_index(const BodyAccesses& accesses) {
+namespace {
+
+// What reduction variables read: (tensor, dimension, coefficient), each once.
+using Reads = std::vector<std::tuple<int32_t, size_t, int64_t>>;
+
+std::map<VariableId, Reads> reduction_reads(const BodyAccesses& accesses) {
     const Body& body = accesses.body();
-    std::vector<IndexAxis> result;
-    std::set<std::string> taken;
-    auto add = [&](const Variable& variable, std::optional<Reducer> reducer) {
-        std::string name = variable.name;
-        for (int copy = 2; !taken.insert(name).second; ++copy) name = fmt::format("{}_{}", variable.name, copy);
-        result.push_back({std::move(name), variable.extent, reducer});
-    };
-    for (VariableId id : index_variables(body)) add(body.variable(id), std::nullopt);
-    // What a variable reads: (tensor, dimension, coefficient).
-    std::map<VariableId, std::set<std::tuple<int32_t, size_t, int64_t>>> reads;
+    std::map<VariableId, Reads> reads;
     for (const Access& access : accesses.accesses())
         for (size_t dimension = 0; access.tensor >= 0 && dimension < access.coordinates.size(); ++dimension)
             if (const ValueRange& value = accesses.range(access, dimension); value.affine)
                 for (const auto& [variable, coefficient] : value.affine->terms)
-                    reads[variable].insert({access.tensor, dimension, coefficient});
-    std::set<std::tuple<Reducer, int64_t, std::set<std::tuple<int32_t, size_t, int64_t>>>> known;
+                    if (body.variable(variable).kind == Variable::Kind::reduction)
+                        reads[variable].emplace_back(access.tensor, dimension, coefficient);
+    for (auto& [variable, own] : reads) {
+        std::sort(own.begin(), own.end());
+        own.erase(std::unique(own.begin(), own.end()), own.end());
+    }
+    return reads;
+}
+
+}  // namespace
+
+std::vector<IndexAxis> extended_index(const BodyAccesses& accesses) {
+    const Body& body = accesses.body();
+    std::vector<IndexAxis> result;
+    result.reserve(body.variables.size());
+    auto add = [&](const Variable& variable, std::optional<Reducer> reducer) {
+        auto taken = [&](const std::string& name) {
+            return std::any_of(result.begin(), result.end(), [&](const IndexAxis& axis) { return axis.name == name; });
+        };
+        std::string name = variable.name;
+        for (int copy = 2; taken(name); ++copy) name = fmt::format("{}_{}", variable.name, copy);
+        result.push_back({std::move(name), variable.extent, reducer});
+    };
+    for (VariableId id : index_variables(body)) add(body.variable(id), std::nullopt);
+    auto reductions = std::count_if(body.variables.begin(), body.variables.end(), [](const Variable& variable) {
+        return variable.kind == Variable::Kind::reduction;
+    });
+    std::map<VariableId, Reads> reads;
+    if (reductions > 1) reads = reduction_reads(accesses);
+    std::set<std::tuple<Reducer, int64_t, Reads>> known;
     for (const Node& node : body.nodes) {
         if (node.kind != Node::Kind::reduce) continue;
         for (VariableId id : node.variables) {
             const Variable& variable = body.variable(id);
-            bool alike = !reads[id].empty() && !known.insert({node.reducer, variable.extent.value, reads[id]}).second;
+            auto own = reads.find(id);
+            bool alike = own != reads.end() && !known.insert({node.reducer, variable.extent.value, own->second}).second;
             if (!alike) add(variable, node.reducer);
         }
     }
@@ -181,16 +232,17 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses) {
 Result<OperationProjections> project(Environment& environment, const ProjectedBody& projected,
                                      std::vector<EquationBox>& written) {
     const Body& body = *projected.body;
+    BodyAccesses accesses(body);
     Diagnostics diagnostics;
     for (size_t i = 0; i < body.equations.size(); ++i) {
-        auto box = equation_box(environment, projected, i);
+        auto box = equation_box(environment, projected, accesses.everywhere(), i);
         if (!box)
             diagnostics.insert(diagnostics.end(), box.error().begin(), box.error().end());
         else if (*box)
             written.push_back(std::move(**box));
     }
-    BodyAccesses accesses(body);
     std::vector<std::vector<int64_t>> extents;
+    extents.reserve(projected.inputs.size());
     for (const ProjectedTensor& input : projected.inputs) extents.push_back(input.extents);
     for (const FootprintFailure& failure : accesses.failures(extents)) {
         constexpr size_t most_errors = 16;
@@ -206,11 +258,13 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
 
     OperationProjections result;
     result.index = extended_index(accesses);
+    result.inputs.reserve(projected.inputs.size());
+    result.outputs.reserve(projected.outputs.size());
     std::vector<int64_t> index;
     for (VariableId id : index_variables(body)) index.push_back(body.variable(id).extent.value);
+    IpfEvaluator declarations(environment);
     auto compare = [&](const ProjectedTensor& tensor, const IndexProjection& derived, bool clipped) {
-        if (!tensor.spec->ipf) return;
-        auto declared = declared_projection(environment, tensor);
+        auto declared = declarations.of(tensor);
         auto notes = declared ? check_declared(environment, tensor, *declared, derived, index, clipped)
                               : Result<Diagnostics>(fail(std::move(declared.error())));
         Diagnostics& to = notes ? result.notes : diagnostics;
@@ -220,6 +274,7 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
     for (size_t i = 0; i < projected.inputs.size(); ++i) {
         auto input = static_cast<int32_t>(i);
         result.inputs.push_back(derived_projection(accesses, input, projected.inputs[i].extents));
+        if (!projected.inputs[i].spec->ipf) continue;
         // A read under a condition is inside its tensor, as a guarded one is; elsewhere its box may leave it.
         bool clipped = std::any_of(accesses.accesses().begin(), accesses.accesses().end(), [&](const Access& access) {
             return access.tensor == input && (access.guarded || access.context != 0);
@@ -227,8 +282,9 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
         compare(projected.inputs[i], result.inputs.back(), clipped);
     }
     for (size_t i = 0; i < projected.outputs.size(); ++i) {
-        result.outputs.push_back(written_projection(body, static_cast<int32_t>(i), projected.outputs[i].extents));
-        compare(projected.outputs[i], result.outputs.back(), false);
+        result.outputs.push_back(
+            written_by(body, accesses.everywhere(), static_cast<int32_t>(i), projected.outputs[i].extents));
+        if (projected.outputs[i].spec->ipf) compare(projected.outputs[i], result.outputs.back(), false);
     }
     if (!diagnostics.empty()) return fail(std::move(diagnostics));
     return result;

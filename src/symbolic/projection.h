@@ -2,6 +2,7 @@
 // rule of left sides (docs/language.md section 5).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "symbolic/projection_accesses.h"
 
 namespace heddle {
+
+class BodyExpressions;
 
 struct ProjectedTensor {
     std::string name;
@@ -22,7 +25,7 @@ struct ProjectedBody {
     std::vector<ProjectedTensor> inputs, outputs;
     std::vector<TensorReference> references;  // of `outputs`
     std::vector<Place> places;                // of each equation
-    std::vector<Place> read_places;           // of each node that reads; others are nowhere
+    std::vector<const Place*> read_places;    // of each node that reads, in the template; others have none
 };
 
 // The index extended by reductions, and the projection of each tensor, after the footprint proof and the cover rule.
@@ -41,14 +44,26 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses);
 
 // ---- the cover rule (projection_cover.cpp)
 
-// The box of the left side of equation number `equation`; nothing if it writes nothing. Code: symbolic.cover.
+// The box of the left side of equation number `equation`; nothing if it writes nothing. `ranges` is over all values of all
+// variables. Code: symbolic.cover.
 Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& body,
-                                                size_t equation);
+                                                RangeEvaluator& ranges, size_t equation);
 
 // ---- declared projections (projection_declared.cpp)
 
-// The value of an `ipf` of any notation for a tensor of these extents. Codes: symbolic.ipf, and those of expressions.
-Result<IndexProjection> declared_projection(Environment& environment, const ProjectedTensor& tensor);
+// The declared projections of one operation.
+class IpfEvaluator {
+public:
+    explicit IpfEvaluator(Environment& environment);
+    ~IpfEvaluator();
+    // The value of an `ipf` of any notation for a tensor of these extents. Codes: symbolic.ipf, and those of expressions.
+    Result<IndexProjection> of(const ProjectedTensor& tensor);
+
+private:
+    Environment& environment_;
+    Body body_;                                     // of the expressions
+    std::unique_ptr<BodyExpressions> expressions_;  // made when an entry is first more than a number
+};
 
 // Whether `declared` holds everything that `derived` does, at every index point; what is outside the tensor does not
 // count. A note where it holds more. `clipped` says that accesses are guarded.

@@ -12,6 +12,9 @@ constexpr int64_t most_points = 65'536;  // enumerated for one body, where inter
 
 BodyAccesses::BodyAccesses(const Body& body)
     : body_(body), budget_(most_steps), points_(most_points), local_done_(body.locals.size()) {
+    seen_everywhere_.resize(body.nodes.size());
+    reads_.reserve(body.nodes.size());
+    plain_.reserve(body.nodes.size());
     for (const Node& node : body.nodes) {
         bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read ||
                        node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
@@ -75,7 +78,8 @@ void BodyAccesses::record(NodeId id, int32_t context, bool dead) {
     access.guarded = node.kind == Node::Kind::guarded_read;
     access.before = node.kind == Node::Kind::previous ? 1 : 0;
     (node.kind == Node::Kind::local || access.before ? access.local : access.tensor) = node.index;
-    access.coordinates.assign(node.operands.begin(), node.operands.end() - (access.guarded ? 1 : 0));
+    for (size_t i = 0; i + (access.guarded ? 1 : 0) < node.operands.size(); ++i)
+        access.coordinates.push_back(node.operands[i]);
     access.dead = dead;
     access.context = context;
     access.equation = equation_;
@@ -88,13 +92,13 @@ void BodyAccesses::walk_local(int32_t local) {
     const Local& array = body_.locals[static_cast<size_t>(local)];
     // All of it is computed, wherever one element is read.
     walk(array.value, 0, is_empty_extent(array.variables));
-    if (array.is_state())
-        walk(array.initial, 0, is_empty_extent({array.variables.begin() + 1, array.variables.end()}));
+    if (array.is_state()) walk(array.initial, 0, is_empty_extent({array.variables.begin() + 1, array.variables.end()}));
 }
 
 void BodyAccesses::walk(NodeId id, int32_t context, bool dead) {
     if (!reads_[static_cast<size_t>(id)] || --budget_ < 0) return;
-    if (!seen_.insert({context, id}).second) return;
+    if (context == 0 ? seen_everywhere_[static_cast<size_t>(id)] : !seen_.insert({context, id}).second) return;
+    if (context == 0) seen_everywhere_[static_cast<size_t>(id)] = true;
     const Node& node = body_.node(id);
     switch (node.kind) {
     case Node::Kind::select: {
@@ -129,10 +133,9 @@ std::vector<FootprintFailure> BodyAccesses::failures(const std::vector<std::vect
     for (const Access& access : accesses_) {
         if (access.guarded || access.dead) continue;
         for (size_t dimension = 0; dimension < access.coordinates.size(); ++dimension) {
-            int64_t extent =
-                access.tensor >= 0
-                    ? extents[static_cast<size_t>(access.tensor)][dimension]
-                    : body_.extent(body_.locals[static_cast<size_t>(access.local)], access.before + dimension);
+            int64_t extent = access.tensor >= 0 ? extents[static_cast<size_t>(access.tensor)][dimension]
+                                                : body_.extent(body_.locals[static_cast<size_t>(access.local)],
+                                                               access.before + dimension);
             if (auto found = failure(access, dimension, extent)) result.push_back(std::move(*found));
         }
     }

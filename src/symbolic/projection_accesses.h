@@ -24,8 +24,9 @@ struct Access {
     NodeId node = 0;      // the read
     int32_t tensor = -1;  // an input; -1: a local
     int32_t local = -1;
-    size_t before = 0;  // dimensions of a local that stand before the coordinates: a state's step, where it is `previous`
-    std::vector<NodeId> coordinates;
+    size_t before =
+        0;  // dimensions of a local that stand before the coordinates: a state's step, where it is `previous`
+    InlineVector<NodeId, 4> coordinates;
     bool guarded = false;
     bool dead = false;     // no point reaches it: an extent around it is zero
     int32_t context = 0;   // of BodyAccesses::contexts
@@ -54,6 +55,8 @@ public:
     // The values of a coordinate where the access stands.
     const ValueRange& range(const Access& access, size_t dimension) const;
     const VariableRanges& variable_ranges(const Access& access) const;
+    // The values of nodes over all values of all variables.
+    RangeEvaluator& everywhere() const { return *contexts_[0].ranges; }
     // Those of variables alone that the ranges do not say (and perhaps some that they do).
     const std::vector<std::pair<NodeId, bool>>& conditions(const Access& access) const {
         return contexts_[static_cast<size_t>(access.context)].conditions;
@@ -81,7 +84,8 @@ private:
     std::vector<bool> local_done_;
     std::vector<AccessContext> contexts_;
     std::map<std::pair<int32_t, std::pair<NodeId, bool>>, int32_t> context_under_;
-    std::set<std::pair<int32_t, NodeId>> seen_;
+    std::vector<bool> seen_everywhere_;          // nodes in the first context
+    std::set<std::pair<int32_t, NodeId>> seen_;  // in others
     std::vector<Access> accesses_;
     int32_t equation_ = 0;
 };

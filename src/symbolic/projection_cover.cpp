@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "symbolic/projection.h"
 
@@ -94,16 +93,16 @@ std::optional<std::pair<const EquationBox*, const EquationBox*>> overlapping(std
 }  // namespace
 
 Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& projected,
-                                                size_t number) {
+                                                RangeEvaluator& ranges, size_t number) {
     const Body& body = *projected.body;
     const BodyEquation& equation = body.equations[number];
     const ProjectedTensor& output = projected.outputs[static_cast<size_t>(equation.output)];
     EquationBox box{projected.references[static_cast<size_t>(equation.output)], {}, {}, projected.places[number]};
     for (VariableId id : equation.variables)
         if (body.variable(id).extent.value <= 0) return std::nullopt;
-    int64_t budget = 10'000;
-    RangeEvaluator ranges(body, full_ranges(body), &budget);
-    std::map<VariableId, int> used;
+    box.begin.reserve(equation.left.size());
+    box.end.reserve(equation.left.size());
+    std::vector<int> used(body.variables.size());
     for (size_t i = 0; i < equation.left.size(); ++i) {
         const ValueRange& value = ranges.of(equation.left[i]);
         if (!value.affine) {
@@ -115,7 +114,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
                 "has";
             return fail(std::move(diagnostic));
         }
-        std::vector<std::pair<int64_t, VariableId>> terms;
+        InlineVector<std::pair<int64_t, VariableId>, 4> terms;
         for (const auto& [variable, coefficient] : value.affine->terms)
             if (body.variable(variable).extent.value > 1) terms.emplace_back(coefficient, variable);
         std::sort(terms.begin(), terms.end());
@@ -136,7 +135,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
                 return fail(std::move(diagnostic));
             }
             wanted = coefficient * body.variable(variable).extent.value;
-            ++used[variable];
+            ++used[static_cast<size_t>(variable)];
         }
         box.begin.push_back(value.interval.low);
         box.end.push_back(value.interval.high + 1);
@@ -152,12 +151,12 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
     }
     for (VariableId id : equation.variables) {
         const Variable& variable = body.variable(id);
-        if (variable.extent.value <= 1 || used[id] == 1) continue;
+        int uses = used[static_cast<size_t>(id)];
+        if (variable.extent.value <= 1 || uses == 1) continue;
         Diagnostic diagnostic = cover_error(
             environment, projected, number,
-            used[id] == 0
-                ? fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name)
-                : fmt::format("axis '{}' occurs in {} coordinates of '{}'", variable.name, used[id], output.name));
+            uses == 0 ? fmt::format("'{}' is written once for each value of axis '{}'", output.name, variable.name)
+                      : fmt::format("axis '{}' occurs in {} coordinates of '{}'", variable.name, uses, output.name));
         diagnostic.expected = fmt::format("every axis of extent > 1 in exactly one coordinate of '{}'", output.name);
         bool forgotten = std::any_of(equation.variables.begin(), equation.variables.end(), [&](VariableId other) {
             return other != id && body.variable(other).kind == Variable::Kind::parallel &&
@@ -165,7 +164,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
         });
         diagnostic.remedy =
             forgotten ? fmt::format("did you mean @{}?", variable.name)
-            : used[id] == 0
+            : uses == 0
                 ? fmt::format("use @{0} on the left, or take it from the index and reduce over it", variable.name)
                 : "use it in one coordinate, and an axis of its own in the other";
         diagnostic.params.emplace_back("axis", variable.name);

@@ -12,8 +12,15 @@ namespace {
 
 class DeclaredProjection {
 public:
-    DeclaredProjection(Environment& environment, const ProjectedTensor& tensor)
-        : environment_(environment), tensor_(tensor), expressions_(environment, body_) {}
+    DeclaredProjection(Environment& environment, const ProjectedTensor& tensor, Body& body,
+                       std::unique_ptr<BodyExpressions>& expressions)
+        : environment_(environment), tensor_(tensor), body_(body), expressions_(expressions) {
+        for (const BoundAxis& axis : environment.index()) axes_ += axis.extents.size();
+        result_.projection.reserve(rank());
+        result_.offset.reserve(rank());
+        result_.shape.reserve(rank());
+        result_.whole.reserve(rank());
+    }
 
     IndexProjection evaluate() {
         const Syntax& ipf = *tensor_.spec->ipf;
@@ -31,12 +38,17 @@ public:
 private:
     struct Entry {
         bool whole = false;
-        BodyValue start, extent;  // extent: 1 unless written
-        Place place;
+        int64_t start = 0, extent = 1;
+        std::optional<size_t> moving;  // the start, where it is no number: its place in `moving_`
+        const Place* place = nullptr;
     };
 
     size_t rank() const { return tensor_.extents.size(); }
-    size_t axes() const { return expressions_.index_variables().size(); }
+    size_t axes() const { return axes_; }
+    BodyExpressions& expressions() {
+        if (!expressions_) expressions_ = std::make_unique<BodyExpressions>(environment_, body_);
+        return *expressions_;
+    }
 
     [[noreturn]] void refuse(const Place& place, std::string summary, std::string expected, std::string remedy = {}) {
         Diagnostic diagnostic = environment_.diagnostic("symbolic.ipf", place, std::move(summary));
@@ -46,71 +58,87 @@ private:
         throw BodyFailure{{std::move(diagnostic)}};
     }
 
-    BodyValue value(const Syntax& syntax) { return expressions_.evaluate(syntax, {}); }
+    BodyValue value(const Syntax& syntax) {
+        if (syntax.kind == Syntax::Kind::integer) return BodyValue::of(StaticValue::of(syntax.integer), true);
+        if (syntax.kind != Syntax::Kind::static_name) return expressions().evaluate(syntax, {});
+        auto value = environment_.lookup(syntax.text, syntax.place);
+        if (!value) throw BodyFailure{std::move(value.error())};
+        return BodyValue::of(std::move(*value), false);
+    }
+    static bool is_number(const BodyValue& value) { return value.is_fixed() && value.value.is_integer(); }
     int64_t integer(const BodyValue& value, const Place& place) {
-        return expressions_.values().static_integer(value, "an entry of a projection", place);
+        if (is_number(value)) return value.value.integer();
+        return expressions().values().static_integer(value, "an entry of a projection", place);
+    }
+
+    int64_t fixed_start(const Entry& entry, const Place& place) {
+        return entry.moving ? integer(moving_[*entry.moving], place) : entry.start;
     }
 
     // Elements with spreads expanded and a fill filled up to `size`.
     std::vector<Entry> expanded(const std::vector<SyntaxPointer>& children, size_t size) {
         std::vector<Entry> result;
+        result.reserve(size + 1);
         std::optional<size_t> fill;
         for (const SyntaxPointer& child : children) {
             bool spread = child->kind == Syntax::Kind::spread;
-            std::vector<Entry> entries = alternatives(spread ? *child->children[0] : *child);
-            bool listed = entries.size() != 1 || is_list_;
+            size_t first = result.size();
+            bool listed = add_entries(spread ? *child->children[0] : *child, result);
             if (!spread && listed)
                 refuse(child->place, "a list inside a list", "one entry", "write ... after it to expand it");
             if (spread && !listed && child->children.size() > 1) {
-                int64_t count = integer(value(*child->children[1]), child->place);
-                expressions_.values().spend(std::max<int64_t>(count, 0), child->place);
-                entries.assign(static_cast<size_t>(std::max<int64_t>(count, 0)), entries[0]);
+                int64_t count = std::max<int64_t>(integer(value(*child->children[1]), child->place), 0);
+                expressions().values().spend(count, child->place);
+                result.resize(first + static_cast<size_t>(count), Entry(result.back()));
             } else if (spread && !listed) {
                 if (fill) refuse(child->place, "two fills in one list", "one");
-                fill = result.size();
+                fill = first;
             }
-            result.insert(result.end(), entries.begin(), entries.end());
         }
         if (fill) {
+            size_t others = result.size() - 1;
             Entry entry = result[*fill];
-            auto at = [&] { return result.begin() + static_cast<std::ptrdiff_t>(*fill); };
-            result.erase(at());
-            while (result.size() < size) result.insert(at(), entry);
+            auto at = result.erase(result.begin() + static_cast<std::ptrdiff_t>(*fill));
+            if (size > others) result.insert(at, size - others, entry);
         }
         return result;
     }
 
-    // The entries of one element: several if it is a list.
-    std::vector<Entry> alternatives(const Syntax& element) {
+    // The entries of one element: several if it is a list, which is the answer.
+    bool add_entries(const Syntax& element, std::vector<Entry>& result) {
         Entry one;
-        one.place = element.place;
-        one.extent = BodyValue::of(StaticValue::of(1), true);
-        is_list_ = false;
+        one.place = &element.place;
         if (element.kind == Syntax::Kind::whole) {
             one.whole = true;
-            return {one};
+            result.push_back(one);
+            return false;
         }
         bool ranged = element.kind == Syntax::Kind::ranged;
         if (ranged && element.children[0]->kind == Syntax::Kind::whole)
             refuse(element.place, "* is the whole dimension and has no extent", "a start before :>");
         BodyValue start = value(ranged ? *element.children[0] : element);
-        BodyValue extent = ranged ? value(*element.children[1]) : one.extent;
+        BodyValue extent = ranged ? value(*element.children[1]) : BodyValue::of(StaticValue::of(1), true);
+        auto add = [&](const BodyValue& own_start, const BodyValue& own_extent) {
+            one.moving.reset();
+            if (is_number(own_start)) {
+                one.start = own_start.value.integer();
+            } else {
+                one.moving = moving_.size();
+                moving_.push_back(own_start);
+            }
+            one.extent = integer(own_extent, element.place);
+            result.push_back(one);
+        };
         if (!start.is_list() && !extent.is_list()) {
-            one.start = start;
-            one.extent = extent;
-            return {one};
+            add(start, extent);
+            return false;
         }
-        is_list_ = true;
         if (start.is_list() && extent.is_list() && start.size() != extent.size())
             refuse(element.place, fmt::format("{} starts and {} extents", start.size(), extent.size()),
                    "as many extents as starts");
-        std::vector<Entry> result;
-        for (size_t i = 0; i < (start.is_list() ? start.size() : extent.size()); ++i) {
-            one.start = start.is_list() ? start.at(i) : start;
-            one.extent = extent.is_list() ? extent.at(i) : extent;
-            result.push_back(one);
-        }
-        return result;
+        for (size_t i = 0; i < (start.is_list() ? start.size() : extent.size()); ++i)
+            add(start.is_list() ? start.at(i) : start, extent.is_list() ? extent.at(i) : extent);
+        return true;
     }
 
     void add_whole(int64_t extent) {
@@ -134,24 +162,30 @@ private:
             refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", entries.size(), rank()),
                    "one row a dimension");
         for (size_t i = 0; i < entries.size(); ++i) {
+            const Place& place = *entries[i].place;
             if (entries[i].whole) {
                 add_whole(tensor_.extents[i]);
                 continue;
             }
-            NodeId start = expressions_.elements().coordinate(
-                expressions_.values().element(entries[i].start, entries[i].place), entries[i].place);
-            int64_t budget = 10'000;
-            RangeEvaluator ranges(body_, full_ranges(body_), &budget);
-            const ValueRange& range = ranges.of(start);
-            if (!range.affine)
-                refuse(entries[i].place, "the start of a row is not affine",
-                       "static factors of coordinates, and a static offset", "write * for the whole dimension");
-            std::vector<int64_t> coefficients;
-            for (VariableId axis : expressions_.index_variables())
-                coefficients.push_back(range.affine->coefficient(axis));
-            add_row(std::move(coefficients), range.affine->constant, integer(entries[i].extent, entries[i].place),
-                    entries[i].place);
+            std::vector<int64_t> coefficients(axes(), 0);
+            int64_t offset =
+                entries[i].moving ? affine_start(moving_[*entries[i].moving], place, coefficients) : entries[i].start;
+            add_row(std::move(coefficients), offset, entries[i].extent, place);
         }
+    }
+
+    // The offset of a start that moves with the index, and its coefficients.
+    int64_t affine_start(const BodyValue& start, const Place& place, std::vector<int64_t>& coefficients) {
+        NodeId node = expressions().elements().coordinate(expressions().values().element(start, place), place);
+        int64_t budget = 10'000;
+        RangeEvaluator ranges(body_, full_ranges(body_), &budget);
+        const ValueRange& range = ranges.of(node);
+        if (!range.affine)
+            refuse(place, "the start of a row is not affine", "static factors of coordinates, and a static offset",
+                   "write * for the whole dimension");
+        for (size_t axis = 0; axis < axes(); ++axis)
+            coefficients[axis] = range.affine->coefficient(expressions().index_variables()[axis]);
+        return range.affine->constant;
     }
 
     // Entry j is the coefficient of the next index dimension; `*` is a tensor dimension without one.
@@ -171,15 +205,15 @@ private:
                 continue;
             }
             if (axis >= axes())
-                refuse(entries[i].place, fmt::format("more entries than the index has dimensions, {}", axes()),
+                refuse(*entries[i].place, fmt::format("more entries than the index has dimensions, {}", axes()),
                        "one entry an index dimension", "mark the tensor dimensions without one by *");
             std::vector<int64_t> coefficients(axes(), 0);
-            coefficients[axis++] = integer(entries[i].start, entries[i].place);
-            int64_t offset = offsets && !(*offsets)[i].whole ? integer((*offsets)[i].start, ipf.offset->place) : 0;
+            coefficients[axis++] = fixed_start(entries[i], *entries[i].place);
+            int64_t offset = offsets && !(*offsets)[i].whole ? fixed_start((*offsets)[i], ipf.offset->place) : 0;
             int64_t extent = !extents              ? 1
                              : (*extents)[i].whole ? tensor_.extents[i]
-                                                   : integer((*extents)[i].start, ipf.extents->place);
-            add_row(std::move(coefficients), offset, extent, entries[i].place);
+                                                   : fixed_start((*extents)[i], ipf.extents->place);
+            add_row(std::move(coefficients), offset, extent, *entries[i].place);
         }
         if (axis != axes())
             refuse(ipf.place, fmt::format("{} index dimensions have no entry", axes() - axis),
@@ -188,7 +222,7 @@ private:
 
     std::vector<int64_t> integers(const BodyValue& list, const Place& place) {
         std::vector<int64_t> result;
-        for (const BodyValue& item : expressions_.values().items(list, place)) result.push_back(integer(item, place));
+        for (const BodyValue& item : expressions().values().items(list, place)) result.push_back(integer(item, place));
         return result;
     }
 
@@ -199,7 +233,7 @@ private:
             for (const SyntaxPointer& row : syntax.children) result.push_back(integers(value(*row), row->place));
             return result;
         }
-        for (const BodyValue& row : expressions_.values().items(value(syntax), syntax.place))
+        for (const BodyValue& row : expressions().values().items(value(syntax), syntax.place))
             result.push_back(integers(row, syntax.place));
         return result;
     }
@@ -230,10 +264,11 @@ private:
 
     Environment& environment_;
     const ProjectedTensor& tensor_;
-    Body body_;
-    BodyExpressions expressions_;
+    Body& body_;
+    std::unique_ptr<BodyExpressions>& expressions_;
+    size_t axes_ = 0;
+    std::vector<BodyValue> moving_;
     IndexProjection result_;
-    bool is_list_ = false;
 };
 
 struct Range {
@@ -286,9 +321,12 @@ std::vector<std::vector<int64_t>> telling_points(const IndexProjection& declared
 
 }  // namespace
 
-Result<IndexProjection> declared_projection(Environment& environment, const ProjectedTensor& tensor) {
+IpfEvaluator::IpfEvaluator(Environment& environment) : environment_(environment) {}
+IpfEvaluator::~IpfEvaluator() = default;
+
+Result<IndexProjection> IpfEvaluator::of(const ProjectedTensor& tensor) {
     try {
-        return DeclaredProjection(environment, tensor).evaluate();
+        return DeclaredProjection(environment_, tensor, body_, expressions_).evaluate();
     } catch (BodyFailure& failure) {
         return fail(std::move(failure.diagnostics));
     }
@@ -302,6 +340,9 @@ Result<Diagnostics> check_declared(const Environment& environment, const Project
     const Place& place = tensor.spec->ipf->place;
     bool loose = false;
     for (size_t row = 0; row < tensor.extents.size(); ++row) {
+        if (derived.projection[row] == declared.projection[row] && derived.offset[row] == declared.offset[row] &&
+            derived.shape[row] == declared.shape[row] && derived.whole[row] == declared.whole[row])
+            continue;
         int64_t extent = tensor.extents[row];
         bool excused = clipped;
         for (const std::vector<int64_t>& point : telling_points(declared, derived, row, index, excused)) {
@@ -377,6 +418,7 @@ IndexProjection projection_by_name(const Environment& environment, const BoundTe
 
 Result<DeclaredProjections> declared_projections(Environment& environment) {
     DeclaredProjections result;
+    IpfEvaluator declarations(environment);
     Diagnostics diagnostics;
     std::vector<int64_t> index;
     for (const BoundAxis& axis : environment.index())
@@ -393,7 +435,7 @@ Result<DeclaredProjections> declared_projections(Environment& environment) {
             to.push_back(projection_by_name(environment, tensor));
             return;
         }
-        auto declared = declared_projection(environment, {tensor.name, tensor.type.extents(), &spec});
+        auto declared = declarations.of({tensor.name, tensor.type.extents(), &spec});
         if (declared)
             to.push_back(std::move(*declared));
         else

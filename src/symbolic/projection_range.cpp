@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "zspace/checked.h"
 
@@ -16,32 +15,6 @@ constexpr double exact_integers = 9.0e15;  // below 2^53: a double holds every i
 
 int64_t saturated(Wide value) {
     return value < lowest ? lowest : value > highest ? highest : static_cast<int64_t>(value);
-}
-
-// coefficients * a + b, or nothing on overflow.
-std::optional<AffineCoordinate> combined(const AffineCoordinate& a, const AffineCoordinate& b, int64_t factor) {
-    AffineCoordinate result;
-    auto scaled = checked_multiply(b.constant, factor);
-    auto constant = scaled ? checked_add(a.constant, *scaled) : std::nullopt;
-    if (!constant) return std::nullopt;
-    result.constant = *constant;
-    size_t i = 0, j = 0;
-    while (i < a.terms.size() || j < b.terms.size()) {
-        bool left = j == b.terms.size() || (i < a.terms.size() && a.terms[i].first < b.terms[j].first);
-        bool both = !left && i < a.terms.size() && a.terms[i].first == b.terms[j].first;
-        VariableId variable = left ? a.terms[i].first : b.terms[j].first;
-        int64_t coefficient = left || both ? a.terms[i].second : 0;
-        if (!left) {
-            auto product = checked_multiply(b.terms[j].second, factor);
-            auto sum = product ? checked_add(coefficient, *product) : std::nullopt;
-            if (!sum) return std::nullopt;
-            coefficient = *sum;
-            ++j;
-        }
-        if (left || both) ++i;
-        if (coefficient != 0) result.terms.emplace_back(variable, coefficient);
-    }
-    return result;
 }
 
 ValueRange integers(ValueInterval interval, bool data) {
@@ -101,6 +74,31 @@ ValueInterval hull(std::initializer_list<Wide> values) {
 
 }  // namespace
 
+std::optional<AffineCoordinate> plus_multiple(const AffineCoordinate& a, const AffineCoordinate& b, int64_t factor) {
+    AffineCoordinate result;
+    auto scaled = checked_multiply(b.constant, factor);
+    auto constant = scaled ? checked_add(a.constant, *scaled) : std::nullopt;
+    if (!constant) return std::nullopt;
+    result.constant = *constant;
+    size_t i = 0, j = 0;
+    while (i < a.terms.size() || j < b.terms.size()) {
+        bool left = j == b.terms.size() || (i < a.terms.size() && a.terms[i].first < b.terms[j].first);
+        bool both = !left && i < a.terms.size() && a.terms[i].first == b.terms[j].first;
+        VariableId variable = left ? a.terms[i].first : b.terms[j].first;
+        int64_t coefficient = left || both ? a.terms[i].second : 0;
+        if (!left) {
+            auto product = checked_multiply(b.terms[j].second, factor);
+            auto sum = product ? checked_add(coefficient, *product) : std::nullopt;
+            if (!sum) return std::nullopt;
+            coefficient = *sum;
+            ++j;
+        }
+        if (left || both) ++i;
+        if (coefficient != 0) result.terms.emplace_back(variable, coefficient);
+    }
+    return result;
+}
+
 int64_t AffineCoordinate::coefficient(VariableId variable) const {
     for (const auto& [term, value] : terms)
         if (term == variable) return value;
@@ -109,6 +107,7 @@ int64_t AffineCoordinate::coefficient(VariableId variable) const {
 
 VariableRanges full_ranges(const Body& body) {
     VariableRanges ranges;
+    ranges.reserve(body.variables.size());
     for (const Variable& variable : body.variables) ranges.push_back({0, variable.extent.value - 1});
     return ranges;
 }
@@ -131,10 +130,9 @@ ValueRange RangeEvaluator::exact(AffineCoordinate form) const {
 }
 
 const ValueRange& RangeEvaluator::of(NodeId id) {
-    if (auto found = known_.find(id); found != known_.end()) return found->second;
+    if (const ValueRange* known = known_.find(id)) return *known;
     const Node& node = body_.node(id);
-    ValueRange value = --*budget_ < 0 ? unknown(node.dtype, false) : evaluate(node);
-    return known_.insert_or_assign(id, std::move(value)).first->second;
+    return known_.insert(id, --*budget_ < 0 ? unknown(node.dtype, false) : evaluate(node));
 }
 
 ValueRange RangeEvaluator::evaluate(const Node& node) {
@@ -161,12 +159,12 @@ ValueRange RangeEvaluator::evaluate(const Node& node) {
 
 ValueRange RangeEvaluator::scalar(const Node& node) {
     const ScalarOpInfo& row = info(node.op);
-    ValueRange a = of(node.operands[0]);
+    const ValueRange& a = of(node.operands[0]);
     if (row.operands == 1) {
         if (node.op == ScalarOp::logical_not) return truths(a.truth ? std::optional(!*a.truth) : std::nullopt, a.data);
         return row.kind == ScalarClass::predicate ? truths(std::nullopt, a.data) : unary(node.op, a);
     }
-    ValueRange b = of(node.operands[1]);
+    const ValueRange& b = of(node.operands[1]);
     if (row.kind == ScalarClass::comparison) return comparison(node.op, a, b);
     if (a.kind == ValueRange::Kind::truth) {
         bool data = a.data || b.data;
@@ -191,7 +189,7 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
     case ScalarOp::subtract: {
         int64_t sign = op == ScalarOp::add ? 1 : -1;
         if (a.affine && b.affine)
-            if (auto form = combined(*a.affine, *b.affine, sign)) return exact(std::move(*form));
+            if (auto form = plus_multiple(*a.affine, *b.affine, sign)) return exact(std::move(*form));
         return integers(hull({Wide(x.low) + sign * Wide(sign > 0 ? y.low : y.high),
                               Wide(x.high) + sign * Wide(sign > 0 ? y.high : y.low)}),
                         data);
@@ -200,7 +198,8 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
         const ValueRange& factor = a.affine && a.affine->terms.empty() ? a : b;
         const ValueRange& form = &factor == &a ? b : a;
         if (factor.affine && factor.affine->terms.empty() && form.affine)
-            if (auto product = combined({}, *form.affine, factor.affine->constant)) return exact(std::move(*product));
+            if (auto product = plus_multiple({}, *form.affine, factor.affine->constant))
+                return exact(std::move(*product));
         return integers(hull({Wide(x.low) * y.low, Wide(x.low) * y.high, Wide(x.high) * y.low, Wide(x.high) * y.high}),
                         data);
     }
@@ -329,7 +328,7 @@ ValueRange RangeEvaluator::unary(ScalarOp op, const ValueRange& a) {
         switch (op) {
         case ScalarOp::negate:
             if (a.affine)
-                if (auto form = combined({}, *a.affine, -1)) return exact(std::move(*form));
+                if (auto form = plus_multiple({}, *a.affine, -1)) return exact(std::move(*form));
             return integers(hull({-Wide(x.low), -Wide(x.high)}), a.data);
         case ScalarOp::absolute:
             if (x.low >= 0) return a;
@@ -433,192 +432,6 @@ ValueRange RangeEvaluator::reduction(const Node& node) {
     }
     default: return unknown(node.dtype, true);
     }
-}
-
-std::optional<VariableRanges> RangeEvaluator::narrowed(NodeId condition, bool holds) {
-    VariableRanges ranges = ranges_;
-    return narrow(condition, holds, ranges) ? std::optional(std::move(ranges)) : std::nullopt;
-}
-
-namespace {
-
-// The comparison that holds where `op` does not.
-ScalarOp opposite(ScalarOp op) {
-    switch (op) {
-    case ScalarOp::less: return ScalarOp::greater_equal;
-    case ScalarOp::less_equal: return ScalarOp::greater;
-    case ScalarOp::greater: return ScalarOp::less_equal;
-    case ScalarOp::greater_equal: return ScalarOp::less;
-    case ScalarOp::equal: return ScalarOp::not_equal;
-    default: return ScalarOp::equal;
-    }
-}
-
-// The comparison of b with a that says the same as `op` of a with b.
-ScalarOp mirrored(ScalarOp op) {
-    switch (op) {
-    case ScalarOp::less: return ScalarOp::greater;
-    case ScalarOp::less_equal: return ScalarOp::greater_equal;
-    case ScalarOp::greater: return ScalarOp::less;
-    case ScalarOp::greater_equal: return ScalarOp::less_equal;
-    default: return op;
-    }
-}
-
-// Cuts `range` to the v with  c * v + k  op  0,  c > 0.
-void cut(ValueInterval& range, ScalarOp op, int64_t c, int64_t k) {
-    int64_t below = k == lowest ? highest : floor_divide(-k, c);  // greatest v with c v + k <= 0
-    int64_t above = k == lowest ? highest : ceil_divide(-k, c);   // least v with c v + k >= 0
-    bool divides = below == above;
-    switch (op) {
-    case ScalarOp::less: range.high = std::min(range.high, above == lowest ? lowest : above - 1); break;
-    case ScalarOp::less_equal: range.high = std::min(range.high, below); break;
-    case ScalarOp::greater: range.low = std::max(range.low, below == highest ? highest : below + 1); break;
-    case ScalarOp::greater_equal: range.low = std::max(range.low, above); break;
-    case ScalarOp::equal:
-        if (!divides)
-            range = {0, -1};
-        else
-            range = {std::max(range.low, above), std::min(range.high, below)};
-        break;
-    default:  // not_equal takes an end away
-        if (divides && range.low == above) ++range.low;
-        if (divides && range.high == above) --range.high;
-    }
-}
-
-}  // namespace
-
-bool RangeEvaluator::narrow(NodeId condition, bool holds, VariableRanges& ranges) {
-    const Node& node = body_.node(condition);
-    if (node.kind == Node::Kind::select &&
-        is_bool(node.dtype)) {  // a && b whose b is lazy; !(a && b) says nothing of one
-        const Node& otherwise = body_.node(node.operands[2]);
-        if (!holds || otherwise.kind != Node::Kind::integer || otherwise.integer != 0) return false;
-        bool first = narrow(node.operands[0], true, ranges);
-        return narrow(node.operands[1], true, ranges) || first;
-    }
-    if (node.kind != Node::Kind::scalar) return false;
-    if (node.op == ScalarOp::logical_not) return narrow(node.operands[0], !holds, ranges);
-    if ((node.op == ScalarOp::logical_and && holds) || (node.op == ScalarOp::logical_or && !holds)) {
-        bool first = narrow(node.operands[0], holds, ranges);
-        return narrow(node.operands[1], holds, ranges) || first;
-    }
-    if (info(node.op).kind != ScalarClass::comparison) return false;
-    const ValueRange a = of(node.operands[0]), b = of(node.operands[1]);
-    if (!a.affine || !b.affine) return false;
-    auto difference = combined(*a.affine, *b.affine, -1);
-    if (!difference || difference->terms.size() != 1) return false;
-    auto [variable, coefficient] = difference->terms[0];
-    ScalarOp op = holds ? node.op : opposite(node.op);
-    if (coefficient < 0) {
-        if (coefficient == lowest || difference->constant == lowest) return false;
-        coefficient = -coefficient;
-        difference->constant = -difference->constant;
-        op = mirrored(op);
-    }
-    cut(ranges[static_cast<size_t>(variable)], op, coefficient, difference->constant);
-    return true;
-}
-
-namespace {
-
-class PointEvaluator {
-public:
-    PointEvaluator(const Body& body, const std::vector<int64_t>& point) : body_(body), point_(point) {}
-
-    std::optional<int64_t> of(NodeId id) {
-        if (auto found = known_.find(id); found != known_.end()) return found->second;
-        auto value = evaluate(body_.node(id));
-        known_.emplace(id, value);
-        return value;
-    }
-
-private:
-    std::optional<int64_t> evaluate(const Node& node) {
-        switch (node.kind) {
-        case Node::Kind::integer: return node.integer;
-        case Node::Kind::variable: return point_[static_cast<size_t>(node.index)];
-        case Node::Kind::cast:
-            if (node.dtype != DType::int64 || body_.node(node.operands[0]).dtype != DType::int64) return std::nullopt;
-            return of(node.operands[0]);
-        case Node::Kind::select: {
-            auto condition = of(node.operands[0]);
-            return condition ? of(node.operands[*condition != 0 ? 1 : 2]) : std::nullopt;
-        }
-        case Node::Kind::scalar: return scalar(node);
-        default: return std::nullopt;
-        }
-    }
-
-    std::optional<int64_t> scalar(const Node& node) {
-        auto a = of(node.operands[0]);
-        std::optional<int64_t> b = node.operands.size() > 1 ? of(node.operands[1]) : 0;
-        DType type = body_.node(node.operands[0]).dtype;
-        if (!a || !b || (type != DType::int64 && type != DType::boolean)) return std::nullopt;
-        bool divisible = *b != 0 && !(*a == lowest && *b == -1);
-        switch (node.op) {
-        case ScalarOp::add: return checked_add(*a, *b);
-        case ScalarOp::subtract: return checked_subtract(*a, *b);
-        case ScalarOp::multiply: return checked_multiply(*a, *b);
-        case ScalarOp::floor_divide: return divisible ? std::optional(floor_divide(*a, *b)) : std::nullopt;
-        case ScalarOp::modulo: return divisible ? std::optional(floor_modulo(*a, *b)) : std::nullopt;
-        case ScalarOp::minimum: return std::min(*a, *b);
-        case ScalarOp::maximum: return std::max(*a, *b);
-        case ScalarOp::negate: return checked_subtract(0, *a);
-        case ScalarOp::absolute: return *a < 0 ? checked_subtract(0, *a) : a;
-        case ScalarOp::equal: return *a == *b;
-        case ScalarOp::not_equal: return *a != *b;
-        case ScalarOp::less: return *a < *b;
-        case ScalarOp::less_equal: return *a <= *b;
-        case ScalarOp::greater: return *a > *b;
-        case ScalarOp::greater_equal: return *a >= *b;
-        case ScalarOp::logical_and: return *a != 0 && *b != 0;
-        case ScalarOp::logical_or: return *a != 0 || *b != 0;
-        case ScalarOp::logical_not: return *a == 0;
-        default: return std::nullopt;
-        }
-    }
-
-    const Body& body_;
-    const std::vector<int64_t>& point_;
-    std::unordered_map<NodeId, std::optional<int64_t>> known_;
-};
-
-void collect_free(const Body& body, NodeId id, std::set<VariableId>& free, std::set<VariableId>& bound,
-                  std::set<NodeId>& seen) {
-    if (!seen.insert(id).second) return;
-    const Node& node = body.node(id);
-    if (node.kind == Node::Kind::variable) free.insert(node.index);
-    const bool is_local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
-    // A state uses no variables but its own, which its axes may share with others.
-    if (is_local && body.locals[static_cast<size_t>(node.index)].is_state()) {
-        if (node.kind == Node::Kind::previous)
-            free.insert(body.locals[static_cast<size_t>(node.index)].variables[0]);
-    } else if (is_local) {
-        const Local& local = body.locals[static_cast<size_t>(node.index)];
-        bound.insert(local.variables.begin(), local.variables.end());
-        collect_free(body, local.value, free, bound, seen);
-    }
-    bound.insert(node.variables.begin(), node.variables.end());
-    for (NodeId operand : node.operands) collect_free(body, operand, free, bound, seen);
-}
-
-}  // namespace
-
-std::optional<int64_t> value_at(const Body& body, NodeId id, const std::vector<int64_t>& point) {
-    return PointEvaluator(body, point).of(id);
-}
-
-std::vector<VariableId> variables_of(const Body& body, NodeId id) {
-    // Every binder has variables of its own, so that a variable is either bound below `id` or free in it.
-    std::set<VariableId> free, bound;
-    std::set<NodeId> seen;
-    collect_free(body, id, free, bound, seen);
-    std::vector<VariableId> result;
-    for (VariableId variable : free)
-        if (!bound.contains(variable)) result.push_back(variable);
-    return result;
 }
 
 }  // namespace heddle

@@ -5,22 +5,26 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "graph/body.h"
+#include "support/inline_vector.h"
+#include "symbolic/node_map.h"
 
 namespace heddle {
 
 // constant + sum coefficient * variable; sorted by variable, without zeros.
 struct AffineCoordinate {
-    std::vector<std::pair<VariableId, int64_t>> terms;
+    InlineVector<std::pair<VariableId, int64_t>, 4> terms;
     int64_t constant = 0;
 
     int64_t coefficient(VariableId variable) const;
     bool operator==(const AffineCoordinate& other) const = default;
 };
+
+// a + factor * b, or nothing on overflow.
+std::optional<AffineCoordinate> plus_multiple(const AffineCoordinate& a, const AffineCoordinate& b, int64_t factor);
 
 // Inclusive bounds. Empty if low > high.
 struct ValueInterval {
@@ -82,7 +86,7 @@ private:
     const Body& body_;
     VariableRanges ranges_;
     int64_t* budget_;
-    std::unordered_map<NodeId, ValueRange> known_;
+    NodeMap<ValueRange> known_;
 };
 
 inline bool is_empty(const VariableRanges& ranges) {

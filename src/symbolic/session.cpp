@@ -24,10 +24,12 @@ std::string unique_name(std::unordered_set<std::string>& taken, std::string name
 
 // ---- arguments
 
-Result<BoundArguments> bind_arguments(const State& session, const Environment& environment,
+Result<BoundArguments> bind_arguments(const State& session, const Template& metakernel, const std::string& node_name,
                                       const std::vector<Argument>& inputs) {
-    const Template& metakernel = environment.metakernel();
     const auto& specifications = metakernel.inputs;
+    auto diagnostic_of = [&](const char* code, const Place& place, std::string summary) {
+        return application_diagnostic(metakernel, node_name, code, place, std::move(summary));
+    };
     BoundArguments bound{std::vector<std::vector<TensorId>>(specifications.size()),
                          std::vector<bool>(specifications.size(), false)};
     size_t last_variadic =
@@ -37,28 +39,26 @@ Result<BoundArguments> bind_arguments(const State& session, const Environment& e
         size_t slot = std::min(position, last_variadic);
         for (TensorId tensor : argument.tensors) {
             if (tensor >= 0 && static_cast<size_t>(tensor) < session.graph.tensors.size()) continue;
-            return fail(environment.diagnostic("symbolic.unknown_tensor", metakernel.place,
-                                               fmt::format("argument {} is no tensor of this graph", position + 1)));
+            return fail(diagnostic_of("symbolic.unknown_tensor", metakernel.place,
+                                      fmt::format("argument {} is no tensor of this graph", position + 1)));
         }
         if (!argument.given) {
             if (slot == last_variadic && position > slot) {
-                return fail(
-                    environment.diagnostic("symbolic.missing_input", specifications[slot].place,
-                                           fmt::format("a tensor of {} is not given", specifications[slot].name)));
+                return fail(diagnostic_of("symbolic.missing_input", specifications[slot].place,
+                                          fmt::format("a tensor of {} is not given", specifications[slot].name)));
             }
             continue;
         }
         if (slot >= specifications.size()) {
-            Diagnostic diagnostic =
-                environment.diagnostic("symbolic.too_many_inputs", metakernel.place,
-                                       fmt::format("{} is given {} inputs", metakernel.name, inputs.size()));
+            Diagnostic diagnostic = diagnostic_of("symbolic.too_many_inputs", metakernel.place,
+                                                  fmt::format("{} is given {} inputs", metakernel.name, inputs.size()));
             diagnostic.expected = fmt::format("at most {}", specifications.size());
             diagnostic.remedy = "parameters are passed by name, as axis: 1";
             return fail(std::move(diagnostic));
         }
         if (argument.list && !specifications[slot].variadic) {
-            Diagnostic diagnostic = environment.diagnostic("symbolic.not_a_list", specifications[slot].place,
-                                                           fmt::format("{} is one tensor", specifications[slot].name));
+            Diagnostic diagnostic = diagnostic_of("symbolic.not_a_list", specifications[slot].place,
+                                                  fmt::format("{} is one tensor", specifications[slot].name));
             diagnostic.found = fmt::format("a list of {} tensors", argument.tensors.size());
             return fail(std::move(diagnostic));
         }
@@ -68,8 +68,8 @@ Result<BoundArguments> bind_arguments(const State& session, const Environment& e
     Diagnostics missing;
     for (size_t slot = 0; slot < specifications.size(); ++slot) {
         if (bound.given[slot] || specifications[slot].optional) continue;
-        missing.push_back(environment.diagnostic("symbolic.missing_input", specifications[slot].place,
-                                                 fmt::format("input {} is not given", specifications[slot].name)));
+        missing.push_back(diagnostic_of("symbolic.missing_input", specifications[slot].place,
+                                        fmt::format("input {} is not given", specifications[slot].name)));
         missing.back().remedy = "pass it, or make it optional by a ? behind its type: \"$T[$n]?\"";
     }
     if (!missing.empty()) return fail(std::move(missing));
@@ -106,6 +106,7 @@ Result<void> fill_inputs(State& session, Environment& environment, const BoundAr
         BoundInput& input = inputs[position];
         input.given = arguments.given[position];
         const auto& tensors = arguments.tensors[position];
+        input.tensors.reserve(tensors.size());
         for (size_t element = 0; element < tensors.size(); ++element) {
             BoundTensor bound;
             bound.name = input.spec->variadic ? fmt::format("{}[{}]", input.spec->name, element) : input.spec->name;
@@ -160,19 +161,27 @@ std::vector<OperandName> names_of(const std::vector<TensorReference>& references
     return names;
 }
 
-void add_operations(State& session, const Application& application, const Template& metakernel, const std::string& node,
+void add_operations(State& session, Application& application, const Template& metakernel, const std::string& node,
                     const BoundArguments& arguments, const std::vector<std::vector<TensorId>>& outputs) {
     for (size_t number = 0; number < application.operations.size(); ++number) {
-        const AppliedOperation& applied = application.operations[number];
+        AppliedOperation& applied = application.operations[number];
         Operation operation;
         operation.name = session.unique_operation_name(
             application.operations.size() == 1 ? node : fmt::format("{}[{}]", node, number));
         operation.operator_name = metakernel.name;
         operation.inputs = ids_of(applied.inputs, arguments.tensors);
         operation.outputs = ids_of(applied.outputs, outputs);
-        operation.index = applied.projections.index;
-        operation.input_projections = applied.projections.inputs;
-        operation.output_projections = applied.projections.outputs;
+        if (applied.first) {
+            const Operation& first = session.graph.operations[static_cast<size_t>(*applied.first)];
+            operation.index = first.index;
+            operation.input_projections = first.input_projections;
+            operation.output_projections = first.output_projections;
+        } else {
+            operation.index = std::move(applied.projections.index);
+            operation.input_projections = std::move(applied.projections.inputs);
+            operation.output_projections = std::move(applied.projections.outputs);
+            applied.first = static_cast<OperationId>(session.graph.operations.size());
+        }
         operation.body = applied.body;
         operation.params = application.parameters;
         operation.input_names = names_of(applied.inputs, metakernel.inputs);
@@ -190,7 +199,7 @@ std::vector<TensorId> flattened(const std::vector<std::vector<TensorId>>& output
     return answer;
 }
 
-Result<std::vector<TensorId>> instantiate(State& session, const Application& application, const Template& metakernel,
+Result<std::vector<TensorId>> instantiate(State& session, Application& application, const Template& metakernel,
                                           const BoundArguments& arguments, const ApplyOptions& options) {
     const std::string& node = options.node_name.empty() ? metakernel.name : options.node_name;
     ResultNames names(options, metakernel, node);
@@ -268,9 +277,14 @@ const std::vector<Size>* State::known_sizes(TensorId tensor) const {
 
 namespace {
 
+bool is_requested(const ApplyOptions& options, size_t output) {
+    return options.requested.empty() || (output < options.requested.size() && options.requested[output]);
+}
+
 Call call_of(const Template& metakernel, const BoundArguments& arguments,
-             const std::map<std::string, StaticValue>& parameters, const Environment& environment) {
+             const std::map<std::string, StaticValue>& parameters, const ApplyOptions& options) {
     Call call{&metakernel, {}, parameters, {}, {}};
+    call.inputs.reserve(metakernel.inputs.size());
     for (size_t slot = 0; slot < metakernel.inputs.size(); ++slot) {
         if (!arguments.given[slot])
             call.inputs.emplace_back();
@@ -279,7 +293,7 @@ Call call_of(const Template& metakernel, const BoundArguments& arguments,
         else
             call.inputs.emplace_back(arguments.tensors[slot][0]);
     }
-    for (const BoundOutput& output : environment.outputs()) call.requested.push_back(output.requested);
+    for (size_t i = 0; i < metakernel.outputs.size(); ++i) call.requested.push_back(is_requested(options, i));
     return call;
 }
 
@@ -288,21 +302,13 @@ Call call_of(const Template& metakernel, const BoundArguments& arguments,
 Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                            const std::map<std::string, StaticValue>& parameters,
                                            const ApplyOptions& options) {
-    auto environment = std::make_unique<Environment>(metakernel);
-    environment->state().node_name = options.node_name;
-    environment->state().given_parameters = &parameters;
-    auto arguments = bind_arguments(*this, *environment, inputs);
+    auto arguments = bind_arguments(*this, metakernel, options.node_name, inputs);
     if (!arguments) return std::unexpected(arguments.error());
-    if (!options.requested.empty()) {
-        auto& outputs = environment->state().outputs;
-        for (size_t i = 0; i < outputs.size(); ++i)
-            outputs[i].requested = i < options.requested.size() && options.requested[i];
-    }
     bool records = recording && !options.records_calls;
     std::optional<Call> call;
-    if (records) call = call_of(metakernel, *arguments, parameters, *environment);
+    if (records) call = call_of(metakernel, *arguments, parameters, options);
     recording = recording && !records;
-    auto results = apply_bound(*environment, *arguments, parameters, options);
+    auto results = apply_bound(metakernel, *arguments, parameters, options);
     recording = recording || records;
     if (records && results) {
         call->results = *results;
@@ -311,22 +317,27 @@ Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std
     return results;
 }
 
-Result<std::vector<TensorId>> State::apply_bound(Environment& environment, const BoundArguments& arguments,
+Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, const BoundArguments& arguments,
                                                  const std::map<std::string, StaticValue>& parameters,
                                                  const ApplyOptions& options) {
-    const Template& metakernel = environment.metakernel();
-    if (metakernel.is_composition()) {
-        if (auto filled = fill_inputs(*this, environment, arguments); !filled) return std::unexpected(filled.error());
-        return expand_composition(*this, environment, arguments, options);
+    std::string key;
+    if (!metakernel.is_composition()) {
+        key = application_key(*this, metakernel, arguments, parameters, options.requested);
+        if (auto found = applications.find(key); found != applications.end()) {
+            return instantiate(*this, *found->second, metakernel, arguments, options);
+        }
     }
-    std::string key = application_key(*this, metakernel, arguments, parameters, options.requested);
-    if (auto found = applications.find(key); found != applications.end()) {
-        return instantiate(*this, *found->second, metakernel, arguments, options);
-    }
+    Environment environment(metakernel);
+    environment.state().node_name = options.node_name;
+    environment.state().given_parameters = &parameters;
+    auto& outputs = environment.state().outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i].requested = is_requested(options, i);
     if (auto filled = fill_inputs(*this, environment, arguments); !filled) return std::unexpected(filled.error());
+    if (metakernel.is_composition()) return expand_composition(*this, environment, arguments, options);
     auto applied = apply_template(environment);
     if (!applied) return std::unexpected(applied.error());
-    auto application = std::make_shared<const Application>(std::move(*applied));
+    auto application = std::make_shared<Application>(std::move(*applied));
+    if (applications.size() >= most_applications) applications.clear();
     applications.emplace(std::move(key), application);
     return instantiate(*this, *application, metakernel, arguments, options);
 }
@@ -337,13 +348,14 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 const Library& Session::library() const { return *state_->library; }
+void Session::record_calls() { state_->records = true; }
 const std::vector<Call>& Session::calls() const { return state_->calls; }
 
 Result<std::unique_ptr<Environment>> Session::bind(const Template& metakernel, const std::vector<Argument>& inputs,
                                                    const std::map<std::string, StaticValue>& parameters) const {
     auto environment = std::make_unique<Environment>(metakernel);
     environment->state().given_parameters = &parameters;
-    auto arguments = bind_arguments(*state_, *environment, inputs);
+    auto arguments = bind_arguments(*state_, metakernel, {}, inputs);
     if (!arguments) return std::unexpected(arguments.error());
     if (auto filled = fill_inputs(*state_, *environment, *arguments); !filled) return std::unexpected(filled.error());
     if (auto bound = bind_application(*environment); !bound) return std::unexpected(bound.error());
@@ -380,6 +392,7 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
     size_t tensors = state_->graph.tensors.size(), operations = state_->graph.operations.size();
     size_t calls = state_->calls.size();
     state_->expanded = 0;
+    state_->recording = state_->records;
     auto result = state_->apply(metakernel, inputs, parameters, options);
     if (result) return result;
     // Undo what a composition made before its error.
@@ -393,7 +406,7 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
     graph.tensors.resize(tensors);
     graph.operations.resize(operations);
     state_->calls.resize(calls);
-    state_->recording = true;
+    state_->applications.clear();  // some may have been made into operations that are gone
     add_node(result.error(), metakernel, options.node_name);
     return result;
 }

@@ -85,7 +85,9 @@ public:
                                         const std::map<std::string, StaticValue>& parameters = {},
                                         const ApplyOptions& options = {});
 
-    // What was applied so far, in order: calls by callers, and those of compositions with `records_calls`. What other
+    // From now on calls are recorded.
+    void record_calls();
+    // What was applied since, in order: calls by callers, and those of compositions with `records_calls`. What other
     // compositions consist of is not listed.
     const std::vector<Call>& calls() const;
     // The `$` names of a call, bound and checked, without applying it. `parameters` outlive the answer.

@@ -20,12 +20,14 @@ struct Session::State {
     std::unordered_map<TensorId, TensorData> offered;       // values of inputs, for where one must be known
     std::unordered_map<TensorId, TensorData> decided;       // values that followed from offered ones
     std::set<TensorId> deciding_inputs;
-    // Equal applications share bodies: a network repeats its layers.
-    std::unordered_map<std::string, std::shared_ptr<const Application>> applications;
+    // Equal applications share bodies: a network repeats its layers. Forgotten all together when there are too many.
+    static constexpr size_t most_applications = 65'536;
+    std::unordered_map<std::string, std::shared_ptr<Application>> applications;
     int32_t compositions = 0;  // within each other, at this moment
     int64_t expanded = 0;      // operators applied by the outermost composition
     std::vector<Call> calls;
-    bool recording = true;  // false within a composition that is itself a recorded call
+    bool records = false;    // what callers apply
+    bool recording = false;  // at this moment: not within a composition that is itself a recorded call
 
     std::string unique_tensor_name(std::string name);
     std::string unique_operation_name(std::string name);
@@ -37,7 +39,7 @@ struct Session::State {
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters,
                                         const ApplyOptions& options);
-    Result<std::vector<TensorId>> apply_bound(Environment& environment, const struct BoundArguments& arguments,
+    Result<std::vector<TensorId>> apply_bound(const Template& metakernel, const struct BoundArguments& arguments,
                                               const std::map<std::string, StaticValue>& parameters,
                                               const ApplyOptions& options);
 };

@@ -1,0 +1,109 @@
+// Nodes at single points, and the variables that they depend on.
+#include "symbolic/projection_range.h"
+
+#include <algorithm>
+#include <set>
+
+#include "zspace/checked.h"
+
+namespace heddle {
+namespace {
+
+constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
+
+class PointEvaluator {
+public:
+    PointEvaluator(const Body& body, const std::vector<int64_t>& point) : body_(body), point_(point) {}
+
+    std::optional<int64_t> of(NodeId id) {
+        if (const auto* known = known_.find(id)) return *known;
+        return known_.insert(id, evaluate(body_.node(id)));
+    }
+
+private:
+    std::optional<int64_t> evaluate(const Node& node) {
+        switch (node.kind) {
+        case Node::Kind::integer: return node.integer;
+        case Node::Kind::variable: return point_[static_cast<size_t>(node.index)];
+        case Node::Kind::cast:
+            if (node.dtype != DType::int64 || body_.node(node.operands[0]).dtype != DType::int64) return std::nullopt;
+            return of(node.operands[0]);
+        case Node::Kind::select: {
+            auto condition = of(node.operands[0]);
+            return condition ? of(node.operands[*condition != 0 ? 1 : 2]) : std::nullopt;
+        }
+        case Node::Kind::scalar: return scalar(node);
+        default: return std::nullopt;
+        }
+    }
+
+    std::optional<int64_t> scalar(const Node& node) {
+        auto a = of(node.operands[0]);
+        std::optional<int64_t> b = node.operands.size() > 1 ? of(node.operands[1]) : 0;
+        DType type = body_.node(node.operands[0]).dtype;
+        if (!a || !b || (type != DType::int64 && type != DType::boolean)) return std::nullopt;
+        bool divisible = *b != 0 && !(*a == lowest && *b == -1);
+        switch (node.op) {
+        case ScalarOp::add: return checked_add(*a, *b);
+        case ScalarOp::subtract: return checked_subtract(*a, *b);
+        case ScalarOp::multiply: return checked_multiply(*a, *b);
+        case ScalarOp::floor_divide: return divisible ? std::optional(floor_divide(*a, *b)) : std::nullopt;
+        case ScalarOp::modulo: return divisible ? std::optional(floor_modulo(*a, *b)) : std::nullopt;
+        case ScalarOp::minimum: return std::min(*a, *b);
+        case ScalarOp::maximum: return std::max(*a, *b);
+        case ScalarOp::negate: return checked_subtract(0, *a);
+        case ScalarOp::absolute: return *a < 0 ? checked_subtract(0, *a) : a;
+        case ScalarOp::equal: return *a == *b;
+        case ScalarOp::not_equal: return *a != *b;
+        case ScalarOp::less: return *a < *b;
+        case ScalarOp::less_equal: return *a <= *b;
+        case ScalarOp::greater: return *a > *b;
+        case ScalarOp::greater_equal: return *a >= *b;
+        case ScalarOp::logical_and: return *a != 0 && *b != 0;
+        case ScalarOp::logical_or: return *a != 0 || *b != 0;
+        case ScalarOp::logical_not: return *a == 0;
+        default: return std::nullopt;
+        }
+    }
+
+    const Body& body_;
+    const std::vector<int64_t>& point_;
+    NodeMap<std::optional<int64_t>> known_;
+};
+
+void collect_free(const Body& body, NodeId id, std::set<VariableId>& free, std::set<VariableId>& bound,
+                  std::set<NodeId>& seen) {
+    if (!seen.insert(id).second) return;
+    const Node& node = body.node(id);
+    if (node.kind == Node::Kind::variable) free.insert(node.index);
+    const bool is_local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+    // A state uses no variables but its own, which its axes may share with others.
+    if (is_local && body.locals[static_cast<size_t>(node.index)].is_state()) {
+        if (node.kind == Node::Kind::previous) free.insert(body.locals[static_cast<size_t>(node.index)].variables[0]);
+    } else if (is_local) {
+        const Local& local = body.locals[static_cast<size_t>(node.index)];
+        bound.insert(local.variables.begin(), local.variables.end());
+        collect_free(body, local.value, free, bound, seen);
+    }
+    bound.insert(node.variables.begin(), node.variables.end());
+    for (NodeId operand : node.operands) collect_free(body, operand, free, bound, seen);
+}
+
+}  // namespace
+
+std::optional<int64_t> value_at(const Body& body, NodeId id, const std::vector<int64_t>& point) {
+    return PointEvaluator(body, point).of(id);
+}
+
+std::vector<VariableId> variables_of(const Body& body, NodeId id) {
+    // Every binder has variables of its own, so that a variable is either bound below `id` or free in it.
+    std::set<VariableId> free, bound;
+    std::set<NodeId> seen;
+    collect_free(body, id, free, bound, seen);
+    std::vector<VariableId> result;
+    for (VariableId variable : free)
+        if (!bound.contains(variable)) result.push_back(variable);
+    return result;
+}
+
+}  // namespace heddle
