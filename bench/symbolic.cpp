@@ -1,5 +1,5 @@
 // How fast operators are applied to types: operations a second of single templates and of a mixed graph, which is then
-// verified, written as a document and validated. One core, processor time, JSON on standard output.
+// verified, made a document and validated. One core, processor time, JSON on standard output.
 //
 //     build/bench_symbolic [--operations 20000] [--graph 10000] [--runs 5] [--template NAME]
 //
@@ -19,7 +19,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "graph/json.h"
 #include "interchange/to_document.h"
 #include "interchange/validate.h"
 #include "language/library.h"
@@ -170,7 +169,7 @@ private:
 };
 
 Json measure_mixed(const Library& library, const interchange::Dialect& dialect, int64_t operations, int64_t runs) {
-    std::vector<double> applied, verified, documented, validated, printed, parsed;
+    std::vector<double> applied, verified, documented, validated;
     Json result;
     for (int64_t run = 0; run < runs; ++run) {
         Graph graph;
@@ -182,10 +181,6 @@ Json measure_mixed(const Library& library, const interchange::Dialect& dialect, 
         validated.push_back(
             seconds_of([&] { validation = interchange::validate(document, {dialect, &library, nullptr}); }));
         if (!validation.issues.empty()) give_up(validation.issues);
-        std::string text;
-        printed.push_back(seconds_of([&] { text = print_graph_json(document); }));
-        parsed.push_back(
-            seconds_of([&] { expect(parse_graph_json(std::make_shared<SourceText>("graph.json", text))); }));
         result = {{"operations", graph.operations.size()},
                   {"tensors", graph.tensors.size()},
                   {"applied_again", validation.applied_again}};
@@ -195,8 +190,6 @@ Json measure_mixed(const Library& library, const interchange::Dialect& dialect, 
     result["verify_s"] = median(verified);
     result["document_s"] = median(documented);
     result["validate_s"] = median(validated);
-    result["print_json_s"] = median(printed);
-    result["parse_json_s"] = median(parsed);
     return result;
 }
 

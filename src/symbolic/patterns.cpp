@@ -17,17 +17,14 @@ namespace {
 using Value = StaticValue;
 using Kind = Syntax::Kind;
 
-bool has_single_size(const Syntax& dimension) {
-    return dimension.kind != Kind::dimensions && dimension.kind != Kind::any_dimensions &&
-           dimension.kind != Kind::dimension_group;
-}
+using Lengths = InlineVector<int64_t, 8>;
 
 // One tensor that waits for its pattern.
 struct Pending {
     size_t input = 0;
     size_t element = 0;  // of a variadic input
     bool matched = false;
-    InlineVector<int64_t, 8> lengths;  // of the pattern's dimensions, once matched
+    Lengths lengths;  // of the pattern's dimensions, once matched
 };
 
 // A dimension that must equal an expression, or a parameter or let of its name.
@@ -66,6 +63,7 @@ private:
     Result<bool> match(Pending& pending);
     Result<std::optional<int64_t>> length_of(const Syntax& dimension);
     Result<void> bind_dimension(Pending& pending, const Syntax& dimension, int64_t first, int64_t length);
+    Result<Lengths> member_lengths(const Pending& pending, const Syntax& group, int64_t length);
     Result<void> bind_group(Pending& pending, const Syntax& group, int64_t first, int64_t length);
     Result<void> bind(Pending& pending, const Syntax& dimension, int64_t first, Value value);
     Result<void> bind_collected(Pending& pending, const Syntax& dimension, Value value);
@@ -274,24 +272,31 @@ Result<void> Matcher::bind_dimension(Pending& pending, const Syntax& dimension, 
     }
 }
 
-Result<void> Matcher::bind_group(Pending& pending, const Syntax& group, int64_t first, int64_t length) {
-    if (auto bound = bind(pending, group, first, sizes_value(tensor(pending).type, first, length)); !bound)
-        return bound;
-    std::vector<std::optional<int64_t>> lengths;
+// Of the members of a group, which have `length` dimensions together: one of them may be open.
+Result<Lengths> Matcher::member_lengths(const Pending& pending, const Syntax& group, int64_t length) {
+    Lengths lengths;
     int64_t known = 0;
+    size_t open = 0, last_open = 0;
     for (const auto& member : group.children) {
         auto own = length_of(*member);
         if (!own) return std::unexpected(own.error());
+        if (!*own) ++open, last_open = lengths.size();
         known += own->value_or(0);
-        lengths.push_back(*own);
+        lengths.push_back(own->value_or(0));
     }
-    if (known > length || (known != length && std::count(lengths.begin(), lengths.end(), std::nullopt) != 1)) {
-        return fail(rank_problem(pending, known, false));
-    }
-    for (size_t i = 0; i < lengths.size(); ++i) {
-        int64_t own = lengths[i].value_or(length - known);
-        if (auto bound = bind_dimension(pending, *group.children[i], first, own); !bound) return bound;
-        first += own;
+    if (known > length || (known != length && open != 1)) return fail(rank_problem(pending, known, false));
+    if (open == 1) lengths[last_open] = length - known;
+    return lengths;
+}
+
+Result<void> Matcher::bind_group(Pending& pending, const Syntax& group, int64_t first, int64_t length) {
+    if (auto bound = bind(pending, group, first, sizes_value(tensor(pending).type, first, length)); !bound)
+        return bound;
+    auto lengths = member_lengths(pending, group, length);
+    if (!lengths) return std::unexpected(lengths.error());
+    for (size_t i = 0; i < lengths->size(); ++i) {
+        if (auto bound = bind_dimension(pending, *group.children[i], first, (*lengths)[i]); !bound) return bound;
+        first += (*lengths)[i];
     }
     return {};
 }
@@ -494,15 +499,9 @@ void Matcher::describe_coordinates(const Pending& pending) {
             describe_joint(bound, dimension, first, length);
             first += length;
         } else if (dimension.kind == Kind::dimension_group) {
-            int64_t known = 0, begin = first;
-            std::vector<std::optional<int64_t>> lengths;
-            for (const auto& member : dimension.children) {
-                lengths.push_back(has_single_size(*member) ? 1 : length_of(*member).value_or(std::nullopt));
-                known += lengths.back().value_or(0);
-            }
-            for (size_t m = 0; m < lengths.size(); ++m) {
-                add(*dimension.children[m], lengths[m].value_or(length - known), dimension.text, begin);
-            }
+            int64_t begin = first;
+            Lengths lengths = member_lengths(pending, dimension, length).value_or(Lengths());  // it has matched
+            for (size_t m = 0; m < lengths.size(); ++m) add(*dimension.children[m], lengths[m], dimension.text, begin);
         } else {
             add(dimension, length, {}, 0);
         }
@@ -526,85 +525,6 @@ Result<void> match_patterns(Environment& environment) {
         for (BoundTensor& tensor : input.tensors) describe_without_pattern(tensor);
     }
     return Matcher(environment).match_all();
-}
-
-Result<void> match_dtypes(Environment& environment) {
-    Environment::State& state = environment.state();
-    std::vector<std::pair<const Syntax*, const BoundTensor*>> expressions;
-    for (BoundInput& input : state.inputs) {
-        const Syntax* dtype = input.spec->dtype.get();
-        if (!dtype) continue;
-        for (BoundTensor& tensor : input.tensors) {
-            NameSlot* slot = dtype->kind == Kind::static_name ? state.slot(dtype->text) : nullptr;
-            if (!slot || slot->kind != NameSlot::Kind::variable) {
-                expressions.emplace_back(dtype, &tensor);
-                continue;
-            }
-            if (slot->phase != NameSlot::Phase::known) {
-                slot->phase = NameSlot::Phase::known;
-                slot->value = Value::of(tensor.type.dtype);
-                slot->bound_at = dtype->place;
-                slot->bound_by = tensor.name;
-            } else if (!slot->value.is_dtype() || slot->value.dtype() != tensor.type.dtype) {
-                Diagnostic diagnostic = environment.diagnostic(
-                    "symbolic.dtype_conflict", dtype->place,
-                    fmt::format("${} is {} in {}, but {} in {}", dtype->text, name(tensor.type.dtype), tensor.name,
-                                slot->value.print(), slot->bound_by));
-                diagnostic.expected = slot->value.print();
-                diagnostic.found = name(tensor.type.dtype);
-                diagnostic.remedy = "cast one of the two first, or let the template name two dtypes: $T and $U";
-                diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), slot->bound_at});
-                diagnostic.params.emplace_back("input", tensor.name);
-                return fail(std::move(diagnostic));
-            }
-        }
-    }
-    for (const auto& [dtype, tensor] : expressions) {
-        auto expected = environment.evaluate(*dtype);
-        if (!expected) return std::unexpected(expected.error());
-        if (expected->is_dtype() && expected->dtype() == tensor->type.dtype) continue;
-        Diagnostic diagnostic = environment.diagnostic("symbolic.input_dtype", dtype->place,
-                                                       fmt::format("{} is {}", tensor->name, name(tensor->type.dtype)));
-        diagnostic.expected = expected->print();
-        diagnostic.found = name(tensor->type.dtype);
-        diagnostic.params.emplace_back("input", tensor->name);
-        return fail(std::move(diagnostic));
-    }
-    return {};
-}
-
-std::string print_bindings(const Environment& environment) {
-    const Environment::State& state = environment.state();
-    std::vector<std::string> lines;
-    std::vector<std::string_view> printed;
-    auto compact = [](const Value& value) {
-        std::string text = value.print(), result;
-        std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char letter) { return letter != ' '; });
-        return result;
-    };
-    auto line = [&](std::string_view variable, const std::string& value) {
-        if (std::find(printed.begin(), printed.end(), variable) != printed.end()) return;
-        printed.push_back(variable);
-        lines.push_back(fmt::format("${}={}", variable, value));
-    };
-    auto visit = [&](auto&& self, const Syntax& dimension, const BoundInput& input) -> void {
-        bool variable = dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions ||
-                        dimension.kind == Kind::dimension_group;
-        if (variable) {
-            if (!dimension.collector.empty()) line(dimension.collector, std::to_string(input.tensors.size()));
-            const NameSlot& slot = *state.slot(dimension.text);
-            if (slot.phase == NameSlot::Phase::known) line(dimension.text, compact(slot.value));
-        }
-        if (variable && dimension.kind != Kind::dimension_group) return;
-        if (!variable && dimension.kind != Kind::pattern) return;
-        for (const auto& child : dimension.children) self(self, *child, input);
-    };
-    for (const BoundInput& input : state.inputs) {
-        if (input.given && input.spec->shape) visit(visit, *input.spec->shape, input);
-    }
-    std::string result;
-    for (const std::string& text : lines) result += text + "\n";
-    return result;
 }
 
 }  // namespace heddle
