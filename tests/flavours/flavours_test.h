@@ -7,17 +7,10 @@
 #include <random>
 
 #include "flavours/session.h"
+#include "helpers/codes.h"
+#include "helpers/library.h"
 
 namespace heddle::flavours {
-
-inline Library library_with(const std::string& text) {
-    Library library;
-    EXPECT_TRUE(library.add_folder(HEDDLE_SOURCE_DIR "/operators"));
-    if (text.empty()) return library;
-    auto added = library.add_source(std::make_shared<const SourceText>("test.yaml", text));
-    EXPECT_TRUE(added) << (added ? "" : render(added.error()));
-    return library;
-}
 
 inline std::function<uint64_t()> seeded(uint64_t seed = 1) {
     return [generator = std::mt19937_64(seed)]() mutable { return generator(); };
@@ -33,16 +26,6 @@ inline std::vector<uint64_t> words(const Value& value) {
     if (!value.concrete() || !Opened(value).data()) return {};
     TensorData data = *Opened(value).data();
     return {data.as<uint64_t>(), data.as<uint64_t>() + data.size()};
-}
-
-inline std::string codes(const Diagnostics& problems) {
-    std::string text;
-    for (const Diagnostic& problem : problems) text += (text.empty() ? "" : " ") + problem.code;
-    return text;
-}
-template <typename T>
-std::string codes(const Result<T>& result) {
-    return result ? "" : codes(result.error());
 }
 
 inline std::string parameter(const Diagnostic& problem, const std::string& name) {
@@ -69,7 +52,7 @@ struct FlavoursTest : testing::Test {
                         const std::vector<Value>& arguments) {
         size_t before = count(session, name);
         last = session.apply(name, where, arguments);
-        if (!last) return codes(last.error());
+        if (!last) return codes_text(last.error());
         bool recorded = count(session, name) > before;
         for (const Value& result : *last) EXPECT_TRUE(!recorded || !result.concrete());
         return recorded ? "recorded" : "called";

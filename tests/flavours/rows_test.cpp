@@ -159,7 +159,7 @@ TEST_F(Flavours2, LoadAndSave) {
         return *session.constant("HostUint64Tensor", data, alice);
     };
     Value x = *eager.constant(ring_word, words({1, 2}), alice);
-    EXPECT_EQ(codes(eager.apply("load", alice, {name(eager)})), "test.no_file");
+    EXPECT_EQ(codes_text(eager.apply("load", alice, {name(eager)})), "test.no_file");
     EXPECT_TRUE(eager.apply("save", alice, {name(eager), wrapped("anyaes", x)}));
     EXPECT_EQ(words(one(eager.apply("load", alice, {name(eager)}))), words(x));
     // Never while building: only what runs the computation reads and writes.
@@ -182,7 +182,7 @@ struct Flavours3 : FlavoursTest {
         load("t:\n  inputs: {x: \"uint64[$n]\", z: \"uint64[$n]\"}\n  outputs: {y: \"uint64[$n]\"}\n  kernels: [\"" +
              rows + "\"]\n" + more);
         auto found = matrix->find("t");
-        return codes(found);
+        return codes_text(found);
     }
     std::string row(const std::string& flavours, const std::string& chain) {
         return loaded("(Host, (HostRing64Tensor, HostUint64Tensor) -> HostRing64Tensor) => " + flavours + " => " +
@@ -211,8 +211,8 @@ TEST_F(Flavours3, ARowSaysWhatItsKernelDoes) {
                              {*session.constant(ring_word, words({1}), alice),
                               *session.constant("HostUint64Tensor", words({1}), alice)});
     };
-    EXPECT_EQ(codes(apply(eager)), "flavours.unknown_kernel");
-    EXPECT_EQ(codes(apply(symbolic)), "");  // recorded, for a program that has it
+    EXPECT_EQ(codes_text(apply(eager)), "flavours.unknown_kernel");
+    EXPECT_EQ(codes_text(apply(symbolic)), "");  // recorded, for a program that has it
 }
 
 TEST_F(Flavours3, WordsAndCounts) {
@@ -235,13 +235,13 @@ TEST_F(Flavours3, WordsAndCounts) {
     EXPECT_TRUE(matches(type("Host"), type("HostRing64Tensor")));
     EXPECT_FALSE(matches(type("HostBitArray64"), type("HostBitArray32")));
     for (const char* bad : {"hostring64tensor", "HostArray", "HostBitArray1234567", "Tensor2"})
-        EXPECT_EQ(codes(words.parse(bad, {})), "flavours.type_word") << bad;
+        EXPECT_EQ(codes_text(words.parse(bad, {})), "flavours.type_word") << bad;
 }
 
 TEST_F(Flavours3, KernelsHaveOneName) {
     auto kernel = +[](Context&, const Value& x) { return x; };
-    EXPECT_EQ(codes(registry.add("body", kernel)), "flavours.kernel_name");
-    EXPECT_EQ(codes(registry.add("ring_share", kernel)), "flavours.kernel_name");
+    EXPECT_EQ(codes_text(registry.add("body", kernel)), "flavours.kernel_name");
+    EXPECT_EQ(codes_text(registry.add("ring_share", kernel)), "flavours.kernel_name");
 }
 
 // ---- stages
@@ -352,15 +352,15 @@ TEST_F(Flavours4, StagesComposeFromLeftToRight) {
 
 TEST_F(Flavours4, StagesThatAreNone) {
     Session eager = session(Mode::eager);
-    EXPECT_EQ(codes(matrix->find("reshared")), "flavours.stage");  // there is no operator `same`
+    EXPECT_EQ(codes_text(matrix->find("reshared")), "flavours.stage");  // there is no operator `same`
     Value x = *eager.constant("HostUint64Tensor", words({1}), alice);
-    EXPECT_EQ(codes(eager.apply("endless", alice, {x})), "flavours.depth");
+    EXPECT_EQ(codes_text(eager.apply("endless", alice, {x})), "flavours.depth");
     auto stage = [&](const std::string& chain) {
         load(staged +
              std::string("t:\n  inputs: {x: \"uint64[$n]\"}\n  outputs: {y: \"uint64[$n]\"}\n  kernels: [\"(Host, "
                          "(HostUint64Tensor) -> HostRing64Tensor) => ") +
              chain + "\"]\n");
-        return codes(matrix->find("t"));
+        return codes_text(matrix->find("t"));
     };
     ASSERT_TRUE(registry.add("pass", +[](Context&, const Value& x) { return x; }));
     ASSERT_TRUE(registry.add("open", +[](Context&, const Opened& x) { return x; }));
@@ -408,17 +408,17 @@ pending:
     EXPECT_EQ(answer(*eager.constant("HostUint64Tensor", words({9}), bob)), (std::vector<uint64_t>{2}));
     EXPECT_EQ(answer(one(eager.apply("share", rep, {ring}))), (std::vector<uint64_t>{3}));
     auto none = eager.apply("t", rep, {ring});
-    ASSERT_EQ(codes(none), "flavours.no_row");
+    ASSERT_EQ(codes_text(none), "flavours.no_row");
     EXPECT_EQ(parameter(none.error()[0], "operator"), "t");
     EXPECT_EQ(parameter(none.error()[0], "placement"), "rep(alice, bob, carole)");
     EXPECT_EQ(parameter(none.error()[0], "types"), "(HostRing64Tensor)");
-    EXPECT_EQ(codes(eager.apply("t", alice, {ring, ring})), "flavours.no_row");
-    EXPECT_EQ(codes(eager.apply("t", alice, {})), "flavours.no_row");
-    EXPECT_EQ(codes(eager.apply("not_an_operator", alice, {ring})), "language.unknown_operator");
+    EXPECT_EQ(codes_text(eager.apply("t", alice, {ring, ring})), "flavours.no_row");
+    EXPECT_EQ(codes_text(eager.apply("t", alice, {})), "flavours.no_row");
+    EXPECT_EQ(codes_text(eager.apply("not_an_operator", alice, {ring})), "language.unknown_operator");
     // A kernel whose result is not what row and template say.
-    EXPECT_EQ(codes(eager.apply("wrong", alice, {*eager.constant(ring_word, words({1, 2}), bob)})),
+    EXPECT_EQ(codes_text(eager.apply("wrong", alice, {*eager.constant(ring_word, words({1, 2}), bob)})),
               "flavours.result_type");
-    EXPECT_EQ(codes(eager.apply("pending", rep, {ring})), "flavours.unknown_kernel");
+    EXPECT_EQ(codes_text(eager.apply("pending", rep, {ring})), "flavours.unknown_kernel");
     // An operator with a body and no rows runs it on a host, whatever is stored as it asks.
     Value sum = one(eager.apply("add2", alice, {ring, ring}));
     EXPECT_EQ(sum.type().text(), ring_word);
@@ -426,7 +426,7 @@ pending:
     EXPECT_EQ(outcome(symbolic, "add2", alice,
                       {*symbolic.constant(ring_word, words({9}), bob), *symbolic.constant(ring_word, words({9}), bob)}),
               "recorded");
-    EXPECT_EQ(codes(eager.apply("add2", rep, {ring, ring})), "flavours.no_row");
+    EXPECT_EQ(codes_text(eager.apply("add2", rep, {ring, ring})), "flavours.no_row");
 }
 
 // A kernel that promises a concrete result and gets none from what it applies.

@@ -118,7 +118,7 @@ TEST(Documents, GuardedReadsAreClipped) {
     for (auto& [name, list] : node(broken, operation->id).tags->signature->inputs) {
         for (auto& projection : list) projection.clip.reset();
     }
-    EXPECT_NE(codes_of(issues_of(broken)).find("interchange.selection"), std::string::npos);
+    EXPECT_NE(codes_text(issues_of(broken)).find("interchange.selection"), std::string::npos);
 }
 
 TEST(Documents, OperatorsAreAppliedAgain) {
@@ -141,14 +141,14 @@ TEST(Documents, OperatorsAreAppliedAgain) {
     // Another kernel, with the same operands' names or not.
     GraphDocument other = make();
     std::get<OperationBody>(operation(other).body).kernel = "add";
-    EXPECT_EQ(codes_of(issues_of(other, "heddle")), "interchange.operator_refuses");
+    EXPECT_EQ(codes_text(issues_of(other, "heddle")), "interchange.operator_refuses");
     other = make();
     std::get<OperationBody>(operation(other).body).kernel = "no_such_kernel";
-    EXPECT_EQ(codes_of(issues_of(other, "heddle")), "interchange.unknown_kernel");
+    EXPECT_EQ(codes_text(issues_of(other, "heddle")), "interchange.unknown_kernel");
     other = make();
     std::get<OperationBody>(operation(other).body).params = {{{"axis", "3"}}};
     Diagnostics issues = issues_of(other, "heddle");
-    ASSERT_EQ(codes_of(issues), "interchange.operator_refuses");
+    ASSERT_EQ(codes_text(issues), "interchange.operator_refuses");
     EXPECT_EQ(param(issues[0], "error"), "symbolic.unknown_parameter");
     // An output of another dtype.
     other = make();
@@ -157,7 +157,7 @@ TEST(Documents, OperatorsAreAppliedAgain) {
         if (tensor && tensor->range.end == std::vector<int64_t>{4, 5}) tensor->dtype = "float64";
     }
     issues = issues_of(other, "heddle");
-    ASSERT_EQ(codes_of(issues), "interchange.operator_differs") << render(issues);
+    ASSERT_EQ(codes_text(issues), "interchange.operator_differs") << render(issues);
     EXPECT_EQ(issues[0].expected, "float32[4, 5]");
     // The whole signature turned round: it fits its selections, and is not what matmul does.
     other = without_applications(make());
@@ -175,7 +175,7 @@ TEST(Documents, OperatorsAreAppliedAgain) {
     }
     EXPECT_TRUE(issues_of(other).empty()) << render(issues_of(other));
     issues = issues_of(other, "heddle");
-    ASSERT_EQ(codes_of(issues), "interchange.operator_differs") << render(issues);
+    ASSERT_EQ(codes_text(issues), "interchange.operator_differs") << render(issues);
     EXPECT_EQ(issues[0].expected, "[0:4, 0:5]");
     // The index may begin elsewhere, if its projections do too.
     other = without_applications(make());
@@ -196,7 +196,7 @@ TEST(Documents, OperatorsAreAppliedAgain) {
     loose.offset = {10, 20};
     loose.shape = {4, 6};
     EXPECT_TRUE(issues_of(other).empty());
-    EXPECT_EQ(codes_of(issues_of(other, "heddle")), "interchange.operator_differs");
+    EXPECT_EQ(codes_text(issues_of(other, "heddle")), "interchange.operator_differs");
 }
 
 TEST(Documents, WhatCannotBeAppliedAgainIsSaid) {

@@ -1,22 +1,16 @@
 // Documents of the tests: files, and quick changes of them.
 #pragma once
 
-#include <fstream>
-#include <sstream>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "helpers/codes.h"
+#include "helpers/files.h"
+#include "helpers/library.h"
 #include "interchange/graph_builder.h"
 #include "interchange/validate.h"
 
 namespace heddle::interchange {
-
-inline std::string file_text(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(std::string(HEDDLE_SOURCE_DIR "/") + path, std::ios::binary).rdbuf();
-    return text.str();
-}
 
 inline GraphDocument parsed(const std::string& text) {
     auto document = parse_graph_json(std::make_shared<const SourceText>("graph.json", text));
@@ -34,19 +28,8 @@ inline Dialect dialect(const std::string& name) {
     return loaded ? *loaded : Dialect{};
 }
 
-inline const Library& library() {
-    static const Library library = *open_library(HEDDLE_SOURCE_DIR "/operators");
-    return library;
-}
-
 inline Diagnostics issues_of(const GraphDocument& document, const std::string& environment = "loom") {
     return validate(document, {dialect(environment), &library(), nullptr}).issues;
-}
-
-inline std::string codes_of(const Diagnostics& issues) {
-    std::string codes;
-    for (const Diagnostic& issue : issues) codes += (codes.empty() ? "" : " ") + issue.code;
-    return codes;
 }
 
 inline std::string uuid(int number) { return fmt::format("00000000-0000-4000-8000-{:012x}", number); }

@@ -30,7 +30,7 @@ void expect(const std::vector<Case>& cases, const std::string& text) {
         GraphDocument document = parsed(text);
         cases[i].change(document);
         Diagnostics issues = issues_of(document);
-        EXPECT_EQ(codes_of(issues), cases[i].codes) << "case " << i << "\n" << render(issues);
+        EXPECT_EQ(codes_text(issues), cases[i].codes) << "case " << i << "\n" << render(issues);
         if (!cases[i].found.empty() && !issues.empty()) {
             EXPECT_EQ(issues[0].found, cases[i].found) << "case " << i;
         }
@@ -122,7 +122,7 @@ TEST(Metakernels8, GapAndOverlapTogether) {
     move(6, {{0, 0}, {6, 4}});
     move(7, {{5, 0}, {10, 5}});
     Diagnostics issues = issues_of(document);
-    ASSERT_EQ(codes_of(issues), "interchange.gap interchange.overlap") << render(issues);
+    ASSERT_EQ(codes_text(issues), "interchange.gap interchange.overlap") << render(issues);
     EXPECT_EQ(param(issues[0], "gap"), "[0:5, 4:5]");
     EXPECT_EQ(param(issues[1], "shared"), "[5:6, 0:4]");
 }
@@ -133,7 +133,7 @@ TEST(Metakernels8, ApplicationsWithoutIndexCoverTheOutputs) {
     EXPECT_TRUE(issues_of(document).empty());
     body<ApplicationBody>(document, 7).outputs->at(0).second[0].range.start = {7, 0};
     Diagnostics issues = issues_of(document);
-    ASSERT_EQ(codes_of(issues), "interchange.gap") << render(issues);
+    ASSERT_EQ(codes_text(issues), "interchange.gap") << render(issues);
     EXPECT_EQ(param(issues[0], "gap"), "[5:7, 0:5]");
 }
 
@@ -145,7 +145,7 @@ TEST(Metakernels8, OutputMapIsInjective) {
     map.shape = {1, 5};
     map.projection = {{1, 0}, {0, 0}};
     Diagnostics issues = issues_of(document);
-    ASSERT_EQ(codes_of(issues), "interchange.not_injective") << render(issues);
+    ASSERT_EQ(codes_text(issues), "interchange.not_injective") << render(issues);
     EXPECT_EQ(issues[0].found, "the points [0:1, 0:1] and [0:1, 1:2] both write [0:1, 0:5]");
     // Holes: each cell once at most, and not all.
     map = identity;
@@ -153,7 +153,7 @@ TEST(Metakernels8, OutputMapIsInjective) {
     body<OperationBody>(document, 5).outputs->at(0).second[0].range.end = {19, 5};
     body<TensorBody>(document, 4).range.end = {19, 5};
     issues = issues_of(document);
-    ASSERT_EQ(codes_of(issues), "interchange.gap") << render(issues);
+    ASSERT_EQ(codes_text(issues), "interchange.gap") << render(issues);
     EXPECT_EQ(param(issues[0], "hull"), "[0:19, 0:5]");
 }
 
@@ -181,7 +181,7 @@ TEST(Metakernels8, EverySimpleCycleIsListed) {
     read_also(document, 0, 4);  // o0 o1 o2 o3
     read_also(document, 2, 3);  // o2 alone
     Diagnostics issues = issues_of(document);
-    ASSERT_EQ(codes_of(issues), "interchange.cycle interchange.cycle interchange.cycle") << render(issues);
+    ASSERT_EQ(codes_text(issues), "interchange.cycle interchange.cycle interchange.cycle") << render(issues);
     std::vector<std::string> found;
     for (const Diagnostic& issue : issues) found.push_back(issue.found);
     std::ranges::sort(found);
@@ -239,7 +239,7 @@ TEST(Metakernels8, HostileDocumentsEndSoon) {
     document = chain(20000);
     read_also(document, 0, 20000);
     issues = issues_of(document);
-    ASSERT_EQ(codes_of(issues), "interchange.cycle");
+    ASSERT_EQ(codes_text(issues), "interchange.cycle");
     EXPECT_EQ(issues[0].found, "a cycle of 40000 nodes");
     EXPECT_LT(issues[0].contexts.size(), 100u);
     // Thousands of applications, all of the same points; and more orphans than are listed.
@@ -267,7 +267,7 @@ TEST(Metakernels8, IssuesPointIntoTheText) {
     text.replace(at, 7, "\"int31\"");
     auto source = std::make_shared<const SourceText>("graph.json", text);
     Diagnostics issues = validate(parsed(text), {dialect("loom"), nullptr, source}).issues;
-    ASSERT_EQ(codes_of(issues), "interchange.unknown_dtype interchange.selection");
+    ASSERT_EQ(codes_text(issues), "interchange.unknown_dtype interchange.selection");
     EXPECT_EQ(source->text().substr(issues[0].place.offset, issues[0].place.length), "\"int31\"");
     EXPECT_EQ(param(issues[0], "path"), "$.nodes[0].body.dtype");
     EXPECT_EQ(param(issues[1], "path"), "$.nodes[5].body.inputs.tensors[1].range");
@@ -312,18 +312,18 @@ TEST(Metakernels15, OneGraphTwoEnvironments) {
     GraphDocument document = parsed(sharded_add());
     EXPECT_TRUE(issues_of(document, "loom").empty());
     Diagnostics issues = issues_of(document, "operations");
-    ASSERT_EQ(codes_of(issues), "interchange.node_type interchange.node_type");
+    ASSERT_EQ(codes_text(issues), "interchange.node_type interchange.node_type");
     EXPECT_EQ(issues[0].reason, "the environment 'operations' names its node types");
     EXPECT_EQ(issues[0].expected, "Note, Tensor, Operation");
     issues = issues_of(document, "heddle");
-    ASSERT_EQ(codes_of(issues), "interchange.unknown_kernel");
+    ASSERT_EQ(codes_text(issues), "interchange.unknown_kernel");
     EXPECT_EQ(issues[0].found, "op:add");
     EXPECT_EQ(param(issues[0], "environment"), "heddle");
     Dialect narrow = dialect("loom");
     narrow.tag_types = {"IPFIndex"};
     narrow.dtypes = {"float*"};
     issues = validate(document, {narrow, nullptr, nullptr}).issues;
-    EXPECT_EQ(codes_of(issues),
+    EXPECT_EQ(codes_text(issues),
               "interchange.unknown_dtype interchange.unknown_dtype interchange.unknown_dtype interchange.tag_type");
 }
 

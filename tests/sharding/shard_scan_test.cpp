@@ -112,7 +112,7 @@ TEST(ShardScan, StateAxesThatAreReadAtTheirOwnCoordinateAreCut) {
 
 TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
     std::mt19937 random(2);
-    std::string library = body_test::file_text("operators/recurrent.yaml");
+    std::string library = file_text("operators/recurrent.yaml");
     DType lengths = DType::int32;
     int64_t steps = 4, batch = 3, in = 2, hidden = 3;
     struct Layer {
@@ -153,8 +153,8 @@ TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
 }
 
 TEST(ShardScan, RegionsOfALayerAreThoseOfItsPartOfTheBatch) {
-    Graph graph = graph_of(body_test::file_text("operators/recurrent.yaml"), "rnn",
-                           {{f32, {5, 4, 3}}, {f32, {1, 6, 3}}, {f32, {1, 6, 6}}});
+    Graph graph =
+        graph_of(file_text("operators/recurrent.yaml"), "rnn", {{f32, {5, 4, 3}}, {f32, {1, 6, 3}}, {f32, {1, 6, 6}}});
     Sharding halves = sharded(graph, {{"batch", 2}});
     ASSERT_EQ(halves.applications.size(), 2u);
     const Application& second = halves.applications[1];
@@ -171,7 +171,7 @@ TEST(ShardScan, RegionsOfALayerAreThoseOfItsPartOfTheBatch) {
 
 TEST(ShardScan, RunningSumsAndLinearRecurrences) {
     std::mt19937 random(3);
-    std::string library = body_test::file_text("operators/recurrent.yaml");
+    std::string library = file_text("operators/recurrent.yaml");
     for (int64_t axis = 0; axis < 3; ++axis) {
         for (bool exclusive : {false, true}) {
             for (bool reverse : {false, true}) {

@@ -309,7 +309,7 @@ TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
     EXPECT_EQ(online.applications.back().round, 1);
     expect_whole(attention, online);
     // With a maximum that is clamped from below, and a local array of scores.
-    Graph library = graph_of(body_test::file_text("operators/attention.yaml"), "attention",
+    Graph library = graph_of(file_text("operators/attention.yaml"), "attention",
                              {{f32, {1, 2, 3, 4}}, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 5}}});
     for (const Axis& axis : axes_of(library, library.operations[0])) {
         if (axis.reductions.size() != 3) continue;
@@ -325,7 +325,7 @@ TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
 }
 
 TEST(Shard, ALocalArrayGoesWithTheAxisThatReadsIt) {
-    std::string library = body_test::file_text("operators/attention.yaml");
+    std::string library = file_text("operators/attention.yaml");
     Graph graph = graph_of(library, "attention", {{f32, {1, 2, 3, 4}}, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 5}}});
     std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
     auto keys = std::ranges::find_if(axes, [](const Axis& axis) { return axis.reductions.size() == 3; });

@@ -74,7 +74,7 @@ void shard_every_axis(const Graph& graph, const std::vector<TensorData>& feeds, 
 }
 
 TEST(ShardValues, Metakernels10EveryAxisOfEveryAcceptanceTemplateGivesTheWhole) {
-    Library library = body_test::library_of(body_test::file_text("tests/language/acceptance/templates.yaml"));
+    Library library = library_of(file_text("tests/language/acceptance/templates.yaml"));
     std::mt19937 random(1);
     Counts counts;
     for (Case& one : body_test::cases()) {

@@ -56,7 +56,7 @@ inline void expect_same_values(const Graph& graph, const std::vector<TensorData>
 inline Graph graph_of(const std::string& yaml, const std::string& name,
                       const std::vector<std::pair<DType, std::vector<int64_t>>>& types,
                       const std::map<std::string, StaticValue>& parameters = {}) {
-    Library library = body_test::library_of(yaml);
+    Library library = library_of(yaml);
     Session session(library);
     auto metakernel = library.find(name);
     EXPECT_TRUE(metakernel);

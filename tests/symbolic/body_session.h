@@ -3,28 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "evaluate/evaluate.h"
-#include "language/library.h"
+#include "helpers/files.h"
+#include "helpers/library.h"
 #include "symbolic/session.h"
 
 namespace heddle::body_test {
-
-inline std::string file_text(const std::string& path) {
-    std::ifstream file(std::string(HEDDLE_SOURCE_DIR) + "/" + path);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-inline Library library_of(const std::string& text) {
-    Library library;
-    auto added = library.add_source(std::make_shared<const SourceText>("test.yaml", text));
-    EXPECT_TRUE(added) << (added ? "" : render(added.error()));
-    return library;
-}
 
 struct Given {
     bool present = true;

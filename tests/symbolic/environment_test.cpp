@@ -7,7 +7,6 @@ namespace heddle {
 namespace {
 
 using session_test::find;
-using session_test::library_of;
 
 // The value of a static expression over x: float32[batch, 4, 5] (batch is 3), or the code of its error.
 std::string value_of(const std::string& expression) {

@@ -77,7 +77,7 @@ TEST(Metakernels21, RepeatedApplicationsShareTheirBodies) {
 
 // What an error takes back is not what a later application of the same types is made of.
 TEST(Metakernels21, RepeatedApplicationsAfterAnError) {
-    Library library = session_test::library_of(R"yaml(
+    Library library = library_of(R"yaml(
 twice:
   inputs: {x: "$dtype[$shape...]"}
   outputs: {y: "$dtype[$shape...]"}

@@ -9,7 +9,6 @@ namespace {
 
 using session_test::find;
 using session_test::integers;
-using session_test::library_of;
 using session_test::shape_text;
 using session_test::type;
 

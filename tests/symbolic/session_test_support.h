@@ -5,17 +5,10 @@
 
 #include <string>
 
-#include "language/library.h"
+#include "helpers/library.h"
 #include "symbolic/session.h"
 
 namespace heddle::session_test {
-
-inline Library library_of(const std::string& text) {
-    Library library;
-    auto added = library.add_source(std::make_shared<const SourceText>("test.yaml", text));
-    EXPECT_TRUE(added) << (added ? "" : render(added.error()));
-    return library;
-}
 
 inline const Template& find(const Library& library, const std::string& name) {
     auto found = library.find(name);

@@ -4,7 +4,6 @@
 namespace heddle {
 namespace {
 
-using session_test::library_of;
 using session_test::shape_text;
 using session_test::type;
 
