@@ -143,12 +143,15 @@ private:
                 written.push_back(b);
             else if (TensorId tensor = holds_[static_cast<size_t>(b)]; tensor >= 0)
                 read.insert(tensor);
+            else
+                read.insert(made_from_[b].begin(), made_from_[b].end());
         }
         for (int32_t b : written) {
             const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
             // A packed copy holds the tensor that it was made from.
             if (launch.layout && read.size() == 1) holds_[static_cast<size_t>(b)] = *read.begin();
             TensorId tensor = plan_.graph_tensor[static_cast<size_t>(b)];
+            if (tensor < 0) made_from_[b].insert(read.begin(), read.end());
             if (tensor < 0 || !buffer.packed.empty()) continue;
             auto [place, added] = place_.try_emplace(b, list.size());
             if (added) {
@@ -166,8 +169,9 @@ private:
     const plan::Plan& plan_;
     const runtime::Session& session_;
     const std::vector<TensorData>& outputs_;
-    std::vector<TensorId> holds_;      // by buffer
-    std::map<int32_t, size_t> place_;  // buffer -> place in the list
+    std::vector<TensorId> holds_;                      // by buffer
+    std::map<int32_t, std::set<TensorId>> made_from_;  // by buffer that holds no tensor of the graph: a part, a sum
+    std::map<int32_t, size_t> place_;                  // buffer -> place in the list
 };
 
 // ---- tensor by tensor

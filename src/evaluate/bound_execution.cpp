@@ -48,11 +48,23 @@ void Executor::bound_step(const Step& step, int64_t count) {
             result[i] = cast_bound(of, node.dtype, value(0, i), bound(step.operands[0])[i]);
         return;
     }
-    Carry carry = carry_of(node.op, is_float(of));
-    double u = rounding_of(node.op, node.dtype);
     bool two = step.operands.size() > 1;
     const double* left = bound(step.operands[0]);
     const double* right = two ? bound(step.operands[1]) : nullptr;
+    auto reals = [&](size_t operand) { return static_cast<const double*>(view(step.operands[operand])); };
+    if (step.lanes == LaneType::real && lanes_of(0) == LaneType::real && (!two || lanes_of(1) == LaneType::real)) {
+        bound_lanes(node.op, of, node.dtype,
+                    {.a = reals(0),
+                     .ea = left,
+                     .b = two ? reals(1) : nullptr,
+                     .eb = right,
+                     .r = static_cast<const double*>(storage(step.result)),
+                     .result = result,
+                     .count = count});
+        return;
+    }
+    Carry carry = carry_of(node.op, is_float(of));
+    double u = rounding_of(node.op, node.dtype);
     for (int64_t i = 0; i < count; i++) {
         double a = value(0, i), b = two ? value(1, i) : 0, ea = left[i], eb = two ? right[i] : 0;
         double r = real_of(storage(step.result), step.lanes, i);
@@ -79,7 +91,8 @@ void Executor::bound_read(const Step& step, const Access& access, const Addressi
     } else if (const TensorData& data = bounded_->inputs[static_cast<size_t>(access.source)]; data.data()) {
         from = data.as<double>();
     }
-    for (int64_t i = 0; i < count; i++) {
+    if (!from && !at.masked) std::fill_n(result, count, 0.0);
+    for (int64_t i = 0; (from || at.masked) && i < count; i++) {
         if (at.masked && !mask_[i]) {
             result[i] = access.guarded ? bound(step.operands[0])[i] : 0;
         } else {
@@ -113,6 +126,15 @@ void Executor::accumulate_bounds(const Reduction& reduction, int64_t count) {
     auto* filter = reduction.filter >= 0 ? static_cast<const int64_t*>(view(reduction.filter)) : nullptr;
     const double* filter_bound = reduction.filter >= 0 ? bound(reduction.filter) : nullptr;
     const double* term_bound = bound(reduction.term);
+    if (reduction.reducer == Reducer::sum && !filter && reduction.term_lanes == LaneType::real) {
+        const auto* term = static_cast<const double*>(view(reduction.term));
+        for (int64_t i = 0; i < count; i++) {
+            state[i] += term_bound[i];
+            state[lane_count + i] += std::fabs(term[i]);
+            state[2 * lane_count + i] += 1;
+        }
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         bool undecided = filter_bound && filter_bound[i] > 0;
         if (filter && !filter[i] && !undecided) continue;

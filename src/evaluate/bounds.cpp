@@ -232,4 +232,58 @@ double with_rounding(double carried, double u, double r, DType dtype, bool exact
     return bound;
 }
 
+namespace {
+
+// with_rounding of many results of one operation: what they share is looked up once, and the usual ones are short.
+class Rounding {
+public:
+    Rounding(double u, DType dtype)
+        : u_(u),
+          dtype_(dtype),
+          usual_(is_float(dtype) && u > 0),
+          least_(range_of(dtype).least_normal),
+          most_(range_of(dtype).greatest / 4),
+          may_be_exact_(u <= unit_roundoff(dtype) && dtype == DType::float32) {}
+
+    double operator()(double carried, double r, bool exact_operands, bool special_operand) const {
+        const double magnitude = std::fabs(r);
+        if (!usual_ || !(magnitude >= least_ || magnitude == 0) || !(magnitude <= most_) || !(carried <= most_))
+            return with_rounding(carried, u_, r, dtype_, exact_operands, special_operand);
+        const bool exact = may_be_exact_ && exact_operands && static_cast<double>(static_cast<float>(r)) == r;
+        return exact ? carried : carried + u_ * magnitude;
+    }
+
+private:
+    double u_;
+    DType dtype_;
+    bool usual_;
+    double least_, most_;
+    bool may_be_exact_;
+};
+
+template <typename CarryFunction>
+void bound_each(const BoundLanes& lanes, const Rounding& rounding, CarryFunction carry) {
+    for (int64_t i = 0; i < lanes.count; i++) {
+        const double a = lanes.a[i], ea = lanes.ea[i], r = lanes.r[i];
+        const double b = lanes.b ? lanes.b[i] : 0, eb = lanes.b ? lanes.eb[i] : 0;
+        const bool special = !std::isfinite(a) || !std::isfinite(b);
+        lanes.result[i] =
+            rounding(carry(a, ea, b, eb, r), r, ea == 0 && eb == 0, special && ea < infinity && eb < infinity);
+    }
+}
+
+}  // namespace
+
+void bound_lanes(ScalarOp op, DType of, DType dtype, const BoundLanes& lanes) {
+    const Carry carry = carry_of(op, is_float(of));
+    const Rounding rounding(rounding_of(op, dtype), dtype);
+    // Products and sums are most of the work; for these there is no call an element.
+    if (carry == &carry_sum)
+        bound_each(lanes, rounding, [](auto... operands) { return carry_sum(operands...); });
+    else if (carry == &carry_product)
+        bound_each(lanes, rounding, [](auto... operands) { return carry_product(operands...); });
+    else
+        bound_each(lanes, rounding, carry);
+}
+
 }  // namespace heddle::evaluation

@@ -20,6 +20,14 @@ double unit_roundoff(DType dtype);
 // subnormal results of `dtype`.
 double with_rounding(double carried, double u, double r, DType dtype, bool exact_operands, bool special_operand);
 
+// `carry_of` and `with_rounding` for lanes of doubles; b and eb are null for one operand.
+struct BoundLanes {
+    const double *a, *ea, *b, *eb, *r;
+    double* result;
+    int64_t count;
+};
+void bound_lanes(ScalarOp op, DType of, DType dtype, const BoundLanes& lanes);
+
 // From a bound on a float to a bound on what a monotone step function makes of it.
 double step_bound(double (*function)(double), double a, double ea);
 

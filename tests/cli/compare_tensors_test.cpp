@@ -50,6 +50,24 @@ TEST_F(CompareTensors, what_is_right_agrees) {
     }
 }
 
+// Sums and maxima that no tensor of the graph holds lead back to those that they were made from, not to the graph's inputs.
+TEST_F(CompareTensors, what_is_made_of_parts_begins_at_their_tensors) {
+    Session session(library_);
+    TensorId x = session.add_input("x", {DType::float32, {20, 30}});
+    TensorId h = call(session, "relu", {call(session, "numpy_matmul", {x, weight(session, "w", {30, 40})})});
+    auto found = library_.find("reduce_log_sum_exp");
+    ASSERT_TRUE(found);
+    auto y = session.apply(**found, {h}, {{"axes", StaticValue::of_integers({1})}});
+    ASSERT_TRUE(y) << render(y.error());
+    graph_ = session.finish({h, y->front()});
+    auto tensors = computed(false);
+    ASSERT_EQ(tensors.back().tensor, graph_.outputs[1]);
+    EXPECT_EQ(tensors.back().read, std::set<TensorId>{graph_.outputs[0]});
+    auto verdicts = compare_with_reference(graph_, feeds_, tensors);
+    ASSERT_TRUE(verdicts) << render(verdicts.error());
+    for (const Verdict& verdict : *verdicts) EXPECT_TRUE(verdict.comparison.equal) << verdict.name;
+}
+
 TEST_F(CompareTensors, one_wrong_element_is_found_and_named) {
     for (size_t wrong = 0; wrong < computed().size(); wrong++) {
         auto tensors = computed();
