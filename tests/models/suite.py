@@ -27,7 +27,7 @@ from onnx import numpy_helper
 import equality
 
 DATA = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
-PASSED = 1312  # so many at least
+PASSED = 1396  # so many at least
 
 # What a model is refused with. Everything else that ends a run is a failure.
 REFUSALS = ("onnx.", "symbolic.", "cli.input", "support.npy_dtype")
