@@ -22,6 +22,9 @@ public:
     TensorId input(const std::string& name, std::vector<Size> shape) {
         return session_.add_input(name, {DType::float32, std::move(shape)});
     }
+    TensorId indices(std::vector<int64_t> shape) {
+        return session_.add_input("indices", {DType::int64, {shape.begin(), shape.end()}});
+    }
     TensorId weight(std::vector<int64_t> shape, double scale) {
         weights_++;
         return session_.add_constant("w" + std::to_string(weights_),
@@ -101,6 +104,13 @@ Graph convolutions(int64_t batch, int64_t height) {
     return model.finish(model.call("reduce_mean", {w}, {{"axes", StaticValue::of_integers({2, 3})}}));
 }
 
+// Rows put where data say; of one column both strides are one.
+Graph scatter(int64_t columns, int64_t) {
+    Model model(columns, 1);
+    TensorId x = model.input("x", {40, model.batch()}), updates = model.input("updates", {9, model.batch()});
+    return model.finish(model.call("scatter_nd_add", {x, model.indices({9, 1}), updates}));
+}
+
 // How many kernels each of the sizes brings that none before it had.
 template <typename MakeGraph>
 std::vector<int64_t> new_kernels(MakeGraph make, const std::vector<std::pair<int64_t, int64_t>>& sizes) {
@@ -140,6 +150,8 @@ TEST(SizeClass, batches_of_one_two_and_three_are_one_class) {
     expect_nothing_new(new_kernels(perceptron, {{2, 0}, {1, 0}, {3, 0}}));
     expect_nothing_new(new_kernels(transformer, {{2, 40}, {1, 40}, {3, 40}, {1, 16}, {2, 63}}));
 }
+
+TEST(SizeClass, columns_of_a_scatter) { expect_nothing_new(new_kernels(scatter, {{2, 0}, {1, 0}, {3, 0}})); }
 
 TEST(SizeClass, both_sizes_of_a_transformer_block_at_once) {
     expect_nothing_new(
