@@ -207,6 +207,10 @@ struct Library::State {
         if (const UserLibrary* own = composition.library.empty() ? nullptr : library_named(composition.library)) {
             if (const Template* made = find_in_library(*own, name)) return made;
         }
+        // What we ship means what we ship, whatever names users give to theirs.
+        if (composition.library.empty() && name.find("::") == std::string::npos) {
+            if (const Template* made = find_in_folders(Namespace::core, name, errors)) return made;
+        }
         if (const Template* made = find_core(name, errors); made || !errors.empty()) return made;
         return composition.space == Namespace::onnx ? find_in_folders(Namespace::onnx, name, errors) : nullptr;
     }

@@ -248,6 +248,22 @@ TEST(Metakernels14, TwoLibrariesWithOneNameAreToldApart) {
     EXPECT_TRUE(library.check_all().has_value());
 }
 
+TEST(Metakernels14, ShippedCompositionsMeanShippedOperators) {
+    Folder folder;
+    folder.write("core/ops.yaml", unary("act", "body: \"y = x\"") + unary("twice", "graph: \"y = act(act(x))\""));
+    folder.write("red.yaml", unary("act", "body: \"y = x + 1\""));
+    folder.write("blue.yaml", unary("act", "body: \"y = x + 2\""));
+    Library library;
+    ASSERT_TRUE(library.add_folder(folder.path() / "core").has_value());
+    for (const char* name : {"red.yaml", "blue.yaml"}) {
+        ASSERT_TRUE(library.add_library(folder.path() / name).has_value());
+        auto twice = library.find("twice");
+        ASSERT_TRUE(twice.has_value()) << render(twice.error());
+        EXPECT_EQ(body_of(library.find_from(**twice, "act")), "y = x");
+        EXPECT_TRUE(library.check_all().has_value());
+    }
+}
+
 TEST(Metakernels14, NamespacesHaveNames) {
     Folder folder;
     folder.write("a/ops.yaml", unary("f", "body: \"y = x\""));
