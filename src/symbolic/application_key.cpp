@@ -55,10 +55,10 @@ void append_tensor(std::string& key, const Session::State& session, const Tensor
 
 }  // namespace
 
-std::string application_key(const Session::State& session, const Template& metakernel, const BoundArguments& arguments,
-                            const std::map<std::string, StaticValue>& parameters, const std::vector<bool>& requested) {
-    std::string key;
-    key.reserve(256);
+void write_application_key(const Session::State& session, const Template& metakernel, const BoundArguments& arguments,
+                           const std::map<std::string, StaticValue>& parameters, const std::vector<bool>& requested,
+                           std::string& key) {
+    key.clear();
     append(key, &metakernel);
     for (size_t position = 0; position < arguments.tensors.size(); ++position) {
         append(key, static_cast<bool>(arguments.given[position]));
@@ -72,7 +72,6 @@ std::string application_key(const Session::State& session, const Template& metak
         append_value(key, value);
     }
     for (bool wanted : requested) key += wanted ? '1' : '0';
-    return key;
 }
 
 }  // namespace heddle

@@ -9,8 +9,9 @@
 
 namespace heddle {
 
-// Equal keys, equal applications. Bytes, not text.
-std::string application_key(const Session::State& session, const Template& metakernel, const BoundArguments& arguments,
-                            const std::map<std::string, StaticValue>& parameters, const std::vector<bool>& requested);
+// Equal keys, equal applications. Bytes, not text. Replaces what `key` holds.
+void write_application_key(const Session::State& session, const Template& metakernel, const BoundArguments& arguments,
+                           const std::map<std::string, StaticValue>& parameters, const std::vector<bool>& requested,
+                           std::string& key);
 
 }  // namespace heddle

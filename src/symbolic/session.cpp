@@ -156,6 +156,7 @@ std::vector<TensorId> ids_of(const std::vector<TensorReference>& references,
 std::vector<OperandName> names_of(const std::vector<TensorReference>& references,
                                   const std::vector<TensorSpec>& specifications) {
     std::vector<OperandName> names;
+    names.reserve(references.size());
     for (const TensorReference& reference : references)
         names.push_back({specifications[static_cast<size_t>(reference.position)].name, reference.element});
     return names;
@@ -192,6 +193,7 @@ void add_operations(State& session, Application& application, const Template& me
 
 std::vector<TensorId> flattened(const std::vector<std::vector<TensorId>>& outputs) {
     std::vector<TensorId> answer;
+    answer.reserve(outputs.size());
     for (const auto& tensors : outputs) {
         if (tensors.empty()) answer.push_back(-1);
         answer.insert(answer.end(), tensors.begin(), tensors.end());
@@ -209,6 +211,7 @@ Result<std::vector<TensorId>> instantiate(State& session, Application& applicati
     for (size_t output = 0; output < outputs.size(); ++output) {
         const AppliedOutput& applied = application.outputs[output];
         if (!applied.requested) names.next(output, 0);
+        outputs[output].reserve(applied.types.size());
         for (size_t element = 0; element < applied.types.size(); ++element) {
             std::string name = names.next(output, element);
             if (!*folded) {
@@ -320,9 +323,8 @@ Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std
 Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, const BoundArguments& arguments,
                                                  const std::map<std::string, StaticValue>& parameters,
                                                  const ApplyOptions& options) {
-    std::string key;
     if (!metakernel.is_composition()) {
-        key = application_key(*this, metakernel, arguments, parameters, options.requested);
+        write_application_key(*this, metakernel, arguments, parameters, options.requested, key);
         if (auto found = applications.find(key); found != applications.end()) {
             return instantiate(*this, *found->second, metakernel, arguments, options);
         }
@@ -338,7 +340,7 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
     if (!applied) return std::unexpected(applied.error());
     auto application = std::make_shared<Application>(std::move(*applied));
     if (applications.size() >= most_applications) applications.clear();
-    applications.emplace(std::move(key), application);
+    applications.emplace(key, application);
     return instantiate(*this, *application, metakernel, arguments, options);
 }
 

@@ -22,6 +22,7 @@ struct Session::State {
     std::set<TensorId> deciding_inputs;
     // Equal applications share bodies: a network repeats its layers. Forgotten all together when there are too many.
     static constexpr size_t most_applications = 65'536;
+    std::string key;  // of the application at hand, which applies nothing else until it is kept
     std::unordered_map<std::string, std::shared_ptr<Application>> applications;
     int32_t compositions = 0;  // within each other, at this moment
     int64_t expanded = 0;      // operators applied by the outermost composition

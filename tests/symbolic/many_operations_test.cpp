@@ -1,6 +1,7 @@
 // Graphs of ten thousand operations: right, and without work that was done before. How long they take is for bench/.
 #include <set>
 
+#include "helpers/library.h"
 #include "session_test_support.h"
 #include "symbolic/node_map.h"
 
@@ -9,12 +10,6 @@ namespace {
 
 using session_test::find;
 using session_test::type;
-
-Library shipped() {
-    auto library = open_library(std::string(HEDDLE_SOURCE_DIR) + "/operators");
-    EXPECT_TRUE(library) << (library ? "" : render(library.error()));
-    return std::move(*library);
-}
 
 // Two layers of other sizes in every block, whose last operation is a diamond: left and right of what comes before.
 std::vector<TensorId> add_blocks(Session& session, int64_t blocks, int64_t first_rows) {
@@ -36,8 +31,7 @@ std::vector<TensorId> add_blocks(Session& session, int64_t blocks, int64_t first
 }
 
 TEST(Metakernels21, TenThousandOperationsApplyAndVerify) {
-    Library library = shipped();
-    Session session(library);
+    Session session(library());
     constexpr int64_t blocks = 2'500;
     std::vector<TensorId> ends = add_blocks(session, blocks, 2);
     for (int64_t block = 0; block < blocks; block += 499) {
@@ -55,8 +49,7 @@ TEST(Metakernels21, TenThousandOperationsApplyAndVerify) {
 
 // The same operators on the same types: nothing is built a second time, and all that people and documents see is there.
 TEST(Metakernels21, RepeatedApplicationsShareTheirBodies) {
-    Library library = shipped();
-    Session session(library);
+    Session session(library());
     add_blocks(session, 20, 2);
     add_blocks(session, 20, 2);
     std::set<const Body*> bodies;
