@@ -100,7 +100,8 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
         ->add_flag("--one-round", options.one_round,
                    "Sums of exp(x - m) by the maximum m of each shard, rescaled when they are combined")
         ->needs(shards);
-    command->add_option("--svg", options.svg, "Where to draw the shards' regions")->type_name("FILE")->needs(shards);
+    command->add_option("--svg", options.svg, "Where to draw all this; with --shard the shards' regions")
+        ->type_name("FILE");
     command->add_flag("--kernels", options.kernels,
                       "Its rows of kernels: placements, types, flavours; without an operator, those of all");
     command->callback([name, &options] {
@@ -113,6 +114,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
         "  heddle explain concat 'tensors=float32[2, 3]' 'tensors=float32[2, 5]' axis=1\n"
         "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
         "  heddle explain matmul 'X=float32[4, 6]' 'W=float32[6, 5]' --shard in_row=2,k=3 --svg shards.svg\n"
+        "  heddle explain conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --svg conv.svg\n"
         "  heddle explain softmax 'x=float32[8, 1000]' --gradient\n"
         "  heddle explain --kernels                                           (the kernel matrix, with coverage)\n"
         "Without arguments: the template alone.\n");

@@ -42,7 +42,7 @@ struct ExplainOptions {
     bool equations = false, schedule = false, source = false;
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
     bool one_round = false;           // maxima and sums of exponentials together
-    std::string svg;                  // where to draw them
+    std::string svg;                  // where to draw them, or the operator
     bool kernels = false;  // the matrix of kernels, of one operator or of all
 };
 int explain_operator(const ExplainOptions& options);

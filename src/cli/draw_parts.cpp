@@ -25,6 +25,7 @@ Colours colours_of(OperationClass c) {
     case OperationClass::reduction: return {"#fdf0d5", "#d09a2c"};
     case OperationClass::contraction: return {"#fbe0dc", "#cc5f4e"};
     case OperationClass::indirect: return {"#efe3f7", "#9367b5"};
+    case OperationClass::scan: return {"#f9e4f0", "#b8488f"};
     case OperationClass::opaque: break;
     }
     return {"#ffffff", "#333333"};
@@ -69,7 +70,7 @@ double draw_legend(Svg& svg, double y, bool layout) {
         x += 30 + text_width(name, line_size);
     };
     for (auto c : {OperationClass::movement, OperationClass::elementwise, OperationClass::reduction,
-                   OperationClass::contraction, OperationClass::indirect}) {
+                   OperationClass::contraction, OperationClass::indirect, OperationClass::scan}) {
         entry(colours_of(c), name(c));
     }
     if (layout) entry({"#e4e4e4", "#999999"}, "layout");

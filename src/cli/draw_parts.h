@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "cli/draw_layout.h"
 #include "cli/explain_projection.h"
 #include "cli/svg.h"
@@ -54,6 +56,10 @@ void draw_memory(Picture& picture, const plan::Plan& plan);
 
 // "1.5 MB"
 std::string bytes_text(int64_t bytes);
+
+// The picture of `heddle explain`: what it says (explain.cpp's JSON), with the boxes of every tensor that one point of the
+// index projects to.
+Picture draw_operator(const Graph& graph, const nlohmann::ordered_json& facts);
 
 // The pictures of `heddle graph`.
 Picture draw_operations(const std::string& title, const Graph& graph);

@@ -1,20 +1,18 @@
 // heddle explain
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "backends/c/c_source.h"
+#include "cli/draw_parts.h"
 #include "cli/explain_arguments.h"
-#include "cli/explain_projection.h"
+#include "cli/explain_facts.h"
+#include "cli/explain_operation.h"
 #include "cli/explain_shard.h"
 #include "cli/support.h"
 #include "equations/fusion.h"
-#include "gradient/gradient.h"
 #include "flavours/kernel_matrix.h"
 #include "support/file.h"
 #include "symbolic/session.h"
@@ -38,7 +36,13 @@ Result<const Template*> find_operator(const Library& library, const std::string&
     return newest ? newest : library.find_onnx(domain, operator_name, 1);
 }
 
-Result<Graph> apply(const Template& metakernel, const Library& library, const OperatorArguments& arguments) {
+struct Applied {
+    Graph graph;
+    Json bindings;
+    Diagnostics notes;
+};
+
+Result<Applied> apply(const Template& metakernel, const Library& library, const OperatorArguments& arguments) {
     Session session(library);
     std::vector<Argument> inputs;
     auto add = [&](const InputArgument& input) {
@@ -66,117 +70,42 @@ Result<Graph> apply(const Template& metakernel, const Library& library, const Op
                                  {.names = variadic ? std::vector<std::string>{} : names});
     if (!results) return fail(std::move(results.error()));
     std::erase(*results, -1);
-    Graph graph = session.finish(std::move(*results));
-    graph.dimension_names = arguments.dimensions;
-    return graph;
+    auto environment = session.bind(metakernel, inputs, arguments.parameters);
+    if (!environment) return fail(std::move(environment.error()));
+    Applied applied{.graph = {}, .bindings = bindings_json(**environment), .notes = session.notes()};
+    applied.graph = session.finish(std::move(*results));
+    applied.graph.dimension_names = arguments.dimensions;
+    return applied;
 }
 
-// ---- the operations
-
-Json index_json(const std::vector<IndexAxis>& index) {
-    Json list = Json::array();
-    for (const IndexAxis& axis : index) {
-        list.push_back({{"name", axis.name},
-                        {"extent", axis.extent.text()},
-                        {"size", axis.extent.value},
-                        {"reducer", axis.reducer ? Json(name(*axis.reducer)) : Json(nullptr)},
-                        {"ordered", axis.ordered}});
-    }
-    return list;
+Json template_json(const Template& metakernel) {
+    return {{"operator", metakernel.name}, {"doc", metakernel.doc}, {"template", print(metakernel)}};
 }
 
-// "int32[200:210, 50:55]" where the tensor does not begin at zero.
-std::string type_text(const Tensor& tensor) {
-    if (tensor.start.empty()) return tensor.type.text();
-    std::vector<std::string> ranges;
-    for (size_t i = 0; i < tensor.start.size(); i++)
-        ranges.push_back(fmt::format("{}:{}", tensor.start[i], tensor.start[i] + tensor.type.shape[i].value));
-    return fmt::format("{}[{}]", name(tensor.type.dtype), fmt::join(ranges, ", "));
-}
-
-Json projection_json(const Tensor& tensor, IndexProjection projection, const std::vector<IndexAxis>& index) {
-    std::vector<int64_t> extents = tensor.type.extents();
-    IndexProjection named = projection;  // where a dimension that is touched whole still begins at zero
-    for (size_t row = 0; row < tensor.start.size(); row++) {
-        const auto& coefficients = projection.projection[row];
-        bool fixed = std::ranges::all_of(coefficients, [](int64_t coefficient) { return coefficient == 0; });
-        bool whole = fixed && projection.offset[row] == 0 && projection.shape[row] == extents[row];
-        projection.offset[row] += tensor.start[row];
-        if (!whole) named.offset[row] = projection.offset[row];
-    }
-    auto diagonal = diagonal_notation(named, index, extents);
-    return {{"name", tensor.name},
-            {"type", type_text(tensor)},
-            {"projection", projection.projection},
-            {"offset", projection.offset},
-            {"shape", projection.shape},
-            {"whole", projection.whole},
-            {"rows", rows_notation(named, index, extents)},
-            {"diagonal", diagonal ? Json(*diagonal) : Json(nullptr)},
-            {"structured", structured_notation(projection)},
-            {"augmented", projection.augmented_matrix()}};
-}
-
-Json tensors_json(const Graph& graph, const std::vector<TensorId>& tensors,
-                  const std::vector<IndexProjection>& projections, const std::vector<IndexAxis>& index) {
-    Json list = Json::array();
-    for (size_t i = 0; i < tensors.size(); i++) {
-        const Tensor& tensor = graph.tensor(tensors[i]);
-        if (i < projections.size())
-            list.push_back(projection_json(tensor, projections[i], index));
-        else
-            list.push_back({{"name", tensor.name}, {"type", tensor.type.text()}});
-    }
-    return list;
-}
-
-Json operation_json(const Graph& graph, const Operation& operation) {
-    std::vector<std::string> inputs, outputs;
-    for (TensorId t : operation.inputs) inputs.push_back(graph.tensor(t).name);
-    for (TensorId t : operation.outputs) outputs.push_back(graph.tensor(t).name);
-    return {{"name", operation.name},
-            {"operator", operation.operator_name},
-            {"parameters", operation.params},
-            {"class", name(class_of(operation))},
-            {"index", index_json(operation.index)},
-            {"inputs", tensors_json(graph, operation.inputs, operation.input_projections, operation.index)},
-            {"outputs", tensors_json(graph, operation.outputs, operation.output_projections, operation.index)},
-            {"axes", axes_json(graph, operation)},
-            {"body", operation.body ? Json(print(*operation.body, inputs, outputs)) : Json(nullptr)}};
-}
-
-Json graph_json(const Template& metakernel, const Graph& graph) {
-    Json json = {{"operator", metakernel.name}, {"doc", metakernel.doc}, {"template", print(metakernel)}};
+// All that is said of every operator; what options ask for comes behind it.
+Json operator_json(const Template& metakernel, const Applied& applied, const Target& target) {
+    const Graph& graph = applied.graph;
+    Json json = template_json(metakernel);
+    json["bindings"] = applied.bindings;
     json["outputs"] = Json::array();
     for (TensorId t : graph.outputs) {
         const Tensor& tensor = graph.tensor(t);
-        json["outputs"].push_back(
-            {{"name", tensor.name}, {"type", tensor.type.text()}, {"known", tensor.constant.has_value()}});
+        json["outputs"].push_back({{"name", tensor.name},
+                                   {"type", tensor.type.text()},
+                                   {"known", tensor.constant.has_value()},
+                                   {"value", tensor.constant ? Json(some_values(*tensor.constant)) : Json(nullptr)}});
     }
     json["operations"] = Json::array();
     for (const Operation& operation : graph.operations) json["operations"].push_back(operation_json(graph, operation));
-    return json;
-}
-
-// From adjoints of the outputs to those of all inputs that are not known and of a float type.
-Result<Graph> gradient_of(const Graph& graph) {
-    std::vector<TensorId> wanted = graph.inputs;
-    auto is_real = [&](TensorId id) { return is_float(graph.tensor(id).type.dtype); };
-    // Without any, all are named in the refusal.
-    if (std::ranges::any_of(wanted, is_real)) std::erase_if(wanted, std::not_fn(is_real));
-    return gradient::gradient(graph, wanted);
-}
-
-Json gradient_json(const Graph& graph) {
-    auto types = [&](const std::vector<TensorId>& tensors) {
-        Json list = Json::array();
-        for (TensorId t : tensors)
-            list.push_back({{"name", graph.tensor(t).name}, {"type", graph.tensor(t).type.text()}});
-        return list;
-    };
-    Json json = {{"inputs", types(graph.inputs)}, {"outputs", types(graph.outputs)}};
-    json["operations"] = Json::array();
-    for (const Operation& operation : graph.operations) json["operations"].push_back(operation_json(graph, operation));
+    json["notes"] = Json::array();
+    for (const Diagnostic& note : applied.notes)
+        json["notes"].push_back(
+            {{"type", note.code}, {"summary", note.summary}, {"expected", note.expected}, {"found", note.found}});
+    add_cost(graph, target, json);
+    auto gradient = gradient_of(graph);
+    json["gradient"] = gradient ? gradient_json(graph, *gradient) : Json{{"refusal", refusal_json(gradient.error())}};
+    json["rows"] = Json::array();
+    for (const KernelRow& row : metakernel.kernels) json["rows"].push_back(row.text);
     return json;
 }
 
@@ -234,63 +163,13 @@ Result<Graph> add_shards(const Graph& graph, const ExplainOptions& options, Json
 
 // ---- for people
 
-std::string indented(const std::string& text, int by) {
-    std::string pad(static_cast<size_t>(by), ' '), result;
-    for (size_t begin = 0; begin < text.size();) {
-        size_t end = std::min(text.find('\n', begin), text.size());
-        if (end > begin) result += pad + text.substr(begin, end - begin);
-        result += "\n";
-        begin = end + 1;
-    }
-    return result;
-}
-
-std::string text_of(const Json& json, const char* key) { return json[key].get<std::string>(); }
-
-void print_tensors(const char* title, const Json& tensors) {
-    for (const Json& tensor : tensors) {
-        fmt::print("  {} {}: {}\n", title, text_of(tensor, "name"), text_of(tensor, "type"));
-        if (!tensor.contains("rows")) continue;
-        fmt::print("    rows        {}\n", text_of(tensor, "rows"));
-        if (!tensor["diagonal"].is_null()) fmt::print("    diagonal    {}\n", text_of(tensor, "diagonal"));
-        fmt::print("    structured  {}\n", text_of(tensor, "structured"));
-        fmt::print("{}", indented(text_of(tensor, "augmented"), 4));
-    }
-}
-
-void print_operation(const Json& operation) {
-    fmt::print("\noperation {} ({})\n", text_of(operation, "name"), text_of(operation, "class"));
-    for (const auto& [name, value] : operation["parameters"].items())
-        fmt::print("  {} = {}\n", name, value.get<std::string>());
-    std::vector<std::string> index, extended;
-    for (const Json& axis : operation["index"]) {
-        std::string extent = text_of(axis, "extent"), size = std::to_string(axis["size"].get<int64_t>());
-        std::string text = fmt::format("{} = {}{}", text_of(axis, "name"), extent, extent == size ? "" : " = " + size);
-        if (axis["ordered"].get<bool>())
-            extended.push_back(text + " in order");
-        else if (axis["reducer"].is_null())
-            index.push_back(text);
-        else
-            extended.push_back(fmt::format("{} by {}", text, text_of(axis, "reducer")));
-    }
-    fmt::print("  index [{}]\n", fmt::join(index, ", "));
-    if (!extended.empty()) fmt::print("  extended by [{}]\n", fmt::join(extended, ", "));
-    print_tensors("input", operation["inputs"]);
-    print_tensors("output", operation["outputs"]);
-    if (!operation["axes"].empty()) fmt::print("  shards along\n{}", axes_text(operation["axes"]));
-    if (operation["body"].is_null())
-        fmt::print("  no body: a kernel elsewhere\n");
-    else
-        fmt::print("  body\n{}", indented(text_of(operation, "body"), 4));
-}
-
 void print_gradient(const Json& json) {
     fmt::print("\ngradient\n");
     for (const Json& input : json["inputs"])
         fmt::print("  from {}: {}\n", text_of(input, "name"), text_of(input, "type"));
     for (const Json& output : json["outputs"])
         fmt::print("  to {}: {}\n", text_of(output, "name"), text_of(output, "type"));
-    for (const Json& operation : json["operations"]) print_operation(operation);
+    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation));
 }
 
 void print_equations(const Json& json) {
@@ -305,18 +184,25 @@ void print_equations(const Json& json) {
     }
 }
 
-void print_text(const Json& json) {
+void print_text(const Json& json, const ExplainOptions& options) {
     if (!text_of(json, "doc").empty()) fmt::print("{}\n\n", text_of(json, "doc"));
     fmt::print("{}\n", text_of(json, "template"));
+    if (!json.contains("operations")) return;  // the template alone
+    fmt::print("{}", bindings_text(json["bindings"]));
     for (const Json& output : json["outputs"]) {
         fmt::print("result {}: {}{}\n", text_of(output, "name"), text_of(output, "type"),
-                   output["known"].get<bool>() ? ", computed already from what is known" : "");
+                   output["known"].get<bool>()
+                       ? fmt::format(" = {}, computed already from what is known", text_of(output, "value"))
+                       : "");
     }
-    for (const Json& operation : json["operations"]) print_operation(operation);
+    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation));
+    fmt::print("{}", notes_text(json["notes"]));
+    fmt::print("\n{}{}{}", cost_text(json["cost"]), options.gradient ? "" : gradient_text(json["gradient"]),
+               kernels_text(json));
     if (json.contains("sharding")) {
         for (const Json& shards : json["sharding"]) fmt::print("{}", shards_text(shards));
     }
-    if (json.contains("gradient")) print_gradient(json["gradient"]);
+    if (options.gradient) print_gradient(json["gradient"]);
     if (json.contains("equations")) print_equations(json["equations"]);
     if (json.contains("schedule")) fmt::print("\n{}", text_of(json["schedule"], "plan"));
     if (json.contains("source")) {
@@ -330,27 +216,28 @@ Result<Json> explain(const ExplainOptions& options) {
     auto metakernel = find_operator(*library, options.operator_name);
     if (!metakernel) return fail(std::move(metakernel.error()));
     // Without arguments there is only the template to show.
-    if (options.arguments.empty() && !(*metakernel)->inputs.empty()) {
-        Json json = {{"operator", (*metakernel)->name}, {"doc", (*metakernel)->doc}, {"template", print(**metakernel)}};
-        json["outputs"] = json["operations"] = Json::array();
-        return json;
-    }
+    if (options.arguments.empty() && !(*metakernel)->inputs.empty()) return template_json(**metakernel);
     auto arguments = parse_operator_arguments(**metakernel, options.arguments);
     if (!arguments) return fail(std::move(arguments.error()));
-    auto graph = apply(**metakernel, *library, *arguments);
-    if (!graph) return fail(std::move(graph.error()));
-    Json json = graph_json(**metakernel, *graph);
+    auto applied = apply(**metakernel, *library, *arguments);
+    if (!applied) return fail(std::move(applied.error()));
+    Target target = detect_host();
+    Json json = operator_json(**metakernel, *applied, target);
+    if (!options.svg.empty() && options.shards.empty()) {
+        Picture picture = draw_operator(applied->graph, json);
+        auto written = write_file(options.svg, picture.svg.finish(picture.width, picture.height));
+        if (!written) return fail(std::move(written.error()));
+    }
+    Result<Graph> graph = std::move(applied->graph);
     if (options.gradient) {
         graph = gradient_of(*graph);
         if (!graph) return fail(std::move(graph.error()));
-        json["gradient"] = gradient_json(*graph);
     }
     if (!options.shards.empty()) {
         auto sharded = add_shards(*graph, options, json);
         if (!sharded) return fail(std::move(sharded.error()));
         *graph = std::move(*sharded);  // what follows is of the shards
     }
-    Target target = detect_host();
     if (options.equations) {
         auto equations = equations_json(*graph, target);
         if (!equations) return fail(std::move(equations.error()));
@@ -393,7 +280,7 @@ int explain_operator(const ExplainOptions& options) {
     if (options.common.json) {
         fmt::print("{}\n", json->dump(2, ' ', false, Json::error_handler_t::replace));
     } else {
-        print_text(*json);
+        print_text(*json, options);
     }
     return 0;
 }

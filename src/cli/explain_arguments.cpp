@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "language/functions.h"
 #include "symbolic/environment.h"
+#include "symbolic/static_tensor.h"
 #include "zspace/checked.h"
 
 namespace heddle::cli {
@@ -31,7 +33,11 @@ public:
         size_t begin = at_;
         std::string word = take_word();
         auto dtype = dtype_named(word);
-        if (!dtype) return wrong(begin, at_ - begin, fmt::format("'{}' is no dtype", word), dtypes());
+        if (!dtype)
+            return wrong(begin, at_ - begin,
+                         is_dtype_name(word) ? fmt::format("Heddle has no tensors of {}", word)
+                                             : fmt::format("'{}' is no dtype", word),
+                         dtypes());
         TensorType type{*dtype, {}};
         skip();
         if (at_ == text_.size()) return type;
@@ -163,45 +169,6 @@ Result<StaticValue> static_value(const Source& source, size_t begin, bool word_i
     auto value = environment.evaluate(**expression);
     if (!value) return fail(std::move(value.error()));
     return value;
-}
-
-// Nested lists of one shape as their elements in order.
-bool flatten(const StaticValue& value, size_t depth, std::vector<int64_t>& shape, std::vector<StaticValue>& elements) {
-    if (!value.is_list()) {
-        elements.push_back(value);
-        return depth == shape.size();
-    }
-    auto length = static_cast<int64_t>(value.list().size());
-    if (depth == shape.size() && elements.empty()) shape.push_back(length);
-    if (depth >= shape.size() || shape[depth] != length) return false;
-    for (const StaticValue& element : value.list()) {
-        if (!flatten(element, depth + 1, shape, elements)) return false;
-    }
-    return true;
-}
-
-std::optional<TensorData> tensor_of(const StaticValue& value) {
-    std::vector<int64_t> shape;
-    std::vector<StaticValue> elements;
-    if (!flatten(value, 0, shape, elements)) return std::nullopt;
-    bool integers = true, booleans = !elements.empty();
-    for (const StaticValue& element : elements) {
-        if (!element.is_number() && !element.is_boolean()) return std::nullopt;
-        integers = integers && element.is_integer();
-        booleans = booleans && element.is_boolean();
-    }
-    TensorData data(booleans ? DType::boolean : integers ? DType::int64 : DType::float32, shape);
-    for (size_t i = 0; i < elements.size(); i++) {
-        auto at = static_cast<int64_t>(i);
-        if (elements[i].is_boolean() != booleans) return std::nullopt;
-        if (booleans)
-            data.set_integer(at, elements[i].boolean());
-        else if (integers)
-            data.set_integer(at, elements[i].integer());
-        else
-            data.set_real(at, elements[i].number());
-    }
-    return data;
 }
 
 Result<InputArgument> input_argument(const Source& source, size_t begin, OperatorArguments& arguments) {

@@ -1,5 +1,7 @@
 #include "cli/explain_projection.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -84,7 +86,6 @@ std::optional<std::string> diagonal_notation(const IndexProjection& projection, 
             if (needed && !covers(projection, row, extents)) return std::nullopt;
             entries.emplace_back(needed ? "*" : "0");
             next += !needed;
-            if (is_whole(projection, row) && !needed) return std::nullopt;
         } else {
             for (size_t column = 0; column < projection.projection[row].size(); column++) {
                 if (projection.projection[row][column] != 0 && column != next) return std::nullopt;
@@ -121,7 +122,8 @@ public:
             const Node& node = body.nodes[i];
             reads_[i] = is_read(node) ? 1 : 0;
             for (NodeId operand : node.operands) reads_[i] = reads_[i] || reads_[static_cast<size_t>(operand)];
-            bool state = node.kind == Node::Kind::previous || (node.kind == Node::Kind::local && local(node).is_state());
+            bool state =
+                node.kind == Node::Kind::previous || (node.kind == Node::Kind::local && local(node).is_state());
             if (state)
                 reads_[i] = 1;
             else if (node.kind == Node::Kind::local)
@@ -131,6 +133,7 @@ public:
 
     OperationClass find() {
         for (const BodyEquation& equation : body_.equations) visit(equation.value);
+        if (std::ranges::any_of(body_.locals, &Local::is_state)) return OperationClass::scan;
         if (indirect_) return OperationClass::indirect;
         if (contraction_) return OperationClass::contraction;
         if (reduction_) return OperationClass::reduction;
@@ -202,6 +205,7 @@ std::string_view name(OperationClass c) {
     case OperationClass::reduction: return "reduction";
     case OperationClass::contraction: return "contraction";
     case OperationClass::indirect: return "indirect";
+    case OperationClass::scan: return "scan";
     case OperationClass::opaque: break;
     }
     return "opaque";

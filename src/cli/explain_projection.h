@@ -24,6 +24,7 @@ enum class OperationClass : uint8_t {
     reduction,    // some are joined
     contraction,  // sums of products of two different reads
     indirect,     // where is read depends on what is read
+    scan,         // steps in order
     opaque,       // no body
 };
 OperationClass class_of(const Operation& operation);

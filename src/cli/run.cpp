@@ -67,15 +67,6 @@ Result<void> run_compiled(const Source& source, const std::vector<TensorData>& f
     return {};
 }
 
-std::string some_values(const TensorData& data) {
-    std::vector<std::string> texts;
-    for (int64_t i = 0; i < std::min<int64_t>(data.size(), 6); i++) {
-        texts.push_back(is_float(data.dtype()) ? fmt::format("{:.6g}", data.real_at(i))
-                                               : std::to_string(data.integer_at(i)));
-    }
-    return fmt::format("{}{}", fmt::join(texts, " "), data.size() > 6 ? " ..." : "");
-}
-
 std::string type_text(const TensorData& data) {
     return fmt::format("{}[{}]", name(data.dtype()), fmt::join(data.shape(), ", "));
 }

@@ -187,6 +187,15 @@ Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions
     return Program{engine->pool, std::move(*executable)};
 }
 
+std::string some_values(const TensorData& data) {
+    std::vector<std::string> texts;
+    for (int64_t i = 0; i < std::min<int64_t>(data.size(), 6); i++) {
+        texts.push_back(is_float(data.dtype()) ? fmt::format("{:.6g}", data.real_at(i))
+                                               : std::to_string(data.integer_at(i)));
+    }
+    return fmt::format("{}{}", fmt::join(texts, " "), data.size() > 6 ? " ..." : "");
+}
+
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }

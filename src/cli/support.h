@@ -55,6 +55,9 @@ struct Program {
 };
 Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options);
 
+// The first six elements: "1 2.5 3 ...".
+std::string some_values(const TensorData& data);
+
 double milliseconds_since(std::chrono::steady_clock::time_point begin);
 
 }  // namespace heddle::cli

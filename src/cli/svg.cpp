@@ -75,8 +75,9 @@ void Svg::line(const std::vector<Point>& points, std::string_view colour, double
 
 void Svg::text(Point at, std::string_view text, const TextStyle& style) {
     body_ +=
-        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" text-anchor=\"{}\"{}{}>{}</text>\n",
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" text-anchor=\"{}\"{}{}{}>{}</text>\n",
                     at.x, at.y, style.size, style.colour, style.anchor, style.bold ? " font-weight=\"bold\"" : "",
+                    style.mono ? " font-family=\"DejaVu Sans Mono, monospace\" xml:space=\"preserve\"" : "",
                     style.halo ? " stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"" : "", escaped(text));
 }
 

@@ -16,6 +16,7 @@ struct TextStyle {
     std::string_view colour = "#222";
     std::string_view anchor = "start";  // start, middle, end
     bool bold = false;
+    bool mono = false;  // all letters of one width
     bool halo = false;  // white around the letters, for text on lines
 };
 

@@ -58,4 +58,7 @@ private:
     int64_t evaluations_ = 0;
 };
 
+// Modelled costs of a partition's kernels, each alone.
+std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target);
+
 }  // namespace heddle::equations

@@ -11,6 +11,7 @@
 #include "interchange/parameters.h"
 #include "interchange/to_document.h"
 #include "symbolic/session.h"
+#include "symbolic/static_tensor.h"
 #include "zspace/checked.h"
 
 namespace heddle::interchange {
@@ -60,14 +61,22 @@ public:
             if (metakernel.output(name)) continue;
             return refuses(number, {"outputs", name}, fmt::format("{} has no output {}", body.kernel, name));
         }
-        std::vector<Argument> inputs;
-        if (!arguments(number, body, metakernel, inputs)) return;
         std::map<std::string, StaticValue> parameters;
+        values_.clear();
         for (const auto& [name, json] : body.params.value_or(std::vector<std::pair<std::string, std::string>>{})) {
             auto value = parameter_value_of(json);
             if (!value) return refuses(number, {"params", name}, fmt::format("{} is no value of a parameter", name));
+            if (const TensorSpec* input = metakernel.input(name); input && !selections(body, *input, true)) {
+                auto data = tensor_of(*value);
+                if (!data || input->flavour != Flavour::concrete || input->variadic)
+                    return refuses(number, {"params", name}, fmt::format("{} is no value of an input", name));
+                values_.emplace(name, as_declared(std::move(*data), *input));
+                continue;
+            }
             parameters.emplace(name, std::move(*value));
         }
+        std::vector<Argument> inputs;
+        if (!arguments(number, body, metakernel, inputs)) return;
         ApplyOptions options;
         for (const TensorSpec& output : metakernel.outputs)
             options.requested.push_back(selections(body, output) != nullptr);
@@ -110,11 +119,31 @@ private:
         checked_.add(std::move(found));
     }
 
-    // What values decide cannot be said from a document, which has none; operations do not list inputs whose value is all
-    // that counts.
+    static std::optional<DType> declared_dtype(const TensorSpec& input) {
+        return input.dtype && input.dtype->kind == Syntax::Kind::name ? dtype_named(input.dtype->text) : std::nullopt;
+    }
+
+    // The value of an input as the tensor that its operator asks for.
+    static TensorData as_declared(TensorData data, const TensorSpec& input) {
+        auto dtype = declared_dtype(input);
+        if (!dtype || *dtype == data.dtype()) return data;
+        TensorData converted(*dtype, data.shape());
+        for (int64_t i = 0; i < data.size(); i++) {
+            if (is_float(*dtype))
+                converted.set_real(i,
+                                   is_float(data.dtype()) ? data.real_at(i) : static_cast<double>(data.integer_at(i)));
+            else if (!is_float(data.dtype()))
+                converted.set_integer(i, data.integer_at(i));
+        }
+        return converted;
+    }
+
+    // Operations do not list inputs whose value is all that counts. `params` has the value unless it is large; what it
+    // does not have is the dtype, which may follow from the template.
     bool misses_value(const OperationBody& body, const Template& metakernel) const {
         return std::ranges::any_of(metakernel.inputs, [&](const TensorSpec& input) {
-            return input.flavour == Flavour::concrete && !selections(body, input, true);
+            if (input.flavour != Flavour::concrete || selections(body, input, true)) return false;
+            return !values_.contains(input.name) || !declared_dtype(input);
         });
     }
 
@@ -148,6 +177,10 @@ private:
                    std::vector<Argument>& inputs) {
         for (const TensorSpec& specification : metakernel.inputs) {
             const auto* list = selections(body, specification, true);
+            if (auto value = values_.find(specification.name); !list && value != values_.end()) {
+                inputs.emplace_back(session_.add_constant(specification.name, value->second));
+                continue;
+            }
             if (!list) {
                 inputs.emplace_back();
                 continue;
@@ -272,7 +305,9 @@ private:
     Checked& checked_;
     Validation& validation_;
     Session session_;
-    std::vector<Issue> differences_;  // of the operation at hand
+    // Of the operation at hand.
+    std::vector<Issue> differences_;
+    std::map<std::string, TensorData> values_;  // of inputs, from `params`
 };
 
 }  // namespace

@@ -238,7 +238,13 @@ struct Library::State {
     }
 
     Diagnostic unknown_operator(const std::string& name, const Place& place) {
-        std::string nearest = nearest_name(name, core_names());
+        std::vector<std::string> known = core_names();
+        std::string nearest = nearest_name(name, known);
+        // reduce_sum for sum: a name that has the whole word is closer than one with few other letters.
+        auto longer = std::ranges::find_if(known, [&](const std::string& candidate) {
+            return candidate.ends_with("_" + name) || candidate.starts_with(name + "_");
+        });
+        if (longer != known.end()) nearest = *longer;
         Diagnostic diagnostic = complaint(
             "language.unknown_operator", fmt::format("no operator is named `{}`", name), place,
             nearest.empty() ? "give the file that defines it by --library" : fmt::format("did you mean {}?", nearest));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "language/functions.h"
 #include "language/parser.h"
@@ -160,6 +161,12 @@ void NameChecker::check_coordinate(const Syntax& node) {
     if (node.text.empty() || axes.contains(node.text) || failed.contains(node.text)) return;
     std::string remedy = asked(nearest_name(node.text, keys(axes)), "@");
     if (scope.contains(node.text)) remedy = fmt::format("did you mean {} without `@`?", node.text);
+    if (remedy.empty() && axes.empty()) remedy = fmt::format("name an axis in the index: [{} = EXTENT]", node.text);
+    if (remedy.empty())
+        remedy = fmt::format("{}; the index has {}",
+                             statics.contains(node.text) ? fmt::format("write ${} in the index", node.text)
+                                                         : fmt::format("write {} = EXTENT in the index", node.text),
+                             fmt::format("@{}", fmt::join(keys(axes), ", @")));
     report({.code = "language.unknown_coordinate",
             .summary = fmt::format("the index has no axis named {}", node.text),
             .place = node.place,
@@ -174,7 +181,9 @@ void NameChecker::check_bare_name(const Syntax& node) {
         report({.code = "language.output_read",
                 .summary = fmt::format("`{}` is an output, and outputs are not read", node.text),
                 .place = node.place,
-                .remedy = "name the value with let, and use that name here and in the output's equation"});
+                .remedy =
+                    "name the value with let, and use that name here and in the output's equation; in a scan, make "
+                    "it a state: s[t] = ... s[t - 1] ... from 0"});
         return;
     }
     if (is_dtype_name(node.text) || failed.contains(node.text)) return;

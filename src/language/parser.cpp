@@ -68,7 +68,7 @@ void Parser::fail_expected(std::string_view what) {
     diagnostic.remedy = foreign_notation(at_ == 0 ? Token{} : tokens_[at_ - 1], token);
     if (token.kind == Token::Kind::end && (what == "`)`" || what == "`]`"))
         diagnostic.remedy = "close the bracket; a line goes on while one is open";
-    if (what == "`=`") diagnostic.remedy = "a statement is `let name = value` or `output[...] = value`";
+    if (what == "`=`" || what == "`[` or `=` after a name") diagnostic.remedy = "a statement is `let name = value` or `output[...] = value`";
     sink_.add(std::move(diagnostic));
     throw ParseFailure{};
 }

@@ -68,6 +68,12 @@ Parameter Parser::parameter() {
         take();
         type.kind = known->second;
     } else {
+        if (first.kind == Token::Kind::integer || first.kind == Token::Kind::real) {
+            auto number = std::string_view(fragment_.text).substr(first.offset, first.length);
+            fail(place(first), "language.parameter_type", fmt::format("`{}` is a value, and not a type", number),
+                 fmt::format("write the type before it: {} = {}", first.kind == Token::Kind::integer ? "int" : "float",
+                             number));
+        }
         if (first.kind != Token::Kind::name) fail_expected("a parameter's type");
         std::vector<std::string> names;
         for (const auto& [name, kind] : parameter_kinds()) names.push_back(name);

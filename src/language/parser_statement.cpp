@@ -53,6 +53,12 @@ std::vector<SyntaxPointer> Parser::left_coordinates() {
 
 SyntaxPointer Parser::equation() {
     Token first = peek();
+    bool foreign = first.is_word("elif") || first.is_word("else") || first.is_word("while");
+    if (first.is_word("if") || (foreign && !peek(1).is("=") && !peek(1).is("["))) {
+        fail(place(first), "language.syntax", fmt::format("a body has no statement `{}`", first.text),
+             first.is_word("while") ? "steps that need the step before are a scan: scan t < $n:"
+                                    : "write a choice of values: y = x > 0 ? x : 0");
+    }
     auto made = make(Kind::equation, first);
     made->text = take_name("a statement").text;
     if (at("[")) {
@@ -68,7 +74,7 @@ SyntaxPointer Parser::equation() {
         made->children = left_coordinates();
     }
     if (!at("=") && !made->has_left) {
-        fail_expected("`[` or `=` after a name: a statement is `let name = value` or `output[...] = value`,");
+        fail_expected("`[` or `=` after a name");
     }
     expect("=");
     made->value = expression();

@@ -221,6 +221,12 @@ Result<Application> apply_template(Environment& environment) {
         auto value = environment.lookup(parameter.name, parameter.place);
         if (value) application.parameters.emplace(parameter.name, value->print());
     }
+    // What was opened decides like a parameter.
+    for (const BoundInput& input : environment.inputs()) {
+        if (input.spec->variadic || !input.given || !input.tensors[0].value) continue;
+        if (input.tensors[0].type.elements() <= largest_shown_value)
+            application.parameters.emplace(input.spec->name, input.tensors[0].value->print());
+    }
     return application;
 }
 

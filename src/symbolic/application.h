@@ -25,10 +25,13 @@ struct AppliedOutput {
     std::vector<TensorType> types;  // one; of a variadic output one a value of `each`
 };
 
+inline constexpr int64_t largest_shown_value = 1'024;  // elements
+
 struct Application {
-    std::vector<AppliedOutput> outputs;             // in the template's order
-    std::vector<AppliedOperation> operations;       // one a value of `each`
-    std::map<std::string, std::string> parameters;  // as printed
+    std::vector<AppliedOutput> outputs;        // in the template's order
+    std::vector<AppliedOperation> operations;  // one a value of `each`
+    // As printed; those of inputs that were opened too, up to `largest_shown_value` elements.
+    std::map<std::string, std::string> parameters;
 };
 
 // Binds dtypes, patterns and parameters and checks the constraints: all that a composition needs too. The inputs of

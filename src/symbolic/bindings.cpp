@@ -1,15 +1,56 @@
-// What patterns and dtypes bind, apart from shapes: dtype variables, and the printing of all bindings.
-#include <fmt/format.h>
+// What patterns and dtypes bind, apart from shapes: dtype variables, and what is shown of all bindings.
+#include "symbolic/bindings.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
 
 #include "symbolic/environment_state.h"
 
 namespace heddle {
 namespace {
 
-using Value = StaticValue;
 using Kind = Syntax::Kind;
+
+std::string compact(const StaticValue& value) {
+    std::string text = value.print(), result;
+    std::ranges::copy_if(text, std::back_inserter(result), [](char letter) { return letter != ' '; });
+    return result;
+}
+
+class PatternNames {
+public:
+    explicit PatternNames(const Environment::State& state) : state_(state) {}
+
+    std::vector<Binding> run() {
+        for (const BoundInput& input : state_.inputs) {
+            if (input.given && input.spec->shape) visit(*input.spec->shape, input);
+        }
+        return std::move(bindings_);
+    }
+
+private:
+    void visit(const Syntax& dimension, const BoundInput& input) {
+        bool group = dimension.kind == Kind::dimension_group;
+        bool variable = group || dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions;
+        if (variable) {
+            if (!dimension.collector.empty()) add(dimension.collector, std::to_string(input.tensors.size()));
+            const NameSlot& slot = *state_.slot(dimension.text);
+            if (slot.phase == NameSlot::Phase::known) add(dimension.text, compact(slot.value));
+        }
+        if (!group && dimension.kind != Kind::pattern) return;
+        for (const auto& child : dimension.children) visit(*child, input);
+    }
+
+    void add(const std::string& name, std::string value) {
+        if (std::ranges::find(bindings_, name, &Binding::name) == bindings_.end())
+            bindings_.push_back({name, std::move(value)});
+    }
+
+    const Environment::State& state_;
+    std::vector<Binding> bindings_;
+};
 
 }  // namespace
 
@@ -27,7 +68,7 @@ Result<void> match_dtypes(Environment& environment) {
             }
             if (slot->phase != NameSlot::Phase::known) {
                 slot->phase = NameSlot::Phase::known;
-                slot->value = Value::of(tensor.type.dtype);
+                slot->value = StaticValue::of(tensor.type.dtype);
                 slot->bound_at = dtype->place;
                 slot->bound_by = tensor.name;
             } else if (!slot->value.is_dtype() || slot->value.dtype() != tensor.type.dtype) {
@@ -58,38 +99,32 @@ Result<void> match_dtypes(Environment& environment) {
     return {};
 }
 
+std::vector<Binding> pattern_bindings(const Environment& environment) {
+    return PatternNames(environment.state()).run();
+}
+
 std::string print_bindings(const Environment& environment) {
-    const Environment::State& state = environment.state();
-    std::vector<std::string> lines;
-    std::vector<std::string_view> printed;
-    auto compact = [](const Value& value) {
-        std::string text = value.print(), result;
-        std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char letter) { return letter != ' '; });
-        return result;
-    };
-    auto line = [&](std::string_view variable, const std::string& value) {
-        if (std::find(printed.begin(), printed.end(), variable) != printed.end()) return;
-        printed.push_back(variable);
-        lines.push_back(fmt::format("${}={}", variable, value));
-    };
-    auto visit = [&](auto&& self, const Syntax& dimension, const BoundInput& input) -> void {
-        bool variable = dimension.kind == Kind::dimension || dimension.kind == Kind::dimensions ||
-                        dimension.kind == Kind::dimension_group;
-        if (variable) {
-            if (!dimension.collector.empty()) line(dimension.collector, std::to_string(input.tensors.size()));
-            const NameSlot& slot = *state.slot(dimension.text);
-            if (slot.phase == NameSlot::Phase::known) line(dimension.text, compact(slot.value));
-        }
-        if (variable && dimension.kind != Kind::dimension_group) return;
-        if (!variable && dimension.kind != Kind::pattern) return;
-        for (const auto& child : dimension.children) self(self, *child, input);
-    };
-    for (const BoundInput& input : state.inputs) {
-        if (input.given && input.spec->shape) visit(visit, *input.spec->shape, input);
-    }
     std::string result;
-    for (const std::string& text : lines) result += text + "\n";
+    for (const Binding& binding : pattern_bindings(environment))
+        result += fmt::format("${}={}\n", binding.name, binding.value);
     return result;
+}
+
+OtherBindings other_bindings(Environment& environment) {
+    const Template& metakernel = environment.metakernel();
+    OtherBindings others;
+    auto add = [&](std::vector<Binding>& list, const std::string& name, const Place& place) {
+        auto value = environment.lookup(name, place);
+        const NameSlot* slot = environment.state().slot(name);
+        if (!value || slot->per_operation || std::ranges::find(list, name, &Binding::name) != list.end()) return;
+        list.push_back({name, value->print()});
+    };
+    for (const TensorSpec& input : metakernel.inputs) {
+        if (input.dtype && input.dtype->kind == Kind::static_name) add(others.dtypes, input.dtype->text, input.place);
+    }
+    for (const Parameter& parameter : metakernel.params) add(others.parameters, parameter.name, parameter.place);
+    for (const StaticLet& let : metakernel.lets) add(others.lets, let.name, let.place);
+    return others;
 }
 
 }  // namespace heddle

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "language/functions.h"
 #include "symbolic/body_values.h"
 
 namespace heddle {
@@ -207,6 +208,12 @@ BodyValue BodyValues::function(std::string_view name, const std::vector<BodyValu
         refuse_type(place, fmt::format("{} works on static values only", name), "static arguments", "");
     Diagnostic diagnostic =
         elements_.error("symbolic.unknown_function", place, fmt::format("unknown function '{}'", name));
+    if (function_named(name)) {
+        diagnostic.summary = fmt::format("'{}' cannot be computed", name);
+        diagnostic.reason = "the name is kept for complex numbers, of which Heddle has no tensors";
+        diagnostic.remedy = "keep the real and the imaginary parts in two tensors, or in a last dimension of 2";
+        elements_.refuse(std::move(diagnostic));
+    }
     std::vector<std::string> known = {"sum",    "prod",    "min",     "max",       "all",    "any",
                                       "clamp",  "where",   "cast",    "insert",    "remove", "replace",
                                       "concat", "reverse", "flatten", "unflatten", "len",    "ceildiv"};

@@ -77,7 +77,4 @@ Result<void> check_constraints(Environment& environment);
 // Forgets what depends on the operation, and sets the value of the `each` variable and then the index.
 Result<void> begin_operation(Environment& environment, int64_t each_value);
 
-// Printed as the language page does: "$batch=[100,128]", one a line, in the order of the patterns; `$i` is the count.
-std::string print_bindings(const Environment& environment);
-
 }  // namespace heddle

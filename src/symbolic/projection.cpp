@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace heddle {
@@ -105,6 +106,16 @@ IndexProjection written_by(const Body& body, RangeEvaluator& ranges, int32_t out
     return result;
 }
 
+// x[$n] for x[@n]: the coordinate is one number, and that the extent of an axis of the index.
+std::optional<std::string> named_by_its_size(const Body& body, const FootprintFailure& failure) {
+    if (failure.values.low != failure.values.high || failure.values.low != failure.extent) return std::nullopt;
+    auto fits = [&](const Variable& variable) {
+        return variable.kind == Variable::Kind::index && variable.extent.value == failure.extent;
+    };
+    auto found = std::ranges::find_if(body.variables, fits);
+    return found == body.variables.end() ? std::nullopt : std::optional(found->name);
+}
+
 Diagnostic footprint_error(const Environment& environment, const ProjectedBody& projected,
                            const FootprintFailure& failure) {
     const Body& body = *projected.body;
@@ -137,6 +148,8 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
         is_local ? "read the local array inside its extent"
                  : fmt::format("write {}[...] ?? v for a value outside, a condition around it, or clamp the coordinate",
                                tensor);
+    if (auto axis = named_by_its_size(body, failure); !is_local && axis)
+        diagnostic.remedy = fmt::format("did you mean the coordinate @{} for the size ${}?", *axis, *axis);
     diagnostic.params.emplace_back("tensor", tensor);
     diagnostic.params.emplace_back("dimension", std::to_string(failure.dimension));
     return diagnostic;

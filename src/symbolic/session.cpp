@@ -338,6 +338,8 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
     if (metakernel.is_composition()) return expand_composition(*this, environment, arguments, options);
     auto applied = apply_template(environment);
     if (!applied) return std::unexpected(applied.error());
+    for (const AppliedOperation& operation : applied->operations)
+        notes.insert(notes.end(), operation.projections.notes.begin(), operation.projections.notes.end());
     auto application = std::make_shared<Application>(std::move(*applied));
     if (applications.size() >= most_applications) applications.clear();
     applications.emplace(key, application);
@@ -352,6 +354,7 @@ Session& Session::operator=(Session&&) noexcept = default;
 const Library& Session::library() const { return *state_->library; }
 void Session::record_calls() { state_->records = true; }
 const std::vector<Call>& Session::calls() const { return state_->calls; }
+const Diagnostics& Session::notes() const { return state_->notes; }
 
 Result<std::unique_ptr<Environment>> Session::bind(const Template& metakernel, const std::vector<Argument>& inputs,
                                                    const std::map<std::string, StaticValue>& parameters) const {

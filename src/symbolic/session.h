@@ -94,6 +94,10 @@ public:
     Result<std::unique_ptr<Environment>> bind(const Template& metakernel, const std::vector<Argument>& inputs,
                                               const std::map<std::string, StaticValue>& parameters) const;
 
+    // What is to be said of what was applied without being wrong: a declared projection that is larger than what the body
+    // reads (symbolic.ipf_loose), once for each application that differs.
+    const Diagnostics& notes() const;
+
     const Graph& graph() const;
     // The value of a tensor, if it is known; its elements with their origins, if some have one.
     const TensorData* known_value(TensorId tensor) const;

@@ -27,6 +27,7 @@ struct Session::State {
     int32_t compositions = 0;  // within each other, at this moment
     int64_t expanded = 0;      // operators applied by the outermost composition
     std::vector<Call> calls;
+    Diagnostics notes;
     bool records = false;    // what callers apply
     bool recording = false;  // at this moment: not within a composition that is itself a recorded call
 

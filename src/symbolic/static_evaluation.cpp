@@ -1,8 +1,10 @@
 // Static expressions: evaluation of the syntax tree (docs/language.md section 3).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "language/functions.h"
 #include "symbolic/environment.h"
 #include "symbolic/environment_state.h"
 #include "symbolic/static_errors.h"
@@ -117,6 +119,16 @@ std::unexpected<Diagnostics> Evaluator::not_static(const Syntax& syntax) {
 Result<Value> Evaluator::bare_name(const Syntax& syntax, const StaticScope* scope) {
     if (const Value* value = StaticScope::find(scope, syntax.text)) return *value;
     if (auto dtype = dtype_named(syntax.text)) return Value::of(*dtype);
+    if (is_dtype_name(syntax.text)) {
+        Diagnostic reserved = environment_.diagnostic("symbolic.reserved_dtype", syntax.place,
+                                                      fmt::format("Heddle has no tensors of {}", syntax.text));
+        std::vector<std::string_view> names;
+        for (const DTypeInfo& info : all_dtypes()) names.push_back(info.name);
+        reserved.expected = fmt::format("{}", fmt::join(names, ", "));
+        reserved.remedy = "compute in one of these; a complex number is a last dimension of 2";
+        reserved.reason = "the name may stand in `constraints` and in rows of `kernels` only";
+        return fail(std::move(reserved));
+    }
     Diagnostic diagnostic = environment_.diagnostic("symbolic.unknown_name", syntax.place,
                                                     fmt::format("{} has no static value", syntax.text));
     if (!environment_.metakernel().graph.empty() && environment_.metakernel().input(syntax.text)) {

@@ -119,6 +119,20 @@ TEST_F(BadInput, templates_that_are_wrong) {
     EXPECT_CONTAINS(outcome.errors, "inner");
 }
 
+TEST_F(BadInput, Metakernels20SeveralErrorsComeInOneRun) {
+    std::string file = write("several.yaml",
+                             "one:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n"
+                             "  body: \"y = x[n] + alpha\"\n"
+                             "two:\n  input: {x: \"$T[$n]\"}\n  outputs: {y: \"$T[$n]\"}\n  body: \"y = x +\"\n"
+                             "three:\n  inputs: {x: \"$T[$n]\"}\n  outputs: {y: \"$T[$m]\"}\n  body: \"y = x\"\n");
+    auto outcome = heddle({"check", file});
+    EXPECT_EQ(outcome.status, 1);
+    for (const char* part :
+         {"several.yaml:5:", "language.forgotten_at", "language.unknown_name", "several.yaml:7:3",
+          "language.unknown_key", "several.yaml:9:", "language.syntax", "several.yaml:12:", "language.unbound_static"})
+        EXPECT_CONTAINS(outcome.errors, part);
+}
+
 TEST_F(BadInput, command_lines_that_are_wrong) {
     for (const std::vector<std::string>& words :
          std::vector<std::vector<std::string>>{{},

@@ -19,48 +19,6 @@ protected:
     }
 };
 
-TEST_F(Explain, the_matrix_product_has_the_published_index_and_projections) {
-    Json found = json({"matmul", "X=float32[2,3,4,5]", "W=float32[2,3,5,7]"});
-    ASSERT_EQ(found["operations"].size(), 1u);
-    const Json& operation = found["operations"][0];
-    std::vector<std::string> index, reduced;
-    for (const Json& axis : operation["index"]) (axis["reducer"].is_null() ? index : reduced).push_back(axis["extent"]);
-    EXPECT_EQ(index, (std::vector<std::string>{"2", "3", "4", "7"}));
-    EXPECT_EQ(reduced, (std::vector<std::string>{"5"}));
-    EXPECT_EQ(operation["class"], "contraction");
-    EXPECT_EQ(found["outputs"][0]["type"], "float32[2, 3, 4, 7]");
-    const Json& x = operation["inputs"][0];
-    EXPECT_EQ(x["projection"], Json::parse("[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,0]]"));
-    EXPECT_EQ(x["offset"], Json::parse("[0,0,0,0]"));
-    EXPECT_EQ(x["shape"], Json::parse("[1,1,1,5]"));
-    EXPECT_EQ(x["diagonal"], "D[1, 1, 1, 0] :> [1, 1, 1, 5]");
-    EXPECT_EQ(x["augmented"], "( 1 0 0 0 | 0 | 1 )\n( 0 1 0 0 | 0 | 1 )\n( 0 0 1 0 | 0 | 1 )\n( 0 0 0 0 | 0 | 5 )\n");
-    EXPECT_EQ(operation["inputs"][1]["projection"], Json::parse("[[1,0,0,0],[0,1,0,0],[0,0,0,0],[0,0,0,1]]"));
-    EXPECT_EQ(operation["outputs"][0]["shape"], Json::parse("[1,1,1,1]"));
-}
-
-TEST_F(Explain, the_matrix_product_refuses_float16_by_its_enum) {
-    auto outcome = heddle({"explain", "matmul", "X=float16[2,3]", "W=float16[3,4]"});
-    EXPECT_EQ(outcome.status, 1);
-    EXPECT_CONTAINS(outcome.errors, "float16");
-    EXPECT_CONTAINS(outcome.errors, "float32");
-}
-
-TEST_F(Explain, a_sum_over_axis_two_in_three_notations) {
-    Json found = json({"reduce_sum", "x=float32[2,3,4,5]", "axes=[2]"});
-    const Json& x = found["operations"][0]["inputs"][0];
-    EXPECT_EQ(x["projection"], Json::parse("[[1,0,0],[0,1,0],[0,0,0],[0,0,1]]"));
-    EXPECT_EQ(x["offset"], Json::parse("[0,0,0,0]"));
-    EXPECT_EQ(x["shape"], Json::parse("[1,1,4,1]"));
-    EXPECT_EQ(x["diagonal"], "D[1, 1, *, 1]");
-    std::string rows = x["rows"];
-    EXPECT_CONTAINS(rows, ", *, ");
-    EXPECT_EQ(x["structured"],
-              "{affineMap: {projection: [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], offset: [0, 0, 0, 0]}, shape: "
-              "[1, 1, 4, 1]}");
-    EXPECT_EQ(found["operations"][0]["class"], "reduction");
-}
-
 TEST_F(Explain, a_strided_window_shows_start_and_extent) {
     Json found = json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]", "strides=2"});
     std::string rows = found["operations"][0]["inputs"][0]["rows"];
@@ -184,24 +142,6 @@ TEST_F(Explain, wrong_arguments_are_pointed_at) {
         EXPECT_CONTAINS(outcome.errors, wrong.part);
         EXPECT_EQ(outcome.output, "");
     }
-}
-
-TEST_F(Explain, Metakernels19AxesWithTheirCombiners) {
-    Json found = json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]", "strides=2"});
-    const Json& axes = found["operations"][0]["axes"];
-    auto axis = [&](const std::string& name) {
-        for (const Json& one : axes)
-            if (one["name"] == name) return one;
-        return Json();
-    };
-    EXPECT_EQ(axis("out0")["cut"], "passed");
-    Json moves = axis("out0")["inputs"][0]["moves"];
-    EXPECT_EQ(moves, Json::parse(R"([{"dimension": 2, "step": 2, "window": 3, "halo": 1}])"));
-    EXPECT_TRUE(axis("out0")["inputs"][1]["moves"].empty());
-    EXPECT_EQ(axis("c")["cut"], "partial");
-    EXPECT_EQ(axis("c")["combiners"], Json::parse(R"(["sum"])"));
-    auto outcome = heddle({"explain", "softmax", "x=float32[4, 10]"});
-    EXPECT_CONTAINS(outcome.output, "partial results, combined by max, then sum");
 }
 
 TEST_F(Explain, Metakernels9ShardsWithTheirRegions) {

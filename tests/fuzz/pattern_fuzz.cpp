@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "language/library.h"
 #include "symbolic/application.h"
+#include "symbolic/bindings.h"
 #include "symbolic/environment_state.h"
 
 namespace {

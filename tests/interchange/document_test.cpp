@@ -208,6 +208,40 @@ TEST(Documents, WhatCannotBeAppliedAgainIsSaid) {
     EXPECT_EQ(validation.not_applied_again.size(), 2u);
 }
 
+// A value that the operator opens stands among its parameters.
+TEST(Documents, OpenedValuesAreParameters) {
+    Session session(library());
+    TensorId x = session.add_input("x", {DType::float32, {2, 6}});
+    TensorData shape(DType::int64, {2});
+    shape.set_integer(0, 3);
+    shape.set_integer(1, 4);
+    auto reshape = library().find("reshape");
+    ASSERT_TRUE(reshape) << render(reshape.error());
+    auto results = session.apply(**reshape, {x, session.add_constant("shape", shape)});
+    ASSERT_TRUE(results) << render(results.error());
+    GraphDocument document = to_document(session.finish({results->front()}));
+    const DocumentNode& node = *nodes<OperationBody>(document)[0];
+    const auto& params = *std::get<OperationBody>(node.body).params;
+    auto found = std::ranges::find(params, "shape", &std::pair<std::string, std::string>::first);
+    ASSERT_NE(found, params.end());
+    EXPECT_EQ(found->second, "[3, 4]");
+    EXPECT_EQ(parsed(print_graph_json(document)), document);
+    Validation validation = validate(document, {dialect("heddle"), &library(), nullptr});
+    EXPECT_TRUE(validation.issues.empty()) << render(validation.issues);
+    EXPECT_EQ(validation.applied_again, 1u);
+    EXPECT_TRUE(validation.not_applied_again.empty());
+    auto with_shape = [&](const std::string& json) {
+        GraphDocument other = document;
+        for (auto& [name, value] : *std::get<OperationBody>(operation(other).body).params)
+            if (name == "shape") value = json;
+        return codes_of(validate(other, {dialect("heddle"), &library(), nullptr}).issues);
+    };
+    EXPECT_EQ(with_shape("[3, 5]"), "interchange.operator_refuses");
+    EXPECT_EQ(with_shape("[[3], 4]"), "interchange.operator_refuses");
+    EXPECT_EQ(with_shape("\"text\""), "interchange.operator_refuses");
+    EXPECT_NE(with_shape("[4, 3]"), "");
+}
+
 TEST(Documents, AnyGraphIsADocument) {
     Graph graph;
     TensorId x = graph.add_tensor("x", {DType::boolean, {3, 4}});

@@ -220,7 +220,8 @@ std::string body_of(const Result<const Template*>& found) {
 
 TEST(Metakernels14, TwoLibrariesWithOneNameAreToldApart) {
     Folder folder;
-    folder.write("core/ops.yaml", unary("act", "body: \"y = x\"") + unary("plain", "body: \"y = x + 9\""));
+    folder.write("core/ops.yaml", unary("act", "body: \"y = x\"") + unary("plain", "body: \"y = x + 9\"") +
+                                      unary("shipped", "graph: \"y = act(x)\""));
     folder.write("red.yaml", unary("act", "body: \"y = x + 1\"") + unary("twice", "graph: \"y = act(act(x))\""));
     folder.write("blue/one.yaml", unary("act", "body: \"y = x + 2\""));
     folder.write("blue/two.yaml", unary("mixed", "graph: \"y = red::act(act(core::act(x)))\""));
@@ -238,7 +239,10 @@ TEST(Metakernels14, TwoLibrariesWithOneNameAreToldApart) {
     ASSERT_EQ(code_of(bare), "language.ambiguous_operator");
     EXPECT_EQ(bare.error().front().remedy, "write red::act or blue::act");
     EXPECT_EQ(bare.error().front().contexts.size(), 2U);
-    // A composition means its own library's operator first.
+    // A composition means its own library's operator first, a shipped one the shipped.
+    auto shipped = library.find("shipped");
+    ASSERT_TRUE(shipped.has_value()) << render(shipped.error());
+    EXPECT_EQ(body_of(library.find_from(**shipped, "act")), "y = x");
     auto twice = library.find("twice"), mixed = library.find("mixed");
     ASSERT_TRUE(twice.has_value()) << render(twice.error());
     ASSERT_TRUE(mixed.has_value()) << render(mixed.error());

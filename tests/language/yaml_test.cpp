@@ -186,7 +186,7 @@ private:
     std::mt19937 random_;
 };
 
-TEST(Yaml, MutatedTemplatesNeverCrash) {
+TEST(Metakernels22, MutatedFilesAreReadOrRefused) {
     std::vector<std::string> texts = seeds();
     ASSERT_GT(texts.size(), 50U);
     Mutator mutator;

@@ -91,7 +91,7 @@ std::vector<std::string> codes_of_catalogue() {
     return codes;
 }
 
-TEST(DiagnosticCodes, catalogue_is_complete) {
+TEST(Metakernels20, TheCatalogueOfDiagnosticsIsComplete) {
     std::vector<std::string> listed = codes_of_catalogue();
     EXPECT_TRUE(std::is_sorted(listed.begin(), listed.end()))
         << "docs/diagnostics.yaml is in the order of the alphabet";
@@ -107,7 +107,7 @@ TEST(DiagnosticCodes, catalogue_is_complete) {
     }
 }
 
-TEST(DiagnosticCodes, each_has_a_test) {
+TEST(Metakernels20, EachDiagnosticHasATestThatFailsWithIt) {
     std::set<std::string> codes = codes_of_sources(), tested = codes_of_tests();
     EXPECT_GT(codes.size(), 150u);
     for (const std::string& code : codes) {

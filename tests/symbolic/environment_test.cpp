@@ -1,6 +1,7 @@
 // Static expressions, shape patterns and parameters, without bodies.
 #include "session_test_support.h"
 #include "symbolic/application.h"
+#include "symbolic/bindings.h"
 #include "symbolic/environment_state.h"
 
 namespace heddle {
@@ -137,7 +138,7 @@ const char* const published =
     "    tensors: {shape: \"[$batch..., $shape=($height, $width), $features[$i]]\", variadic: true}\n"
     "    masks: {shape: \"[$shape=($height, $width), $features[$i]]\", variadic: true}\n";
 
-TEST(Patterns, ThePublishedExampleHasExactlyItsBindings) {
+TEST(Metakernels2, ThePublishedExampleHasExactlyItsBindings) {
     Match match =
         matched(published, {{{100, 128, 256, 512, 2}, {100, 128, 256, 512, 4}}, {{256, 512, 2}, {256, 512, 4}}});
     ASSERT_TRUE(match.bound) << render(match.bound.error());

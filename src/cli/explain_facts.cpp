@@ -1,0 +1,235 @@
+#include "cli/explain_facts.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/draw_parts.h"
+#include "cli/explain_operation.h"
+#include "equations/cost.h"
+#include "gradient/gradient.h"
+#include "plan/plan.h"
+#include "symbolic/bindings.h"
+
+namespace heddle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json names_json(const std::vector<Binding>& bindings) {
+    Json json = Json::object();
+    for (const Binding& binding : bindings) json[binding.name] = binding.value;
+    return json;
+}
+
+// What the cost model says of the kernels that each call runs.
+struct Modelled {
+    double seconds = 0, bytes = 0, operations = 0;
+};
+
+Result<Modelled> modelled(const Graph& graph, const Target& target) {
+    auto system = equations::lower(graph);
+    if (!system) return fail(std::move(system.error()));
+    equations::optimise(*system);
+    auto partition = equations::fuse(*system, target, {});
+    auto costs = equations::costs_of(*system, partition, target);
+    Modelled sum;
+    for (const auto& batch : partition.batches) {
+        sum.seconds += target.launch_seconds;  // one for all kernels of the batch
+        for (int32_t kernel : batch) {
+            const equations::KernelCost& cost = costs[static_cast<size_t>(kernel)];
+            sum.seconds += cost.seconds - target.launch_seconds;
+            sum.bytes += cost.main.bytes + cost.reductions.bytes;
+            sum.operations += cost.main.operations + cost.reductions.operations;
+        }
+    }
+    return sum;
+}
+
+int64_t bytes_of(const Graph& graph, const std::vector<TensorId>& tensors) {
+    int64_t bytes = 0;
+    for (TensorId id : tensors) bytes += graph.tensor(id).type.byte_size();
+    return bytes;
+}
+
+Json launches_json(const plan::Plan& plan) {
+    Json list = Json::array();
+    auto add = [&](const std::vector<plan::Batch>& batches, const char* phase) {
+        for (const plan::Batch& batch : batches) {
+            for (const plan::Launch& launch : batch) {
+                const std::string& key = plan.keys[static_cast<size_t>(launch.tree)];
+                list.push_back({{"writes", launch.name},
+                                {"tasks", launch.tasks},
+                                {"kernel", key.substr(0, 8)},
+                                {"phase", phase},
+                                {"layout", launch.layout}});
+            }
+        }
+    };
+    add(plan.prepare, "prepare");
+    add(plan.run, "run");
+    return list;
+}
+
+}  // namespace
+
+Json bindings_json(Environment& environment) {
+    OtherBindings others = other_bindings(environment);
+    return {{"patterns", names_json(pattern_bindings(environment))},
+            {"dtypes", names_json(others.dtypes)},
+            {"parameters", names_json(others.parameters)},
+            {"lets", names_json(others.lets)}};
+}
+
+void add_cost(const Graph& graph, const Target& target, Json& json) {
+    json["compiled"] = Json::array();
+    auto opaque = std::ranges::find_if(graph.operations, [](const Operation& operation) { return !operation.body; });
+    if (opaque != graph.operations.end()) {
+        json["cost"]["refusal"] = {{"code", "cli.opaque"},
+                                   {"summary", fmt::format("operation '{}' is a kernel elsewhere", opaque->name)},
+                                   {"reason", "costs follow from bodies"}};
+        return;
+    }
+    auto sum = modelled(graph, target);
+    auto plan = sum ? plan::make_plan(graph, target) : Result<plan::Plan>(fail(std::move(sum.error())));
+    if (!plan) {
+        json["cost"] = {{"refusal", refusal_json(plan.error())}};
+        return;
+    }
+    int64_t constants = 0;
+    for (const Tensor& tensor : graph.tensors) constants += tensor.constant ? tensor.type.byte_size() : 0;
+    json["cost"] = {{"time_seconds", plan->launches() == 0 ? 0 : sum->seconds},
+                    {"bytes_moved", sum->bytes},
+                    {"peak_bytes", bytes_of(graph, graph.inputs) + bytes_of(graph, graph.outputs) + constants +
+                                       plan->prepared_bytes + plan->workspace_bytes},
+                    {"devices", 1},
+                    {"launches", plan->launches()},
+                    {"operations", sum->operations}};
+    json["compiled"] = launches_json(*plan);
+}
+
+Result<Graph> gradient_of(const Graph& graph) {
+    std::vector<TensorId> wanted = graph.inputs;
+    auto is_real = [&](TensorId id) { return is_float(graph.tensor(id).type.dtype); };
+    // Without any, all are named in the refusal.
+    if (std::ranges::any_of(wanted, is_real)) std::erase_if(wanted, std::not_fn(is_real));
+    return gradient::gradient(graph, wanted);
+}
+
+Json gradient_json(const Graph& forward, const Graph& graph) {
+    auto types = [&](const std::vector<TensorId>& tensors) {
+        Json list = Json::array();
+        for (TensorId t : tensors)
+            list.push_back({{"name", graph.tensor(t).name}, {"type", graph.tensor(t).type.text()}});
+        return list;
+    };
+    auto is_given = [&](TensorId t) {
+        return std::ranges::any_of(forward.inputs,
+                                   [&](TensorId input) { return forward.tensor(input).name == graph.tensor(t).name; });
+    };
+    std::vector<TensorId> adjoints = graph.inputs;
+    std::erase_if(adjoints, is_given);
+    Json json = {{"inputs", types(graph.inputs)}, {"adjoints", types(adjoints)}, {"outputs", types(graph.outputs)}};
+    json["operations"] = Json::array();
+    for (const Operation& operation : graph.operations) json["operations"].push_back(operation_json(graph, operation));
+    return json;
+}
+
+Json refusal_json(const Diagnostics& problems) {
+    return {{"code", problems[0].code}, {"summary", problems[0].summary}, {"reason", problems[0].reason}};
+}
+
+// ---- for people
+
+namespace {
+
+std::string refusal_text(const Json& refusal) {
+    std::string reason = text_of(refusal, "reason");
+    return fmt::format("{}{}", text_of(refusal, "summary"), reason.empty() ? "" : "; " + reason);
+}
+
+// "840", "1.2 million"
+std::string count_text(double number) {
+    if (number < 1e5) return fmt::format("{:.0f}", number);
+    if (number < 1e9) return fmt::format("{:.3g} million", number / 1e6);
+    return fmt::format("{:.3g} billion", number / 1e9);
+}
+
+std::string time_text(double seconds) {
+    if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+    return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
+}
+
+std::string counted(int64_t number, const char* what, const char* plural = "s") {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : plural);
+}
+
+std::string names_of(const Json& tensors) {
+    std::vector<std::string> names;
+    for (const Json& tensor : tensors) names.push_back(text_of(tensor, "name"));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string bindings_text(const Json& bindings) {
+    constexpr std::pair<const char*, const char*> sections[] = {
+        {"patterns", "bindings"}, {"dtypes", "dtypes"}, {"parameters", "parameters"}, {"lets", "lets"}};
+    std::string text;
+    for (const auto& [key, title] : sections) {
+        if (bindings[key].empty()) continue;
+        text += fmt::format("{}\n", title);
+        for (const auto& [name, value] : bindings[key].items())
+            text += fmt::format("  ${}={}\n", name, value.get<std::string>());
+    }
+    return text;
+}
+
+std::string notes_text(const Json& notes) {
+    std::string text;
+    for (const Json& note : notes)
+        text += fmt::format("{}note: {}: {}, where {} would do\n", text.empty() ? "\n" : "", text_of(note, "summary"),
+                            text_of(note, "found"), text_of(note, "expected"));
+    return text;
+}
+
+std::string cost_text(const Json& cost) {
+    if (cost.contains("refusal")) return fmt::format("cost\n  not known: {}\n", refusal_text(cost["refusal"]));
+    return fmt::format(
+        "cost, as modelled for this machine\n"
+        "  time {}, {} on {}\n"
+        "  {} moved, {} operations, at most {} of memory\n",
+        time_text(cost["time_seconds"].get<double>()), counted(cost["launches"].get<int64_t>(), "launch", "es"),
+        counted(cost["devices"].get<int64_t>(), "device"),
+        bytes_text(static_cast<int64_t>(cost["bytes_moved"].get<double>())),
+        count_text(cost["operations"].get<double>()), bytes_text(cost["peak_bytes"].get<int64_t>()));
+}
+
+std::string gradient_text(const Json& gradient) {
+    if (gradient.contains("refusal")) return fmt::format("gradient\n  none: {}\n", refusal_text(gradient["refusal"]));
+    if (gradient["outputs"].empty()) return "gradient\n  none: there is no input\n";
+    return fmt::format("gradient\n  derived: {} from {}, in {}\n", names_of(gradient["outputs"]),
+                       names_of(gradient["adjoints"]),
+                       counted(static_cast<int64_t>(gradient["operations"].size()), "operation"));
+}
+
+std::string kernels_text(const Json& json) {
+    std::string text = "kernels\n";
+    for (const Json& launch : json["compiled"]) {
+        text +=
+            fmt::format("  {}: {} in {}, kernel {}{}\n",
+                        launch["layout"].get<bool>() ? "moves into a layout" : "compiled from bodies",
+                        text_of(launch, "writes"), counted(launch["tasks"].get<int64_t>(), "task"),
+                        text_of(launch, "kernel"), text_of(launch, "phase") == "run" ? "" : ", once before all runs");
+    }
+    for (const Json& row : json["rows"]) text += fmt::format("  on placements: {}\n", row.get<std::string>());
+    if (json["compiled"].empty() && json["rows"].empty())
+        text += json["cost"].contains("refusal") ? "  none here\n" : "  none: there is nothing to compute\n";
+    return text;
+}
+
+}  // namespace heddle::cli

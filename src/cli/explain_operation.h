@@ -1,0 +1,24 @@
+// What `heddle explain` says of one operation: index, projections in the three notations, axes of shards, body.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "graph/graph.h"
+
+namespace heddle::cli {
+
+// {name, operator, parameters, class, index, inputs, outputs, axes, body}
+nlohmann::ordered_json operation_json(const Graph& graph, const Operation& operation);
+
+std::string operation_text(const nlohmann::ordered_json& operation);
+// Its parts: "index [m = 4]", "extended by [k = 6 by sum]"; and of an input or an output type, notations, matrix.
+std::string index_text(const nlohmann::ordered_json& operation);
+std::string tensor_text(const nlohmann::ordered_json& tensor);
+
+// Each line that is not empty, so many spaces in.
+std::string indented(const std::string& text, int by);
+std::string text_of(const nlohmann::ordered_json& json, const char* key);
+
+}  // namespace heddle::cli
