@@ -128,7 +128,8 @@ private:
             for (size_t i = 0; i < ids.size(); i++) {
                 const Json& said = facts[key][i];
                 std::string title = fmt::format("{} {}: {}", what, text_of(said, "name"), text_of(said, "type"));
-                Shown shown{.extents = graph_.tensor(ids[i]).type.extents(), .start = {}, .end = {}};
+                const Tensor& tensor = graph_.tensor(ids[i]);
+                Shown shown{.extents = tensor.type.extents(), .start = {}, .end = {}, .origin = tensor.start};
                 if (i < projections.size()) project(projections[i], shown);
                 auto lines = lines_of(tensor_text(said));
                 if (!shown.start.empty()) lines.push_back("in the picture  " + box_text(shown));
@@ -142,15 +143,18 @@ private:
                                         : "body\n" + indented(text_of(facts, "body"), 2));
     }
 
-    // What a picture shows: an array, and a box of it unless it is empty.
+    // What a picture shows: an array, and a box of it unless it is empty. Boxes count from zero; `origin`, if there is one,
+    // is where the tensor's range begins.
     struct Shown {
-        std::vector<int64_t> extents, start, end;
+        std::vector<int64_t> extents, start, end, origin = {};
     };
 
     static std::string box_text(const Shown& shown) {
         std::vector<std::string> ranges;
-        for (size_t d = 0; d < shown.start.size(); d++)
-            ranges.push_back(fmt::format("{}:{}", shown.start[d], shown.end[d]));
+        for (size_t d = 0; d < shown.start.size(); d++) {
+            int64_t origin = shown.origin.empty() ? 0 : shown.origin[d];
+            ranges.push_back(fmt::format("{}:{}", origin + shown.start[d], origin + shown.end[d]));
+        }
         return fmt::format("[{}]", fmt::join(ranges, ", "));
     }
 

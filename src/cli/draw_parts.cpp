@@ -100,7 +100,8 @@ std::string bytes_text(int64_t bytes) {
     if (bytes < 1000) return fmt::format("{} B", bytes);
     if (bytes < 1'000'000) return fmt::format("{:.3g} kB", size / 1e3);
     if (bytes < 1'000'000'000) return fmt::format("{:.3g} MB", size / 1e6);
-    return fmt::format("{:.3g} GB", size / 1e9);
+    if (bytes < 1'000'000'000'000) return fmt::format("{:.3g} GB", size / 1e9);
+    return fmt::format("{:.3g} TB", size / 1e12);
 }
 
 void draw_boxes(Picture& picture, const std::string& title, const std::vector<Box>& boxes,

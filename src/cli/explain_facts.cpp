@@ -20,6 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t largest_tensor = int64_t{1} << 48;  // elements
+
 Json names_json(const std::vector<Binding>& bindings) {
     Json json = Json::object();
     for (const Binding& binding : bindings) json[binding.name] = binding.value;
@@ -94,6 +96,15 @@ void add_cost(const Graph& graph, const Target& target, Json& json) {
                                    {"reason", "costs follow from bodies"}};
         return;
     }
+    // Sums of bytes stay within 64 bits.
+    auto large =
+        std::ranges::find_if(graph.tensors, [](const Tensor& t) { return t.type.elements() > largest_tensor; });
+    if (large != graph.tensors.end()) {
+        json["cost"]["refusal"] = {{"code", "cli.large_tensor"},
+                                   {"summary", fmt::format("'{}' is too large to be planned", large->name)},
+                                   {"reason", fmt::format("it has {} elements", large->type.elements())}};
+        return;
+    }
     auto sum = modelled(graph, target);
     auto plan = sum ? plan::make_plan(graph, target) : Result<plan::Plan>(fail(std::move(sum.error())));
     if (!plan) {
@@ -156,7 +167,8 @@ std::string refusal_text(const Json& refusal) {
 std::string count_text(double number) {
     if (number < 1e5) return fmt::format("{:.0f}", number);
     if (number < 1e9) return fmt::format("{:.3g} million", number / 1e6);
-    return fmt::format("{:.3g} billion", number / 1e9);
+    if (number < 1e12) return fmt::format("{:.3g} billion", number / 1e9);
+    return fmt::format("{:.3g} trillion", number / 1e12);
 }
 
 std::string time_text(double seconds) {

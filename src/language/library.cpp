@@ -87,6 +87,7 @@ Result<std::shared_ptr<const SourceText>> read_beside(const std::string& name, c
 }
 
 constexpr std::string_view core_library = "core";
+constexpr size_t most_suggested = 4;  // names in a remedy
 
 // "ops" of "path/to/ops.yaml" or "path/to/ops", with _ for what no identifier has.
 std::string namespace_of(const fs::path& path) {
@@ -240,11 +241,13 @@ struct Library::State {
     Diagnostic unknown_operator(const std::string& name, const Place& place) {
         std::vector<std::string> known = core_names();
         std::string nearest = nearest_name(name, known);
-        // reduce_sum for sum: a name that has the whole word is closer than one with few other letters.
-        auto longer = std::ranges::find_if(known, [&](const std::string& candidate) {
+        // reduce_sum for sum: names that have the whole word are closer than one with few other letters.
+        std::vector<std::string> longer;
+        std::ranges::copy_if(known, std::back_inserter(longer), [&](const std::string& candidate) {
             return candidate.ends_with("_" + name) || candidate.starts_with(name + "_");
         });
-        if (longer != known.end()) nearest = *longer;
+        if (longer.size() > most_suggested) longer.resize(most_suggested);
+        if (!longer.empty()) nearest = fmt::format("{}", fmt::join(longer, " or "));
         Diagnostic diagnostic = complaint(
             "language.unknown_operator", fmt::format("no operator is named `{}`", name), place,
             nearest.empty() ? "give the file that defines it by --library" : fmt::format("did you mean {}?", nearest));

@@ -374,8 +374,12 @@ Result<Diagnostics> check_declared(const Environment& environment, const Project
         Diagnostic note = environment.diagnostic(
             "symbolic.ipf_loose", place,
             fmt::format("the declared projection of '{}' is larger than what the body reads", tensor.name));
-        note.expected = fmt::format("{} elements a point", cells(derived));
-        note.found = fmt::format("{} elements a point", cells(declared));
+        auto counted = [&](const IndexProjection& projection) {
+            int64_t count = cells(projection);
+            return fmt::format("{} element{} a point", count, count == 1 ? "" : "s");
+        };
+        note.expected = counted(derived);
+        note.found = counted(declared);
         notes.push_back(std::move(note));
     }
     return notes;

@@ -419,6 +419,19 @@ TEST_F(Metakernels19, ClassCostGradientAndKernelsOfEachKind) {
     EXPECT_CONTAINS(explain({"linear", "x=float32[4,6]", "A=float32[6,5]"}).output, "derived: d_x, d_A from ");
 }
 
+TEST_F(Metakernels19, TensorsOfAnySizeAreExplained) {
+    Json found = json({"add2", "a=float64[2000000000000000000]", "b=float64[2000000000000000000]"});
+    EXPECT_EQ(found["cost"]["refusal"]["code"], "cli.large_tensor");
+    EXPECT_EQ(found["operations"][0]["index"][0]["size"], 2000000000000000000);
+    EXPECT_CONTAINS(explain({"exp", "x=float32[1000000000000]", "--svg", path("large.svg")}).output, "8 TB moved");
+}
+
+// A part of a tensor whose range begins elsewhere is shown where it is.
+TEST_F(Metakernels19, RangesThatBeginAnywhere) {
+    explain({"add2", "a=int32[10,5]", "b=int32[200:210,50:55]", "--svg", path("a.svg")});
+    EXPECT_CONTAINS(read("a.svg"), "in the picture  [205:206, 52:53]");
+}
+
 TEST_F(Metakernels19, AxesWithTheirCombiners) {
     Json found = json({"conv", "X=float32[1,2,9,9]", "W=float32[3,2,3,3]", "strides=2"});
     const Json& axes = found["operations"][0]["axes"];

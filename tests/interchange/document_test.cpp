@@ -1,6 +1,8 @@
 // Documents of graphs: names, ranges that begin anywhere, applications; and applying operators again.
 #include "document_test_support.h"
 
+#include <algorithm>
+
 #include "interchange/box.h"
 #include "symbolic/program.h"
 
@@ -232,8 +234,13 @@ TEST(Documents, OpenedValuesAreParameters) {
     EXPECT_TRUE(validation.not_applied_again.empty());
     auto with_shape = [&](const std::string& json) {
         GraphDocument other = document;
-        for (auto& [name, value] : *std::get<OperationBody>(operation(other).body).params)
-            if (name == "shape") value = json;
+        for (DocumentNode& changed : other.nodes) {
+            auto* body = std::get_if<OperationBody>(&changed.body);
+            if (!body) continue;
+            for (auto& [name, value] : *body->params) {
+                if (name == "shape") value = json;
+            }
+        }
         return codes_of(validate(other, {dialect("heddle"), &library(), nullptr}).issues);
     };
     EXPECT_EQ(with_shape("[3, 5]"), "interchange.operator_refuses");

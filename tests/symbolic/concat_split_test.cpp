@@ -152,10 +152,11 @@ TEST_F(Metakernels4, WhatDoesNotFitIsRefused) {
         return results ? std::string("accepted") : results.error()[0].code;
     };
     EXPECT_EQ(code("concat", {{2, 3}, {2, 4}}, {{"axis", StaticValue::of(0)}}), "symbolic.shape_conflict");
-    EXPECT_EQ(code("concat", {{2, 3}, {2, 4}}, {{"axis", StaticValue::of(2)}}), "symbolic.axis");
-    EXPECT_EQ(code("concat", {{2, 3}, {2}}, {{"axis", StaticValue::of(0)}}), "symbolic.rank");
+    EXPECT_EQ(code("concat", {{2, 3}, {2, 4}}, {{"axis", StaticValue::of(2)}}), "symbolic.axis_range");
+    EXPECT_EQ(code("concat", {{2, 3}, {2}}, {{"axis", StaticValue::of(0)}}), "symbolic.input_rank");
     EXPECT_EQ(code("split", {{2, 3}}, {{"chunk", StaticValue::of(0)}}), "symbolic.requirement");
-    EXPECT_EQ(code("split", {{2, 3}}, {{"chunk", StaticValue::of(2)}, {"axis", StaticValue::of(-3)}}), "symbolic.axis");
+    EXPECT_EQ(code("split", {{2, 3}}, {{"chunk", StaticValue::of(2)}, {"axis", StaticValue::of(-3)}}),
+              "symbolic.axis_range");
 }
 
 }  // namespace

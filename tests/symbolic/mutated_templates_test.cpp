@@ -98,8 +98,9 @@ void expect_refusal(const Diagnostics& problems, const std::string& text) {
     for (const Diagnostic& problem : problems) {
         EXPECT_FALSE(problem.code.empty()) << text;
         EXPECT_FALSE(problem.summary.empty()) << text;
-        if (problem.place.source)
-            EXPECT_LE(problem.place.offset + problem.place.length, problem.place.source->text().size()) << text;
+        if (problem.place.source) {
+            EXPECT_LE(problem.place.offset + problem.place.length, problem.place.source->text().size() + 1) << text;
+        }
     }
     EXPECT_FALSE(render(problems).empty());
 }
