@@ -13,6 +13,41 @@ constexpr int64_t most_points = int64_t{1} << 16;  // where coordinates share va
 
 using Marks = std::vector<bool>;
 
+// Marks, and what lies up to `times` steps of `by` behind one.
+Marks shifted(const Marks& marks, int64_t by, int64_t times) {
+    auto length = static_cast<int64_t>(marks.size());
+    Marks result(marks.size());
+    std::vector<int64_t> steps(marks.size(), times + 1);  // back to the last mark
+    for (int64_t n = 0; n < length; ++n) {
+        int64_t at = by > 0 ? n : length - 1 - n, before = at - by;
+        auto& own = steps[static_cast<size_t>(at)];
+        if (marks[static_cast<size_t>(at)])
+            own = 0;
+        else if (before >= 0 && before < length)
+            own = std::min(times + 1, steps[static_cast<size_t>(before)] + 1);
+        result[static_cast<size_t>(at)] = own <= times;
+    }
+    return result;
+}
+
+// Which values of its interval an affine coordinate takes, from the low end; nothing if there are too many.
+std::optional<Marks> values_taken(const ValueRange& value, const VariableRanges& ranges) {
+    const ValueInterval& interval = value.interval;
+    auto span = checked_subtract(interval.high, interval.low);
+    if (!span || *span < 0 || *span >= most_cells) return std::nullopt;
+    Marks taken(static_cast<size_t>(*span + 1));
+    int64_t start = value.affine->constant - interval.low;  // where every variable is at its low end
+    for (const auto& [variable, coefficient] : value.affine->terms)
+        start += coefficient * ranges[static_cast<size_t>(variable)].low;
+    if (start < 0 || start > *span) return std::nullopt;  // what stands around it narrows more than its variables
+    taken[static_cast<size_t>(start)] = true;
+    for (const auto& [variable, coefficient] : value.affine->terms) {
+        const ValueInterval& range = ranges[static_cast<size_t>(variable)];
+        taken = shifted(taken, coefficient, range.high - range.low);
+    }
+    return taken;
+}
+
 class Counter {
 public:
     Counter(const BodyAccesses& accesses, int32_t input, const Box& region)
@@ -58,43 +93,16 @@ private:
         const VariableRanges& ranges = accesses_.variable_ranges(access);
         for (size_t d = 0; d < shape_.size(); ++d) {
             const ValueRange& value = accesses_.range(access, d);
-            const ValueInterval& interval = value.interval;
-            auto span = checked_subtract(interval.high, interval.low);
-            if (!span || *span >= most_cells) return false;
-            Marks taken(static_cast<size_t>(*span + 1));
-            int64_t start = value.affine->constant - interval.low;  // where every variable is at its low end
-            for (const auto& [variable, coefficient] : value.affine->terms)
-                start += coefficient * ranges[static_cast<size_t>(variable)].low;
-            taken[static_cast<size_t>(start)] = true;
-            for (const auto& [variable, coefficient] : value.affine->terms) {
-                const ValueInterval& range = ranges[static_cast<size_t>(variable)];
-                taken = shifted(taken, coefficient, range.high - range.low);
-            }
+            auto taken = values_taken(value, ranges);
+            if (!taken) return false;
             Marks& inside = product.emplace_back(static_cast<size_t>(shape_[d]));
-            for (size_t i = 0; i < taken.size(); ++i) {
-                int64_t cell = interval.low + static_cast<int64_t>(i) - region_.start[d];
-                if (taken[i] && cell >= 0 && cell < shape_[d]) inside[static_cast<size_t>(cell)] = true;
+            for (size_t i = 0; i < taken->size(); ++i) {
+                int64_t cell = value.interval.low + static_cast<int64_t>(i) - region_.start[d];
+                if ((*taken)[i] && cell >= 0 && cell < shape_[d]) inside[static_cast<size_t>(cell)] = true;
             }
         }
         products_.insert(std::move(product));
         return true;
-    }
-
-    // Marks, and what lies up to `times` steps of `by` behind one.
-    static Marks shifted(const Marks& marks, int64_t by, int64_t times) {
-        auto length = static_cast<int64_t>(marks.size());
-        Marks result(marks.size());
-        std::vector<int64_t> steps(marks.size(), times + 1);  // back to the last mark
-        for (int64_t n = 0; n < length; ++n) {
-            int64_t at = by > 0 ? n : length - 1 - n, before = at - by;
-            auto& own = steps[static_cast<size_t>(at)];
-            if (marks[static_cast<size_t>(at)])
-                own = 0;
-            else if (before >= 0 && before < length)
-                own = std::min(times + 1, steps[static_cast<size_t>(before)] + 1);
-            result[static_cast<size_t>(at)] = own <= times;
-        }
-        return result;
     }
 
     // Every point, where there are few: coordinates that share variables, are not affine, or stand under a condition.
@@ -188,6 +196,25 @@ std::vector<int64_t> Box::shape() const {
     return result;
 }
 
+namespace {
+
+// The values of a coordinate within its dimension; where a margin cuts steps off, from the first step inside to the last.
+ValueInterval inside(const BodyAccesses& accesses, const Access& access, size_t dimension, int64_t extent) {
+    const ValueRange& value = accesses.range(access, dimension);
+    ValueInterval result = value.interval;
+    if ((result.low >= 0 && result.high < extent) || !value.affine || value.data) return result;
+    auto taken = values_taken(value, accesses.variable_ranges(access));
+    if (!taken) return result;
+    auto is_taken = [&](int64_t at) { return (*taken)[static_cast<size_t>(at - value.interval.low)]; };
+    result.low = std::max<int64_t>(result.low, 0);
+    result.high = std::min(result.high, extent - 1);
+    while (result.low <= result.high && !is_taken(result.low)) result.low++;
+    while (result.low <= result.high && !is_taken(result.high)) result.high--;
+    return result;
+}
+
+}  // namespace
+
 Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents) {
     std::optional<Box> hull;
     for (const Access& access : accesses.accesses()) {
@@ -195,7 +222,7 @@ Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<i
         Box box;
         bool empty = false;
         for (size_t d = 0; d < extents.size(); ++d) {
-            const ValueInterval& values = accesses.range(access, d).interval;
+            ValueInterval values = inside(accesses, access, d, extents[d]);
             box.start.push_back(std::max<int64_t>(values.low, 0));
             box.end.push_back(std::min(values.high, extents[d] - 1) + 1);
             empty = empty || box.start[d] >= box.end[d];

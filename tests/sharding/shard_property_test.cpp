@@ -26,7 +26,7 @@ std::set<std::vector<int64_t>> elements_read(const RandomBody& random, const std
     return result;
 }
 
-// The least box that holds what each read's coordinates take, each by itself, within the tensor.
+// The least box that holds what each read's coordinates take within the tensor, each by itself.
 Box projected_box(const RandomBody& random, const std::vector<std::vector<NodeId>>& reads, const Box& box,
                   const std::vector<int64_t>& extents) {
     Box result{std::vector<int64_t>(extents.size()), std::vector<int64_t>(extents.size())};
@@ -40,12 +40,13 @@ Box projected_box(const RandomBody& random, const std::vector<std::vector<NodeId
                 for (size_t v = 0; v < point.size(); ++v)
                     if (point[v] < box.start[v] || point[v] >= box.end[v]) return;
                 int64_t value = *value_at(random.body, coordinates[d], point);
+                if (value < 0 || value >= extents[d]) return;
                 low = std::min(low, value);
                 high = std::max(high, value);
             });
-            own.start[d] = std::max<int64_t>(low, 0);
-            own.end[d] = std::min(high, extents[d] - 1) + 1;
-            empty = empty || own.start[d] >= own.end[d];
+            empty = empty || low > high;
+            own.start[d] = low;
+            own.end[d] = empty ? low : high + 1;
         }
         if (empty) continue;
         for (size_t d = 0; d < extents.size(); ++d) {
