@@ -241,7 +241,7 @@ TEST(Documents, OpenedValuesAreParameters) {
                 if (name == "shape") value = json;
             }
         }
-        return codes_of(validate(other, {dialect("heddle"), &library(), nullptr}).issues);
+        return codes_text(validate(other, {dialect("heddle"), &library(), nullptr}).issues);
     };
     EXPECT_EQ(with_shape("[3, 5]"), "interchange.operator_refuses");
     EXPECT_EQ(with_shape("[[3], 4]"), "interchange.operator_refuses");
