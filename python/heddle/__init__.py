@@ -157,6 +157,10 @@ class Graph:
         """The graph as a document in the published Loom layout (docs/graphs.md)."""
         return self._graph.json()
 
+    def svg(self, title: str = "graph") -> str:
+        """A picture of it, as `heddle graph --svg` draws."""
+        return self._graph.svg(title)
+
     def compile(self, outputs: Iterable[Tensor] = (), *, threads: int = 0) -> Session:
         """A session that computes `outputs`, by default all results that nothing reads."""
         return Session(self._graph.compile(list(outputs), threads))

@@ -7,13 +7,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 #include "cli/explain_facts.h"
 #include "cli/explain_operation.h"
 #include "cli/explain_shard.h"
 
 namespace heddle::cli {
 namespace {
+
+using namespace pictures;
 
 using Json = nlohmann::ordered_json;
 

@@ -13,6 +13,8 @@
 namespace heddle::cli {
 namespace {
 
+using namespace pictures;
+
 using sharding::Application;
 using sharding::Region;
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/c/c_source.h"
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 #include "cli/explain_arguments.h"
 #include "cli/explain_facts.h"
 #include "cli/explain_operation.h"
@@ -20,6 +20,8 @@
 
 namespace heddle::cli {
 namespace {
+
+using namespace pictures;
 
 using Json = nlohmann::ordered_json;
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 #include "cli/explain_operation.h"
 #include "equations/cost.h"
 #include "gradient/gradient.h"
@@ -17,6 +17,8 @@
 
 namespace heddle::cli {
 namespace {
+
+using namespace pictures;
 
 using Json = nlohmann::ordered_json;
 

@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "language/template.h"
+#include "pictures/draw_parts.h"
 #include "symbolic/environment.h"
 #include "target/target.h"
 
@@ -34,5 +35,9 @@ std::string cost_text(const nlohmann::ordered_json& cost);
 std::string gradient_text(const nlohmann::ordered_json& gradient);
 // Of `compiled`, and of the `rows` of kernels elsewhere.
 std::string kernels_text(const nlohmann::ordered_json& json);
+
+// The picture of `heddle explain`: what it says (explain.cpp's JSON), with the boxes of every tensor that one point of the
+// index projects to.
+pictures::Picture draw_operator(const Graph& graph, const nlohmann::ordered_json& facts);
 
 }  // namespace heddle::cli

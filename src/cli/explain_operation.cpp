@@ -7,11 +7,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/explain_projection.h"
+#include "pictures/notation.h"
 #include "cli/explain_shard.h"
 
 namespace heddle::cli {
 namespace {
+
+using namespace pictures;
 
 using Json = nlohmann::ordered_json;
 

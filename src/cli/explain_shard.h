@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/svg.h"
+#include "pictures/svg.h"
 #include "sharding/shard.h"
 
 namespace heddle::cli {
@@ -33,7 +33,7 @@ std::string shards_text(const nlohmann::ordered_json& shards);
 
 // Each stage a row: the tensors that its applications touch, with one colour a shard.
 struct ShardPicture {
-    Svg svg;
+    pictures::Svg svg;
     double width = 0, height = 0;
 };
 ShardPicture draw_shards(const std::vector<ShardedOperation>& operations);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 #include "cli/explain_arguments.h"
 #include "cli/support.h"
 #include "interchange/to_document.h"
@@ -15,6 +15,8 @@
 
 namespace heddle::cli {
 namespace {
+
+using namespace pictures;
 
 using Json = nlohmann::ordered_json;
 

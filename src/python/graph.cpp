@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "interchange/graph_builder.h"
+#include "pictures/draw_parts.h"
 #include "python/library.h"
 
 namespace heddle::python {
@@ -74,6 +75,11 @@ public:
     }
 
     std::string json() const { return print_graph_json(builder_.document()); }
+
+    std::string svg(const std::string& title) const {
+        pictures::Picture picture = pictures::draw_operations(title, builder_.graph());
+        return picture.svg.finish(picture.width, picture.height);
+    }
 
     // What is wrong, as JSON; an empty list if nothing is.
     std::string validate(const std::string& environment, const std::string& folder) const {
@@ -149,6 +155,7 @@ void bind_graph(nb::module_& module) {
         .def("constant", &GraphOfCalls::constant)
         .def("call", &GraphOfCalls::call)
         .def("json", &GraphOfCalls::json)
+        .def("svg", &GraphOfCalls::svg)
         .def("validate", &GraphOfCalls::validate)
         .def("compile", &GraphOfCalls::compile);
 }

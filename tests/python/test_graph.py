@@ -1,5 +1,6 @@
 """Graphs built by calls: documents, validation, pictures, running them."""
 import json
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
@@ -42,6 +43,16 @@ def test_environments():
     with refused("interchange.unknown_environment") as caught:
         graph.validate("looms")
     assert caught.error.diagnostics[0].remedy == "did you mean 'loom'?"
+
+
+def test_pictures():
+    graph = heddle.Graph()
+    total = graph.call("add", [graph.tensor("A", "int32", [10, 10]), graph.tensor("<B>", "int32", [10, 10])])
+    graph.call("neg", total)
+    picture = ElementTree.fromstring(graph.svg("a picture"))
+    text = " ".join(element.text or "" for element in picture.iter())
+    for part in ("a picture", "add", "neg", "A", "<B>"):
+        assert part in text, part
 
 
 def test_graphs_run():

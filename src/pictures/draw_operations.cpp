@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 
-namespace heddle::cli {
+namespace heddle::pictures {
 namespace {
 
 std::string tooltip_of(const Graph& graph, const Operation& operation) {
@@ -78,4 +78,4 @@ Picture draw_operations(const std::string& title, const Graph& graph) {
     return picture;
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 #include "interchange/box.h"
 
-namespace heddle::cli {
+namespace heddle::pictures {
 namespace {
 
 constexpr size_t most_applications = 24;  // drawn of an operation
@@ -259,4 +259,4 @@ Picture draw_document(const std::string& title, const GraphDocument& document) {
     return DocumentPicture(document).draw(title);
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

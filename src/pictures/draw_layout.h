@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "cli/svg.h"
+#include "pictures/svg.h"
 
-namespace heddle::cli {
+namespace heddle::pictures {
 
 struct LayoutNode {
     double width = 0, height = 0;
@@ -29,4 +29,4 @@ struct Layout {
 // `layer_gap`: pixels between layers. Positions begin at zero.
 void lay_out(Layout& layout, double layer_gap);
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

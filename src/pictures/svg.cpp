@@ -1,8 +1,8 @@
-#include "cli/svg.h"
+#include "pictures/svg.h"
 
 #include <fmt/format.h>
 
-namespace heddle::cli {
+namespace heddle::pictures {
 namespace {
 
 // Bytes of the UTF-8 character at `begin`; 0 if there is none.
@@ -110,4 +110,4 @@ std::string fitted(std::string_view text, double size, double width) {
     return std::string(text.substr(0, end)) + "…";
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heddle::cli {
+namespace heddle::pictures {
 
 struct Point {
     double x = 0, y = 0;
@@ -41,4 +41,4 @@ double text_width(std::string_view text, double size);
 // The text, cut with an ellipsis where it is wider.
 std::string fitted(std::string_view text, double size, double width);
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

@@ -1,11 +1,11 @@
-#include "cli/draw_layout.h"
+#include "pictures/draw_layout.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-namespace heddle::cli {
+namespace heddle::pictures {
 namespace {
 
 constexpr double box_gap = 28;
@@ -226,4 +226,4 @@ private:
 
 void lay_out(Layout& layout, double layer_gap) { Layering(layout).run(layer_gap); }
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

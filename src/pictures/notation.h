@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-namespace heddle::cli {
+namespace heddle::pictures {
 
 // "[@batch, @row, 0 :> 5]" over the index's axes that are not reduced; `extents` are the tensor's.
 std::string rows_notation(const IndexProjection& projection, const std::vector<IndexAxis>& index,
@@ -30,4 +30,4 @@ enum class OperationClass : uint8_t {
 OperationClass class_of(const Operation& operation);
 std::string_view name(OperationClass c);
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

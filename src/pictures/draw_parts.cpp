@@ -1,4 +1,4 @@
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace heddle::cli {
+namespace heddle::pictures {
 namespace {
 
 constexpr double margin = 24;
@@ -202,4 +202,4 @@ void draw_memory(Picture& picture, const plan::Plan& plan) {
     picture.height = top + height + 24 + margin;
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/draw_parts.h"
+#include "pictures/draw_parts.h"
 #include "equations/fusion.h"
 #include "target/target.h"
 
-namespace heddle::cli {
+namespace heddle::pictures {
 namespace {
 
 constexpr size_t most_lines = 8;  // of equations in a box; the tooltip has all
@@ -223,4 +223,4 @@ Result<Picture> draw_plan(const std::string& title, const Graph& graph) {
     return picture;
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

@@ -4,16 +4,14 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "cli/draw_layout.h"
-#include "cli/explain_projection.h"
-#include "cli/svg.h"
+#include "pictures/draw_layout.h"
+#include "pictures/notation.h"
+#include "pictures/svg.h"
 #include "graph/graph.h"
 #include "graph/json.h"
 #include "plan/plan.h"
 
-namespace heddle::cli {
+namespace heddle::pictures {
 
 // A part of a tensor's picture, in its width and height.
 struct Region {
@@ -57,13 +55,9 @@ void draw_memory(Picture& picture, const plan::Plan& plan);
 // "1.5 MB"
 std::string bytes_text(int64_t bytes);
 
-// The picture of `heddle explain`: what it says (explain.cpp's JSON), with the boxes of every tensor that one point of the
-// index projects to.
-Picture draw_operator(const Graph& graph, const nlohmann::ordered_json& facts);
-
 // The pictures of `heddle graph`.
 Picture draw_operations(const std::string& title, const Graph& graph);
 Result<Picture> draw_plan(const std::string& title, const Graph& graph);
 Picture draw_document(const std::string& title, const GraphDocument& document);
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures

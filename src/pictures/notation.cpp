@@ -1,11 +1,11 @@
-#include "cli/explain_projection.h"
+#include "pictures/notation.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace heddle::cli {
+namespace heddle::pictures {
 namespace {
 
 std::vector<std::string> coordinate_names(const std::vector<IndexAxis>& index) {
@@ -211,4 +211,4 @@ std::string_view name(OperationClass c) {
     return "opaque";
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::pictures
