@@ -104,7 +104,7 @@ private:
             stage.title = result ? "results" : "partial results: " + application.part;
             if (!result) {
                 const auto& combination = sharded_->sharding.combinations[application.stage];
-                stage.combined = fmt::format("combined by {} into {}", name(combination.reducer),
+                stage.combined = fmt::format("combined by {} into {}", combination.combiner,
                                              sharded_->sharding.graph.tensor(combination.result).name);
             }
             for (const Region& region : application.inputs) add(stage.inputs, region, application.shard);
@@ -126,8 +126,10 @@ private:
         std::vector<std::string> names(type_of(id).shape.size());
         const sharding::Sharding& sharding = sharded_->sharding;
         for (const sharding::Combination& combination : sharding.combinations) {
-            if (std::ranges::count(combination.partial, id) > 0) return combination.dimensions;
-            if (combination.result == id)  // unless it is an output of the operation, which comes below
+            bool declared = combination.dimensions.empty();  // then parts are like the result
+            if (std::ranges::count(combination.partial, id) > 0 && !declared) return combination.dimensions;
+            if (std::ranges::count(combination.partial, id) > 0) id = combination.result;
+            if (combination.result == id && !declared)  // unless it is an output of the operation, which comes below
                 std::copy(combination.dimensions.begin() + static_cast<std::ptrdiff_t>(combination.axes.size()),
                           combination.dimensions.end(), names.begin());
         }

@@ -32,7 +32,7 @@ Json movements_json(const Graph& graph, const std::vector<TensorId>& tensors,
 
 const char* cut_of(const Axis& axis) {
     if (axis.refusal) return "no";
-    if (axis.reductions.empty()) return "passed";
+    if (axis.reductions.empty() && !axis.fold) return "passed";
     return axis.passed ? "passed and partial" : "partial";
 }
 
@@ -66,7 +66,7 @@ Json combination_json(const Graph& graph, const sharding::Combination& combinati
     Json partial = Json::array();
     for (TensorId id : combination.partial) partial.push_back(graph.tensor(id).name);
     return {{"round", combination.round},
-            {"reducer", name(combination.reducer)},
+            {"reducer", combination.combiner},
             {"part", combination.part},
             {"partial", std::move(partial)},
             {"dimensions", combination.dimensions},
@@ -144,6 +144,7 @@ Json axes_json(const Graph& graph, const Operation& operation) {
     for (const Axis& axis : sharding::axes_of(graph, operation)) {
         std::vector<std::string> combiners;
         for (NodeId id : axis.reductions) combiners.emplace_back(name(operation.body->node(id).reducer));
+        if (axis.fold) combiners.push_back(operation.folds[*axis.fold].combiner);
         Json json = {{"name", axis.name},   {"extent", axis.extent.text()}, {"size", axis.extent.value},
                      {"cut", cut_of(axis)}, {"combiners", combiners},       {"refusal", nullptr}};
         json["inputs"] = movements_json(graph, operation.inputs, axis.inputs);
@@ -190,17 +191,18 @@ std::string shards_text(const Json& json) {
     std::string text = fmt::format("\nshards of {}\n", json["operation"].get<std::string>());
     std::string stage;
     size_t combined = 0;  // combinations are in the order of their stages
-    auto combine = [&] {
-        if (combined == json["combinations"].size()) return;
-        const Json& combination = json["combinations"][combined++];
-        text += fmt::format("    combined by {} into {}\n", combination["reducer"].get<std::string>(),
-                            combination["result"].get<std::string>());
+    auto combine = [&](size_t before) {
+        for (; combined < before; ++combined) {
+            const Json& combination = json["combinations"][combined];
+            text += fmt::format("    combined by {} into {}\n", combination["reducer"].get<std::string>(),
+                                combination["result"].get<std::string>());
+        }
     };
     for (const Json& application : json["applications"]) {
         std::string part = application["part"].get<std::string>();
         std::string next = fmt::format("{}:{}", application["stage"].get<size_t>(), part);
         if (next != stage) {
-            if (!stage.empty()) combine();
+            combine(application["stage"].get<size_t>());
             text += fmt::format("  {}\n", part == "result" ? "results" : "partial results, " + part);
             stage = next;
         }
@@ -211,7 +213,7 @@ std::string shards_text(const Json& json) {
                             fmt::join(ranges, ", "), regions_text(application["inputs"]),
                             application["inputs"].empty() ? "" : " ", regions_text(application["outputs"]));
     }
-    combine();
+    combine(json["combinations"].size());
     return text;
 }
 

@@ -77,7 +77,7 @@ Json definitions() {
     made["constraints"] = mapping_and(KeyOwner::constraints, either(dtypes, enumeration));
     made["requirements"] = list_of(requirement);
     made["kernels"] = either(reference("text"), reference("texts"));
-    made["reduces"] = named({{"enum", {"sum", "prod", "min", "max", "any", "all"}}});
+    made["reduces"] = named(reference("text"));
     made["family"] = named({{"type", "object"}});
     made["onnx"] = mapping(KeyOwner::onnx);
     made["structured"] = either(reference("text"), list_of(reference("structured")));

@@ -93,6 +93,10 @@ private:
             if (adjoint >= 0) tensors.push_back(adjoint);
         }
         if (std::ranges::none_of(request.given, std::identity{})) return {};
+        if (operation.gradient) {
+            follow(operation);
+            return {};
+        }
         for (size_t i = 0; i < operation.inputs.size(); ++i) {
             if (!active_[static_cast<size_t>(operation.inputs[i])]) continue;
             if (!operation.body) return fail(opaque(operation));
@@ -110,6 +114,19 @@ private:
             adjoints_[static_cast<size_t>(operation.inputs[i])].push_back(made);
         }
         return {};
+    }
+
+    // By the template's own rule; an output whose adjoint nobody gives has zeros.
+    void follow(const Operation& operation) {
+        std::vector<TensorId> given = operation.inputs;
+        given.insert(given.end(), operation.outputs.begin(), operation.outputs.end());
+        for (TensorId id : operation.outputs)
+            if (is_float(from_.tensor(id).type.dtype)) given.push_back(adjoint_or_zeros(id));
+        std::vector<TensorId> made = splice(to_, operation.gradient->graph, given, operation.name + ".");
+        for (size_t i = 0; i < made.size(); ++i) {
+            auto input = static_cast<size_t>(operation.inputs[static_cast<size_t>(operation.gradient->inputs[i])]);
+            if (active_[input]) adjoints_[input].push_back(made[i]);
+        }
     }
 
     static bool has_states(const Body& body) {
@@ -146,10 +163,20 @@ private:
         return parts.empty() ? -1 : parts.front();
     }
 
+    TensorId adjoint_or_zeros(TensorId id) {
+        TensorId whole = whole_adjoint(id);
+        if (whole >= 0) return whole;
+        return add(elementwise(id, 0), {}, "zeros.d_" + from_.tensor(id).name, "", "d_" + from_.tensor(id).name,
+                   from_.tensor(id).type);
+    }
+
     TensorId adjoint_output(TensorId id) {
         TensorId whole = whole_adjoint(id);
-        // An input that is an output too hands on what it was given; one that reaches nothing gets zeros.
-        const bool given = std::ranges::find(to_.inputs, whole) != to_.inputs.end();
+        // What is no operation's own result is copied: an input that is an output too hands on what it was given, and a rule
+        // may hand on anything; one that reaches nothing gets zeros.
+        const bool given =
+            whole >= 0 && (to_.tensor(whole).producer < 0 || whole < static_cast<TensorId>(from_.tensors.size()) ||
+                           !handed_.insert(whole).second);
         if (whole >= 0 && !given) return whole;
         std::vector<TensorId> parts;
         if (given) parts.push_back(whole);
@@ -213,6 +240,7 @@ private:
     Graph to_;
     std::vector<std::vector<TensorId>> adjoints_;  // by tensor of `from_`: parts of its adjoint
     std::vector<bool> active_;
+    std::set<TensorId> handed_;  // results already
     std::set<std::string> names_;
 };
 

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -92,6 +93,35 @@ OperationId Graph::add_operation(Operation operation) {
     for (TensorId output : operation.outputs) tensors[static_cast<size_t>(output)].producer = id;
     operations.push_back(std::move(operation));
     return id;
+}
+
+std::vector<TensorId> splice(Graph& into, const Graph& from, const std::vector<TensorId>& inputs,
+                             const std::string& prefix) {
+    std::vector<TensorId> made(from.tensors.size(), -1);
+    for (size_t i = 0; i < inputs.size(); i++) made[static_cast<size_t>(from.inputs[i])] = inputs[i];
+    for (size_t i = 0; i < made.size(); i++) {
+        const Tensor& tensor = from.tensors[i];
+        if (made[i] >= 0) continue;
+        made[i] = tensor.constant ? into.add_constant(tensor.name, *tensor.constant)
+                                  : into.add_tensor(tensor.name, tensor.type);
+    }
+    auto renumber = [&](std::vector<TensorId>& ids) {
+        for (TensorId& id : ids) id = made[static_cast<size_t>(id)];
+    };
+    std::set<std::string> names;
+    for (const Operation& operation : into.operations) names.insert(operation.name);
+    for (Operation operation : from.operations) {
+        renumber(operation.inputs);
+        renumber(operation.outputs);
+        std::string name = prefix + operation.name;
+        operation.name = name;
+        for (int copy = 2; !names.insert(operation.name).second; copy++)
+            operation.name = fmt::format("{} {}", name, copy);
+        into.add_operation(std::move(operation));
+    }
+    std::vector<TensorId> outputs = from.outputs;
+    renumber(outputs);
+    return outputs;
 }
 
 Graph prune(const Graph& graph) {

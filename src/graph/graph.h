@@ -66,6 +66,20 @@ struct OperandName {
     int32_t element = 0;
 };
 
+struct Graph;
+struct GradientRule;
+
+// An axis outside of the index that a template declares (`reduces`): on parts of these dimensions, cut alike, the operation
+// gives results that the combiner joins, pair by pair, to the results of the whole.
+struct Fold {
+    std::string axis;
+    Size extent;
+    std::vector<std::pair<int32_t, int32_t>> dimensions;  // (input, dimension)
+    std::string combiner;                                 // as written
+    std::optional<Reducer> reducer;                       // a built-in one; else
+    std::vector<std::shared_ptr<const Graph>> graphs;     // for each output: two tensors of its type to one
+};
+
 // One use of an operator: what one value of its `each` stands for. Only the tensors that its body reads are inputs.
 struct Operation {
     std::string name;           // unique in its graph; error messages and profiles say it
@@ -77,7 +91,9 @@ struct Operation {
     std::vector<IndexProjection> output_projections;
     std::shared_ptr<const Body> body;           // null: an opaque operation (a bound kernel)
     std::map<std::string, std::string> params;  // as printed
-    std::vector<OperandName> input_names;       // one an input, or empty where nobody knows; for exchange and for people
+    std::vector<Fold> folds;
+    std::shared_ptr<const GradientRule> gradient;  // null: it is derived from the body
+    std::vector<OperandName> input_names;  // one an input, or empty where nobody knows; for exchange and for people
     std::vector<OperandName> output_names;
 };
 
@@ -95,12 +111,23 @@ struct Graph {
     OperationId add_operation(Operation operation);  // sets the outputs' producer
 };
 
+// How a template says that adjoints of an operation are computed (`grad`). Inputs of the graph: the operation's inputs, its
+// outputs, and the adjoints of those outputs that are of a float type. Outputs: adjoints of the operation's `inputs`.
+struct GradientRule {
+    Graph graph;
+    std::vector<int32_t> inputs;
+};
+
 // Structural checks: ids in range, order, types of node operands, cover of outputs (several operations may write disjoint
 // boxes of one output), unique names. What it finds is our own mistake or a hostile file's.
 Result<void> verify(const Graph& graph);
 
 // Drops operations and tensors that no output needs.
 Graph prune(const Graph& graph);
+
+// Adds the operations of `from`, with `inputs` in place of its own, their names behind `prefix`. What stands for its outputs.
+std::vector<TensorId> splice(Graph& into, const Graph& from, const std::vector<TensorId>& inputs,
+                             const std::string& prefix);
 
 std::string print(const Graph& graph);
 

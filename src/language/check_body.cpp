@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "language/checks.h"
+#include "support/dtype.h"
 
 namespace heddle {
 namespace {
@@ -164,19 +165,79 @@ private:
 
 void check_body(const Template& made, NameChecker& names) { BodyChecker(made, names).run(); }
 
-void check_graph(const Template& made, NameChecker& names) {
-    std::set<std::string> written;
-    for (const SyntaxPointer& assignment : made.graph) {
+namespace {
+
+// The lines of a composition; the names that they make.
+std::set<std::string> check_assignments(const std::vector<SyntaxPointer>& lines, NameChecker& names) {
+    std::set<std::string> made;
+    for (const SyntaxPointer& assignment : lines) {
         names.check_graph(assignment->value);
         for (const SyntaxPointer& target : assignment->children) {
             auto known = names.scope.find(target->text);
             bool is_output = known != names.scope.end() && known->second.kind == BareName::Kind::output;
             if (is_output) names.scope.erase(known);  // a result may be used once it is made
-            if (is_output) written.insert(target->text);
             names.declare(target->text, BareName::Kind::result, target->place);
+            made.insert(target->text);
         }
     }
-    report_unwritten(made, written, names);
+    return made;
+}
+
+// Of a float type, whatever is given for it.
+bool is_surely_float(const Template& made, const TensorSpec& tensor) {
+    auto is_float_name = [](const std::string& name) {
+        auto dtype = dtype_named(name);
+        return dtype && is_float(*dtype);
+    };
+    if (!tensor.dtype) return false;
+    if (tensor.dtype->kind == Kind::name) return is_float_name(tensor.dtype->text);
+    for (const DTypeConstraint& constraint : made.dtypes)
+        if (tensor.dtype->kind == Kind::static_name && constraint.name == tensor.dtype->text)
+            return std::ranges::all_of(constraint.dtype_names, is_float_name);
+    return false;
+}
+
+}  // namespace
+
+void check_graph(const Template& made, NameChecker& names) {
+    report_unwritten(made, check_assignments(made.graph, names), names);
+}
+
+void check_gradient(const Template& made, NameChecker& names) {
+    auto refuse = [&](const Place& place, std::string summary, std::string reason, std::string remedy) {
+        names.report({.code = "language.grad",
+                      .summary = std::move(summary),
+                      .place = place,
+                      .reason = std::move(reason),
+                      .remedy = std::move(remedy)});
+    };
+    bool lists = made.each || std::ranges::any_of(made.inputs, &TensorSpec::variadic);
+    if (!made.graph.empty())
+        return refuse(made.grad[0]->place, fmt::format("the composition `{}` has a gradient rule", made.name),
+                      "its gradient is made of those of its parts", "give the rule to one of them");
+    if (lists)
+        return refuse(made.grad[0]->place, fmt::format("`{}` has a gradient rule and lists of tensors", made.name),
+                      "a rule is for one operation on single tensors", "remove the rule: gradients are derived");
+    names.scope.clear();
+    for (const TensorSpec& input : made.inputs) names.scope[input.name] = {BareName::Kind::input, input.place};
+    for (const TensorSpec& output : made.outputs) {
+        names.scope[output.name] = {BareName::Kind::result, output.place};
+        names.declare("d_" + output.name, BareName::Kind::result, output.place);
+        names.presence.insert("d_" + output.name);
+    }
+    std::set<std::string> written = check_assignments(made.grad, names);
+    bool any = false;
+    for (const TensorSpec& input : made.inputs) {
+        bool found = written.contains("d_" + input.name);
+        any = any || found;
+        if (found || !is_surely_float(made, input)) continue;
+        refuse(made.grad[0]->place, fmt::format("the gradient rule of `{}` gives no `d_{}`", made.name, input.name),
+               fmt::format("`{}` is of a float type", input.name), fmt::format("write d_{} = ...", input.name));
+        any = true;
+    }
+    if (!any)
+        refuse(made.grad[0]->place, fmt::format("the gradient rule of `{}` gives nothing", made.name), "",
+               made.inputs.empty() ? "remove the rule" : fmt::format("write d_{} = ...", made.inputs[0].name));
 }
 
 }  // namespace heddle

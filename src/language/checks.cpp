@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "language/functions.h"
 #include "language/parser.h"
@@ -41,6 +42,7 @@ public:
         check_let_cycles();
         if (!made_.body.empty()) check_body(made_, names_);
         if (!made_.graph.empty()) check_graph(made_, names_);
+        if (!made_.grad.empty()) check_gradient(made_, names_);
     }
 
 private:
@@ -242,7 +244,40 @@ private:
         if (made_.each) check_static(made_.each->count);
         for (const DTypeConstraint& constraint : made_.dtypes)
             names_.check_static_name(constraint.name, constraint.place);
-        for (const Reduces& reduces : made_.reduces) names_.check_static_name(reduces.axis, reduces.place);
+        for (const Reduces& reduces : made_.reduces) check_reduces(reduces);
+    }
+
+    // The axis is a dimension of inputs, by itself, that the index does not have.
+    void check_reduces(const Reduces& reduces) {
+        auto refuse = [&](std::string summary, std::string reason, std::string remedy) {
+            report({.code = "language.reduces",
+                    .summary = std::move(summary),
+                    .place = reduces.place,
+                    .reason = std::move(reason),
+                    .remedy = std::move(remedy)});
+        };
+        std::vector<std::string> known;
+        bool found = false;
+        for (const TensorSpec& input : made_.inputs) {
+            visit_all(input.shape, [&](const Syntax& node) {
+                if (node.kind != Kind::dimension || !node.collector.empty() || names_.axes.contains(node.text)) return;
+                known.push_back(node.text);
+                found = found || node.text == reduces.axis;
+            });
+        }
+        if (!made_.graph.empty()) {
+            refuse(fmt::format("the composition `{}` reduces ${}", made_.name, reduces.axis),
+                   "its parts say themselves what they reduce", "remove the key");
+        } else if (names_.axes.contains(reduces.axis)) {
+            refuse(fmt::format("${} is an axis of the index", reduces.axis),
+                   "results for parts of such an axis are parts of the result", "remove the line");
+        } else if (!found && !names_.failed.contains(reduces.axis)) {
+            std::string nearest = nearest_name(reduces.axis, known);
+            refuse(fmt::format("${} is no dimension of an input", reduces.axis), "",
+                   !nearest.empty() ? fmt::format("did you mean {}?", nearest)
+                   : known.empty()  ? "name the dimension that is reduced in the pattern of an input"
+                                   : fmt::format("the dimensions outside of the index are {}", fmt::join(known, ", ")));
+        }
     }
 
     void check_tensors() {

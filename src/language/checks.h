@@ -17,6 +17,7 @@ void check_template(const Draft& draft, const FunctionTable& functions, Diagnost
 // Bodies and compositions (check_body.cpp). `names` knows the template's static names and tensors.
 void check_body(const Template& made, NameChecker& names);
 void check_graph(const Template& made, NameChecker& names);
+void check_gradient(const Template& made, NameChecker& names);
 
 // A file's own functions: their bodies see their parameters only, and they do not call themselves.
 void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& functions,

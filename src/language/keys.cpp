@@ -24,7 +24,7 @@ constexpr std::array metakernel_keys = {
     FileKey{"body", "text", "The arithmetic: y = expression."},
     FileKey{"graph", "text", "Instead of a body: calls of other operators."},
     FileKey{"kernels", "kernels", "Implementations outside of the language."},
-    FileKey{"reduces", "reduces", "How a kernel outside of the language combines parts of an axis."},
+    FileKey{"reduces", "reduces", "Dimensions outside of the index, and what joins results for parts of them: {inner: sum}."},
     FileKey{"grad", "text", "A gradient rule that replaces the derived one."},
     FileKey{"family", "family", "One template, many members: what each puts in place of $name."},
     FileKey{"onnx", "onnx", "The ONNX operator that this metakernel stands for."},

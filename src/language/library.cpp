@@ -277,7 +277,29 @@ struct Library::State {
         errors.back().found = std::to_string(call.children.size());
     }
 
-    // All operators that a composition is made of exist, take what it gives, and do not lead back to it.
+    // An operator that joins partial results takes two tensors and gives one.
+    void check_combiner(const Template& made, const Reduces& reduces, Diagnostics& errors) {
+        if (is_combiner(reduces.combiner)) return;
+        Diagnostics file_errors;
+        const Template* target = find_for(made, reduces.combiner, file_errors);
+        if (!target) {
+            errors.insert(errors.end(), file_errors.begin(), file_errors.end());
+            if (file_errors.empty()) errors.push_back(unknown_operator(reduces.combiner, reduces.combiner_place));
+            return;
+        }
+        bool lists = std::ranges::any_of(target->inputs, &TensorSpec::variadic);
+        if (target->inputs.size() == 2 && !lists && target->outputs.size() == 1) return;
+        errors.push_back(complaint("language.reduces",
+                                   fmt::format("`{}` does not join two partial results", reduces.combiner),
+                                   reduces.combiner_place, "name an operator of two tensors that gives one"));
+        errors.back().found =
+            fmt::format("{} inputs and {} outputs", lists ? "any number of" : std::to_string(target->inputs.size()),
+                        target->outputs.size());
+        errors.back().expected = "2 inputs and 1 output";
+    }
+
+    // All operators that a composition, a gradient rule or `reduces` names exist and take what they are given, and those of
+    // a composition do not lead back to it.
     const Diagnostics& check_composition(const Template& composition) {
         auto [known, fresh] = checked.try_emplace(&composition);
         if (!fresh) return known->second;
@@ -292,7 +314,8 @@ struct Library::State {
                 errors.push_back(unknown_operator(call->text, call->mark));
             }
         }
-        check_cycle(composition, errors);
+        for (const Reduces& reduces : composition.reduces) check_combiner(composition, reduces, errors);
+        if (composition.is_composition()) check_cycle(composition, errors);
         known->second = std::move(errors);
         return known->second;
     }
@@ -328,7 +351,7 @@ struct Library::State {
     }
 
     Result<const Template*> checked_answer(const Template* made) {
-        if (!made->is_composition()) return made;
+        if (!made->is_composition() && made->grad.empty() && made->reduces.empty()) return made;
         const Diagnostics& errors = check_composition(*made);
         if (!errors.empty()) return fail(errors);
         return made;

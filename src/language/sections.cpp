@@ -324,14 +324,14 @@ void read_kernels(const YamlNode& node, Draft& draft, DiagnosticSink& sink) {
 void read_reduces(const YamlNode& node, Draft& draft, DiagnosticSink& sink) {
     if (!expect_mapping(node, "reduces", sink)) return;
     for (const YamlEntry& entry : node.entries) {
-        std::string reducer = plain_text(entry.value, "a reduction", sink);
-        if (!is_reduction_name(reducer)) {
-            sink.add({.code = "language.unknown_function",
-                      .summary = fmt::format("`{}` is not a reduction", reducer),
+        std::string combiner = plain_text(entry.value, "a combiner", sink);
+        if (is_reduction_name(combiner) && !is_combiner(combiner)) {
+            sink.add({.code = "language.reduces",
+                      .summary = fmt::format("`{}` does not join partial results", combiner),
                       .place = entry.value.place,
-                      .remedy = "write sum, prod, min, max, any or all"});
+                      .remedy = "write sum, prod, min, max, any, all, or the name of an operator of two tensors"});
         }
-        draft.made.reduces.push_back({entry.name(), reducer, entry.key.place});
+        draft.made.reduces.push_back({entry.name(), combiner, entry.key.place, entry.value.place});
     }
 }
 

@@ -1,6 +1,7 @@
 #include "language/template.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -78,8 +79,38 @@ void collect_calls(const SyntaxPointer& syntax, std::vector<const Syntax*>& call
 
 std::vector<const Syntax*> operator_calls(const Template& composition) {
     std::vector<const Syntax*> calls;
-    for (const SyntaxPointer& assignment : composition.graph) collect_calls(assignment->value, calls);
+    for (const auto* lines : {&composition.graph, &composition.grad})
+        for (const SyntaxPointer& assignment : *lines) collect_calls(assignment->value, calls);
     return calls;
+}
+
+bool is_combiner(std::string_view name) {
+    constexpr std::array names{"sum", "prod", "min", "max", "any", "all"};
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Template gradient_rule(const Template& metakernel) {
+    Template rule = metakernel;
+    rule.graph = metakernel.grad;
+    rule.body.clear();
+    rule.grad.clear();
+    rule.reduces.clear();
+    rule.kernels.clear();
+    rule.requirements.clear();
+    rule.index = nullptr;
+    rule.outputs.clear();
+    for (TensorSpec& input : rule.inputs) input.placement.clear();
+    auto plain = [](const TensorSpec& of, const std::string& name) {
+        TensorSpec spec;
+        spec.name = name;
+        spec.optional = true;
+        spec.place = of.place;
+        return spec;
+    };
+    for (const TensorSpec& output : metakernel.outputs) rule.inputs.push_back(plain(output, output.name));
+    for (const TensorSpec& output : metakernel.outputs) rule.inputs.push_back(plain(output, "d_" + output.name));
+    for (const TensorSpec& input : metakernel.inputs) rule.outputs.push_back(plain(input, "d_" + input.name));
+    return rule;
 }
 
 // ---------------------------------------------------------------- text
@@ -150,7 +181,7 @@ std::string print(const Template& t) {
     print_section(text, " grad:\n", t.grad, statement);
     print_section(text, " kernels:\n", t.kernels, [](const KernelRow& row) { return "  " + row.text + "\n"; });
     print_section(text, " reduces:\n", t.reduces,
-                  [](const Reduces& row) { return fmt::format("  {}: {}\n", row.axis, row.reducer); });
+                  [](const Reduces& row) { return fmt::format("  {}: {}\n", row.axis, row.combiner); });
     return text;
 }
 

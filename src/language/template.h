@@ -87,16 +87,19 @@ struct KernelRow {
     std::vector<std::string> arguments, results;                  // type words: "HostRing64Tensor"
     bool runtime = false;                                         // [runtime]
     std::vector<std::string> argument_flavours, result_flavours;  // "concrete" or "transparent"; empty if `runtime`
-    std::vector<std::string> stages;                              // from left to right: one is the kernel, the others convert
+    std::vector<std::string> stages;  // from left to right: one is the kernel, the others convert
     Place place;
 };
 
-// `reduces: {inner: sum}`: an axis of the extended index that an external kernel reduces, with its combiner.
+// `reduces: {inner: sum}`: on parts of the inputs' dimensions `$inner` the operator gives results that the combiner joins to
+// the result of the whole.
 struct Reduces {
     std::string axis;
-    std::string reducer;
-    Place place;
+    std::string combiner;  // a built-in one, or an operator of two tensors
+    Place place, combiner_place;
 };
+// sum prod min max any all
+bool is_combiner(std::string_view name);
 
 // A user's function: `wrap(i, n) = i < 0 ? i + n : i`. Its parameters are bare names of its body.
 struct FunctionLet {
@@ -157,9 +160,13 @@ struct TemplateAxis {     // not graph.h's IndexAxis, which is an axis with its 
 // The axes of the index (of the first output's shape where the index is left out), in order.
 std::vector<TemplateAxis> index_axes(const Template& metakernel);
 
-// The calls of operators in a composition, in source order. In a `graph:`, names are operators everywhere but in a
+// The calls of operators in a composition, or in a gradient rule, in source order. In a `graph:`, names are operators everywhere but in a
 // condition, after `name:`, in a generator's range, a filter, a subscript or a spread's count: there they are functions.
 std::vector<const Syntax*> operator_calls(const Template& composition);
+
+// The rule `grad` of a template as a composition: its inputs are the template's inputs and outputs and "d_NAME" of each
+// output, its outputs "d_NAME" of each input.
+Template gradient_rule(const Template& metakernel);
 
 // The whole template as readable text: signature, lets, index, body. For explain.
 std::string print(const Template& metakernel);

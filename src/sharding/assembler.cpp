@@ -207,10 +207,13 @@ Placed Assembler::add_in_regions(Work work) {
     return placed;
 }
 
-Placed Assembler::add_opaque(const Operation& operation, const std::string& name, const Box& index) {
+Placed Assembler::add_opaque(const Operation& operation, const std::string& name, const Box& index,
+                             const std::vector<Range>& folds, const std::vector<TensorId>& outputs) {
     Placed placed;
     Operation part = operation;
     part.name = name;
+    part.folds.clear();
+    part.gradient = nullptr;
     std::vector<int64_t> lengths = index.shape();
     size_t column = 0;
     for (IndexAxis& axis : part.index)
@@ -219,12 +222,21 @@ Placed Assembler::add_opaque(const Operation& operation, const std::string& name
         TensorId tensor = operation.inputs[i];
         const IndexProjection& projection = operation.input_projections[i];
         Region region{tensor, projected(projection, index, graph_.tensor(tensor).type.extents())};
-        part.inputs[i] = region_of(tensor, region.box);
         part.input_projections[i] = moved(projection, index, region.box);
+        for (size_t fold = 0; fold < folds.size(); ++fold) {
+            for (auto [input, dimension] : operation.folds[fold].dimensions) {
+                if (static_cast<size_t>(input) != i) continue;
+                auto d = static_cast<size_t>(dimension);
+                region.box.start[d] = folds[fold].begin;
+                region.box.end[d] = folds[fold].end;
+                part.input_projections[i].shape[d] = folds[fold].length();
+            }
+        }
+        part.inputs[i] = region_of(tensor, region.box);
         placed.inputs.push_back(std::move(region));
     }
     for (size_t i = 0; i < operation.outputs.size(); ++i) {
-        TensorId tensor = operation.outputs[i];
+        TensorId tensor = outputs[i];
         const IndexProjection& projection = operation.output_projections[i];
         Region region{tensor, projected(projection, index, graph_.tensor(tensor).type.extents())};
         bool all = region.box == Box::whole(graph_.tensor(tensor).type.extents());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "sharding/body_copy.h"
 #include "sharding/regions.h"
 
 namespace heddle::sharding {
@@ -41,8 +42,9 @@ public:
     OperationId add(Work work);
     // Equations without points are left out, if anything else is written.
     Placed add_in_regions(Work work);
-    // Of an operation without a body: what its projections say of a box of its index.
-    Placed add_opaque(const Operation& operation, const std::string& name, const Box& index);
+    // Of an operation without a body: what its projections say of a box of its index, and of a part of each of its folds.
+    Placed add_opaque(const Operation& operation, const std::string& name, const Box& index,
+                      const std::vector<Range>& folds, const std::vector<TensorId>& outputs);
     // An operation of the original graph.
     void add_as_it_is(Operation operation);
 

@@ -21,6 +21,7 @@ struct Group {
     std::vector<VariableId> variables;
     ReadKeys reads;
     bool index = false;
+    std::optional<size_t> fold;
 };
 
 class AxisFinder {
@@ -53,6 +54,7 @@ private:
         for (const Local& local : body_.locals)
             if (local.is_state()) further.insert(local.variables[0]);
         add_local_axes(reads, further);
+        std::map<VariableId, size_t> folded = folded_variables();
         std::vector<Group> groups;
         for (size_t i = 0; i < body_.variables.size(); ++i) {
             auto id = static_cast<VariableId>(i);
@@ -60,9 +62,12 @@ private:
         }
         for (VariableId id : further) {
             if (body_.variable(id).kind == Variable::Kind::index) continue;
-            auto same = std::ranges::find_if(groups, [&](const Group& group) { return alike(group, id, reads[id]); });
+            std::optional<size_t> fold = folded.contains(id) ? std::optional(folded[id]) : std::nullopt;
+            auto same = std::ranges::find_if(groups, [&](const Group& group) {
+                return fold || group.fold ? fold == group.fold : alike(group, id, reads[id]);
+            });
             if (same == groups.end()) {
-                groups.push_back({{id}, reads[id], false});
+                groups.push_back({{id}, reads[id], false, fold});
             } else {
                 same->variables.push_back(id);
                 same->reads.insert(reads[id].begin(), reads[id].end());
@@ -75,6 +80,17 @@ private:
         }
         std::erase_if(groups, [](const Group& group) { return group.variables.empty(); });
         return groups;
+    }
+
+    // What declared axes are reduced by: one variable each reads their dimensions (checked where they are declared).
+    std::map<VariableId, size_t> folded_variables() const {
+        std::map<VariableId, size_t> result;
+        for (const Access& access : accesses_.accesses())
+            for (size_t fold = 0; access.tensor >= 0 && fold < operation_.folds.size(); ++fold)
+                for (auto [input, dimension] : operation_.folds[fold].dimensions)
+                    if (input == access.tensor)
+                        result[body_.node(access.coordinates[static_cast<size_t>(dimension)]).index] = fold;
+        return result;
     }
 
     VariableId own_axis(const Access& access, size_t d) const {
@@ -155,8 +171,10 @@ private:
     Axis axis(const Group& group, std::set<std::string>& taken) {
         const Variable& first = body_.variable(group.variables[0]);
         Axis axis;
-        axis.name = first.name;
-        for (int copy = 2; !taken.insert(axis.name).second; ++copy) axis.name = fmt::format("{}_{}", first.name, copy);
+        axis.fold = group.fold;
+        const std::string& name = group.fold ? operation_.folds[*group.fold].axis : first.name;
+        axis.name = name;
+        for (int copy = 2; !taken.insert(axis.name).second; ++copy) axis.name = fmt::format("{}_{}", name, copy);
         axis.extent = first.extent;
         axis.variables = group.variables;
         if (group.index) {
@@ -169,7 +187,7 @@ private:
                           std::ranges::any_of(equation.variables, [&](VariableId id) { return axis.contains(id); });
         for (NodeId id : reductions_) {
             const auto& bound = body_.node(id).variables;
-            if (std::ranges::any_of(bound, [&](VariableId v) { return axis.contains(v); }))
+            if (!axis.fold && std::ranges::any_of(bound, [&](VariableId v) { return axis.contains(v); }))
                 axis.reductions.push_back(id);
         }
         for (size_t i = 0; i < operation_.inputs.size(); ++i)
@@ -402,6 +420,22 @@ std::vector<Axis> declared_axes(const Operation& operation) {
         axis.outputs = moved(operation.output_projections);
         axes.push_back(std::move(axis));
     }
+    for (size_t fold = 0; fold < operation.folds.size(); ++fold) {
+        const Fold& of = operation.folds[fold];
+        Axis axis{.name = of.axis,
+                  .extent = of.extent,
+                  .variables = {},
+                  .reductions = {},
+                  .inputs = {},
+                  .outputs = {},
+                  .fold = fold,
+                  .refusal = {}};
+        axis.inputs.resize(operation.inputs.size());
+        axis.outputs.resize(operation.outputs.size());
+        for (auto [input, dimension] : of.dimensions)
+            axis.inputs[static_cast<size_t>(input)].push_back({dimension, 1, 1});
+        axes.push_back(std::move(axis));
+    }
     return axes;
 }
 
@@ -438,12 +472,6 @@ std::vector<NodeId> reductions_of(const Body& body) {
     for (NodeId id : all_sources(body, std::move(values)))
         if (body.node(id).kind == Node::Kind::reduce) result.push_back(id);
     return result;
-}
-
-std::string combination_text(Reducer reducer) {
-    if (!is_argument(reducer)) return std::string(name(reducer));
-    return fmt::format("{}: the {} value's number, the first of equals", name(reducer),
-                       reducer == Reducer::argument_maximum ? "greatest" : "least");
 }
 
 std::vector<Axis> axes_of(const Graph& graph, const Operation& operation) {

@@ -36,6 +36,7 @@ struct Axis {
     // For each input the dimensions that move; none: all shards read the same.
     std::vector<std::vector<Movement>> inputs;
     std::vector<std::vector<Movement>> outputs;  // for each output
+    std::optional<size_t> fold;                  // of the operation's: parts of it give partial outputs
     std::optional<Diagnostic> refusal;           // why it cannot be cut
 
     bool contains(VariableId id) const;
@@ -52,8 +53,5 @@ std::set<NodeId> all_sources(const Body& body, std::vector<NodeId> of);
 
 // The reduction nodes that equations reach, in the order of their numbers.
 std::vector<NodeId> reductions_of(const Body& body);
-
-// How partial results are made one: "sum", "max", "argmax: the first greatest value and its number".
-std::string combination_text(Reducer reducer);
 
 }  // namespace heddle::sharding

@@ -10,6 +10,7 @@
 #include "sharding/body_copy.h"
 #include "sharding/boxes.h"
 #include "sharding/combine.h"
+#include "sharding/fold.h"
 #include "sharding/rounds.h"
 
 namespace heddle::sharding {
@@ -50,14 +51,17 @@ private:
         for (size_t i : full_) boxes.push_back(result_.boxes[i]);
         parts_ = parts_of(boxes, result_.axes.size());
         Diagnostics problems;
-        bool needs_grid = false;
+        bool needs_grid = false, reduced = false;
         for (size_t axis = 0; axis < parts_.size(); ++axis) {
             const Axis& of = result_.axes[axis];
             cut_.push_back(parts_[axis].size() > 1);
             if (!cut_[axis]) continue;
             if (of.refusal) problems.push_back(*of.refusal);
-            needs_grid = needs_grid || !of.reductions.empty() || !in_every_equation(of);
+            needs_grid = needs_grid || of.fold || !of.reductions.empty() || !in_every_equation(of);
+            reduced = reduced || !of.reductions.empty();
+            if (of.fold) folded_.push_back(axis);
         }
+        if (reduced && !folded_.empty()) problems.push_back(both(result_.axes[folded_[0]]));
         if (!problems.empty()) return fail(std::move(problems));
         if (needs_grid && !is_grid(boxes, result_.axes)) {
             return fail({.code = "sharding.grid",
@@ -67,6 +71,15 @@ private:
                          .params = {{"operation", operation_.name}}});
         }
         return {};
+    }
+
+    Diagnostic both(const Axis& axis) const {
+        return {.code = "sharding.fold",
+                .summary = fmt::format("axis '{}' of '{}' cannot be cut together with another reduction", axis.name,
+                                       operation_.name),
+                .reason = "each part of it is a whole result, in which the other reduction is done",
+                .remedy = "cut one of the two, or cut the shards of the one along the other",
+                .params = {{"operation", operation_.name}, {"axis", axis.name}}};
     }
 
     bool in_every_equation(const Axis& axis) const {
@@ -106,9 +119,70 @@ private:
     void replace_opaque() {
         for (size_t box : full_) {
             std::string name = fmt::format("{} shard {}", operation_.name, box);
-            Placed placed = assembler_.add_opaque(operation_, name, result_.boxes[box]);
-            result_.applications.push_back({box, 0, 0, "result", result_.boxes[box], std::move(placed.inputs),
+            Box index = result_.boxes[box];
+            std::vector<Range> folds;
+            for (size_t axis = 0; axis < result_.axes.size(); ++axis)
+                if (result_.axes[axis].fold) folds.push_back({index.start[axis], index.end[axis]});
+            index.start.resize(index.start.size() - folds.size());  // they are the last axes
+            index.end.resize(index.start.size());
+            Placed placed = assembler_.add_opaque(operation_, name, index, folds, targets(box));
+            result_.applications.push_back({box, 0, 0, result_part(), result_.boxes[box], std::move(placed.inputs),
                                             std::move(placed.outputs), placed.operation});
+        }
+        fold();
+    }
+
+    // ---- declared axes: each part of them has outputs of its own
+
+    std::string result_part() const {
+        std::vector<std::string> parts;
+        for (size_t axis : folded_) {
+            const Axis& of = result_.axes[axis];
+            parts.push_back(fmt::format("{} over {}", operation_.folds[*of.fold].combiner, of.name));
+        }
+        return parts.empty() ? "result" : fmt::format("{}", fmt::join(parts, ", "));
+    }
+
+    // The outputs that a box gives parts of.
+    const std::vector<TensorId>& targets(size_t box) {
+        if (folded_.empty()) return operation_.outputs;
+        std::vector<int64_t> position;
+        std::string suffix;
+        for (size_t axis : folded_) {
+            Range own{result_.boxes[box].start[axis], result_.boxes[box].end[axis]};
+            position.push_back(std::ranges::find(parts_[axis], own) - parts_[axis].begin());
+            suffix += fmt::format(" {}[{}:{}]", result_.axes[axis].name, own.begin, own.end);
+        }
+        auto [known, fresh] = partial_.try_emplace(position);
+        for (size_t i = 0; fresh && i < operation_.outputs.size(); ++i) {
+            const Tensor& whole = result_.graph.tensor(operation_.outputs[i]);
+            TensorType type = whole.type;
+            known->second.push_back(result_.graph.add_tensor(whole.name + suffix, type));
+        }
+        return known->second;
+    }
+
+    // Neighbours along the last declared axis are joined first.
+    void fold() {
+        for (size_t output = 0; !folded_.empty() && output < operation_.outputs.size(); ++output) {
+            Combination made{.part = result_part(), .axes = folded_, .result = operation_.outputs[output]};
+            std::vector<TensorId> parts;
+            for (const auto& [position, tensors] : partial_) parts.push_back(tensors[output]);
+            made.partial = parts;
+            for (size_t i = folded_.size(); i-- > 0;) {
+                const Fold& fold = operation_.folds[*result_.axes[folded_[i]].fold];
+                made.combiner += (made.combiner.empty() ? "" : ", then ") + fold.combiner;
+                size_t count = parts_[folded_[i]].size();
+                std::vector<TensorId> joined;
+                for (size_t first = 0; first < parts.size(); first += count) {
+                    std::vector<TensorId> row(parts.begin() + static_cast<std::ptrdiff_t>(first),
+                                              parts.begin() + static_cast<std::ptrdiff_t>(first + count));
+                    joined.push_back(folded(assembler_, fold, output, row, i == 0 ? made.result : -1));
+                }
+                parts = std::move(joined);
+            }
+            made.operation = result_.graph.tensor(made.result).producer;
+            result_.combinations.push_back(std::move(made));
         }
     }
 
@@ -117,10 +191,13 @@ private:
     void replace() {
         std::vector<std::vector<int64_t>> extents;
         for (TensorId id : operation_.inputs) extents.push_back(result_.graph.tensor(id).type.extents());
-        rounds_ = rounds_of(*operation_.body, extents, result_.axes, cut_, rescale_);
+        std::vector<bool> reduced = cut_;
+        for (size_t axis : folded_) reduced[axis] = false;
+        rounds_ = rounds_of(*operation_.body, extents, result_.axes, reduced, rescale_);
         inputs_ = operation_.inputs;
         for (const CutReduction& reduction : rounds_.reductions) add_reduction(reduction);
         add_results();
+        fold();
     }
 
     Work work(std::string name) const {
@@ -213,7 +290,7 @@ private:
         partial.write_combination(made.body, counts, direct);
         OperationId id = assembler_.add(std::move(made));
         result_.combinations.push_back({.round = reduction.round,
-                                        .reducer = rounds_.body->node(reduction.node).reducer,
+                                        .combiner = std::string(name(rounds_.body->node(reduction.node).reducer)),
                                         .part = part,
                                         .axes = reduction.axes,
                                         .partial = stacks,
@@ -259,7 +336,7 @@ private:
             for (size_t i = 0; i < body.equations.size(); ++i) {
                 const BodyEquation& equation = body.equations[i];
                 if (finished_.contains(&equation)) continue;
-                std::set<size_t> axes;
+                std::set<size_t> axes(folded_.begin(), folded_.end());
                 for (VariableId id : equation.variables)
                     if (int32_t axis = axis_of(id); axis >= 0) axes.insert(static_cast<size_t>(axis));
                 if (!done[i].insert(projected(box, axes)).second) continue;
@@ -268,9 +345,9 @@ private:
             }
             if (own.empty()) continue;
             Work made = work(fmt::format("{} shard {}", operation_.name, box));
-            made.outputs = operation_.outputs;
+            made.outputs = targets(box);
             write_results(made.body, box, own);
-            add_application(box, round, "result", projected(box, needed), std::move(made));
+            add_application(box, round, result_part(), projected(box, needed), std::move(made));
         }
     }
 
@@ -282,6 +359,8 @@ private:
         std::map<VariableId, Range> parts;
         for (const Local& local : body.locals)
             for (VariableId id : local.variables) parts[id] = part_of(box, id);
+        for (size_t axis : folded_)
+            for (VariableId id : result_.axes[axis].variables) parts[id] = part_of(box, id);
         copy.restrict(std::move(parts));
         std::map<VariableId, VariableId> made;
         auto bind = [&](VariableId id) {
@@ -308,6 +387,8 @@ private:
     std::vector<size_t> full_;  // boxes with points, or the first of them
     std::vector<std::vector<Range>> parts_;
     std::vector<bool> cut_;
+    std::vector<size_t> folded_;                                     // the declared axes that are cut
+    std::map<std::vector<int64_t>, std::vector<TensorId>> partial_;  // outputs by parts of those
     Rounds rounds_;
     std::vector<TensorId> inputs_;  // the operation's, then what was combined
     std::vector<std::pair<NodeId, StoredValue>> stored_;

@@ -32,11 +32,12 @@ struct Application {
 // Partial results becoming one.
 struct Combination {
     int32_t round = 0;
-    Reducer reducer = Reducer::sum;
-    std::string part;                     // "max over k"
-    std::vector<size_t> axes;             // that it runs over
-    std::vector<TensorId> partial;        // the first dimensions, one for each of `axes`, number the parts
-    std::vector<std::string> dimensions;  // what those are: "part of k", "rows"
+    std::string combiner;      // a reducer, or an operator
+    std::string part;          // "max over k"
+    std::vector<size_t> axes;  // that it runs over
+    // The first dimensions, one for each of `axes`, number the parts; of a declared axis each part has tensors of its own.
+    std::vector<TensorId> partial;
+    std::vector<std::string> dimensions;  // what those are: "part of k", "rows"; none of a declared axis
     TensorId result = -1;
     OperationId operation = -1;
 };
@@ -57,7 +58,8 @@ Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<
 
 // Boxes over the axes of `axes_of`; each point of the extended index in exactly one. Those without points have no
 // application. Codes: sharding.cover (a box outside, a gap, an overlap), sharding.grid (boxes that are no grid where
-// reductions are cut), sharding.limit, and those of refusals.
+// reductions are cut), sharding.fold (a declared axis and a derived reduction at once), sharding.limit, and those of
+// refusals.
 // `rescale`: a sum of exp(a - m) * b is computed in the same round as its maximum m, by each part's own maximum, and rescaled
 // when it is combined.
 Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale = false);

@@ -16,6 +16,8 @@ struct AppliedOperation {
     std::vector<TensorReference> inputs;   // what the body reads, of the template's inputs
     std::vector<TensorReference> outputs;  // what it writes
     OperationProjections projections;
+    std::vector<Fold> folds;                       // declared
+    std::shared_ptr<const GradientRule> gradient;  // declared
     // The first operation of the session's graph that was made of it, which has the projections since then.
     std::optional<OperationId> first = std::nullopt;
 };

@@ -184,6 +184,8 @@ void add_operations(State& session, Application& application, const Template& me
             applied.first = static_cast<OperationId>(session.graph.operations.size());
         }
         operation.body = applied.body;
+        operation.folds = applied.folds;
+        operation.gradient = applied.gradient;
         operation.params = application.parameters;
         operation.input_names = names_of(applied.inputs, metakernel.inputs);
         operation.output_names = names_of(applied.outputs, metakernel.outputs);
@@ -340,6 +342,10 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
     if (!applied) return std::unexpected(applied.error());
     for (const AppliedOperation& operation : applied->operations)
         notes.insert(notes.end(), operation.projections.notes.begin(), operation.projections.notes.end());
+    if (declares) {
+        if (auto added = add_declared(*this, environment, arguments, *applied); !added)
+            return std::unexpected(added.error());
+    }
     auto application = std::make_shared<Application>(std::move(*applied));
     if (applications.size() >= most_applications) applications.clear();
     applications.emplace(key, application);

@@ -28,6 +28,7 @@ struct Session::State {
     int64_t expanded = 0;      // operators applied by the outermost composition
     std::vector<Call> calls;
     Diagnostics notes;
+    bool declares = true;    // false where a declared rule itself is built: its operators' own rules are not
     bool records = false;    // what callers apply
     bool recording = false;  // at this moment: not within a composition that is itself a recorded call
 
@@ -51,6 +52,11 @@ struct BoundArguments {
     std::vector<std::vector<TensorId>> tensors;
     std::vector<bool> given;
 };
+
+// What a template declares of its operations (`reduces`, `grad`), checked against types and bodies. Codes: symbolic.reduces,
+// symbolic.grad, and those of applying the operators that are named.
+Result<void> add_declared(const Session::State& session, const Environment& environment,
+                          const BoundArguments& arguments, Application& application);
 
 // Expands a composition whose inputs `environment` has bound. Answers as Session::apply does.
 Result<std::vector<TensorId>> expand_composition(Session::State& session, Environment& environment,

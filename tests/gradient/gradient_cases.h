@@ -65,6 +65,16 @@ inline std::vector<TensorData> feeds_of(const Case& one, DType dtype, std::mt199
     return feeds;
 }
 
+// The feeds of a gradient: those of the graph, then adjoints.
+inline std::vector<TensorData> with_adjoints(const Graph& graph, const Graph& gradient, std::vector<TensorData> feeds,
+                                             std::mt19937& random) {
+    for (size_t i = graph.inputs.size(); i < gradient.inputs.size(); ++i) {
+        const TensorType& type = gradient.tensor(gradient.inputs[i]).type;
+        feeds.push_back(spread(random, type.dtype, type.extents(), -1, 1));
+    }
+    return feeds;
+}
+
 inline std::vector<TensorId> float_inputs(const Graph& graph) {
     std::vector<TensorId> wanted = graph.inputs;
     std::erase_if(wanted, [&](TensorId id) { return !is_float(graph.tensor(id).type.dtype); });
@@ -135,6 +145,9 @@ inline std::vector<Case> structured_cases() {
         {"y = reduce_l2(x, axes: [1])", {x234}},
         {"y = reduce_log_sum_exp(x, axes: [2])", {x234}},
         {"y = cum_sum(x, axis: 1, exclusive: true)", {x234}},
+        {"y = cumsum(x, axis: 1, exclusive: true, reverse: true)", {x234}},
+        {"y = exp(cumsum(x, axis: 0))", {x46}},
+        {"y = linear_recurrence(a, x, axis: 1)", {{"a", {2, 5, 3}}, {"x", {2, 5, 3}}}},
         {"y = where(less(a, b), mul(a, b), sqrt(b))", {{"a", {3, 4}}, {"b", {4}, 0.5, 1}}},
         {"y = clip(x, l, h)", {x46, {"l", {}, -0.6, -0.4}, {"h", {}, 0.4, 0.6}}},
         {"y = prelu(x, s)", {x46, {"s", {6}}}},

@@ -127,7 +127,7 @@ TEST(GradientErrors, AKernelElsewhere) {
 }
 
 TEST(GradientErrors, Scans) {
-    const Graph graph = program({"y = cumsum(x, axis: 0)", {{"x", {5}}}}, DType::float32);
+    const Graph graph = program({"y = rnn(x, w, r)", {{"x", {3, 2, 4}}, {"w", {1, 5, 4}}, {"r", {1, 5, 5}}}}, DType::float32);
     EXPECT_EQ(code_of(gradient(graph, graph.inputs)), "gradient.scan");
 }
 

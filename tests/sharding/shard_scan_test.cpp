@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <random>
 
+#include "helpers/library.h"
 #include "sharded.h"
 
 namespace heddle::sharding {
@@ -112,7 +113,6 @@ TEST(ShardScan, StateAxesThatAreReadAtTheirOwnCoordinateAreCut) {
 
 TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
     std::mt19937 random(2);
-    std::string library = file_text("operators/recurrent.yaml");
     DType lengths = DType::int32;
     int64_t steps = 4, batch = 3, in = 2, hidden = 3;
     struct Layer {
@@ -133,7 +133,7 @@ TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
         for (bool backward : {false, true}) {
             for (bool full : {true, false}) {
                 Types given = full ? types : Types(types.begin(), types.begin() + 3);
-                Graph graph = graph_of(library, layer.name, given, {{"backward", StaticValue::of(backward)}});
+                Graph graph = graph_of(library(), layer.name, given, {{"backward", StaticValue::of(backward)}});
                 auto refused = cut_all(graph, random);
                 if (HasFatalFailure()) return;
                 for (const char* axis : {"batch", "i"}) EXPECT_FALSE(refused.contains(axis));
@@ -153,8 +153,7 @@ TEST(ShardScan, RecurrentLayersAreCutAlongTheBatchAndWhatComesIn) {
 }
 
 TEST(ShardScan, RegionsOfALayerAreThoseOfItsPartOfTheBatch) {
-    Graph graph =
-        graph_of(file_text("operators/recurrent.yaml"), "rnn", {{f32, {5, 4, 3}}, {f32, {1, 6, 3}}, {f32, {1, 6, 6}}});
+    Graph graph = graph_of(library(), "rnn", {{f32, {5, 4, 3}}, {f32, {1, 6, 3}}, {f32, {1, 6, 6}}});
     Sharding halves = sharded(graph, {{"batch", 2}});
     ASSERT_EQ(halves.applications.size(), 2u);
     const Application& second = halves.applications[1];
@@ -171,11 +170,10 @@ TEST(ShardScan, RegionsOfALayerAreThoseOfItsPartOfTheBatch) {
 
 TEST(ShardScan, RunningSumsAndLinearRecurrences) {
     std::mt19937 random(3);
-    std::string library = file_text("operators/recurrent.yaml");
     for (int64_t axis = 0; axis < 3; ++axis) {
         for (bool exclusive : {false, true}) {
             for (bool reverse : {false, true}) {
-                Graph graph = graph_of(library, "cumsum", {{f32, {3, 4, 5}}},
+                Graph graph = graph_of(library(), "cumsum", {{f32, {3, 4, 5}}},
                                        {{"axis", StaticValue::of(axis)},
                                         {"exclusive", StaticValue::of(exclusive)},
                                         {"reverse", StaticValue::of(reverse)}});
@@ -183,7 +181,7 @@ TEST(ShardScan, RunningSumsAndLinearRecurrences) {
                 if (HasFatalFailure()) return;
             }
         }
-        Graph linear = graph_of(library, "linear_recurrence", {{f32, {3, 4, 5}}, {f32, {3, 4, 5}}},
+        Graph linear = graph_of(library(), "linear_recurrence", {{f32, {3, 4, 5}}, {f32, {3, 4, 5}}},
                                 {{"axis", StaticValue::of(axis)}});
         auto refused = cut_all(linear, random);
         EXPECT_EQ(refused.size(), 1u);

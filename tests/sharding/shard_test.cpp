@@ -186,7 +186,7 @@ TEST(Shard, Metakernels10LinearIsCutOverBatchOutAndIn) {
     expect_whole(graph, sharded(graph, {{"out", 2}}));
     Sharding inner = sharded(graph, {{"inner", 3}});
     ASSERT_EQ(inner.combinations.size(), 1u);
-    EXPECT_EQ(inner.combinations[0].reducer, Reducer::sum);
+    EXPECT_EQ(inner.combinations[0].combiner, "sum");
     EXPECT_EQ(inner.combinations[0].part, "sum over inner");
     // Three partial products of [4, 5], their sum, and the bias once.
     EXPECT_EQ(inner.graph.tensor(inner.combinations[0].partial[0]).type.extents(), (std::vector<int64_t>{3, 4, 5}));
@@ -221,8 +221,8 @@ TEST(Shard, Metakernels10SoftmaxIsOneAxisInTwoRounds) {
         EXPECT_EQ(application.round, application.part == "result" ? 2 : application.part.starts_with("max") ? 0 : 1);
     }
     ASSERT_EQ(sharding.combinations.size(), 2u);
-    EXPECT_EQ(sharding.combinations[0].reducer, Reducer::maximum);
-    EXPECT_EQ(sharding.combinations[1].reducer, Reducer::sum);
+    EXPECT_EQ(sharding.combinations[0].combiner, "max");
+    EXPECT_EQ(sharding.combinations[1].combiner, "sum");
     expect_whole(graph, sharding);
 }
 

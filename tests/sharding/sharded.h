@@ -53,10 +53,9 @@ inline void expect_same_values(const Graph& graph, const std::vector<TensorData>
 }
 
 // An operator of a library on types, as a graph.
-inline Graph graph_of(const std::string& yaml, const std::string& name,
+inline Graph graph_of(const Library& library, const std::string& name,
                       const std::vector<std::pair<DType, std::vector<int64_t>>>& types,
                       const std::map<std::string, StaticValue>& parameters = {}) {
-    Library library = library_of(yaml);
     Session session(library);
     auto metakernel = library.find(name);
     EXPECT_TRUE(metakernel);
@@ -70,6 +69,12 @@ inline Graph graph_of(const std::string& yaml, const std::string& name,
     auto made = session.apply(**metakernel, arguments, parameters, options);
     EXPECT_TRUE(made) << (made ? "" : render(made.error()));
     return made ? session.finish(std::move(*made)) : Graph();
+}
+
+inline Graph graph_of(const std::string& yaml, const std::string& name,
+                      const std::vector<std::pair<DType, std::vector<int64_t>>>& types,
+                      const std::map<std::string, StaticValue>& parameters = {}) {
+    return graph_of(library_of(yaml), name, types, parameters);
 }
 
 inline const Axis* axis_named(const std::vector<Axis>& axes, const std::string& name) {

@@ -1,0 +1,69 @@
+#include "sharding/fold.h"
+
+#include <fmt/format.h>
+
+#include "symbolic/body_nodes.h"
+
+namespace heddle::sharding {
+namespace {
+
+ScalarOp operation_of(Reducer reducer) {
+    switch (reducer) {
+    case Reducer::product: return ScalarOp::multiply;
+    case Reducer::minimum: return ScalarOp::minimum;
+    case Reducer::maximum: return ScalarOp::maximum;
+    case Reducer::any: return ScalarOp::logical_or;
+    case Reducer::all: return ScalarOp::logical_and;
+    default: return ScalarOp::add;
+    }
+}
+
+// Element by element in the arithmetic of the type; of one part a copy.
+Body joining_body(const TensorType& type, Reducer reducer, size_t parts) {
+    Body body;
+    BodyNodes nodes(body);
+    BodyEquation equation;
+    for (size_t d = 0; d < type.shape.size(); ++d) {
+        equation.variables.push_back(nodes.add_variable(fmt::format("i{}", d), Variable::Kind::index, type.shape[d]));
+        equation.left.push_back(nodes.variable(equation.variables.back()));
+    }
+    DType arithmetic = parts > 1 ? info(type.dtype).arithmetic : type.dtype;
+    NodeId joined = -1;
+    for (size_t part = 0; part < parts; ++part) {
+        NodeId own = nodes.cast(nodes.read(static_cast<int32_t>(part), type.dtype, equation.left), arithmetic);
+        joined = joined < 0 ? own : nodes.scalar(operation_of(reducer), {joined, own});
+    }
+    equation.value = nodes.cast(joined, type.dtype);
+    body.equations.push_back(std::move(equation));
+    return body;
+}
+
+}  // namespace
+
+TensorId folded(Assembler& assembler, const Fold& fold, size_t output, const std::vector<TensorId>& parts,
+                TensorId result) {
+    Graph& graph = assembler.graph();
+    std::string name = fmt::format("{} over {}", fold.combiner, fold.axis);
+    std::vector<TensorId> joined = parts;
+    if (!fold.reducer) {
+        TensorId first = parts[0];
+        for (size_t i = 1; i < parts.size(); ++i)
+            first = splice(graph, *fold.graphs[output], {first, parts[i]}, fmt::format("{} {}: ", name, i))[0];
+        joined = {first};
+    }
+    TensorType type = graph.tensor(parts[0]).type;
+    if (result < 0) {
+        if (joined.size() == 1) return joined[0];
+        result = graph.add_tensor(name, type);
+    }
+    Body body = joining_body(type, fold.reducer.value_or(Reducer::sum), joined.size());
+    assembler.add({.name = name,
+                   .operator_name = "combine",
+                   .body = std::move(body),
+                   .inputs = joined,
+                   .outputs = {result},
+                   .params = {}});
+    return result;
+}
+
+}  // namespace heddle::sharding
