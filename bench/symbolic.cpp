@@ -3,9 +3,9 @@
 //
 //     build/bench_symbolic [--operations 20000] [--graph 10000] [--runs 5] [--template NAME]
 //
-// Each template is measured twice: `same` repeats one application, as layers of a network do, `new` has other sizes each
-// time, so that nothing of an earlier application helps. Every application reads fresh tensors; `mixed` is a graph of chains
-// and diamonds whose operators and sizes vary from block to block. Figures are medians over the runs.
+// Each template is measured twice: `same` repeats one application, as layers of a network do, `new` has other sizes
+// each time, so that nothing of an earlier application helps. Every application reads fresh tensors; `mixed` is a graph
+// of chains and diamonds whose operators and sizes vary from block to block. Figures are medians over the runs.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -122,8 +122,8 @@ Json measure_use(const Library& library, const Use& use, const Options& options)
     return result;
 }
 
-// A graph of blocks: products, broadcasts, diamonds, a normalisation, a concatenation and a convolution each, every block of
-// other sizes than the others; the second half of the blocks repeats nothing of the first.
+// A graph of blocks: products, broadcasts, diamonds, a normalisation, a concatenation and a convolution each, every
+// block of other sizes than the others; the second half of the blocks repeats nothing of the first.
 class MixedGraph {
 public:
     MixedGraph(const Library& library, int64_t operations) : library_(library), session_(library) {

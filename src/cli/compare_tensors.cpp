@@ -39,8 +39,8 @@ public:
         for (size_t i = 0; i < feeds.size(); i++) feeds_[graph.inputs[i]] = feeds[i];
     }
 
-    // Values of `targets`, and of what they need, from `known` ones, the graph's inputs and constants, which are taken to be
-    // exact.
+    // Values of `targets`, and of what they need, from `known` ones, the graph's inputs and constants, which are taken
+    // to be exact.
     Result<Values> evaluate(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known,
                             Progress& progress) const {
         Values values;

@@ -30,14 +30,15 @@ struct Verdict {
     double bound = 0;
 };
 
-// Each tensor against the interpreter, from those that its kernel read, as they were computed: bounds then stay those of one
-// kernel, however deep the model is, and the first tensor outside is one that is computed wrongly. Says on standard error
-// how far it is when it takes long. Codes: cli.no_reference (an operation without a body), and those of the evaluator.
+// Each tensor against the interpreter, from those that its kernel read, as they were computed: bounds then stay those
+// of one kernel, however deep the model is, and the first tensor outside is one that is computed wrongly. Says on
+// standard error how far it is when it takes long. Codes: cli.no_reference (an operation without a body), and those of
+// the evaluator.
 Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds,
                                                     const std::vector<Computed>& computed);
 
-// Each tensor against another plan's value of it, within the bounds of the whole way from the model's inputs. Deep in a model
-// these are wide: the reference is the sharper check.
+// Each tensor against another plan's value of it, within the bounds of the whole way from the model's inputs. Deep in a
+// model these are wide: the reference is the sharper check.
 Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::vector<TensorData>& feeds,
                                                 const std::vector<Computed>& computed,
                                                 const std::vector<Computed>& other);

@@ -145,8 +145,8 @@ private:
                                         : "body\n" + indented(text_of(facts, "body"), 2));
     }
 
-    // What a picture shows: an array, and a box of it unless it is empty. Boxes count from zero; `origin`, if there is one,
-    // is where the tensor's range begins.
+    // What a picture shows: an array, and a box of it unless it is empty. Boxes count from zero; `origin`, if there is
+    // one, is where the tensor's range begins.
     struct Shown {
         std::vector<int64_t> extents, start, end, origin = {};
     };

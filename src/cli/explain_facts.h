@@ -1,4 +1,5 @@
-// What `heddle explain` says of an operator as a whole: what its names stand for, what it costs, its gradient, its kernels.
+// What `heddle explain` says of an operator as a whole: what its names stand for, what it costs, its gradient, its
+// kernels.
 #pragma once
 
 #include <string>
@@ -36,8 +37,8 @@ std::string gradient_text(const nlohmann::ordered_json& gradient);
 // Of `compiled`, and of the `rows` of kernels elsewhere.
 std::string kernels_text(const nlohmann::ordered_json& json);
 
-// The picture of `heddle explain`: what it says (explain.cpp's JSON), with the boxes of every tensor that one point of the
-// index projects to.
+// The picture of `heddle explain`: what it says (explain.cpp's JSON), with the boxes of every tensor that one point of
+// the index projects to.
 pictures::Picture draw_operator(const Graph& graph, const nlohmann::ordered_json& facts);
 
 }  // namespace heddle::cli

@@ -5,8 +5,8 @@
 
 namespace heddle::cli {
 
-// Made of the reader's own table of keys (language/keys.h), so that an editor and the reader know the same ones. It says
-// what is a mapping, a list or text; what expressions mean is checked by `heddle check`.
+// Made of the reader's own table of keys (language/keys.h), so that an editor and the reader know the same ones. It
+// says what is a mapping, a list or text; what expressions mean is checked by `heddle check`.
 std::string template_schema();
 
 int print_schema();

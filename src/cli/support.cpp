@@ -24,8 +24,8 @@ int report(const Diagnostics& problems, const CommonOptions& options) {
 
 namespace {
 
-// build/heddle finds ../operators; an installed bin/heddle finds ../share/heddle/operators; a build folder elsewhere has a
-// link of its own.
+// build/heddle finds ../operators; an installed bin/heddle finds ../share/heddle/operators; a build folder elsewhere
+// has a link of its own.
 std::filesystem::path data_folder(const char* name) {
     std::error_code problem;
     auto program = std::filesystem::read_symlink("/proc/self/exe", problem);

@@ -80,8 +80,8 @@ Expr Arena::linear(int64_t constant, Terms terms) {
     return intern(std::move(expression));
 }
 
-// One step of q B floor(z, B) + q mod(z, B) = q z or q z - q mod(z, B) = q B floor(z, B); leaves the terms sorted by atom,
-// atoms possibly twice.
+// One step of q B floor(z, B) + q mod(z, B) = q z or q z - q mod(z, B) = q B floor(z, B); leaves the terms sorted by
+// atom, atoms possibly twice.
 bool Arena::recombine(int64_t& constant, Terms& terms) {
     auto by_id = [](const auto& a, const auto& b) { return a.first->id < b.first->id; };
     for (size_t i = 0; i < terms.size(); i++) {

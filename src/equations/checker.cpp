@@ -1,6 +1,6 @@
-// Runs a partition as a machine might: each kernel's tasks apart, in random blocks of its common axes and in either order,
-// everything that the kernel makes poisoned before each task. A local that a task reads where another task made it gives
-// NaN (or an odd integer): a wrong common axis shows.
+// Runs a partition as a machine might: each kernel's tasks apart, in random blocks of its common axes and in either
+// order, everything that the kernel makes poisoned before each task. A local that a task reads where another task made
+// it gives NaN (or an odd integer): a wrong common axis shows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +56,8 @@ std::vector<Task> random_tasks(const Kernel& kernel, std::mt19937_64& random) {
     return tasks;
 }
 
-// The equation over the points of one task. Its left side may leave gaps in a mixed radix then: the caller places values.
+// The equation over the points of one task. Its left side may leave gaps in a mixed radix then: the caller places
+// values.
 Equation restricted(const System& system, const Kernel& kernel, int32_t index, const Task& task) {
     Arena& arena = *system.arena;
     Equation equation = system.equation(index);

@@ -1,4 +1,5 @@
-// Common axes T of a set of equations: tasks of a kernel are independent over them. Rules: docs/equations.md, "Common axes".
+// Common axes T of a set of equations: tasks of a kernel are independent over them. Rules: docs/equations.md, "Common
+// axes".
 #pragma once
 
 #include <vector>
@@ -16,7 +17,8 @@ struct AxisSlot {
     bool ordered = false;  // of a scan: never common
 };
 
-// One digit of what a reader reads of a producer: the producer's axis there is the reader's own axis, or is broken (-1).
+// One digit of what a reader reads of a producer: the producer's axis there is the reader's own axis, or is broken
+// (-1).
 struct AxisLink {
     int32_t producer = -1;       // node
     int32_t producer_slot = -1;  // of FusionGraph::slots

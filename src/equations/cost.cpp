@@ -57,7 +57,8 @@ void CostModel::add_equation(const FusionNode& node, bool output, KernelCost& co
     cost.contractions += node.contraction;
 }
 
-// Operands that lack a common axis are read by every tile of tasks; from memory again when they do not stay in L2 together.
+// Operands that lack a common axis are read by every tile of tasks; from memory again when they do not stay in L2
+// together.
 void CostModel::add_repeated_reads(const std::vector<int32_t>& members, KernelCost& cost) {
     if (members.size() < 2) return;
     struct Repeated {

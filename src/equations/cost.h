@@ -1,4 +1,5 @@
-// Modelled time of a kernel: launch + max(bytes / bandwidth, operations / rate) of its tasks (docs/equations.md, "Fusion").
+// Modelled time of a kernel: launch + max(bytes / bandwidth, operations / rate) of its tasks (docs/equations.md,
+// "Fusion").
 #pragma once
 
 #include <vector>
@@ -18,8 +19,8 @@ struct KernelCost {
     double seconds = 0;
     double tasks = 1;
     double local_bytes = 0;  // of one task's locals
-    // A task's reductions that are no contractions (a pooling's windows) have loops of their own, before or after its main
-    // one: the arithmetic of that one does not hide what they wait for.
+    // A task's reductions that are no contractions (a pooling's windows) have loops of their own, before or after its
+    // main one: the arithmetic of that one does not hide what they wait for.
     Work main, reductions;
     double packed_bytes = 0;  // the largest operand that each task reads whole
     double tile = 1;          // tasks that share what they read

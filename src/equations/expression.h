@@ -1,5 +1,5 @@
-// Right sides and coordinates of equations: interned acyclic expressions. Coordinates are always in canonical linear form
-// over atoms; floor divisions and remainders are simplified when they are built; an expression knows its interval.
+// Right sides and coordinates of equations: interned acyclic expressions. Coordinates are always in canonical linear
+// form over atoms; floor divisions and remainders are simplified when they are built; an expression knows its interval.
 // Algorithms: docs/equations.md, section 1.
 #pragma once
 
@@ -109,8 +109,8 @@ public:
     Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
                       const std::vector<int64_t>& shape);
 
-    // Says what a constant int64 tensor's elements lie between, before it is read: coordinates read from it are then known
-    // to be inside.
+    // Says what a constant int64 tensor's elements lie between, before it is read: coordinates read from it are then
+    // known to be inside.
     void declare_range(TensorIndex tensor, int64_t low, int64_t high) { ranges_[tensor] = {low, high}; }
 
     // The same expression over other operands (through the builders above, so canonical again).

@@ -11,8 +11,8 @@
 namespace heddle::equations {
 namespace {
 
-// Groups in an order in which producers stand before readers; prepared ones first. Groups that need one another (which no
-// grouping makes) follow in the order of their first equation.
+// Groups in an order in which producers stand before readers; prepared ones first. Groups that need one another (which
+// no grouping makes) follow in the order of their first equation.
 std::vector<int32_t> ordered_groups(const FusionGraph& graph, const Grouping& grouping) {
     const size_t count = graph.nodes.size();
     std::vector<std::set<int32_t>> sources(count), readers(count);
@@ -77,7 +77,8 @@ bool intersect(const std::vector<TensorIndex>& a, const std::vector<TensorIndex>
     return std::any_of(a.begin(), a.end(), [&](TensorIndex t) { return std::find(b.begin(), b.end(), t) != b.end(); });
 }
 
-// Kernels of one level that do not touch what another of the batch writes. Levels: longest path, opaque operations included.
+// Kernels of one level that do not touch what another of the batch writes. Levels: longest path, opaque operations
+// included.
 std::vector<std::vector<int32_t>> batches_of(const FusionGraph& graph, const Grouping& grouping,
                                              const std::vector<int32_t>& order, const Partition& partition) {
     std::map<int32_t, int> level;  // by group

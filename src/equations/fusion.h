@@ -1,4 +1,5 @@
-// From a system to kernels: substitution, names, distribution, factoring, common axes, greedy grouping under a cost model.
+// From a system to kernels: substitution, names, distribution, factoring, common axes, greedy grouping under a cost
+// model.
 // Rules and their reasons: docs/equations.md, sections 1 and 2.
 #pragma once
 

@@ -170,8 +170,8 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
     return true;
 }
 
-// A small producer that others read too (a mask) takes common axes from a large reader: a launch is not worth them, since
-// what the reader could still be joined with over those axes saves far more (scores with their softmax).
+// A small producer that others read too (a mask) takes common axes from a large reader: a launch is not worth them,
+// since what the reader could still be joined with over those axes saves far more (scores with their softmax).
 bool Grouping::saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain) {
     constexpr double many_launches = 8, hardly = 1.1;
     const bool first_is_larger = cost_of(a).seconds > cost_of(b).seconds;

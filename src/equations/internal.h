@@ -1,4 +1,5 @@
-// Rules broken on purpose: a test passes these to see that the comparison of fused and unfused notices. Nothing else does.
+// Rules broken on purpose: a test passes these to see that the comparison of fused and unfused notices. Nothing else
+// does.
 #pragma once
 
 #include "equations/fusion.h"

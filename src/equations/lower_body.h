@@ -1,5 +1,5 @@
-// Lowering of one operation's typed body. Inside, every variable of the body has one axis, so that a node is converted once;
-// finished equations get axes of their own.
+// Lowering of one operation's typed body. Inside, every variable of the body has one axis, so that a node is converted
+// once; finished equations get axes of their own.
 #pragma once
 
 #include <map>
@@ -30,8 +30,8 @@ struct LoweringState {
     int32_t scans = 0;  // numbered so far
 };
 
-// A filter's condition, after equalities of its reduced axes have been solved: what they are replaced by, and what is left
-// to hold. New axes are those that the solutions run over.
+// A filter's condition, after equalities of its reduced axes have been solved: what they are replaced by, and what is
+// left to hold. New axes are those that the solutions run over.
 struct SolvedFilter {
     Arena::Substitution solution;
     std::vector<AxisId> reduced;

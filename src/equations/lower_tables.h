@@ -1,5 +1,5 @@
-// Coordinates and weights that depend on axes only and are not integer quasi-affine (an interpolation's) are tabulated: a
-// constant read takes their place.
+// Coordinates and weights that depend on axes only and are not integer quasi-affine (an interpolation's) are tabulated:
+// a constant read takes their place.
 #pragma once
 
 #include <map>

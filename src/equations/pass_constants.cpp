@@ -1,5 +1,5 @@
-// Constant arithmetic leaves the kernels: a subexpression that reads constants only, over fewer points than its equation,
-// becomes an equation of its own, which `prepare` computes once (a batch norm's rsqrt(variance + epsilon)).
+// Constant arithmetic leaves the kernels: a subexpression that reads constants only, over fewer points than its
+// equation, becomes an equation of its own, which `prepare` computes once (a batch norm's rsqrt(variance + epsilon)).
 #include <algorithm>
 #include <map>
 

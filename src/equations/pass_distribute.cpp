@@ -1,5 +1,5 @@
-// Pass 4: a pointwise reader of a name with several equations becomes several equations, one a piece, each written into its
-// box; a name whose readers each look at one piece only becomes several names.
+// Pass 4: a pointwise reader of a name with several equations becomes several equations, one a piece, each written into
+// its box; a name whose readers each look at one piece only becomes several names.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -27,7 +27,8 @@ bool is_whole(const System& system, const SystemTensor& tensor) {
     return made == all;
 }
 
-// How an equation falls apart: the read that spans the pieces, and for each dimension that a piece cuts, the axis there.
+// How an equation falls apart: the read that spans the pieces, and for each dimension that a piece cuts, the axis
+// there.
 struct Plan {
     Expr read = nullptr;
     std::vector<std::pair<size_t, AxisId>> cut;  // dimension of the read tensor, axis of the equation
@@ -231,8 +232,8 @@ bool separate_pieces(System& system) {
 }  // namespace
 
 void distribute(System& system) {
-    // A distributed reader can itself be what another equation reads in pieces: the order is producers first, so one round
-    // goes all the way down; separation opens no new case before views are composed again.
+    // A distributed reader can itself be what another equation reads in pieces: the order is producers first, so one
+    // round goes all the way down; separation opens no new case before views are composed again.
     distribute_readers(system);
     separate_pieces(system);
 }

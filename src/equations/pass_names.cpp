@@ -1,5 +1,5 @@
-// Pass 0: an expensive subexpression that two equations hold over the same axes, up to renaming, becomes an equation of its
-// own (softmax's exp(x - m), which its sum and its quotient both use).
+// Pass 0: an expensive subexpression that two equations hold over the same axes, up to renaming, becomes an equation of
+// its own (softmax's exp(x - m), which its sum and its quotient both use).
 #include <algorithm>
 #include <map>
 #include <set>

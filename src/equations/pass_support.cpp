@@ -36,7 +36,8 @@ bool has_division(Expr coordinate) {
     });
 }
 
-// The cut that makes digits of `axis` (which counts `factor`) under a division by `divisor`; 0: none needed, -1: none can.
+// The cut that makes digits of `axis` (which counts `factor`) under a division by `divisor`; 0: none needed, -1: none
+// can.
 int64_t wanted_cut(int64_t factor, int64_t divisor, int64_t extent) {
     if (factor < 0 || divisor % factor != 0) return -1;
     if (factor * extent <= divisor) return 0;

@@ -1,5 +1,5 @@
-// Runs a system equation by equation. Each becomes a typed body and is interpreted by the oracle: there is one meaning of
-// arithmetic.
+// Runs a system equation by equation. Each becomes a typed body and is interpreted by the oracle: there is one meaning
+// of arithmetic.
 #include <fmt/format.h>
 
 #include <unordered_map>

@@ -1,5 +1,6 @@
-// Scatters: reductions filtered by equalities of their own axes with data. Turned round, each term goes once to the element
-// that its data choose. They are ordinary equations and mean what they say; this is how costs and kernels look at them.
+// Scatters: reductions filtered by equalities of their own axes with data. Turned round, each term goes once to the
+// element that its data choose. They are ordinary equations and mean what they say; this is how costs and kernels look
+// at them.
 // Rules: docs/equations.md, "Scatters".
 #pragma once
 
@@ -22,13 +23,13 @@ struct Scatter {
 // How terms are joined to what is there; nothing for argmax and argmin.
 std::optional<ScalarOp> joining_op(Reducer reducer);
 
-// Nothing where the equation is no such reduction. The filter's neutral side and the reducer say that what no term chooses
-// is neutral; argmax and argmin number their terms, and are none.
+// Nothing where the equation is no such reduction. The filter's neutral side and the reducer say that what no term
+// chooses is neutral; argmax and argmin number their terms, and are none.
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation);
 
-// A pointwise equation that only joins a scatter's result to what was there: its elements start at `initial`, and the terms
-// are joined to them, or (no reducer) take their place, in order: `y = x + sum(..)`, and `last < 0 ? x : u[last]` where
-// `last` is the largest number of a term.
+// A pointwise equation that only joins a scatter's result to what was there: its elements start at `initial`, and the
+// terms are joined to them, or (no reducer) take their place, in order: `y = x + sum(..)`, and `last < 0 ? x : u[last]`
+// where `last` is the largest number of a term.
 struct ScatterInto {
     int32_t scatter = -1;         // the equation whose result is joined; nothing else reads it. -1: none
     std::vector<AxisId> reduced;  // of the terms, in order
@@ -38,8 +39,8 @@ struct ScatterInto {
 };
 std::optional<ScatterInto> scatter_into(const System& system, const Equation& reader);
 
-// A pointwise equation that puts a block somewhere into what was there, `0 <= i - p < M ? a[i - p] : initial`, as the block's
-// points: worth it only where `initial` is there already. The reduced axis is a new one.
+// A pointwise equation that puts a block somewhere into what was there, `0 <= i - p < M ? a[i - p] : initial`, as the
+// block's points: worth it only where `initial` is there already. The reduced axis is a new one.
 std::optional<ScatterInto> block_into(const System& system, const Equation& equation);
 
 }  // namespace heddle::equations

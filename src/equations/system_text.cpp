@@ -46,8 +46,8 @@ bool is_commutative(Kind kind) {
     return kind == Kind::linear || kind == Kind::minimum || kind == Kind::maximum || kind == Kind::conjunction;
 }
 
-// Prints one equation. Operands of commutative nodes stand in an order that does not depend on when they were made: by a
-// hash of their structure.
+// Prints one equation. Operands of commutative nodes stand in an order that does not depend on when they were made: by
+// a hash of their structure.
 class EquationPrinter {
 public:
     EquationPrinter(const System& system, const Equation& equation) : system_(system), equation_(equation) {

@@ -1,5 +1,5 @@
-// What the compiler of a body knows of its nodes beforehand: affine forms, free variables, what may come from a read outside,
-// and which of them scans need.
+// What the compiler of a body knows of its nodes beforehand: affine forms, free variables, what may come from a read
+// outside, and which of them scans need.
 #pragma once
 
 #include <optional>

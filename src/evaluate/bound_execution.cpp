@@ -107,8 +107,8 @@ void Executor::bound_read(const Step& step, const Access& access, const Addressi
     }
 }
 
-// State per lane, by reducer. Sums: bounds, magnitudes, terms. Extremes: least and greatest possible result. Arguments: the
-// winner's bound, the best that another term could reach. Any, all: decided terms, undecided ones.
+// State per lane, by reducer. Sums: bounds, magnitudes, terms. Extremes: least and greatest possible result. Arguments:
+// the winner's bound, the best that another term could reach. Any, all: decided terms, undecided ones.
 void Executor::start_bounds(const Reduction& reduction, int64_t count) {
     auto& state = reduction_bounds_[static_cast<size_t>(&reduction - program_.reductions.data())];
     state.assign(3 * lane_count, 0.0);

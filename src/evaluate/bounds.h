@@ -1,13 +1,14 @@
-// Error bounds of single operations: how far a result computed in the node's own type may lie from the exact one, given how
-// far the operands may. The rules are those of docs/equality.md: the operands' bounds through the function, plus the
-// operation's own rounding, u |r| with u from its stated accuracy. An infinite bound means "anything passes".
+// Error bounds of single operations: how far a result computed in the node's own type may lie from the exact one, given
+// how far the operands may. The rules are those of docs/equality.md: the operands' bounds through the function, plus
+// the operation's own rounding, u |r| with u from its stated accuracy. An infinite bound means "anything passes".
 #pragma once
 
 #include "graph/graph.h"
 
 namespace heddle::evaluation {
 
-// The bound carried through the function, without its own rounding. a, b: operands; ea, eb: their bounds; r: the result.
+// The bound carried through the function, without its own rounding. a, b: operands; ea, eb: their bounds; r: the
+// result.
 using Carry = double (*)(double a, double ea, double b, double eb, double r);
 Carry carry_of(ScalarOp op, bool floating);
 

@@ -8,7 +8,8 @@
 namespace heddle {
 
 // Values computed in another way against bounded ones: |a - b| <= 4 e for each element. Where e is infinite anything
-// passes; integers and bools (and floats with a bound of zero) agree exactly. A NaN agrees with a NaN, an infinity with itself.
+// passes; integers and bools (and floats with a bound of zero) agree exactly. A NaN agrees with a NaN, an infinity with
+// itself.
 struct BoundedComparison {
     bool equal = false;
     int64_t failures = 0;    // elements
@@ -38,7 +39,8 @@ struct ModelComparison {
         0;  // rows whose best element differs though the best two are further apart than tolerated
     std::string text() const;
 };
-// b is the reference. Tensors that are not floats must be equal. The argmax rule looks at each row of the last dimension.
+// b is the reference. Tensors that are not floats must be equal. The argmax rule looks at each row of the last
+// dimension.
 ModelComparison compare_model(const TensorData& a, const TensorData& b, ModelTolerance tolerance = float_tolerance);
 
 }  // namespace heddle

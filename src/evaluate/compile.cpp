@@ -210,9 +210,9 @@ void BodyCompiler::compile_equation(int32_t index) {
     program.roots.push_back(std::move(root));
 }
 
-// A table's root stands after those of the tables that it reads: by node, but a scan's steps where its last state is, and
-// what only reads them behind; of one node a scatter's comes first, since a local may be no more than it. Equations come
-// last.
+// A table's root stands after those of the tables that it reads: by node, but a scan's steps where its last state is,
+// and what only reads them behind; of one node a scatter's comes first, since a local may be no more than it. Equations
+// come last.
 std::tuple<NodeId, int, NodeId, bool> BodyCompiler::place_of(const Root& root) const {
     if (root.table < 0) return {static_cast<NodeId>(body.nodes.size()), 0, 0, false};
     const Table& table = program.tables[static_cast<size_t>(root.table)];

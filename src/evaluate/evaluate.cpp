@@ -146,8 +146,8 @@ Diagnostics of_operation(Diagnostics diagnostics, const Operation& operation) {
     return diagnostics;
 }
 
-// Runs the operations of a graph over values of either kind. `given` makes a value of a constant or a feed, `fresh` storage
-// for a result, `run` evaluates one body.
+// Runs the operations of a graph over values of either kind. `given` makes a value of a constant or a feed, `fresh`
+// storage for a result, `run` evaluates one body.
 template <typename Value, typename Given, typename Fresh, typename Run>
 Result<std::vector<Value>> evaluate_operations(const Graph& graph, const std::vector<TensorData>& feeds, Given given,
                                                Fresh fresh, Run run) {

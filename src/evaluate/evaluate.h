@@ -13,8 +13,8 @@ enum class Precision : uint8_t {
     exact,  // floats in double throughout, roundings to half types kept out: what the mathematics says
 };
 
-// Values of the outputs of one body. `inputs` are in the operation's order, of the body's dtypes. An indirect index out of
-// range, or a read outside its tensor, is an error that names the point (code evaluate.out_of_range).
+// Values of the outputs of one body. `inputs` are in the operation's order, of the body's dtypes. An indirect index out
+// of range, or a read outside its tensor, is an error that names the point (code evaluate.out_of_range).
 // In exact arithmetic, a float input or output may be held as float64 whatever its dtype is.
 // Outputs whose box this operation does not cover stay as they are in `outputs`, which has storage of the right types.
 Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
@@ -32,7 +32,8 @@ Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTe
                                    std::vector<BoundedTensor>& outputs);
 
 // Whole graphs. `feeds` are the graph inputs in order; the result is one tensor per graph tensor (constants and inputs
-// included, as they were given; in exact arithmetic other floats are float64), by TensorId; tensors that no operation with a body makes are an error (evaluate.opaque).
+// included, as they were given; in exact arithmetic other floats are float64), by TensorId; tensors that no operation
+// with a body makes are an error (evaluate.opaque).
 Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds,
                                                Precision precision);
 Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds);

@@ -1,5 +1,5 @@
-// Reductions filtered by equalities of outer variables with values: turned round, each term goes once to the elements that
-// its values choose, in time linear in the terms. docs/language.md, "Scatters".
+// Reductions filtered by equalities of outer variables with values: turned round, each term goes once to the elements
+// that its values choose, in time linear in the terms. docs/language.md, "Scatters".
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // Lanes: the values of one node for a block of points, and the kernels that work on them.
 //
-// All integers and bools are int64 lanes (uint64 as its bits), a float is a float or a double. A kernel computes `count`
-// lanes; its loops hold no decision, so that the compiler turns them into vector code.
+// All integers and bools are int64 lanes (uint64 as its bits), a float is a float or a double. A kernel computes
+// `count` lanes; its loops hold no decision, so that the compiler turns them into vector code.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,8 @@
 //
 // A region computes some nodes for the points of its lane variables, 256 at a time; variables that loops around it walk
 // have one value at a time (its scalars). A reduction is a step with a region of its own, in one of two ways:
-// - over loops: the lanes stay those of the region around, and the reduction's variables become scalars of loops. A node
+// - over loops: the lanes stay those of the region around, and the reduction's variables become scalars of loops. A
+// node
 //   that depends on the first j loops only is computed when one of those moves;
 // - over lanes: where the points outside are few, each of them becomes a scalar in turn, and the reduction's own points
 //   are the lanes.
@@ -112,8 +113,8 @@ struct Reduction {
         outer;  // over lanes: variables that become scalars, and their lanes outside
 };
 
-// Computed once per point of `variables`, before whatever reads it. What a scan's states need of one another is computed
-// step by step: it lies in memory step after step, a state with its initial values before them.
+// Computed once per point of `variables`, before whatever reads it. What a scan's states need of one another is
+// computed step by step: it lies in memory step after step, a state with its initial values before them.
 struct Table {
     NodeId root = -1;
     std::vector<VariableId> variables;  // outermost first
@@ -127,8 +128,8 @@ struct Table {
     bool poisoned = false;  // has a poison for each point
 };
 
-// A table whose elements take terms as values choose (inversion.h). The region's lanes are rows, then the reduction's own
-// points; the reduction has its term, kernels and accumulators, and no region of its own.
+// A table whose elements take terms as values choose (inversion.h). The region's lanes are rows, then the reduction's
+// own points; the reduction has its term, kernels and accumulators, and no region of its own.
 struct Scatter {
     struct Part {
         Slot value = -1, poison = -1;

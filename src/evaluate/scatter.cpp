@@ -1,4 +1,5 @@
-// Reductions turned round: the points of rows and terms are the lanes, and each term goes to the elements that it chooses.
+// Reductions turned round: the points of rows and terms are the lanes, and each term goes to the elements that it
+// chooses.
 // Every element sees its terms in the order, and in the partial sums, in which the reduction as it is written would.
 #include <algorithm>
 #include <cstring>

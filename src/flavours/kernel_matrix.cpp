@@ -118,8 +118,8 @@ private:
         }
     }
 
-    // What a stage makes of `types`; forwards from its argument to its result, or backwards. Each conversion's row is kept
-    // in `history` of its position.
+    // What a stage makes of `types`; forwards from its argument to its result, or backwards. Each conversion's row is
+    // kept in `history` of its position.
     Stage stage(const std::string& name, std::vector<Type>& types, std::vector<std::vector<Row>>& history,
                 bool forwards) {
         Stage made{.operator_name = name};

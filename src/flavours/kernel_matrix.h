@@ -52,10 +52,10 @@ public:
     const Library& library() const { return library_; }
     const Registry& registry() const { return registry_; }
 
-    // An operator's rows, loaded when first asked for. An operator without rows that has a body or a graph runs it on any
-    // host. Codes: those of Library::find; flavours.type_word, flavours.row_types (more or fewer types than the template
-    // has tensors, or results elsewhere), flavours.stage (no operator, or one that converts nothing here), flavours.contradiction (the
-    // annotation is not what the kernel and its stages do).
+    // An operator's rows, loaded when first asked for. An operator without rows that has a body or a graph runs it on
+    // any host. Codes: those of Library::find; flavours.type_word, flavours.row_types (more or fewer types than the
+    // template has tensors, or results elsewhere), flavours.stage (no operator, or one that converts nothing here),
+    // flavours.contradiction (the annotation is not what the kernel and its stages do).
     Result<const OperatorRows*> find(const std::string& operator_name) const;
     // All errors of these operators' rows.
     Diagnostics check(const std::vector<std::string>& operators) const;

@@ -1,7 +1,8 @@
 // Kernels by name, and the words of types: what rows of `kernels` refer to. A program may add its own of both.
 //
-// A kernel is a C++ function whose parameters *are* its flavours: `const Value&` is transparent, `const Opened&` concrete;
-// a last `const std::vector<...>&` of either takes the remaining arguments; the result is one of them, or a tuple.
+// A kernel is a C++ function whose parameters *are* its flavours: `const Value&` is transparent, `const Opened&`
+// concrete; a last `const std::vector<...>&` of either takes the remaining arguments; the result is one of them, or a
+// tuple.
 //
 //     Opened share(Context& context, const Value& x);                        // [transparent -> concrete]
 //     Value reveal(Context& context, const Opened& x);                       // [concrete -> transparent]
@@ -28,7 +29,8 @@ namespace heddle::flavours {
 class Context;  // session.h
 using Parameters = std::map<std::string, StaticValue>;
 
-// What a [runtime] kernel computes from: the tensors of its arguments, those of composed ones in the order of their parts.
+// What a [runtime] kernel computes from: the tensors of its arguments, those of composed ones in the order of their
+// parts.
 struct Call {
     const Placement& placement;
     const std::vector<TensorData>& inputs;

@@ -1,7 +1,7 @@
 // Replicated secret sharing of the ring of 64 bits by three hosts, semi-honest (Araki et al., 2016; docs/flavours.md).
 //
-// x = x0 + x1 + x2, and host i holds x_i and x_(i+1): part 2i and part 2i + 1 of a replicated value. Keys lie alike: k_i is
-// known to hosts i and i - 1.
+// x = x0 + x1 + x2, and host i holds x_i and x_(i+1): part 2i and part 2i + 1 of a replicated value. Keys lie alike:
+// k_i is known to hosts i and i - 1.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -53,8 +53,8 @@ Diagnostic no_row(const OperatorRows& rows, const Placement& placement, const st
             .params = {{"operator", rows.metakernel->name}, {"placement", placement.text()}, {"types", types}}};
 }
 
-// What a row's result word leaves open: a tensor, where the operator is applied; its element is that of the first argument
-// that is stored alike, else the stored one.
+// What a row's result word leaves open: a tensor, where the operator is applied; its element is that of the first
+// argument that is stored alike, else the stored one.
 Type result_type(const Type& word, const Placement& placement, const std::vector<Value>& arguments, DType stored) {
     Type type = word;
     if (type.placement.empty()) type.placement = placement.kind;

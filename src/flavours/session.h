@@ -1,5 +1,5 @@
-// Applying operators to values on placements. In an *eager* session a kernel runs at once; in a *symbolic* one it runs if
-// every argument that it opens is concrete, else the operation is recorded (docs/flavours.md).
+// Applying operators to values on placements. In an *eager* session a kernel runs at once; in a *symbolic* one it runs
+// if every argument that it opens is concrete, else the operation is recorded (docs/flavours.md).
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ struct RecordedOperation {
     std::vector<RecordedId> outputs;
 };
 
-// What a symbolic session has recorded, in an order in which it can run. A value that is used on another host than the one
-// that holds it is to be sent there.
+// What a symbolic session has recorded, in an order in which it can run. A value that is used on another host than the
+// one that holds it is to be sent there.
 struct Computation {
     std::vector<RecordedTensor> tensors;
     std::vector<RecordedOperation> operations;
@@ -56,10 +56,11 @@ public:
     // Known data on a host. Codes flavours.type_word, flavours.input (the data is not what stores the type's element).
     Result<Value> constant(const std::string& type, TensorData data, const Placement& placement);
 
-    // The results of an operator on a placement, one an output (all of a variadic one). Arguments left out at the end are
-    // not given. After an error nothing has been recorded. Codes: flavours.no_row, flavours.mixed, flavours.unknown_kernel, flavours.result_type,
-    // flavours.not_concrete, flavours.depth; those of KernelMatrix::find, of heddle::Session::apply, by which types are
-    // found and checked, of evaluating a body, and those of kernels.
+    // The results of an operator on a placement, one an output (all of a variadic one). Arguments left out at the end
+    // are not given. After an error nothing has been recorded. Codes: flavours.no_row, flavours.mixed,
+    // flavours.unknown_kernel, flavours.result_type, flavours.not_concrete, flavours.depth; those of
+    // KernelMatrix::find, of heddle::Session::apply, by which types are found and checked, of evaluating a body, and
+    // those of kernels.
     Result<std::vector<Value>> apply(const std::string& operator_name, const Placement& placement,
                                      const std::vector<Value>& arguments, const Parameters& parameters = {});
 
@@ -91,8 +92,8 @@ private:
     int depth_ = 0;
 };
 
-// Runs a computation in an eager session: `feeds` are its inputs' values, in order; the answer is what `results`, values
-// of the symbolic session, are then. Code flavours.feeds; those of Session::apply.
+// Runs a computation in an eager session: `feeds` are its inputs' values, in order; the answer is what `results`,
+// values of the symbolic session, are then. Code flavours.feeds; those of Session::apply.
 Result<std::vector<Value>> run(const Computation& computation, Session& session, const std::vector<Value>& feeds,
                                const std::vector<Value>& results);
 

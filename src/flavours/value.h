@@ -1,5 +1,5 @@
-// Values of a session. Symbolically a value is a *handle* (its type and producer are known) or *concrete* (its parts, or its
-// value, are known); in an eager session every value is concrete.
+// Values of a session. Symbolically a value is a *handle* (its type and producer are known) or *concrete* (its parts,
+// or its value, are known); in an eager session every value is concrete.
 #pragma once
 
 #include <memory>

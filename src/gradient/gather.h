@@ -1,5 +1,6 @@
-// The adjoint of an access. Where forward reads element f(v) for points v, element p of the adjoint is the sum over all v
-// with f(v) == p. For affine f the equalities are solved for variables, so that the sum gathers: it runs over what is left.
+// The adjoint of an access. Where forward reads element f(v) for points v, element p of the adjoint is the sum over all
+// v with f(v) == p. For affine f the equalities are solved for variables, so that the sum gathers: it runs over what is
+// left.
 //
 //   f(v)                                 solved for
 //   i, c - i                             i

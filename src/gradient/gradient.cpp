@@ -172,8 +172,8 @@ private:
 
     TensorId adjoint_output(TensorId id) {
         TensorId whole = whole_adjoint(id);
-        // What is no operation's own result is copied: an input that is an output too hands on what it was given, and a rule
-        // may hand on anything; one that reaches nothing gets zeros.
+        // What is no operation's own result is copied: an input that is an output too hands on what it was given, and a
+        // rule may hand on anything; one that reaches nothing gets zeros.
         const bool given =
             whole >= 0 && (to_.tensor(whole).producer < 0 || whole < static_cast<TensorId>(from_.tensors.size()) ||
                            !handed_.insert(whole).second);

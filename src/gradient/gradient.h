@@ -1,5 +1,5 @@
-// Gradients of graphs: reverse mode, operation by operation (docs/gradients.md). What it makes are operations with typed
-// bodies like all others: verified, lowered, fused and run by the same parts.
+// Gradients of graphs: reverse mode, operation by operation (docs/gradients.md). What it makes are operations with
+// typed bodies like all others: verified, lowered, fused and run by the same parts.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace heddle::gradient {
 
-// From the graph's inputs, then an adjoint "d_NAME" of each output of a float type, to the adjoints "d_NAME" of `wanted`,
-// in their order: the sum over all elements of all outputs of adjoint times derivative. An output without an adjoint
-// has a type other than float.
+// From the graph's inputs, then an adjoint "d_NAME" of each output of a float type, to the adjoints "d_NAME" of
+// `wanted`, in their order: the sum over all elements of all outputs of adjoint times derivative. An output without an
+// adjoint has a type other than float.
 // Codes: gradient.input (wanted is no input of the graph, or not of a float type), gradient.output (no output is of a
 // float type), gradient.opaque (a kernel elsewhere is on the way), gradient.scan (a recurrence is), gradient.limit.
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted);

@@ -1,8 +1,8 @@
 // Reverse mode on one typed body: from the adjoints of its outputs to the adjoint of one of its inputs, as a body.
 //
 // Every node gets an adjoint, a value with the node's own free variables: where a user has more of them, the adjoint is
-// summed over these at once. Reads and locals hand theirs on as gather.h says. Of equals the first has the whole adjoint
-// of a maximum or minimum, as the first wins forward.
+// summed over these at once. Reads and locals hand theirs on as gather.h says. Of equals the first has the whole
+// adjoint of a maximum or minimum, as the first wins forward.
 #pragma once
 
 #include "graph/graph.h"
@@ -19,8 +19,8 @@ struct ReverseRequest {
     int32_t wanted = 0;       // an input of a float type
 };
 
-// A body that reads the forward body's inputs, then the given adjoints in the order of the outputs, and writes output 0,
-// the adjoint of the wanted input. No equations where that is zero. Code: gradient.limit.
+// A body that reads the forward body's inputs, then the given adjoints in the order of the outputs, and writes output
+// 0, the adjoint of the wanted input. No equations where that is zero. Code: gradient.limit.
 Result<Body> reverse(const ReverseRequest& request);
 
 }  // namespace heddle::gradient

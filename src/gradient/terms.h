@@ -19,8 +19,8 @@ struct Substitution {
 
 class Terms {
 public:
-    // A copy of `forward` goes into `body`, which outlives this: variables, tensors keep their numbers; index axes become
-    // parallel ones, so that the new body may have others.
+    // A copy of `forward` goes into `body`, which outlives this: variables, tensors keep their numbers; index axes
+    // become parallel ones, so that the new body may have others.
     // `shapes`: of the tensors that it reads.
     Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> shapes);
 

@@ -1,9 +1,10 @@
-// The typed body of one operation: its arithmetic with every static resolved, every list expanded, every cast and rounding
-// written out. Symbolic execution makes it; the evaluator interprets it (it is the oracle); equations are lowered from it.
+// The typed body of one operation: its arithmetic with every static resolved, every list expanded, every cast and
+// rounding written out. Symbolic execution makes it; the evaluator interprets it (it is the oracle); equations are
+// lowered from it.
 //
-// A body is a set of equations over variables. Expressions are nodes of one acyclic graph, operands before users; a node
-// that several equations use is computed once per point by whoever cares. A `let` without array brackets is nothing but a
-// shared node; `let g[j < n]` is a Local.
+// A body is a set of equations over variables. Expressions are nodes of one acyclic graph, operands before users; a
+// node that several equations use is computed once per point by whoever cares. A `let` without array brackets is
+// nothing but a shared node; `let g[j < n]` is a Local.
 #pragma once
 
 #include <cstdint>
@@ -65,16 +66,17 @@ struct Local {
     DType dtype = DType::float32;
     std::vector<VariableId> variables;
     NodeId value = 0;
-    // A state of a scan: `variables[0]` is the scan's axis t. As an array its first dimension has one element more than t
-    // has values: element 0 is `initial`, element t + 1 is `value` at t, which may read what is `previous` to t. It uses
-    // no variables but its own, and `initial` all of them but t.
+    // A state of a scan: `variables[0]` is the scan's axis t. As an array its first dimension has one element more than
+    // t has values: element 0 is `initial`, element t + 1 is `value` at t, which may read what is `previous` to t. It
+    // uses no variables but its own, and `initial` all of them but t.
     NodeId initial = -1;
 
     bool is_state() const { return initial >= 0; }
 };
 
 // output[left...] = value, for every point of `variables` (index axes first, then parallel ones, outermost first).
-// The left side obeys the cover rule: each variable of extent > 1 in exactly one coordinate, mixed radix, plus a constant.
+// The left side obeys the cover rule: each variable of extent > 1 in exactly one coordinate, mixed radix, plus a
+// constant.
 struct BodyEquation {
     int32_t output = 0;  // of the operation
     std::vector<VariableId> variables;

@@ -128,7 +128,8 @@ Graph prune(const Graph& graph) {
     std::vector<bool> tensor_needed(graph.tensors.size(), false), operation_needed(graph.operations.size(), false);
     for (TensorId id : graph.outputs) tensor_needed[static_cast<size_t>(id)] = true;
     for (TensorId id : graph.inputs) tensor_needed[static_cast<size_t>(id)] = true;
-    // Producers stand before consumers, so one sweep backwards sees every need. Several operations may write one tensor.
+    // Producers stand before consumers, so one sweep backwards sees every need. Several operations may write one
+    // tensor.
     for (size_t i = graph.operations.size(); i-- > 0;) {
         const Operation& operation = graph.operations[i];
         operation_needed[i] =

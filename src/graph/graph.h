@@ -34,12 +34,13 @@ struct Tensor {
     TensorType type;
     OperationId producer = -1;           // -1: an input or a constant
     std::optional<TensorData> constant;  // row-major; an input that has it too is decided: the graph holds for it alone
-    // Where its range begins, a number a dimension; empty: at zero. For exchange and for people: bodies, projections and
-    // whatever computes count from zero.
+    // Where its range begins, a number a dimension; empty: at zero. For exchange and for people: bodies, projections
+    // and whatever computes count from zero.
     std::vector<int64_t> start;
 };
 
-// The box of a tensor that a point of the (extended) index space touches: start = projection * point + offset, of `shape`.
+// The box of a tensor that a point of the (extended) index space touches: start = projection * point + offset, of
+// `shape`.
 // Rows are tensor dimensions, columns index axes. A dimension without a common affine start is `whole`.
 struct IndexProjection {
     std::vector<std::vector<int64_t>> projection;
@@ -69,8 +70,8 @@ struct OperandName {
 struct Graph;
 struct GradientRule;
 
-// An axis outside of the index that a template declares (`reduces`): on parts of these dimensions, cut alike, the operation
-// gives results that the combiner joins, pair by pair, to the results of the whole.
+// An axis outside of the index that a template declares (`reduces`): on parts of these dimensions, cut alike, the
+// operation gives results that the combiner joins, pair by pair, to the results of the whole.
 struct Fold {
     std::string axis;
     Size extent;
@@ -111,21 +112,23 @@ struct Graph {
     OperationId add_operation(Operation operation);  // sets the outputs' producer
 };
 
-// How a template says that adjoints of an operation are computed (`grad`). Inputs of the graph: the operation's inputs, its
-// outputs, and the adjoints of those outputs that are of a float type. Outputs: adjoints of the operation's `inputs`.
+// How a template says that adjoints of an operation are computed (`grad`). Inputs of the graph: the operation's inputs,
+// its outputs, and the adjoints of those outputs that are of a float type. Outputs: adjoints of the operation's
+// `inputs`.
 struct GradientRule {
     Graph graph;
     std::vector<int32_t> inputs;
 };
 
-// Structural checks: ids in range, order, types of node operands, cover of outputs (several operations may write disjoint
-// boxes of one output), unique names. What it finds is our own mistake or a hostile file's.
+// Structural checks: ids in range, order, types of node operands, cover of outputs (several operations may write
+// disjoint boxes of one output), unique names. What it finds is our own mistake or a hostile file's.
 Result<void> verify(const Graph& graph);
 
 // Drops operations and tensors that no output needs.
 Graph prune(const Graph& graph);
 
-// Adds the operations of `from`, with `inputs` in place of its own, their names behind `prefix`. What stands for its outputs.
+// Adds the operations of `from`, with `inputs` in place of its own, their names behind `prefix`. What stands for its
+// outputs.
 std::vector<TensorId> splice(Graph& into, const Graph& from, const std::vector<TensorId>& inputs,
                              const std::string& prefix);
 

@@ -1,5 +1,5 @@
-// Graphs as JSON documents, at the edge of the program only: the published Loom layout, schema 2024-01. No pass works on
-// a document; whether its nodes fit together (ranges, cycles, cover) is not checked here.
+// Graphs as JSON documents, at the edge of the program only: the published Loom layout, schema 2024-01. No pass works
+// on a document; whether its nodes fit together (ranges, cycles, cover) is not checked here.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ struct DocumentSelection {
     bool operator==(const DocumentSelection& other) const = default;
 };
 
-// start = projection * point + offset, of `shape`; rows are tensor dimensions, columns index dimensions. A body may guard
-// its reads: in the dimensions that `clip` numbers, what lies outside of the operation's selection does not count.
+// start = projection * point + offset, of `shape`; rows are tensor dimensions, columns index dimensions. A body may
+// guard its reads: in the dimensions that `clip` numbers, what lies outside of the operation's selection does not
+// count.
 struct DocumentProjection {
     std::vector<std::vector<int64_t>> projection;
     std::vector<int64_t> offset;
@@ -91,14 +92,16 @@ struct GraphDocument {
     bool operator==(const GraphDocument& other) const = default;
 };
 
-// Strict: a key that the layout does not name is an error. The older form (`annotations`, `annotation_types`) is read too.
-// Errors; those of the layout have the JSON path of their place as parameter `path`: graph.json_syntax, graph.json_limit (text, depth or
-// number of values), graph.json_key (unknown, twice, missing), graph.json_type, graph.json_uuid (malformed, or twice),
-// graph.json_name, graph.json_node_type, graph.json_tag, graph.json_range (an end before its start, lengths that differ).
+// Strict: a key that the layout does not name is an error. The older form (`annotations`, `annotation_types`) is read
+// too.
+// Errors; those of the layout have the JSON path of their place as parameter `path`: graph.json_syntax,
+// graph.json_limit (text, depth or number of values), graph.json_key (unknown, twice, missing), graph.json_type,
+// graph.json_uuid (malformed, or twice), graph.json_name, graph.json_node_type, graph.json_tag, graph.json_range (an
+// end before its start, lengths that differ).
 Result<GraphDocument> parse_graph_json(std::shared_ptr<const SourceText> source);
 
-// Two spaces, keys in the layout's order, vectors of numbers on one line, nodes sorted by id, a line end at the end. What
-// was printed so parses and prints to the same bytes.
+// Two spaces, keys in the layout's order, vectors of numbers on one line, nodes sorted by id, a line end at the end.
+// What was printed so parses and prints to the same bytes.
 std::string print_graph_json(const GraphDocument& document);
 
 }  // namespace heddle

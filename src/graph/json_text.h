@@ -1,5 +1,5 @@
-// JSON text in the layout of graph documents: two spaces, vectors of numbers on one line. Every piece is text without an
-// indentation of its own; what encloses it moves its lines to the right.
+// JSON text in the layout of graph documents: two spaces, vectors of numbers on one line. Every piece is text without
+// an indentation of its own; what encloses it moves its lines to the right.
 #pragma once
 
 #include <cstdint>

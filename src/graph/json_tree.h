@@ -22,8 +22,8 @@ struct JsonValue {
 
 const char* kind_name(JsonValue::Kind kind);
 
-// Limits: 64 MiB of text, 32 levels, a million values. Errors: graph.json_syntax, graph.json_limit, graph.json_key (a key
-// that occurs twice).
+// Limits: 64 MiB of text, 32 levels, a million values. Errors: graph.json_syntax, graph.json_limit, graph.json_key (a
+// key that occurs twice).
 Result<JsonValue> read_json_tree(const std::shared_ptr<const SourceText>& source);
 
 // In the layout of graph/json_text.h.

@@ -37,8 +37,8 @@ Strength strength_of(ScalarOp op) {
     }
 }
 
-// Prints the nodes in their order, so that nesting needs no recursion. A node that several others use, or whose text has
-// grown long, gets a name on a line of its own.
+// Prints the nodes in their order, so that nesting needs no recursion. A node that several others use, or whose text
+// has grown long, gets a name on a line of its own.
 class BodyPrinter {
 public:
     BodyPrinter(const Body& body, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs)

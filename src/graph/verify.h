@@ -4,7 +4,8 @@
 // - operands come before users; a local's value comes before the nodes that read the local, which makes locals acyclic;
 // - a state's value may stand behind nodes that read what is `previous` to it; a state is read at its scan's present
 //   step, `t + 1`, or behind the values of all states of its scan;
-// - reductions bind variables of kind `reduction`, equations and locals the others; a value's free variables are those of
+// - reductions bind variables of kind `reduction`, equations and locals the others; a value's free variables are those
+// of
 //   the equation that uses it;
 // - half types are stored, read, moved and cast, never computed with; literals have any type;
 // - a left side is affine in the equation's variables and writes one box, injectively (the cover rule).
@@ -41,8 +42,8 @@ struct AffineForm {
     std::vector<std::pair<VariableId, int64_t>> terms;
 };
 
-// For each int64 node its affine form, if it has one of at most 16 terms whose every partial sum stays within int64 for all values
-// of the variables; else nothing. By NodeId. `body` is verified.
+// For each int64 node its affine form, if it has one of at most 16 terms whose every partial sum stays within int64 for
+// all values of the variables; else nothing. By NodeId. `body` is verified.
 std::vector<std::optional<AffineForm>> affine_forms(const Body& body);
 
 // The least and greatest value over the box of all variables (extents at least one).

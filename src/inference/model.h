@@ -21,8 +21,9 @@ Diagnostic missing_input(const std::string& name, const std::string& type);
 std::vector<std::string> input_names(const onnx::OnnxModel& model);
 std::vector<std::string> output_names(const onnx::OnnxModel& model);
 
-// The model's graph for what is given, one an input or null, and numbers for dimensions that stay open. Values of inputs are
-// looked at where a shape or a branch depends on them. Codes: runtime.input_dtype, those of bind_shapes and import_model.
+// The model's graph for what is given, one an input or null, and numbers for dimensions that stay open. Values of
+// inputs are looked at where a shape or a branch depends on them. Codes: runtime.input_dtype, those of bind_shapes and
+// import_model.
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {});
 

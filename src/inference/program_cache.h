@@ -1,5 +1,5 @@
-// Programs compiled when tensors of new shapes come, and kept. A graph's shapes are numbers, and it may hold for some values
-// of its inputs alone (graph.h: decided inputs); so what a caller sees as one program is several.
+// Programs compiled when tensors of new shapes come, and kept. A graph's shapes are numbers, and it may hold for some
+// values of its inputs alone (graph.h: decided inputs); so what a caller sees as one program is several.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ public:
     ProgramCache(const ProgramCache&) = delete;
     ProgramCache& operator=(const ProgramCache&) = delete;
 
-    // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same inputs.
+    // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same
+    // inputs.
     // Threads may call at once: one waits for the other. Codes: those of `specialise`, of compiling, of Session::run.
     Result<std::vector<TensorData>> run(const std::string& key, const std::vector<TensorData>& inputs,
                                         const Specialise& specialise);

@@ -34,8 +34,9 @@ struct Cover {
 };
 Cover cover(const DocumentRange& region, const std::vector<DocumentRange>& boxes, int64_t& budget);
 
-// Two points of `index` whose boxes share a cell, if there are such: the map is not injective. `complete` is false where
-// nothing was found and the budget was used up (a unit a number looked at). Asked only where `projected` gives a box.
+// Two points of `index` whose boxes share a cell, if there are such: the map is not injective. `complete` is false
+// where nothing was found and the budget was used up (a unit a number looked at). Asked only where `projected` gives a
+// box.
 struct Collision {
     std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> points;
     bool complete = true;

@@ -1,5 +1,5 @@
-// Applications against their operations: each lies within its operation, selects what its index projects to, and together
-// they cover the operation exactly.
+// Applications against their operations: each lies within its operation, selects what its index projects to, and
+// together they cover the operation exactly.
 #include <map>
 #include <set>
 #include <string_view>

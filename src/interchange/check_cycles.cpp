@@ -13,7 +13,8 @@ namespace {
 
 using Vertices = std::vector<size_t>;
 
-// Vertices are nodes of the document. An edge goes from a tensor to an operation that reads it, and on to what it writes.
+// Vertices are nodes of the document. An edge goes from a tensor to an operation that reads it, and on to what it
+// writes.
 struct Edges {
     std::vector<Vertices> out;
 };
@@ -41,8 +42,8 @@ Edges edges_of(const Checked& checked) {
     return edges;
 }
 
-// The strongly connected components of more than one vertex among `vertices`, each sorted. `member` says for every vertex
-// whether it is one of them.
+// The strongly connected components of more than one vertex among `vertices`, each sorted. `member` says for every
+// vertex whether it is one of them.
 std::vector<Vertices> components(const Edges& edges, const Vertices& vertices, const std::vector<bool>& member) {
     constexpr size_t unseen = SIZE_MAX;
     struct Frame {

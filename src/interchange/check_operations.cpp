@@ -1,5 +1,5 @@
-// Operations against their tensors: selections lie in them, signatures project the index onto the selections, outputs are
-// written once and whole.
+// Operations against their tensors: selections lie in them, signatures project the index onto the selections, outputs
+// are written once and whole.
 #include <algorithm>
 #include <map>
 #include <string_view>

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int64_t largest_tensor = int64_t{1} << 48;  // elements
 
-// What the document says of an operation, taken to indices and tensors that begin at zero, where coefficients of columns
-// of one point or none are zero: they have no meaning.
+// What the document says of an operation, taken to indices and tensors that begin at zero, where coefficients of
+// columns of one point or none are zero: they have no meaning.
 DocumentProjection normal(const DocumentProjection& projection, const DocumentRange& index, const DocumentRange& box) {
     DocumentProjection result{projection.projection, projection.offset, projection.shape};
     for (size_t row = 0; row < result.shape.size(); row++) {

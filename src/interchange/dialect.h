@@ -1,11 +1,12 @@
-// An environment of graph documents: which types of nodes and tags, which dtypes and which kernels are legal. Environments
-// are data, files environments/NAME.json:
+// An environment of graph documents: which types of nodes and tags, which dtypes and which kernels are legal.
+// Environments are data, files environments/NAME.json:
 //
 //     {"doc": "...", "node_types": ["Tensor", "Operation"], "tag_types": ["IPFIndex"], "dtypes": ["int32"],
 //      "kernels": ["builtins:*", "op:add"], "library": true}
 //
-// A name that ends in * stands for all names that begin so. With `library`, the operators of the library are legal kernels
-// too, and validation applies them again. (In C++ an environment is a dialect: symbolic/environment.h is another thing.)
+// A name that ends in * stands for all names that begin so. With `library`, the operators of the library are legal
+// kernels too, and validation applies them again. (In C++ an environment is a dialect: symbolic/environment.h is
+// another thing.)
 #pragma once
 
 #include <filesystem>
@@ -24,7 +25,8 @@ struct Dialect {
     bool library = false;
 };
 
-// `name` says where it comes from in messages. Codes: those of reading JSON (graph/json_tree.h), interchange.environment.
+// `name` says where it comes from in messages. Codes: those of reading JSON (graph/json_tree.h),
+// interchange.environment.
 Result<Dialect> parse_dialect(const std::string& name, const std::shared_ptr<const SourceText>& source);
 
 // The same from a file, named after it. Codes: also those of reading files.

@@ -32,7 +32,8 @@ public:
         return session_.add_constant(std::move(name), std::move(data));
     }
 
-    // One use of an operator: its results. `name` is that of the operation; results are named after it, or by `results`.
+    // One use of an operator: its results. `name` is that of the operation; results are named after it, or by
+    // `results`.
     // Codes: those of Library::find and of Session::apply; after an error the graph is as it was.
     Result<std::vector<TensorId>> apply(const std::string& operator_name, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters = {},

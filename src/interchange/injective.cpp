@@ -1,6 +1,6 @@
 // Whether the boxes of an affine map are disjoint. Two points p and q share a cell if in each row r the difference
-// d = p - q has |row . d| < shape. A row settles a column whose coefficient outweighs all others of the row that are not
-// settled yet: d must be 0 there. What no row settles is searched, smallest differences first.
+// d = p - q has |row . d| < shape. A row settles a column whose coefficient outweighs all others of the row that are
+// not settled yet: d must be 0 there. What no row settles is searched, smallest differences first.
 #include <algorithm>
 #include <cstdlib>
 

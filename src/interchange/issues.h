@@ -92,8 +92,8 @@ void check_cycles(Checked& checked);
 // Applies the library's operators again.
 void check_operators(Checked& checked, Validation& validation);
 
-// The selections of one node against the projections of an index: interchange.selection. `operation` is the node's or its
-// operation's body; dimensions that a projection clips count only within what it selects. True: all are right.
+// The selections of one node against the projections of an index: interchange.selection. `operation` is the node's or
+// its operation's body; dimensions that a projection clips count only within what it selects. True: all are right.
 bool check_projections(Checked& checked, size_t node, const DocumentSignature& signature, const DocumentRange& index,
                        const std::optional<DocumentSelections>& inputs,
                        const std::optional<DocumentSelections>& outputs, const OperationBody& operation);

@@ -105,8 +105,8 @@ std::vector<DocumentProjection> all_moved(const Graph& graph, const std::vector<
     return result;
 }
 
-// Items by the names of their operands, in the order of the first of each; within a name by number. Without names all are
-// of `unnamed`.
+// Items by the names of their operands, in the order of the first of each; within a name by number. Without names all
+// are of `unnamed`.
 template <typename Item>
 std::vector<std::pair<std::string, std::vector<Item>>> grouped(const std::vector<OperandName>& names,
                                                                const std::vector<Item>& items, const char* unnamed) {
@@ -169,7 +169,8 @@ private:
         }
     }
 
-    // What an operation selects of its operands: what its index projects to, or all of them where it has no projections.
+    // What an operation selects of its operands: what its index projects to, or all of them where it has no
+    // projections.
     std::vector<DocumentSelection> selections(const std::vector<TensorId>& tensors,
                                               const std::vector<DocumentProjection>& projections,
                                               const std::optional<DocumentRange>& index) const {

@@ -12,16 +12,17 @@
 namespace heddle::interchange {
 
 struct DocumentOptions {
-    // The applications of an operation: a box of its index each. One that is not named has one, its whole index; nothing
-    // for an empty list.
+    // The applications of an operation: a box of its index each. One that is not named has one, its whole index;
+    // nothing for an empty list.
     std::map<OperationId, std::vector<DocumentRange>> shards;
     bool applications = true;  // false: only operations
 };
 
-// Tensors that nothing uses are left out. Ranges begin where the tensors' do (graph.h), and projections are moved along;
-// indices begin at zero and have no reduced axes. What an operation selects of an operand is what its index projects to,
-// cut to the tensor where reads are guarded. A dimension that is read whole is a row of zeros with the tensor's extent as
-// shape. Operands have the names of the operator's inputs and outputs ("inputs" and "outputs" where nobody knows them).
+// Tensors that nothing uses are left out. Ranges begin where the tensors' do (graph.h), and projections are moved
+// along; indices begin at zero and have no reduced axes. What an operation selects of an operand is what its index
+// projects to, cut to the tensor where reads are guarded. A dimension that is read whole is a row of zeros with the
+// tensor's extent as shape. Operands have the names of the operator's inputs and outputs ("inputs" and "outputs" where
+// nobody knows them).
 // An operation without projections (a kernel elsewhere) selects whole tensors, and has neither tags nor applications.
 // Ids follow from names alone: the same graph gives the same bytes.
 GraphDocument to_document(const Graph& graph, const DocumentOptions& options = {});

@@ -1,5 +1,5 @@
-// Whether the parts of a graph document fit together, and whether an environment allows them. Every mismatch is an issue of
-// its own; one run finds them all, up to `most_issues`.
+// Whether the parts of a graph document fit together, and whether an environment allows them. Every mismatch is an
+// issue of its own; one run finds them all, up to `most_issues`.
 //
 // | code | what is wrong |
 // |---|---|
@@ -20,8 +20,8 @@
 // | interchange.operator_differs | applied again, it has another index, other projections or other outputs |
 // | interchange.limit | something is too large to be checked, or there are more issues |
 //
-// What a tensor's makers leave out counts as a gap only if it has a maker: others are inputs. Applications of one operation
-// must cover its index exactly; without an index, its outputs.
+// What a tensor's makers leave out counts as a gap only if it has a maker: others are inputs. Applications of one
+// operation must cover its index exactly; without an index, its outputs.
 #pragma once
 
 #include <memory>

@@ -79,7 +79,8 @@ private:
         if (made_.each) bind_static(made_.each->name, "the value of each", made_.each->place);
     }
 
-    // Variables of input patterns and dtypes. A dimension may name a parameter or a let (it must be equal), never an input.
+    // Variables of input patterns and dtypes. A dimension may name a parameter or a let (it must be equal), never an
+    // input.
     void bind_patterns() {
         for (const TensorSpec& input : made_.inputs) {
             if (input.dtype && input.dtype->kind == Kind::static_name)

@@ -11,7 +11,8 @@
 namespace heddle {
 
 struct Fragment {
-    // From `text_offset` on (until the next segment), text byte t stands at source byte source_offset + (t - text_offset).
+    // From `text_offset` on (until the next segment), text byte t stands at source byte source_offset + (t -
+    // text_offset).
     struct Segment {
         size_t text_offset = 0;
         size_t source_offset = 0;

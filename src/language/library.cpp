@@ -298,8 +298,8 @@ struct Library::State {
         errors.back().expected = "2 inputs and 1 output";
     }
 
-    // All operators that a composition, a gradient rule or `reduces` names exist and take what they are given, and those of
-    // a composition do not lead back to it.
+    // All operators that a composition, a gradient rule or `reduces` names exist and take what they are given, and
+    // those of a composition do not lead back to it.
     const Diagnostics& check_composition(const Template& composition) {
         auto [known, fresh] = checked.try_emplace(&composition);
         if (!fresh) return known->second;

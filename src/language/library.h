@@ -1,13 +1,13 @@
 // The operators that a session knows: folders of template files, and the user's own libraries.
 //
 // Names. A user's library is a file or a folder and has a namespace: `mine::swish` is the operator of `mine` alone, and
-// `core::swish` that of the core folders. A bare name is looked for in the library of the composition that uses it (the core
-// folders, if it is one of theirs), then in all of the user's libraries (in two of them: an error that names both), then in
-// the core folders in the order added. ONNX
+// `core::swish` that of the core folders. A bare name is looked for in the library of the composition that uses it (the
+// core folders, if it is one of theirs), then in all of the user's libraries (in two of them: an error that names
+// both), then in the core folders in the order added. ONNX
 // folders are a namespace of their own, found by `find_onnx` (user files with an `onnx:` key too, and they win). A name
-// inside a `graph:` is looked up by `find_from`; if it is unknown so far and the composition is an ONNX template, in the
-// ONNX namespace. So an ONNX composition may use core operators of any name, and helpers of its own folder whose names are
-// not core names.
+// inside a `graph:` is looked up by `find_from`; if it is unknown so far and the composition is an ONNX template, in
+// the ONNX namespace. So an ONNX composition may use core operators of any name, and helpers of its own folder whose
+// names are not core names.
 //
 // Files of folders are opened when a name that occurs in them as a key is first asked for; adding a folder only lists
 // words. Answers point into the library, stay valid as long as it lives, and do not depend on the order of questions.
@@ -32,15 +32,17 @@ public:
 
     // All *.yaml of the folder itself (not of folders below it), in name order.
     Result<void> add_folder(const std::filesystem::path& folder, Namespace space = Namespace::core);
-    // A user's library: a file, or all *.yaml of a folder, read whole at once. Its operators override the core's. An import
-    // is looked up next to the file. The namespace is `name`, by default the file's or folder's name as an identifier. The
-    // same path again changes nothing. Answers the namespace. Code language.library_name: a namespace that is taken, or no identifier.
+    // A user's library: a file, or all *.yaml of a folder, read whole at once. Its operators override the core's. An
+    // import is looked up next to the file. The namespace is `name`, by default the file's or folder's name as an
+    // identifier. The same path again changes nothing. Answers the namespace. Code language.library_name: a namespace
+    // that is taken, or no identifier.
     Result<std::string> add_library(const std::filesystem::path& path, const std::string& name = {});
     // The same from memory (imports are not possible); another source of the same name overrides it.
     Result<void> add_source(std::shared_ptr<const SourceText> source);
 
-    // Codes: language.unknown_operator, language.ambiguous_operator, language.unknown_library; whatever the file holds; language.composition_cycle and
-    // language.unknown_operator inside a composition, checked when it is first handed out.
+    // Codes: language.unknown_operator, language.ambiguous_operator, language.unknown_library; whatever the file holds;
+    // language.composition_cycle and language.unknown_operator inside a composition, checked when it is first handed
+    // out.
     Result<const Template*> find(const std::string& name) const;
     // The template for a bare operator name in the `graph:` of `composition`.
     Result<const Template*> find_from(const Template& composition, const std::string& name) const;

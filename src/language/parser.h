@@ -1,5 +1,5 @@
-// Recursive descent over tokens, one method a rule of the grammar in docs/language.md. A rule that fails has reported why
-// and throws `ParseFailure`; the entry points below catch it, at the end of the piece or at the next statement.
+// Recursive descent over tokens, one method a rule of the grammar in docs/language.md. A rule that fails has reported
+// why and throws `ParseFailure`; the entry points below catch it, at the end of the piece or at the next statement.
 #pragma once
 
 #include <optional>
@@ -134,8 +134,8 @@ std::optional<Parser::TensorType> parse_tensor_type(const Fragment& fragment, bo
 std::optional<Iteration> parse_iteration(const Fragment& fragment, DiagnosticSink& sink);
 std::optional<KernelRow> parse_kernel_row(const Fragment& fragment, DiagnosticSink& sink);
 
-// Lines of a block: `;` separates, a deeper indent or an open bracket continues. Lines that do not parse are reported and
-// left out; the name that such a line would have defined is added to `failed`.
+// Lines of a block: `;` separates, a deeper indent or an open bracket continues. Lines that do not parse are reported
+// and left out; the name that such a line would have defined is added to `failed`.
 std::vector<SyntaxPointer> parse_body(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed);
 std::vector<SyntaxPointer> parse_graph(const Fragment& fragment, DiagnosticSink& sink,
                                        std::vector<std::string>& failed);

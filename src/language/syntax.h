@@ -111,13 +111,14 @@ struct Syntax {
 // Kind as a word, for messages.
 std::string_view name(Syntax::Kind kind);
 
-// The tree in the language's own notation; parses back to an equal tree. Parentheses only where precedence asks for them.
+// The tree in the language's own notation; parses back to an equal tree. Parentheses only where precedence asks for
+// them.
 std::string print(const Syntax& syntax);
 // A statement with its blocks, one line each, indented by `indent` spaces, each ending in a line end.
 std::string print_statement(const Syntax& statement, int indent = 0);
 
-// An expression as written may be this high (`height`) and nested this deep in brackets; splicing a family's values into
-// a template's may double it.
+// An expression as written may be this high (`height`) and nested this deep in brackets; splicing a family's values
+// into a template's may double it.
 inline constexpr int nesting_limit = 200;
 
 // Same tree, places apart.

@@ -1,5 +1,5 @@
-// A metakernel template as loaded from a file: all sections parsed, short forms opened, families expanded, and every check
-// done that needs no tensors (docs/language.md). Its meaning is given by symbolic execution.
+// A metakernel template as loaded from a file: all sections parsed, short forms opened, families expanded, and every
+// check done that needs no tensors (docs/language.md). Its meaning is given by symbolic execution.
 #pragma once
 
 #include <functional>
@@ -91,8 +91,8 @@ struct KernelRow {
     Place place;
 };
 
-// `reduces: {inner: sum}`: on parts of the inputs' dimensions `$inner` the operator gives results that the combiner joins to
-// the result of the whole.
+// `reduces: {inner: sum}`: on parts of the inputs' dimensions `$inner` the operator gives results that the combiner
+// joins to the result of the whole.
 struct Reduces {
     std::string axis;
     std::string combiner;  // a built-in one, or an operator of two tensors
@@ -116,8 +116,8 @@ struct OnnxKey {
     int64_t since = 1;
 };
 
-// Where a template's name counts. Names of `onnx` templates may equal core names: they are found by `find_onnx`, or by the
-// compositions of the same namespace.
+// Where a template's name counts. Names of `onnx` templates may equal core names: they are found by `find_onnx`, or by
+// the compositions of the same namespace.
 enum class Namespace : uint8_t { core, onnx };
 
 struct Template {
@@ -160,8 +160,9 @@ struct TemplateAxis {     // not graph.h's IndexAxis, which is an axis with its 
 // The axes of the index (of the first output's shape where the index is left out), in order.
 std::vector<TemplateAxis> index_axes(const Template& metakernel);
 
-// The calls of operators in a composition, or in a gradient rule, in source order. In a `graph:`, names are operators everywhere but in a
-// condition, after `name:`, in a generator's range, a filter, a subscript or a spread's count: there they are functions.
+// The calls of operators in a composition, or in a gradient rule, in source order. In a `graph:`, names are operators
+// everywhere but in a condition, after `name:`, in a generator's range, a filter, a subscript or a spread's count:
+// there they are functions.
 std::vector<const Syntax*> operator_calls(const Template& composition);
 
 // The rule `grad` of a template as a composition: its inputs are the template's inputs and outputs and "d_NAME" of each

@@ -225,8 +225,8 @@ size_t utf8_length(std::string_view text, size_t at) {
     return bad ? 0 : length;
 }
 
-// Text that YAML would silently change (byte order marks, other encodings, control characters) is refused first, so that
-// every offset that YAML reports is a byte of the source.
+// Text that YAML would silently change (byte order marks, other encodings, control characters) is refused first, so
+// that every offset that YAML reports is a byte of the source.
 bool check_encoding(const std::shared_ptr<const SourceText>& source, DiagnosticSink& sink) {
     std::string_view text = source->text();
     auto complain = [&](size_t at, const char* code, std::string summary, std::string remedy) {

@@ -1,5 +1,5 @@
-// YAML read strictly, with positions. Scalars stay text; whatever YAML would turn into something else is an error that says
-// what to write instead: tags, anchors, aliases, merge keys, repeated keys, further documents (docs/language.md).
+// YAML read strictly, with positions. Scalars stay text; whatever YAML would turn into something else is an error that
+// says what to write instead: tags, anchors, aliases, merge keys, repeated keys, further documents (docs/language.md).
 #pragma once
 
 #include <memory>

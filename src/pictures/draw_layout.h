@@ -1,6 +1,6 @@
-// Places for the boxes of an acyclic graph, from top to bottom (after Sugiyama, Tagawa and Toda 1981): layers by longest
-// path, long edges through places of their own in every layer between, order within layers by barycentres, and positions
-// by least squares under the order.
+// Places for the boxes of an acyclic graph, from top to bottom (after Sugiyama, Tagawa and Toda 1981): layers by
+// longest path, long edges through places of their own in every layer between, order within layers by barycentres, and
+// positions by least squares under the order.
 #pragma once
 
 #include <cstddef>

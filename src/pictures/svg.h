@@ -22,8 +22,8 @@ struct TextStyle {
 
 class Svg {
 public:
-    // Any text may come from a file that is not trusted: markup is escaped, bytes that are no UTF-8 and control characters
-    // become '?'. `tooltip` is shown when the mouse rests on the shape.
+    // Any text may come from a file that is not trusted: markup is escaped, bytes that are no UTF-8 and control
+    // characters become '?'. `tooltip` is shown when the mouse rests on the shape.
     void rectangle(Point corner, double width, double height, std::string_view fill, std::string_view stroke,
                    double radius = 3, std::string_view tooltip = {}, double opacity = 1);
     void line(const std::vector<Point>& points, std::string_view colour, double width = 1, bool arrow = false,

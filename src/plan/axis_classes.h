@@ -1,5 +1,5 @@
-// Which axes of a kernel's equations are one axis of the kernel: where a reader uses a tensor of the kernel at an axis of
-// its own, that axis and the writer's run together.
+// Which axes of a kernel's equations are one axis of the kernel: where a reader uses a tensor of the kernel at an axis
+// of its own, that axis and the writer's run together.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ struct EquationAxis {
     auto operator<=>(const EquationAxis&) const = default;
 };
 
-// The class of each axis of the given equations, numbered from 0 by first use (axes of an equation first, then its reduced
-// ones). No class holds two axes of one equation: a union that would make it so is refused.
+// The class of each axis of the given equations, numbered from 0 by first use (axes of an equation first, then its
+// reduced ones). No class holds two axes of one equation: a union that would make it so is refused.
 std::map<EquationAxis, int32_t> axis_classes(const equations::System& system, const std::vector<int32_t>& equations);
 
 }  // namespace heddle::plan

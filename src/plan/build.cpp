@@ -67,7 +67,8 @@ private:
         return *map;
     }
 
-    // Which system tensors lie directly in the caller's memory: row-major inputs, and row-major outputs at their first place.
+    // Which system tensors lie directly in the caller's memory: row-major inputs, and row-major outputs at their first
+    // place.
     void find_users() {
         for (size_t i = 0; i < system_.inputs.size(); i++) {
             TensorIndex t = system_.inputs[i];
@@ -142,7 +143,8 @@ private:
         return result;
     }
 
-    // ---- buffers ------------------------------------------------------------------------------------------------------
+    // ---- buffers
+    // ------------------------------------------------------------------------------------------------------
     int32_t add_buffer(Buffer buffer, TensorIndex t = -1) {
         plan_.buffers.push_back(std::move(buffer));
         plan_.graph_tensor.push_back(t < 0 ? -1 : system_.tensor(t).graph_tensor);
@@ -191,7 +193,8 @@ private:
         return buffer.kind != Buffer::Kind::input && buffer.kind != Buffer::Kind::output;
     }
 
-    // ---- launches -----------------------------------------------------------------------------------------------------
+    // ---- launches
+    // -----------------------------------------------------------------------------------------------------
     int32_t tree_index(schedules::Tree tree) {
         std::string key = schedules::key(tree, target_);
         auto [found, added] = tree_of_.try_emplace(key, static_cast<int32_t>(plan_.trees.size()));

@@ -43,8 +43,8 @@ private:
     std::vector<equations::Expr> coordinates_of(equations::TensorIndex t, size_t d) const;
     std::vector<ViewDimension> view_of(equations::TensorIndex t, const StorageMap& map);
     bool may_move(equations::TensorIndex t, size_t dimension) const;
-    // How many steps of a scan's local are alive at a time: 1 if it is read at its own step only; 2 if its scan reads the
-    // step before too, and others read the last one only; 0: all of them.
+    // How many steps of a scan's local are alive at a time: 1 if it is read at its own step only; 2 if its scan reads
+    // the step before too, and others read the last one only; 0: all of them.
     struct KeptSteps {
         int count = 0;
         size_t dimension = 0;  // that counts the steps

@@ -17,8 +17,8 @@ struct Cut {
     int64_t radix = 1, hint = 1;
 };
 
-// The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`, from the innermost. Empty if it does
-// not.
+// The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`, from the innermost. Empty if it
+// does not.
 std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
     LinearForm form = linear_form(coordinate);
     if (form.constant != 0) return {};

@@ -1,6 +1,6 @@
-// One kernel of a partition, with its storage applied: dimensions cut into digits where every access is a full mixed radix
-// there, axes merged where every access runs through both as through one, axes named by first use. What comes out is what
-// a schedule is made for; kernels that differ in sizes only come out alike.
+// One kernel of a partition, with its storage applied: dimensions cut into digits where every access is a full mixed
+// radix there, axes merged where every access runs through both as through one, axes named by first use. What comes out
+// is what a schedule is made for; kernels that differ in sizes only come out alike.
 #pragma once
 
 #include <functional>
@@ -34,12 +34,12 @@ struct FormRequest {
 
 FormedKernel form_kernel(const FormRequest& request);
 
-// How the equation would be worked out if its tensor already held the old values: they are all of one tensor at the same
-// coordinates, `initial` reads them, and nothing else in the update does.
+// How the equation would be worked out if its tensor already held the old values: they are all of one tensor at the
+// same coordinates, `initial` reads them, and nothing else in the update does.
 std::optional<equations::ScatterInto> overwriting(const equations::System& system, const equations::Equation& equation);
 
-// A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic. `named`: the dimensions that
-// have an origin; empty: none.
+// A kernel that copies one tensor between two maps of the same shape: layout, not arithmetic. `named`: the dimensions
+// that have an origin; empty: none.
 schedules::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
                             const std::vector<int64_t>& hint_shape, const std::vector<bool>& named = {});
 

@@ -5,8 +5,8 @@
 
 namespace heddle::plan {
 
-// Two axes become one where every access has stride_outer = extent_inner * stride_inner, in neither guard nor indirect read,
-// and both occur in the same equations as the same kind of axis. `hint_strides` are those of the size class's
+// Two axes become one where every access has stride_outer = extent_inner * stride_inner, in neither guard nor indirect
+// read, and both occur in the same equations as the same kind of axis. `hint_strides` are those of the size class's
 // representative, by tensor and dimension: they decide, so that a size of one does not merge what others cannot.
 void merge_axes(schedules::Kernel& kernel, std::vector<std::vector<int64_t>>& hint_strides);
 

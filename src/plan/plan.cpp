@@ -156,7 +156,8 @@ bool reads(const Plan& plan, const Launch& launch, size_t position) {
     return tree.memories[position].kind != schedules::Memory::Kind::output;
 }
 
-// No launch of a batch reads what another of it writes. Several may write one buffer: pieces of one tensor are disjoint.
+// No launch of a batch reads what another of it writes. Several may write one buffer: pieces of one tensor are
+// disjoint.
 Result<void> verify_apart(const Plan& plan, const Batch& batch) {
     std::map<int32_t, std::set<const Launch*>> readers;
     for (const Launch& launch : batch) {

@@ -1,5 +1,6 @@
-// What is executed: buffers, launches in order, and the trees that code is made from. Two phases: `prepare` runs once per
-// weights (folding, packing), `run` for each call. A plan is a value: it holds no memory but the graph's own constants.
+// What is executed: buffers, launches in order, and the trees that code is made from. Two phases: `prepare` runs once
+// per weights (folding, packing), `run` for each call. A plan is a value: it holds no memory but the graph's own
+// constants.
 #pragma once
 
 #include <cstdint>
@@ -81,21 +82,21 @@ struct PlanOptions {
 
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options = {});
 
-// An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those that
-// live at one time share no bytes; launches of a batch do not touch what another of it writes, every read comes after a
-// write, and launches fit their trees. That numbers keep a tree's accesses inside of its buffers is not checked. A failure is
-// our own mistake, or a text's (code plan.broken; params name the buffer or the launch).
+// An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those
+// that live at one time share no bytes; launches of a batch do not touch what another of it writes, every read comes
+// after a write, and launches fit their trees. That numbers keep a tree's accesses inside of its buffers is not
+// checked. A failure is our own mistake, or a text's (code plan.broken; params name the buffer or the launch).
 Result<void> verify(const Plan& plan);
 
-// Text in and out (docs/schedules.md): print(parse_plan(print(p))) == print(p), and both run to the same bits. All of a plan
-// is in its text but the constants' elements: the parser finds those by name.
+// Text in and out (docs/schedules.md): print(parse_plan(print(p))) == print(p), and both run to the same bits. All of a
+// plan is in its text but the constants' elements: the parser finds those by name.
 std::string print(const Plan& plan);
 using Constants = std::map<std::string, TensorData>;
 // The constants that plans of this graph may name: its own, and tables that lowering makes. Fails as lowering does.
 Result<Constants> constants_of(const Graph& graph);
-// Parsed, bound and verified. To run a plan is to trust its text like code: what a kernel's numbers make it touch is not
-// checked. Codes: schedules.syntax, those of parse_tree and parse_target, plan.constant (it is not there, or of another
-// type), plan.key, plan.broken.
+// Parsed, bound and verified. To run a plan is to trust its text like code: what a kernel's numbers make it touch is
+// not checked. Codes: schedules.syntax, those of parse_tree and parse_target, plan.constant (it is not there, or of
+// another type), plan.key, plan.broken.
 Result<Plan> parse_plan(std::shared_ptr<const SourceText> text, const Constants& constants);
 
 }  // namespace heddle::plan

@@ -39,7 +39,8 @@ public:
     }
 
 private:
-    // ---- small things -------------------------------------------------------------------------------------------------
+    // ---- small things
+    // -------------------------------------------------------------------------------------------------
     int64_t natural(int64_t most = std::numeric_limits<int64_t>::max()) {
         const Token& token = reader_.peek();
         if (token.kind == Token::Kind::integer && token.integer >= 0 && token.integer <= most)
@@ -80,7 +81,8 @@ private:
         }
     }
 
-    // ---- lines --------------------------------------------------------------------------------------------------------
+    // ---- lines
+    // --------------------------------------------------------------------------------------------------------
     std::vector<int64_t> header() {
         std::vector<int64_t> counts;
         auto count = [&](std::initializer_list<const char*> before, const char* behind) {
@@ -275,7 +277,8 @@ private:
         key_places_.push_back(place);
     }
 
-    // ---- what lines say together --------------------------------------------------------------------------------------
+    // ---- what lines say together
+    // --------------------------------------------------------------------------------------
     void bind_constants() {
         for (size_t i = 0; i < plan_.buffers.size(); i++) {
             Buffer& buffer = plan_.buffers[i];

@@ -177,8 +177,8 @@ private:
         if (!preference.empty()) votes_[static_cast<size_t>(tensor)][std::move(preference)] += weight;
     }
 
-    // A scalar operand wants its reduced axes innermost, an output its column axis; a vector operand wants nothing, it is
-    // packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes'.
+    // A scalar operand wants its reduced axes innermost, an output its column axis; a vector operand wants nothing, it
+    // is packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes'.
     void vote_for_contraction(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, int32_t e) {
         const Equation& equation = system_.equation(e);
         std::vector<Expr> operands;
@@ -217,7 +217,8 @@ private:
         return tensor.kind == SystemTensor::Kind::constant || tensor.prepared;
     }
 
-    // Of two operands the constant one, else the last, is the vector operand; its axis that the other lacks is the column.
+    // Of two operands the constant one, else the last, is the vector operand; its axis that the other lacks is the
+    // column.
     // -1 if it has none: a depthwise weight, whose axes are all in the other operand too.
     AxisId column_axis(const Equation& equation, const std::vector<Expr>& operands, Expr* vector_operand) const {
         if (operands.size() < 2) return -1;

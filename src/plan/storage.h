@@ -1,5 +1,5 @@
-// How the tensors that cross kernels lie in memory: axis order, margins and their filling, chosen for the whole graph from
-// what the kernels that touch a tensor want (docs/equations.md, "Order of work").
+// How the tensors that cross kernels lie in memory: axis order, margins and their filling, chosen for the whole graph
+// from what the kernels that touch a tensor want (docs/equations.md, "Order of work").
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct StorageMap {
 };
 
 // A map for every tensor that is a buffer (read or written by a kernel as one), by TensorIndex; others have none.
-// The map of a system input or output is the one that our kernels use; its owner always sees row-major, so that a map that
-// is not row-major costs a layout copy at the edge.
+// The map of a system input or output is the one that our kernels use; its owner always sees row-major, so that a map
+// that is not row-major costs a layout copy at the edge.
 std::vector<std::optional<StorageMap>> choose_storage(const equations::System& system,
                                                       const equations::Partition& partition, const Target& target);
 

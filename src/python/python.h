@@ -43,8 +43,8 @@ struct Array {
 // Of anything that has DLPack or Python's buffers, or becomes a NumPy array. `name` is for messages. Code python.array.
 Array array_of(nb::handle object, const std::string& name);
 
-// A NumPy array in the same memory; of bfloat16, which NumPy lacks: of ml_dtypes where that is installed, else what has only
-// __dlpack__.
+// A NumPy array in the same memory; of bfloat16, which NumPy lacks: of ml_dtypes where that is installed, else what has
+// only __dlpack__.
 nb::object to_python(const TensorData& tensor);
 
 // What Python gives for a parameter: a number, text, a dtype, lists of them. Code python.parameter.

@@ -28,14 +28,15 @@ Result<std::optional<Replacement>> replacement_at(CallGraph& graph, const RuleUs
 // The same, and its uses: true if the program is another one now.
 Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call);
 
-// Applies rules, the first that fits at the first call that it fits at, producers before users, until none fits or `limit`
-// steps are done. Answers the names of the rules in the order of the steps.
+// Applies rules, the first that fits at the first call that it fits at, producers before users, until none fits or
+// `limit` steps are done. Answers the names of the rules in the order of the steps.
 // Code rewrite.not_terminating: a program occurs again (without a limit), or a bound is reached.
 Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector<RuleUse>& uses,
                                              std::optional<int64_t> limit = {});
 
 // "split_inner(chunk: 4)" or "split_inner": rules with values for their free parameters.
-// Codes: rewrite.unknown_rule, rewrite.parameters (one that is missing or unknown), those of parsing and of compile_rule.
+// Codes: rewrite.unknown_rule, rewrite.parameters (one that is missing or unknown), those of parsing and of
+// compile_rule.
 Result<RuleUse> read_rule_use(const std::string& text, const Library& library);
 // All rules of the user's libraries whose free parameters have defaults.
 Result<std::vector<RuleUse>> user_rules(const Library& library);

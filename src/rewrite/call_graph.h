@@ -1,9 +1,9 @@
-// A program of operator calls: what rewrite rules match and make. Operations of a graph hold bodies, from which the call
-// that made them cannot be told; so rules work a level above, on templates with their arguments and parameters, and a
-// rewritten program is expanded to a graph as any other is.
+// A program of operator calls: what rewrite rules match and make. Operations of a graph hold bodies, from which the
+// call that made them cannot be told; so rules work a level above, on templates with their arguments and parameters,
+// and a rewritten program is expanded to a graph as any other is.
 //
-// Calls are values: equal calls of equal arguments are one, so a variable that occurs twice in a pattern may be compared by
-// the tensor alone. A value that is known when the graph is built has no call: it is a constant.
+// Calls are values: equal calls of equal arguments are one, so a variable that occurs twice in a pattern may be
+// compared by the tensor alone. A value that is known when the graph is built has no call: it is a constant.
 #pragma once
 
 #include <memory>
@@ -52,7 +52,8 @@ public:
     // none of them.
     bool replace(const std::vector<TensorId>& from, const std::vector<TensorId>& to);
 
-    // The graph of these tensors: each call applied again. Inputs are those of the program that they need, in its order.
+    // The graph of these tensors: each call applied again. Inputs are those of the program that they need, in its
+    // order.
     Result<Graph> expand(const std::vector<TensorId>& outputs) const;
     // As a program that the language reads back (constants of rank 2 and more apart): a call a line.
     std::string text() const;

@@ -1,5 +1,5 @@
-// Random instances of a rule: tensors for its variables and values for its parameters, made to fit the shape patterns of the
-// operators in its match. What the operators or the rule's conditions refuse is thrown away by whoever asks.
+// Random instances of a rule: tensors for its variables and values for its parameters, made to fit the shape patterns
+// of the operators in its match. What the operators or the rule's conditions refuse is thrown away by whoever asks.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ struct Instance {
     std::string text() const;                                // "X: float32[2, 3], $chunk = 2"
 };
 
-// Shapes have extents 0 to 5, sometimes to 24, with broadcasting, dimensions of one and, now and then, none at all; dtypes are those that
-// the operators allow.
+// Shapes have extents 0 to 5, sometimes to 24, with broadcasting, dimensions of one and, now and then, none at all;
+// dtypes are those that the operators allow.
 class InstanceMaker {
 public:
     // With `named`, each new dimension is a named one, so that shapes carry expressions over them.

@@ -17,8 +17,8 @@ struct Match {
     std::map<std::string, StaticValue> values;  // for the parameters of the replacement
 };
 
-// Whether the outermost call of the match may be `call`. `given` has the values of the rule's free parameters. Parameters
-// that the pattern does not name must have their default. Errors are those of the rule's own expressions.
+// Whether the outermost call of the match may be `call`. `given` has the values of the rule's free parameters.
+// Parameters that the pattern does not name must have their default. Errors are those of the rule's own expressions.
 Result<std::optional<Match>> match_at(const CallGraph& graph, const Rule& rule, int32_t call,
                                       const std::map<std::string, StaticValue>& given);
 

@@ -47,10 +47,11 @@ struct Rule {
     std::string list_variable;                 // empty: there is none
     // `$` names that the match binds by standing for a parameter: `perm: $p`, `starts: [$a]`.
     std::set<std::string> bound;
-    // `$` names that an operator of the match binds by its own patterns, parameters and lets, with its place in `patterns`.
+    // `$` names that an operator of the match binds by its own patterns, parameters and lets, with its place in
+    // `patterns`.
     std::map<std::string, size_t> borrowed;
-    // Inputs are the variables, parameters are `bound`, `borrowed` and the rule's own; outputs are what is replaced. The
-    // first makes what the rule matches (without `borrowed`), for tests.
+    // Inputs are the variables, parameters are `bound`, `borrowed` and the rule's own; outputs are what is replaced.
+    // The first makes what the rule matches (without `borrowed`), for tests.
     Template pattern, replacement;
 
     // A parameter that is given when the rule is applied, not by the match.

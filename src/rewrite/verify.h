@@ -13,16 +13,17 @@ namespace heddle::rewrite {
 // How the types of both sides were found equal.
 struct TypeCheck {
     int64_t instances = 0;  // that the rule matched, of different ranks, dtypes and parameters
-    // On all of them every dimension of both sides is the same polynomial of the dimensions of the variables, so that they
-    // are equal for all sizes (at these ranks). False: they were compared as numbers.
+    // On all of them every dimension of both sides is the same polynomial of the dimensions of the variables, so that
+    // they are equal for all sizes (at these ranks). False: they were compared as numbers.
     bool symbolic = false;
 };
 
-// Codes: rewrite.no_instance (nothing random is matched), rewrite.types, rewrite.replacement; with the smallest instance
-// found in the contexts.
+// Codes: rewrite.no_instance (nothing random is matched), rewrite.types, rewrite.replacement; with the smallest
+// instance found in the contexts.
 Result<TypeCheck> check_types(const std::shared_ptr<const Rule>& rule, const Library& library, uint64_t seed = 1);
 
-// Compiles all rules of the library and checks their types: all problems at once. With `space` those of one user's library.
+// Compiles all rules of the library and checks their types: all problems at once. With `space` those of one user's
+// library.
 Result<std::vector<std::shared_ptr<const Rule>>> load_rules(const Library& library,
                                                             const std::optional<std::string>& space = {});
 

@@ -69,8 +69,9 @@ class Session {
 public:
     Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool);
 
-    // One tensor a graph input, in order, of its dtype and shape (codes of check_inputs), and of the value that the plan holds
-    // for (runtime.decided_input). The results are the caller's. An index out of range: runtime.index_out_of_range.
+    // One tensor a graph input, in order, of its dtype and shape (codes of check_inputs), and of the value that the
+    // plan holds for (runtime.decided_input). The results are the caller's. An index out of range:
+    // runtime.index_out_of_range.
     Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
     // The same into memory that is there already (from an earlier run): nothing is allocated.
     Result<void> run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs);
@@ -78,8 +79,8 @@ public:
 
     // With a profile, launches of a batch run one after another, each timed.
     void set_profile(std::vector<LaunchTime>* profile) { profile_ = profile; }
-    // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of a workspace that
-    // buffers share (without PlanOptions::keep_all), what came last.
+    // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of a
+    // workspace that buffers share (without PlanOptions::keep_all), what came last.
     TensorData contents(int32_t buffer) const;
 
     int64_t bytes() const;

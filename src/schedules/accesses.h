@@ -35,8 +35,8 @@ AxisIndex plain_axis(const Coordinate& coordinate);
 bool is_constant(const Coordinate& coordinate);
 bool same_coordinates(const std::vector<Coordinate>& a, const std::vector<Coordinate>& b);
 
-// The least and the largest value of an affine coordinate over its axes' extents; (0, -1) where an axis is empty. Nothing
-// where it has values, or leaves the 64-bit integers.
+// The least and the largest value of an affine coordinate over its axes' extents; (0, -1) where an axis is empty.
+// Nothing where it has values, or leaves the 64-bit integers.
 std::optional<std::pair<int64_t, int64_t>> interval(const Kernel& kernel, const Coordinate& coordinate);
 
 // Whether the guarded read may leave this dimension, and margins that hold its literal do not make up for it.

@@ -101,8 +101,8 @@ struct Arithmetic {
         return select(differs_in_sign(d.rest, b), op(CodeOp::add, d.rest, b), d.rest);
     }
 
-    // C's fmod, exact: long division, a chunk of the quotient's leading bits at a time. A chunk never exceeds the quotient,
-    // so that its product taken off is exact.
+    // C's fmod, exact: long division, a chunk of the quotient's leading bits at a time. A chunk never exceeds the
+    // quotient, so that its product taken off is exact.
     CodeValue exact_remainder(CodeValue a, CodeValue b) const {
         const bool wide = a.dtype == DType::float64;
         const CodeValue divisor = absolute(b);

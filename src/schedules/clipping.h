@@ -1,4 +1,5 @@
-// Reads of nothing ("x[c] ?? v", where v adds nothing to a reduction): which of their guards ranges of loops can take over.
+// Reads of nothing ("x[c] ?? v", where v adds nothing to a reduction): which of their guards ranges of loops can take
+// over.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// What a backend must be able to write so that a tree can be walked into code (walk.h): typed registers, memory, control.
+// What a backend must be able to write so that a tree can be walked into code (walk.h): typed registers, memory,
+// control.
 // The walk decides what is written, in which order; a backend decides only how its text spells it.
 #pragma once
 
@@ -22,7 +23,8 @@ struct CodeValue {
 };
 
 enum class CodeOp : uint8_t {
-    // Two operands of one type. Integers wrap; integer division truncates, and its operands never overflow nor are zero.
+    // Two operands of one type. Integers wrap; integer division truncates, and its operands never overflow nor are
+    // zero.
     add,
     subtract,
     multiply,

@@ -49,8 +49,8 @@ Number ExpressionBuilder::stride(TensorIndex tensor, size_t dimension) {
                                      "stride " + std::to_string(dimension) + " of " + t.name);
 }
 
-// One term an axis: its coefficient in the address is one launch number, or one in the text. Where windows are facts a term
-// stands for each dimension, the coordinate's own coefficient in the text.
+// One term an axis: its coefficient in the address is one launch number, or one in the text. Where windows are facts a
+// term stands for each dimension, the coordinate's own coefficient in the text.
 void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
                                          const std::vector<Coordinate>& coordinates) {
     std::vector<AxisIndex> axes;

@@ -1,5 +1,5 @@
-// Coefficients of the functions' polynomials, lowest degree first: Chebyshev interpolation of the stated function, computed
-// with 120 digits. The figure is the largest absolute error of the polynomial.
+// Coefficients of the functions' polynomials, lowest degree first: Chebyshev interpolation of the stated function,
+// computed with 120 digits. The figure is the largest absolute error of the polynomial.
 #pragma once
 
 namespace heddle::schedules::coefficients {

@@ -307,7 +307,8 @@ Pair log_pair(V x) {
     const V q_low = (fma(from_bits(bits(q) ^ integer(q, sign_bit(q))), below, f) - q * below_low) * inverse;
     const V z = q * q;
     const V z_low = fma(q, q, from_bits(bits(z) ^ integer(z, sign_bit(z)))) + 2.0 * q * q_low;
-    // (log((1 + q) / (1 - q)) - 2 q) / q^3 = 2/3 + tail: two thirds as a pair, since the polynomial's own error is too big
+    // (log((1 + q) / (1 - q)) - 2 q) / q^3 = 2/3 + tail: two thirds as a pair, since the polynomial's own error is too
+    // big
     constexpr double third_high = 0x1.5555555555555p-1, third_low = 0x1.5555555555555p-55;
     double tail[std::size(coefficients::log_double) - 1];
     for (size_t i = 0; i < std::size(tail); i++) tail[i] = coefficients::log_double[i + 1];

@@ -1,8 +1,9 @@
-// Our own mathematical functions. Each is written once, as a recipe: a straight line of primitive steps on one element, which
-// every emitter turns into its own (vector) instructions. So all backends compute the same bits, and kernels call nothing.
+// Our own mathematical functions. Each is written once, as a recipe: a straight line of primitive steps on one element,
+// which every emitter turns into its own (vector) instructions. So all backends compute the same bits, and kernels call
+// nothing.
 //
-// Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as in C),
-// infinities, signed zeros and subnormal operands and results are right.
+// Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as
+// in C), infinities, signed zeros and subnormal operands and results are right.
 // Arguments of sin, cos and tan beyond 2^50 in magnitude give NaN: no digit of them would be meant.
 #pragma once
 

@@ -1,6 +1,6 @@
-// One kernel on its way from equations to a schedule: buffers with their storage applied, axes merged and named by first
-// use, every coordinate affine in the axes but for indirect parts. Numbers here are concrete; the schedule turns extents,
-// strides, offsets and data literals into launch numbers, so that kernels of other sizes share one code.
+// One kernel on its way from equations to a schedule: buffers with their storage applied, axes merged and named by
+// first use, every coordinate affine in the axes but for indirect parts. Numbers here are concrete; the schedule turns
+// extents, strides, offsets and data literals into launch numbers, so that kernels of other sizes share one code.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct KernelAxis {
     bool named = false;  // has an origin: no fact may concern it
 };
 
-// How a dimension of a buffer is stored. Address in elements: base + sum over dimensions of coordinate * stride; the base
-// points at coordinate 0, margins lie before and behind. The last dimension of stride one is the innermost at every size of
-// the class: one that is a single element whatever the sizes are has a stride of 0.
+// How a dimension of a buffer is stored. Address in elements: base + sum over dimensions of coordinate * stride; the
+// base points at coordinate 0, margins lie before and behind. The last dimension of stride one is the innermost at
+// every size of the class: one that is a single element whatever the sizes are has a stride of 0.
 struct BufferDimension {
     int64_t extent = 1;
     int64_t stride = 1;
@@ -48,7 +48,8 @@ struct KernelTensor {
     bool may_alias = false;                   // shares memory with another tensor of the kernel: not `noalias`
 };
 
-// constant + sum coefficient * axis + sum coefficient * value (an integer value: an indirect read, a remainder, a clamp)
+// constant + sum coefficient * axis + sum coefficient * value (an integer value: an indirect read, a remainder, a
+// clamp)
 struct Coordinate {
     int64_t constant = 0;
     std::vector<std::pair<AxisIndex, int64_t>> axes;
@@ -87,9 +88,10 @@ struct KernelEquation {
     std::vector<AxisIndex> reduced;
     ValueIndex right = -1;
     bool light = false;  // may lack a common axis: a phase that each task runs
-    // An update, of a tensor that an equation before it has filled, or of an `in_out` buffer: `right` is a selection; for every point of `axes` and
-    // `reduced` (which run in order, outermost first) where its condition holds, tensor[left] becomes its second operand;
-    // elsewhere nothing is stored. Coordinates on the left may hold values and reduced axes; the condition implies that they are inside.
+    // An update, of a tensor that an equation before it has filled, or of an `in_out` buffer: `right` is a selection;
+    // for every point of `axes` and `reduced` (which run in order, outermost first) where its condition holds,
+    // tensor[left] becomes its second operand; elsewhere nothing is stored. Coordinates on the left may hold values and
+    // reduced axes; the condition implies that they are inside.
     bool update = false;
     // Of a scan: a further axis, whose points run in order. Equations of one ordered axis stand side by side and run
     // together, step after step; they read one another at this step and at those before.
@@ -108,7 +110,8 @@ struct Kernel {
     const KernelAxis& axis(AxisIndex i) const { return axes[static_cast<size_t>(i)]; }
 };
 
-// The text form of docs/schedules.md: prints and parses; numbers are printed (extents behind axes, strides behind buffers).
+// The text form of docs/schedules.md: prints and parses; numbers are printed (extents behind axes, strides behind
+// buffers).
 std::string print(const Kernel& kernel, const std::string& name = "kernel");
 Result<Kernel> parse_kernel(std::shared_ptr<const SourceText> text);
 // Indices in range, axes in scope, operand types, coordinates inside buffers and margins where not guarded.

@@ -249,8 +249,8 @@ private:
         return true;
     }
 
-    // Plain reads that no select may skip stay inside their buffers; left sides too, but for those of updates, which their
-    // conditions keep inside.
+    // Plain reads that no select may skip stay inside their buffers; left sides too, but for those of updates, which
+    // their conditions keep inside.
     void check_bounds(const KernelEquation& e, const std::string& name) {
         if (!runs(e)) return;
         if (!e.update && !inside(e.tensor, e.left))

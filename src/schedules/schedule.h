@@ -34,9 +34,9 @@ struct LaunchNumbers {
     int64_t scratch_bytes = 0;  // of each thread, 64-byte aligned
 };
 
-// A map that the schedule wants of an operand: a buffer of its own, filled by `copy`, a kernel of two tensors (the source,
-// as in the scheduled kernel; then the packed buffer, dense, of `elements` elements), which is itself to be scheduled and
-// launched: in `prepare` where the source is constant, else before the kernel.
+// A map that the schedule wants of an operand: a buffer of its own, filled by `copy`, a kernel of two tensors (the
+// source, as in the scheduled kernel; then the packed buffer, dense, of `elements` elements), which is itself to be
+// scheduled and launched: in `prepare` where the source is constant, else before the kernel.
 struct Packing {
     TensorIndex tensor = -1;  // of the scheduled kernel
     bool constant = false;

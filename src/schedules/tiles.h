@@ -17,7 +17,8 @@ struct TileChoice {
 TileChoice choose_tile(const Target& target, int width, int64_t columns, int64_t rows, int64_t reduced,
                        std::optional<int> vectors, std::optional<int> maximum_rows);
 
-// The row sizes compiled: MR and MR - 1 cover every M >= (MR - 1)(MR - 2); smaller M adds those it needs. 1 covers the rest.
+// The row sizes compiled: MR and MR - 1 cover every M >= (MR - 1)(MR - 2); smaller M adds those it needs. 1 covers the
+// rest.
 std::vector<int> row_sizes(int maximum, int64_t rows, bool named);
 
 }  // namespace heddle::schedules

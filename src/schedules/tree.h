@@ -1,8 +1,9 @@
 // The scheduled form of one kernel (docs/schedules.md): tasks, phases, loops, register tiles, addresses, masks and
 // prefetches, all decided. A backend walks it and decides nothing. What is not printed does not exist.
 //
-// The register tile. Inside Rows and Lanes every statement stands for all (i, j): row i of the tile, vector j of the block,
-// `width` lanes each. A row variable's value at i is its base + i, a lane variable's at (j, l) is base + j * width + l.
+// The register tile. Inside Rows and Lanes every statement stands for all (i, j): row i of the tile, vector j of the
+// block, `width` lanes each. A row variable's value at i is its base + i, a lane variable's at (j, l) is base + j *
+// width + l.
 // A value that depends on no row variable is one for all i; one that depends on no lane variable is a scalar.
 // Outside of Rows the tile has one row; outside of Lanes all values are scalars.
 #pragma once
@@ -48,8 +49,8 @@ struct Variable {
     Kind kind = Kind::loop;
 };
 
-// scale * number * variable. `scale` is not 0; strides that are facts stand there, so that equal addresses of neighbouring
-// windows can be seen to be equal.
+// scale * number * variable. `scale` is not 0; strides that are facts stand there, so that equal addresses of
+// neighbouring windows can be seen to be equal.
 struct Term {
     VariableId variable = -1;
     int64_t scale = 1;
@@ -78,7 +79,8 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-// What an address points into: the function's buffers first, in order, then arrays of the task in this thread's scratch.
+// What an address points into: the function's buffers first, in order, then arrays of the task in this thread's
+// scratch.
 struct Memory {
     enum class Kind : uint8_t { input, output, in_out, array };
     std::string name;
@@ -87,8 +89,8 @@ struct Memory {
     bool aligned = false;    // buffers: the base is at 64 bytes
     bool slack = false;      // buffers: 64 readable bytes behind the last element
     bool may_alias = false;  // shares memory with another of the tree: not `noalias`
-    // Arrays: first byte in scratch (a multiple of 64), and what is subtracted from every address, in elements, once a task
-    // (begins of task axes times strides). Arrays that share memory have the same offset.
+    // Arrays: first byte in scratch (a multiple of 64), and what is subtracted from every address, in elements, once a
+    // task (begins of task axes times strides). Arrays that share memory have the same offset.
     Number offset;
     std::vector<Term> origin;
 };
@@ -113,8 +115,8 @@ struct Address {
     bool operator==(const Address&) const = default;
 };
 
-// A node of the right sides, operands before users; equal nodes are one. Arithmetic is never in a half type: those are only
-// loaded, cast and stored. Selects are eager: loads that may be out of bounds carry their condition as a guard.
+// A node of the right sides, operands before users; equal nodes are one. Arithmetic is never in a half type: those are
+// only loaded, cast and stored. Selects are eager: loads that may be out of bounds carry their condition as a guard.
 struct Expression {
     enum class Kind : uint8_t {
         integer,  // literal, of any dtype but floats
@@ -182,8 +184,8 @@ struct For {
 //   balanced    while rows are left: c = ceil(left / sizes[0]); r = ceil(left / c); the tile has the largest compiled size
 //               <= r. `sizes` falls strictly and ends with 1
 //   transpose   tiles of sizes[0] == width rows; the last one has fewer, which are neither read nor stored
-// With `fused` axes, the variable counts row-major over all of them; row 0's digits come by division, each next row's by
-// adding one to the last digit, with carry.
+// With `fused` axes, the variable counts row-major over all of them; row 0's digits come by division, each next row's
+// by adding one to the last digit, with carry.
 struct Rows {
     enum class Mode : uint8_t { balanced, transpose };
     struct Digit {
@@ -202,8 +204,8 @@ struct Rows {
 //   never    there is none (a fact)
 //   edge     full blocks run without masks; the tail is one block under masks
 //   always   every block runs under its masks (the code exists once)
-// Reduced lanes: full blocks, then (edge) one vector at a time (j = 0, updates go to vector 0) under a mask: an inactive
-// lane's accumulator keeps its value. Stores and loads (but packed ones) of a masked block are masked.
+// Reduced lanes: full blocks, then (edge) one vector at a time (j = 0, updates go to vector 0) under a mask: an
+// inactive lane's accumulator keeps its value. Stores and loads (but packed ones) of a masked block are masked.
 struct Lanes {
     enum class Mask : uint8_t { never, edge, always };
     VariableId variable = -1;
@@ -215,8 +217,8 @@ struct Lanes {
     Block body;
 };
 
-// The accumulator's tile starts at its neutral element (minimum, maximum: +inf, -inf or the integer type's ends; argument
-// reductions: value like those, index 0; any: false, all: true).
+// The accumulator's tile starts at its neutral element (minimum, maximum: +inf, -inf or the integer type's ends;
+// argument reductions: value like those, index 0; any: false, all: true).
 struct Start {
     AccumulatorId accumulator = -1;
 };
@@ -230,8 +232,9 @@ struct Update {
     bool fused = false;
 };
 
-// With reduced lanes, in this order in every backend: while v vectors are left, h = ceil(v / 2): vector q takes in vector
-// q + h for q + h < v; then the same over lanes (widths are powers of two). Else nothing but the end of the accumulation.
+// With reduced lanes, in this order in every backend: while v vectors are left, h = ceil(v / 2): vector q takes in
+// vector q + h for q + h < v; then the same over lanes (widths are powers of two). Else nothing but the end of the
+// accumulation.
 struct Finish {
     AccumulatorId accumulator = -1;
 };
@@ -255,8 +258,9 @@ struct PrefetchStart {
     bool operator==(const PrefetchStart&) const = default;
 };
 
-// `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else: the lines
-// `ahead` elements behind the load `address` (at i = 0, each j) into L1. Stands before the loads of its loop's body.
+// `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else: the
+// lines `ahead` elements behind the load `address` (at i = 0, each j) into L1. Stands before the loads of its loop's
+// body.
 struct Prefetch {
     bool running = false;
     Number step;
@@ -312,7 +316,8 @@ Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text)
 // Ids in range and in scope, operand types, accesses that agree with their addresses, row sizes, masks.
 Result<void> verify(const Tree& tree);
 
-// 128 bits of the printed tree and the target, in hexadecimal: what compiled code is looked up by. The name is not in it.
+// 128 bits of the printed tree and the target, in hexadecimal: what compiled code is looked up by. The name is not in
+// it.
 std::string key(const Tree& tree, const Target& target);
 
 }  // namespace heddle::schedules

@@ -38,8 +38,8 @@ CodeValue Walker::whole(const Index& index) {
     return index.constant == 0 ? *index.value : integer_op(CodeOp::add, *index.value, integer(index.constant));
 }
 
-// A row moves a row variable by one, a vector moves a lane variable by `width_`; literal movements stay constants, so that
-// the addresses of neighbours share their base.
+// A row moves a row variable by one, a vector moves a lane variable by `width_`; literal movements stay constants, so
+// that the addresses of neighbours share their base.
 void Walker::add_term(Lanewise& sum, const Term& term, int i, int j, bool packed) {
     const Binding& binding = *bindings_[static_cast<size_t>(term.variable)];
     int64_t moved = 0;  // by this many units of the variable

@@ -1,5 +1,5 @@
-// Puts work into a graph as operations that touch only regions: each input region is a tensor of its own, copied from the
-// whole one, and each part of an output too, copied to its place.
+// Puts work into a graph as operations that touch only regions: each input region is a tensor of its own, copied from
+// the whole one, and each part of an output too, copied to its place.
 #pragma once
 
 #include <map>
@@ -42,7 +42,8 @@ public:
     OperationId add(Work work);
     // Equations without points are left out, if anything else is written.
     Placed add_in_regions(Work work);
-    // Of an operation without a body: what its projections say of a box of its index, and of a part of each of its folds.
+    // Of an operation without a body: what its projections say of a box of its index, and of a part of each of its
+    // folds.
     Placed add_opaque(const Operation& operation, const std::string& name, const Box& index,
                       const std::vector<Range>& folds, const std::vector<TensorId>& outputs);
     // An operation of the original graph.

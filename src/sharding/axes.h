@@ -1,6 +1,6 @@
 // The extended index of one operation as axes that a shard may cut: the index axes, then one axis for each further
-// dimension of an output and each reduced or ordered extent (docs/sharding.md). Variables that read the same dimension of
-// the same input alike, and never both in one value, are one axis: softmax's `k`, `k` and `j`.
+// dimension of an output and each reduced or ordered extent (docs/sharding.md). Variables that read the same dimension
+// of the same input alike, and never both in one value, are one axis: softmax's `k`, `k` and `j`.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct Axis {
     bool contains(VariableId id) const;
 };
 
-// Codes of refusals: sharding.ordered_axis (each step needs the one before it), sharding.state (each step needs the state
-// along all of the axis), sharding.output_box (a part of the axis is no box of an output).
+// Codes of refusals: sharding.ordered_axis (each step needs the one before it), sharding.state (each step needs the
+// state along all of the axis), sharding.output_box (a part of the axis is no box of an output).
 std::vector<Axis> axes_of(const Graph& graph, const Operation& operation);
 
 // What a node is computed from at first hand: its operands, and the values of a local that it reads.

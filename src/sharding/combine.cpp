@@ -11,7 +11,8 @@ Reducer value_reducer(Reducer argument) {
     return argument == Reducer::argument_maximum ? Reducer::maximum : Reducer::minimum;
 }
 
-// The least of the winners' numbers. Asked for by argmin, so that no winner at all is the error that it is in the whole.
+// The least of the winners' numbers. Asked for by argmin, so that no winner at all is the error that it is in the
+// whole.
 NodeId some_winner(BodyNodes& nodes, const std::vector<int64_t>& counts, const std::vector<VariableId>& among,
                    NodeId number, NodeId wins, const std::vector<NodeId>& coordinates) {
     NodeId winner = nodes.reduce(Reducer::argument_minimum, DType::int64, among, number, wins);

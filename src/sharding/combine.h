@@ -1,6 +1,7 @@
-// Partial results of one reduction, and how they become one value. All of it follows from the reducer: `sum` of a part is
-// added to the others', `max` of the parts' maxima is taken. `argmax` gives a value and a number for each part; of the parts
-// with the best value the one with the least number wins, so that the first of equals does, however the axes are cut.
+// Partial results of one reduction, and how they become one value. All of it follows from the reducer: `sum` of a part
+// is added to the others', `max` of the parts' maxima is taken. `argmax` gives a value and a number for each part; of
+// the parts with the best value the one with the least number wins, so that the first of equals does, however the axes
+// are cut.
 #pragma once
 
 #include <functional>
@@ -25,8 +26,8 @@ public:
     void write(Body& into, const std::vector<int64_t>& position, const std::function<Range(VariableId)>& range,
                const std::vector<std::pair<NodeId, StoredValue>>& stored) const;
 
-    // One value for each point of the variables from `values` as inputs, and the whole maximum after them where the sum is
-    // rescaled; `counts` parts of each axis; written where `equation` says, if there is one.
+    // One value for each point of the variables from `values` as inputs, and the whole maximum after them where the sum
+    // is rescaled; `counts` parts of each axis; written where `equation` says, if there is one.
     void write_combination(Body& into, const std::vector<int64_t>& counts, const BodyEquation* equation) const;
 
 private:

@@ -198,7 +198,8 @@ std::vector<int64_t> Box::shape() const {
 
 namespace {
 
-// The values of a coordinate within its dimension; where a margin cuts steps off, from the first step inside to the last.
+// The values of a coordinate within its dimension; where a margin cuts steps off, from the first step inside to the
+// last.
 ValueInterval inside(const BodyAccesses& accesses, const Access& access, size_t dimension, int64_t extent) {
     const ValueRange& value = accesses.range(access, dimension);
     ValueInterval result = value.interval;

@@ -21,13 +21,13 @@ struct Box {
     auto operator<=>(const Box& other) const = default;
 };
 
-// The least box that holds what is read of tensor `input`, from the values that each coordinate can take, each by itself; a
-// coordinate that depends on tensors' elements may be anything. Guarded reads outside the tensor do not count: the box
-// begins and ends at a step inside it.
+// The least box that holds what is read of tensor `input`, from the values that each coordinate can take, each by
+// itself; a coordinate that depends on tensors' elements may be anything. Guarded reads outside the tensor do not
+// count: the box begins and ends at a step inside it.
 Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents);
 
-// The elements of `region` that no point of the body reads: a strided window's gaps. Nothing where that would take too long
-// to count, or reads depend on data.
+// The elements of `region` that no point of the body reads: a strided window's gaps. Nothing where that would take too
+// long to count, or reads depend on data.
 std::optional<int64_t> unread_elements(const BodyAccesses& accesses, int32_t input, const Box& region);
 
 }  // namespace heddle::sharding

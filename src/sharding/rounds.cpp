@@ -16,8 +16,8 @@ using Way = std::set<std::pair<NodeId, bool>>;
 
 constexpr size_t most_ways = 32;
 
-// The ways on which each node is reached. A way that another one is part of says nothing more; where there are too many,
-// what all have in common is kept, so that a value is computed in more places than it is used.
+// The ways on which each node is reached. A way that another one is part of says nothing more; where there are too
+// many, what all have in common is kept, so that a value is computed in more places than it is used.
 class Reached {
 public:
     explicit Reached(const Body& body) : ways_(body.nodes.size()) {

@@ -1,5 +1,5 @@
-// The order in which reductions over cut axes are made whole: one whose terms need another's result comes a round later,
-// as softmax's sum comes after its maximum. Each round's partial results are combined before the next begins.
+// The order in which reductions over cut axes are made whole: one whose terms need another's result comes a round
+// later, as softmax's sum comes after its maximum. Each round's partial results are combined before the next begins.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,9 @@
 
 namespace heddle::sharding {
 
-// A sum of exp(a - g) * b, where g follows from a maximum over the same axes: each part may use its own maximum's g, since
-// exp(a - g) = exp(a - g') * exp(g' - g). (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018.)
+// A sum of exp(a - g) * b, where g follows from a maximum over the same axes: each part may use its own maximum's g,
+// since exp(a - g) = exp(a - g') * exp(g' - g). (Milakov and Gimelshein, Online normalizer calculation for softmax,
+// 2018.)
 struct Rescaled {
     NodeId maximum = -1;
     NodeId shift = -1;                  // g
@@ -35,8 +36,8 @@ struct Rounds {
     std::vector<CutReduction> reductions;  // by round, then by node
 };
 
-// `cut` says of each axis whether it is cut, `extents` the inputs' sizes; `rescale` whether sums that can be are computed
-// with their maximum.
+// `cut` says of each axis whether it is cut, `extents` the inputs' sizes; `rescale` whether sums that can be are
+// computed with their maximum.
 Rounds rounds_of(const Body& body, const std::vector<std::vector<int64_t>>& extents, const std::vector<Axis>& axes,
                  const std::vector<bool>& cut, bool rescale);
 

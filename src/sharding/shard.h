@@ -1,8 +1,8 @@
 // Sharding: one operation as applications, each of which does the work of a box of the extended index and touches only
 // the regions of the tensors that this box projects to (docs/sharding.md).
 //
-// Cutting an axis over which the body reduces gives partial results, one a part, which the same reducer combines; where a
-// reduction's terms need the result of another (softmax's sum its maximum), the first is combined before the second
+// Cutting an axis over which the body reduces gives partial results, one a part, which the same reducer combines; where
+// a reduction's terms need the result of another (softmax's sum its maximum), the first is combined before the second
 // begins. Everything is operations with typed bodies.
 #pragma once
 
@@ -35,7 +35,8 @@ struct Combination {
     std::string combiner;      // a reducer, or an operator
     std::string part;          // "max over k"
     std::vector<size_t> axes;  // that it runs over
-    // The first dimensions, one for each of `axes`, number the parts; of a declared axis each part has tensors of its own.
+    // The first dimensions, one for each of `axes`, number the parts; of a declared axis each part has tensors of its
+    // own.
     std::vector<TensorId> partial;
     std::vector<std::string> dimensions;  // what those are: "part of k", "rows"; none of a declared axis
     TensorId result = -1;
@@ -50,9 +51,10 @@ struct Sharding {
     Graph graph;  // with the operation replaced; tensors keep their numbers
 };
 
-// Cuts axes into so many parts each, the last of them smaller or empty: ceil(extent / parts) long. The others stay whole.
-// Row-major over the axes. Codes: sharding.axis (there is none of this name, or given twice), sharding.parts (fewer than
-// one), sharding.limit (more than `most_shards` boxes), and those of refusals (axes.h).
+// Cuts axes into so many parts each, the last of them smaller or empty: ceil(extent / parts) long. The others stay
+// whole.
+// Row-major over the axes. Codes: sharding.axis (there is none of this name, or given twice), sharding.parts (fewer
+// than one), sharding.limit (more than `most_shards` boxes), and those of refusals (axes.h).
 Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<Axis>& axes,
                                   const std::vector<std::pair<std::string, int64_t>>& parts);
 
@@ -60,8 +62,8 @@ Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<
 // application. Codes: sharding.cover (a box outside, a gap, an overlap), sharding.grid (boxes that are no grid where
 // reductions are cut), sharding.fold (a declared axis and a derived reduction at once), sharding.limit, and those of
 // refusals.
-// `rescale`: a sum of exp(a - m) * b is computed in the same round as its maximum m, by each part's own maximum, and rescaled
-// when it is combined.
+// `rescale`: a sum of exp(a - m) * b is computed in the same round as its maximum m, by each part's own maximum, and
+// rescaled when it is combined.
 Result<Sharding> shard(const Graph& graph, OperationId operation, const std::vector<Box>& boxes, bool rescale = false);
 
 }  // namespace heddle::sharding

@@ -46,7 +46,8 @@ inline std::unexpected<Diagnostics> fail(Diagnostics diagnostics) {
     return std::unexpected<Diagnostics>(std::move(diagnostics));
 }
 
-// For people: "file:line:column: error[code]: summary", the source line with a caret, then expected, found, reason, remedy.
+// For people: "file:line:column: error[code]: summary", the source line with a caret, then expected, found, reason,
+// remedy.
 std::string render(const Diagnostic& diagnostic);
 std::string render(const Diagnostics& diagnostics);
 // For programs: a JSON array of {type, summary, message, file, line, column, params, contexts}.

@@ -23,7 +23,8 @@ struct MappedFile {
 };
 Result<MappedFile> map_file(const std::string& path);
 
-// Writes a temporary file beside `path`, then renames it over `path`: either all of `bytes` is there, or what was there before.
+// Writes a temporary file beside `path`, then renames it over `path`: either all of `bytes` is there, or what was there
+// before.
 Result<void> write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// A vector whose first few elements need no allocation: for the many short lists (coordinates, factors, operands) of which
-// an operation has dozens.
+// A vector whose first few elements need no allocation: for the many short lists (coordinates, factors, operands) of
+// which an operation has dozens.
 #pragma once
 
 #include <algorithm>

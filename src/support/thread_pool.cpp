@@ -38,9 +38,9 @@ void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
 
 }  // namespace
 
-// A job is cut into chunks, handed out by one ticket: the job's number above, the next chunk below. Who holds a chunk keeps
-// the job alive; a worker that comes late finds no chunk and takes nothing, so that nobody ever waits for it. That is what
-// keeps a busy machine, on which a worker may not run for milliseconds, from stalling the caller.
+// A job is cut into chunks, handed out by one ticket: the job's number above, the next chunk below. Who holds a chunk
+// keeps the job alive; a worker that comes late finds no chunk and takes nothing, so that nobody ever waits for it.
+// That is what keeps a busy machine, on which a worker may not run for milliseconds, from stalling the caller.
 struct ThreadPool::State {
     std::vector<std::thread> workers;
     std::atomic<uint64_t> ticket{0};

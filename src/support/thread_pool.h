@@ -1,5 +1,6 @@
-// A small fork-join pool: one caller, a fixed set of workers, independent tasks taken in chunks from a shared counter. A
-// worker spins for a bounded time after its last job and then sleeps, so that an idle pool costs other processes nothing.
+// A small fork-join pool: one caller, a fixed set of workers, independent tasks taken in chunks from a shared counter.
+// A worker spins for a bounded time after its last job and then sleeps, so that an idle pool costs other processes
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ public:
 
     int threads() const;
 
-    // Calls body(thread, begin, end) until [0, tasks) is covered, each task once, in chunks of at most `chunk` (on a pool of
-    // one thread all at once); returns when all are done. One caller at a time; `body` must not throw nor call the pool.
+    // Calls body(thread, begin, end) until [0, tasks) is covered, each task once, in chunks of at most `chunk` (on a
+    // pool of one thread all at once); returns when all are done. One caller at a time; `body` must not throw nor call
+    // the pool.
     using Body = std::function<void(int thread, int64_t begin, int64_t end)>;
     void run(int64_t tasks, int64_t chunk, const Body& body);
 

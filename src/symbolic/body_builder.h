@@ -1,11 +1,11 @@
 // From a template's body statements to a typed body: statics resolved, lists expanded, casts and roundings written out
-// (docs/language.md section 6), every read proved inside its tensor, every left side within the cover rule, and the index
-// projections derived (section 5).
+// (docs/language.md section 6), every read proved inside its tensor, every left side within the cover rule, and the
+// index projections derived (section 5).
 //
 // Codes: symbolic.unknown_name, symbolic.not_given, symbolic.shadow, symbolic.rank, symbolic.type, symbolic.dtype,
 // symbolic.stored_dtype, symbolic.coordinate, symbolic.guard, symbolic.output_read, symbolic.no_element,
-// symbolic.static_extent, symbolic.extent, symbolic.scan, symbolic.state_step, symbolic.table, symbolic.footprint, symbolic.cover,
-// symbolic.ipf, symbolic.limit, and those of static expressions (static_operations.h).
+// symbolic.static_extent, symbolic.extent, symbolic.scan, symbolic.state_step, symbolic.table, symbolic.footprint,
+// symbolic.cover, symbolic.ipf, symbolic.limit, and those of static expressions (static_operations.h).
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct BodyResult {
     OperationProjections projections;
 };
 
-// The body of the operation that `environment` stands for (one value of its `each`). Outputs that were not requested have
-// no equations.
+// The body of the operation that `environment` stands for (one value of its `each`). Outputs that were not requested
+// have no equations.
 Result<BodyResult> build_body(Environment& environment);
 
 // Whether the boxes that all operations of an application write are disjoint and fill every requested output.

@@ -1,6 +1,6 @@
-// Typed arithmetic on the elements of a body: the element types of docs/language.md section 6 as code. Weak values (static
-// values, coordinates, reduction variables, argmax, count) are exact among themselves and take the other side's dtype;
-// half types are widened where they are read.
+// Typed arithmetic on the elements of a body: the element types of docs/language.md section 6 as code. Weak values
+// (static values, coordinates, reduction variables, argmax, count) are exact among themselves and take the other side's
+// dtype; half types are widened where they are read.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Hash-consed nodes of one typed body: an equal node is made once, whatever order its users ask in. Integer arithmetic of
-// literals is folded (coordinates stay readable); arithmetic on floats is never changed.
+// Hash-consed nodes of one typed body: an equal node is made once, whatever order its users ask in. Integer arithmetic
+// of literals is folded (coordinates stay readable); arithmetic on floats is never changed.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ public:
 
     // A literal of any dtype, from a number that the dtype can hold after the language's cast rules.
     NodeId integer(int64_t value, DType dtype, bool from_template);
-    // The same, keeping where the number comes from: shape tensors are computed by bodies, and their elements are sizes.
+    // The same, keeping where the number comes from: shape tensors are computed by bodies, and their elements are
+    // sizes.
     NodeId sized_integer(const Size& value, DType dtype, bool from_template);
     NodeId real(double value, DType dtype, bool from_template);
     NodeId boolean(bool value) { return integer(value ? 1 : 0, DType::boolean, true); }
@@ -71,8 +72,8 @@ private:
     std::vector<NodeId> reductions_;
 };
 
-// How a copy of a body makes its states: one is numbered when it is first read, since its values may read it. Behind the
-// present step its values are copied first; elsewhere those of its whole scan.
+// How a copy of a body makes its states: one is numbered when it is first read, since its values may read it. Behind
+// the present step its values are copied first; elsewhere those of its whole scan.
 class StateCopies {
 public:
     explicit StateCopies(const Body& from) : from_(from) {}
@@ -98,7 +99,8 @@ private:
 };
 
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors
-// numbered by `tensors` (the old number of each new one). `nodes`, if given, gets the new number of each old node, or -1.
+// numbered by `tensors` (the old number of each new one). `nodes`, if given, gets the new number of each old node, or
+// -1.
 Body compacted(Body body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes = nullptr);
 
 // Whether each tensor of 0 .. count is read by an equation, directly or through a local.

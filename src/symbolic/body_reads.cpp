@@ -20,8 +20,8 @@ void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t
     elements_.refuse(std::move(diagnostic));
 }
 
-// The coordinates of `tensor` itself. Under ~ the joint coordinates were given: missing dimensions are dropped, those of
-// size one are read at 0.
+// The coordinates of `tensor` itself. Under ~ the joint coordinates were given: missing dimensions are dropped, those
+// of size one are read at 0.
 std::vector<NodeId> BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given,
                                                         const Place& place) {
     const BoundTensor& bound = *tensor.bound;

@@ -1,6 +1,6 @@
-// What templates declare beside bodies: how results for parts of an axis are joined (`reduces`), and gradients (`grad`). The
-// operators that are named are applied apart from the graph, to tensors of the types at hand. What a body and `reduces` say
-// is compared on a few random values.
+// What templates declare beside bodies: how results for parts of an axis are joined (`reduces`), and gradients
+// (`grad`). The operators that are named are applied apart from the graph, to tensors of the types at hand. What a body
+// and `reduces` say is compared on a few random values.
 #include <fmt/format.h>
 
 #include <algorithm>

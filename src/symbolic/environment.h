@@ -1,6 +1,6 @@
-// The `$` namespace of one application of a template: parameters, pattern variables, lets, `$X.shape` and its like, dtype
-// variables, `$index`. Each name is evaluated once, when it is first needed (per value of an `each`, where it depends on
-// it). Made by symbolic execution; the body builder reads from it.
+// The `$` namespace of one application of a template: parameters, pattern variables, lets, `$X.shape` and its like,
+// dtype variables, `$index`. Each name is evaluated once, when it is first needed (per value of an `each`, where it
+// depends on it). Made by symbolic execution; the body builder reads from it.
 #pragma once
 
 #include <cstdint>
@@ -97,8 +97,8 @@ public:
     Result<StaticValue> lookup(std::string_view name, const Place& use);
     // A static expression. Bare names are those of `scope`, and dtypes.
     Result<StaticValue> evaluate(const Syntax& expression, const StaticScope* scope = nullptr);
-    // A list of elements (a `list` node's children, an index, a shape): spreads expanded, a fill filled up to `size` (the
-    // rank described; without it a fill is an error). Elements such as `*` or `:>` are not static: symbolic.type.
+    // A list of elements (a `list` node's children, an index, a shape): spreads expanded, a fill filled up to `size`
+    // (the rank described; without it a fill is an error). Elements such as `*` or `:>` are not static: symbolic.type.
     Result<std::vector<StaticValue>> evaluate_elements(const std::vector<SyntaxPointer>& elements,
                                                        std::optional<int64_t> size, const StaticScope* scope = nullptr);
     // True if `expression` needs nothing but static values: no @, no reads, no reductions, no bare name outside `scope`

@@ -451,7 +451,8 @@ Result<void> Matcher::check_joint(const std::string& name, const Joint& joint, c
     return {};
 }
 
-// The coordinates of a `~`: one for each joint dimension, those that the tensor lacks dropped, those of size one read at 0.
+// The coordinates of a `~`: one for each joint dimension, those that the tensor lacks dropped, those of size one read
+// at 0.
 void Matcher::describe_joint(BoundTensor& bound, const Syntax& dimension, int64_t first, int64_t length) {
     const Value& value = state_.slot(dimension.text)->value;
     std::vector<Size> joint = value.is_list() ? *value.sizes() : std::vector<Size>{value.size()};

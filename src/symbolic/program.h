@@ -2,8 +2,8 @@
 //
 //     y = swish(x); z = add2(y, x)          softmax(x, axis: 1)          values, indices = top_k(x, k: 3)
 //
-// The results of the last statement are the outputs; a single expression needs no name. Everything that the `graph:` of a
-// template may hold may stand here.
+// The results of the last statement are the outputs; a single expression needs no name. Everything that the `graph:` of
+// a template may hold may stand here.
 #pragma once
 
 #include <memory>

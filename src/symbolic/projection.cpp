@@ -19,7 +19,8 @@ IndexVariables index_variables(const Body& body) {
     return result;
 }
 
-// One dimension of a projection: start and extent over an index point, all other variables ranged over, of all accesses.
+// One dimension of a projection: start and extent over an index point, all other variables ranged over, of all
+// accesses.
 class DimensionHull {
 public:
     DimensionHull(const Body& body, const IndexVariables& index) : body_(body), index_(index) {}

@@ -1,5 +1,5 @@
-// Index projections: what the accesses of a body say about each tensor, the proof of a declared projection, and the cover
-// rule of left sides (docs/language.md section 5).
+// Index projections: what the accesses of a body say about each tensor, the proof of a declared projection, and the
+// cover rule of left sides (docs/language.md section 5).
 #pragma once
 
 #include <memory>
@@ -44,8 +44,8 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses);
 
 // ---- the cover rule (projection_cover.cpp)
 
-// The box of the left side of equation number `equation`; nothing if it writes nothing. `ranges` is over all values of all
-// variables. Code: symbolic.cover.
+// The box of the left side of equation number `equation`; nothing if it writes nothing. `ranges` is over all values of
+// all variables. Code: symbolic.cover.
 Result<std::optional<EquationBox>> equation_box(const Environment& environment, const ProjectedBody& body,
                                                 RangeEvaluator& ranges, size_t equation);
 
@@ -56,7 +56,8 @@ class IpfEvaluator {
 public:
     explicit IpfEvaluator(Environment& environment);
     ~IpfEvaluator();
-    // The value of an `ipf` of any notation for a tensor of these extents. Codes: symbolic.ipf, and those of expressions.
+    // The value of an `ipf` of any notation for a tensor of these extents. Codes: symbolic.ipf, and those of
+    // expressions.
     Result<IndexProjection> of(const ProjectedTensor& tensor);
 
 private:

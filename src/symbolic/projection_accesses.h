@@ -63,8 +63,8 @@ public:
     }
     // The body was too large to look at: nothing is known.
     bool exhausted() const { return budget_ < 0; }
-    // Every unguarded read that may leave its tensor, by inputs' extents. Coordinates that depend on tensors are checked
-    // when the body runs.
+    // Every unguarded read that may leave its tensor, by inputs' extents. Coordinates that depend on tensors are
+    // checked when the body runs.
     std::vector<FootprintFailure> failures(const std::vector<std::vector<int64_t>>& extents) const;
 
 private:

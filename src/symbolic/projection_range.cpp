@@ -223,7 +223,8 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
     }
 }
 
-// floor(c + sum q a, B): terms with B | q come out; a rest inside [0, B) is nothing to the quotient and all of the remainder.
+// floor(c + sum q a, B): terms with B | q come out; a rest inside [0, B) is nothing to the quotient and all of the
+// remainder.
 ValueRange RangeEvaluator::divided(ScalarOp op, const ValueRange& a, const ValueRange& b) {
     const ValueInterval &x = a.interval, &y = b.interval;
     bool data = a.data || b.data;

@@ -1,5 +1,5 @@
-// What values the integer expressions of a body can take: affine forms exactly, everything else by intervals. The ground
-// of the footprint proof and of index projections (docs/language.md section 5).
+// What values the integer expressions of a body can take: affine forms exactly, everything else by intervals. The
+// ground of the footprint proof and of index projections (docs/language.md section 5).
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ using VariableRanges = std::vector<ValueInterval>;
 // 0 .. extent - 1 of every variable.
 VariableRanges full_ranges(const Body& body);
 
-// Evaluates nodes over fixed ranges, none of them empty. Remembers what it has seen. Total, and bounded by `budget` steps,
-// shared between evaluators that were made from each other; when it is used up every answer is "unbounded".
+// Evaluates nodes over fixed ranges, none of them empty. Remembers what it has seen. Total, and bounded by `budget`
+// steps, shared between evaluators that were made from each other; when it is used up every answer is "unbounded".
 class RangeEvaluator {
 public:
     RangeEvaluator(const Body& body, VariableRanges ranges, int64_t* budget)
@@ -65,8 +65,8 @@ public:
     const VariableRanges& ranges() const { return ranges_; }
     const ValueRange& of(NodeId id);
     ValueInterval interval(const AffineCoordinate& form) const;
-    // The ranges where `condition` is `holds`, as far as comparisons of one variable with a constant say. Nothing if the
-    // condition says nothing; an empty range in it if it cannot be.
+    // The ranges where `condition` is `holds`, as far as comparisons of one variable with a constant say. Nothing if
+    // the condition says nothing; an empty range in it if it cannot be.
     std::optional<VariableRanges> narrowed(NodeId condition, bool holds);
 
 private:

@@ -1,8 +1,8 @@
 // A graph being built by applying operators: the way from templates to operations (docs/language.md sections 5 to 9).
 //
-// Values that are known are computed at once: a constant, and the result of an operation on known values where neither it
-// nor any of them has more than `largest_folded` elements. Such results are constants of the graph, and may be given to
-// inputs with `flavour: concrete`. Integers computed from named dimensions keep their origin on the way.
+// Values that are known are computed at once: a constant, and the result of an operation on known values where neither
+// it nor any of them has more than `largest_folded` elements. Such results are constants of the graph, and may be given
+// to inputs with `flavour: concrete`. Integers computed from named dimensions keep their origin on the way.
 #pragma once
 
 #include <map>
@@ -64,18 +64,21 @@ public:
     // `start`: where the tensor's range begins (graph.h).
     TensorId add_input(std::string name, TensorType type, std::vector<int64_t> start = {});
     TensorId add_constant(std::string name, TensorData data);
-    // The value that an input will have. It is looked at only where a value must be known (`flavour: concrete`, a branch):
-    // then the graph holds for this value alone, and the input is one of `deciding_inputs`. A value of another type or shape
-    // than the input's offers nothing.
+    // The value that an input will have. It is looked at only where a value must be known (`flavour: concrete`, a
+    // branch):
+    // then the graph holds for this value alone, and the input is one of `deciding_inputs`. A value of another type or
+    // shape than the input's offers nothing.
     void offer_value(TensorId input, TensorData value);
-    // The value of a tensor if it is known, or follows from offered ones by operations on at most `largest_folded` elements.
+    // The value of a tensor if it is known, or follows from offered ones by operations on at most `largest_folded`
+    // elements.
     const TensorData* decide(TensorId tensor);
     std::vector<TensorId> deciding_inputs() const;
     // A rank-1 int64 constant whose elements keep their origins.
     TensorId add_sizes(std::string name, const std::vector<Size>& sizes);
 
-    // Adds the operations of one use of an operator. Arguments are in the template's order; those left out at the end are
-    // not given; a variadic last input takes all remaining ones, or a list. A parameter that is `none` counts as not given.
+    // Adds the operations of one use of an operator. Arguments are in the template's order; those left out at the end
+    // are not given; a variadic last input takes all remaining ones, or a list. A parameter that is `none` counts as
+    // not given.
     // Answers one tensor an output, -1 for an output that was not asked for, and all of a variadic output.
     // After an error the graph is as it was.
     // Codes: symbolic.missing_input, symbolic.too_many_inputs, symbolic.not_a_list, symbolic.unknown_tensor,
@@ -94,8 +97,8 @@ public:
     Result<std::unique_ptr<Environment>> bind(const Template& metakernel, const std::vector<Argument>& inputs,
                                               const std::map<std::string, StaticValue>& parameters) const;
 
-    // What is to be said of what was applied without being wrong: a declared projection that is larger than what the body
-    // reads (symbolic.ipf_loose), once for each application that differs.
+    // What is to be said of what was applied without being wrong: a declared projection that is larger than what the
+    // body reads (symbolic.ipf_loose), once for each application that differs.
     const Diagnostics& notes() const;
 
     const Graph& graph() const;

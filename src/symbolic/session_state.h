@@ -53,8 +53,8 @@ struct BoundArguments {
     std::vector<bool> given;
 };
 
-// What a template declares of its operations (`reduces`, `grad`), checked against types and bodies. Codes: symbolic.reduces,
-// symbolic.grad, and those of applying the operators that are named.
+// What a template declares of its operations (`reduces`, `grad`), checked against types and bodies. Codes:
+// symbolic.reduces, symbolic.grad, and those of applying the operators that are named.
 Result<void> add_declared(const Session::State& session, const Environment& environment,
                           const BoundArguments& arguments, Application& application);
 
@@ -68,8 +68,8 @@ StaticValue static_value_of(const TensorData& data, const std::vector<Size>* siz
 // Whether a body may be computed while a graph is built: a bound on its work, every equation over all variables.
 bool is_cheap(const Body& body);
 
-// The constants that an application gives if all that it reads is known, one list an output; nothing if something is not
-// known or too large. Origins of integer elements are added to `sizes` beside them.
+// The constants that an application gives if all that it reads is known, one list an output; nothing if something is
+// not known or too large. Origins of integer elements are added to `sizes` beside them.
 struct FoldedOutput {
     TensorData data;
     std::vector<Size> sizes;  // empty: no element has an origin

@@ -1,5 +1,5 @@
-// Arithmetic on sizes with overflow as nothing, and origins kept as simple as the numbers allow: products are divided by
-// their own factors, and equal terms cancel.
+// Arithmetic on sizes with overflow as nothing, and origins kept as simple as the numbers allow: products are divided
+// by their own factors, and equal terms cancel.
 #pragma once
 
 #include <optional>

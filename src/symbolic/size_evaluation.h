@@ -1,5 +1,5 @@
-// Small integer bodies over sizes: a shape tensor's elements keep where they came from through whatever operators compute
-// with them. No operator is special: the body itself is interpreted.
+// Small integer bodies over sizes: a shape tensor's elements keep where they came from through whatever operators
+// compute with them. No operator is special: the body itself is interpreted.
 #pragma once
 
 #include <vector>
@@ -25,8 +25,8 @@ struct SizeEvaluation {
     std::vector<Output> outputs;
 };
 
-// Puts the origins of the elements that `body` writes into the outputs' sizes. What cannot be followed (floats, too much
-// work, a result that differs from the number) stays a plain number.
+// Puts the origins of the elements that `body` writes into the outputs' sizes. What cannot be followed (floats, too
+// much work, a result that differs from the number) stays a plain number.
 void evaluate_sizes(const Body& body, SizeEvaluation& evaluation);
 
 }  // namespace heddle

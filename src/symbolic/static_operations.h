@@ -2,7 +2,8 @@
 // builder uses them on the static parts of a body.
 //
 // Codes: symbolic.type, symbolic.overflow, symbolic.division_by_zero, symbolic.inexact_division, symbolic.length,
-// symbolic.range, symbolic.not_given, symbolic.limit, symbolic.user_error, symbolic.unknown_function, symbolic.arguments.
+// symbolic.range, symbolic.not_given, symbolic.limit, symbolic.user_error, symbolic.unknown_function,
+// symbolic.arguments.
 #pragma once
 
 #include <cstdint>

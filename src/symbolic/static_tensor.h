@@ -8,7 +8,8 @@
 
 namespace heddle {
 
-// Truth values are bool, integers alone int64, other numbers float32. Nothing: lists of different lengths, or other values.
+// Truth values are bool, integers alone int64, other numbers float32. Nothing: lists of different lengths, or other
+// values.
 std::optional<TensorData> tensor_of(const StaticValue& value);
 
 }  // namespace heddle

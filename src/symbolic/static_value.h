@@ -23,8 +23,8 @@ inline constexpr int32_t deepest_list = 32;               // lists in lists
 
 struct BoundTensor;  // symbolic/environment.h
 
-// An immutable value; copies are cheap (lists share their elements). Integers are sizes: a number, and where it came from
-// if it is a named dimension or computed from one.
+// An immutable value; copies are cheap (lists share their elements). Integers are sizes: a number, and where it came
+// from if it is a named dimension or computed from one.
 class StaticValue {
 public:
     enum class Kind : uint8_t { none, boolean, integer, real, text, dtype, list, tensor };
@@ -40,7 +40,8 @@ public:
     static StaticValue of(std::string value) { return StaticValue(Storage(std::in_place_index<4>, std::move(value))); }
     static StaticValue of(const char* value) { return of(std::string(value)); }
     static StaticValue of(DType value) { return StaticValue(Storage(std::in_place_index<5>, value)); }
-    // The tensor that `$x` names: what `.shape`, `.rank`, `.dtype` and `.value` are asked of. It must outlive the value.
+    // The tensor that `$x` names: what `.shape`, `.rank`, `.dtype` and `.value` are asked of. It must outlive the
+    // value.
     static StaticValue of(const BoundTensor* tensor) { return StaticValue(Storage(std::in_place_index<7>, tensor)); }
     static StaticValue of(List elements);
     static StaticValue of_sizes(const std::vector<Size>& sizes);

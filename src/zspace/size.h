@@ -1,6 +1,6 @@
-// Sizes with their origin. A dimension of a graph is a number, and, if the model named its dimensions, an expression over
-// those names. Passes decide by the number; an extent with an origin is *named*: never dropped at one, never merged away
-// by value, never a baked fact (docs/architecture.md).
+// Sizes with their origin. A dimension of a graph is a number, and, if the model named its dimensions, an expression
+// over those names. Passes decide by the number; an extent with an origin is *named*: never dropped at one, never
+// merged away by value, never a baked fact (docs/architecture.md).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace heddle {
 class Origin;
 using OriginPointer = std::shared_ptr<const Origin>;
 
-// An integer and where it came from (null: a plain number). Arithmetic is exact; a caller checks overflow with `checked`.
+// An integer and where it came from (null: a plain number). Arithmetic is exact; a caller checks overflow with
+// `checked`.
 struct Size {
     int64_t value = 0;
     OriginPointer origin;
@@ -56,8 +57,8 @@ private:
 
 Size named_size(std::string name, int64_t value);
 
-// The same operation on number and origin. `//` and `%` floor; the divisor must not be zero. Overflow wraps: callers that
-// take sizes from users go through `checked_*` in zspace/checked.h first.
+// The same operation on number and origin. `//` and `%` floor; the divisor must not be zero. Overflow wraps: callers
+// that take sizes from users go through `checked_*` in zspace/checked.h first.
 Size operator+(const Size& a, const Size& b);
 Size operator-(const Size& a, const Size& b);
 Size operator*(const Size& a, const Size& b);

@@ -91,8 +91,8 @@ private:
 
 using Functions = std::function<KernelFunction(const Tree&)>;
 
-// Scratch starts as NaNs; tasks run in two halves, the later first. Returns the first status that is not 0; its report is in
-// `report`.
+// Scratch starts as NaNs; tasks run in two halves, the later first. Returns the first status that is not 0; its report
+// is in `report`.
 inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const Functions& functions,
                    std::vector<int64_t>* report = nullptr) {
     std::vector<Buffer> packed;
@@ -131,7 +131,8 @@ inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const
     return 0;
 }
 
-// Seeded by the tensor's number: small numbers, exact in halves; integers from 0 to 3; indices (int64) into what comes first.
+// Seeded by the tensor's number: small numbers, exact in halves; integers from 0 to 3; indices (int64) into what comes
+// first.
 inline std::vector<Buffer> random_buffers(const Kernel& kernel) {
     std::vector<Buffer> buffers;
     const bool any = !kernel.tensors.empty() && !kernel.tensors[0].dimensions.empty();
@@ -157,8 +158,8 @@ inline std::vector<Buffer*> pointers_to(std::vector<Buffer>& buffers) {
     return pointers;
 }
 
-// The largest difference of two tensors' elements, relative to the largest magnitude (at least 1); infinite where only one is
-// a NaN. Zero: equal values.
+// The largest difference of two tensors' elements, relative to the largest magnitude (at least 1); infinite where only
+// one is a NaN. Zero: equal values.
 inline double difference(const KernelTensor& tensor, Buffer& a, Buffer& b) {
     double worst = 0, size = 1;
     schedules::reference::for_each_element(tensor, [&](int64_t element) {

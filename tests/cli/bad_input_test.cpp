@@ -1,5 +1,5 @@
-// What a user can get wrong: each prints a clear error with its code, gives status 1 (2 for the command line itself) and
-// leaves no file behind.
+// What a user can get wrong: each prints a clear error with its code, gives status 1 (2 for the command line itself)
+// and leaves no file behind.
 #include <nlohmann/json.hpp>
 
 #include "command_test.h"

@@ -50,7 +50,8 @@ TEST_F(CompareTensors, what_is_right_agrees) {
     }
 }
 
-// Sums and maxima that no tensor of the graph holds lead back to those that they were made from, not to the graph's inputs.
+// Sums and maxima that no tensor of the graph holds lead back to those that they were made from, not to the graph's
+// inputs.
 TEST_F(CompareTensors, what_is_made_of_parts_begins_at_their_tensors) {
     Session session(library());
     TensorId x = session.add_input("x", {DType::float32, {20, 30}});

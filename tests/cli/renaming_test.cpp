@@ -1,5 +1,5 @@
-// Nothing depends on an operator's name: with every operator of the library and of the model renamed, the plan is the same,
-// byte for byte.
+// Nothing depends on an operator's name: with every operator of the library and of the model renamed, the plan is the
+// same, byte for byte.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Scatters from the library through the whole thread: random graphs around them, fused and unfused, against the interpreter;
-// kernels that run once over the terms; in order, whatever the threads.
+// Scatters from the library through the whole thread: random graphs around them, fused and unfused, against the
+// interpreter; kernels that run once over the terms; in order, whatever the threads.
 #include <gtest/gtest.h>
 
 #include <cmath>

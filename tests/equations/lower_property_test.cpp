@@ -1,5 +1,5 @@
-// Random bodies of coordinates, guards, selections, filters, nested reductions and locals: the lowered equations compute
-// the same integers, bit for bit.
+// Random bodies of coordinates, guards, selections, filters, nested reductions and locals: the lowered equations
+// compute the same integers, bit for bit.
 #include <gtest/gtest.h>
 
 #include "equations/system.h"

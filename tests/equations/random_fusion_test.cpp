@@ -1,4 +1,5 @@
-// Fused = unfused on random systems, each kernel's tasks apart and poisoned; and that this comparison notices broken rules.
+// Fused = unfused on random systems, each kernel's tasks apart and poisoned; and that this comparison notices broken
+// rules.
 #include <gtest/gtest.h>
 
 #include "equations/internal.h"

@@ -19,7 +19,8 @@ struct Difference {
     bool equal = true;
     std::string what;  // the first element that differs
 };
-// Outputs of two runs of one system's outputs, by name. `tolerance` is relative to the greatest magnitude of the tensor.
+// Outputs of two runs of one system's outputs, by name. `tolerance` is relative to the greatest magnitude of the
+// tensor.
 Difference compare_outputs(const System& a, const std::vector<TensorData>& values_a, const System& b,
                            const std::vector<TensorData>& values_b, double tolerance);
 

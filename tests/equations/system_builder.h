@@ -1,4 +1,5 @@
-// Systems built equation by equation, for tests of passes and fusion: each operation is one equation over whole tensors.
+// Systems built equation by equation, for tests of passes and fusion: each operation is one equation over whole
+// tensors.
 #pragma once
 
 #include <functional>

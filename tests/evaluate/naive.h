@@ -12,7 +12,8 @@
 
 namespace heddle {
 
-// A value of a node: an integer (bools as 0 and 1, uint64 as its bits), or a float. Nothing: a read outside, or a reduction of no terms.
+// A value of a node: an integer (bools as 0 and 1, uint64 as its bits), or a float. Nothing: a read outside, or a
+// reduction of no terms.
 struct NaiveValue {
     int64_t integer = 0;
     double real = 0;
@@ -326,7 +327,8 @@ private:
         }
     }
 
-    // In double, rounded at the end: equal to arithmetic in float for + - * / sqrt, and within an ulp or so for functions.
+    // In double, rounded at the end: equal to arithmetic in float for + - * / sqrt, and within an ulp or so for
+    // functions.
     static std::optional<NaiveValue> float_scalar(const Node& node, DType dtype, double a, double b) {
         auto truth = [](bool value) { return NaiveValue{value, 0}; };
         auto result = [&](double value) { return NaiveValue{0, rounded(dtype, value)}; };

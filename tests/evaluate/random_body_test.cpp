@@ -11,8 +11,9 @@
 namespace heddle {
 namespace {
 
-// Bodies over three index variables with reads at affine, guarded, computed and indirect coordinates, selections, casts,
-// locals and nested reductions. Floats are small integers or their halves, so that sums are exact in every order.
+// Bodies over three index variables with reads at affine, guarded, computed and indirect coordinates, selections,
+// casts, locals and nested reductions. Floats are small integers or their halves, so that sums are exact in every
+// order.
 class RandomBody {
 public:
     explicit RandomBody(unsigned seed) : random_(seed) {

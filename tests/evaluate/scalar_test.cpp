@@ -1,4 +1,5 @@
-// Every scalar operation and every cast on edge values, against the naive interpreter; and the rules that it could share a mistake on.
+// Every scalar operation and every cast on edge values, against the naive interpreter; and the rules that it could
+// share a mistake on.
 #include <cmath>
 #include <limits>
 

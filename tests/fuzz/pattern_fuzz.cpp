@@ -1,5 +1,5 @@
-// Shape patterns matched against shapes. A line for each input: its dimensions, a colon, its pattern; a line that begins
-// with a dollar sign is a let:
+// Shape patterns matched against shapes. A line for each input: its dimensions, a colon, its pattern; a line that
+// begins with a dollar sign is a let:
 //
 //     2 3 4: $T[$batch..., $n, $c]
 //     4: $T[$c]?

@@ -34,8 +34,8 @@ inline double weighted(const Graph& graph, std::vector<TensorData> feeds, const 
     return sum;
 }
 
-// Where the gradient of a graph on float64 is not what differences over five points say; empty if it is. Their error is the
-// step's fourth power times a fifth derivative, and rounding over the step.
+// Where the gradient of a graph on float64 is not what differences over five points say; empty if it is. Their error is
+// the step's fourth power times a fifth derivative, and rounding over the step.
 inline std::string difference(const Graph& graph, const std::vector<TensorData>& feeds, std::mt19937& random) {
     const std::vector<TensorId> wanted = float_inputs(graph);
     auto made = gradient(graph, wanted);

@@ -1,4 +1,5 @@
-// Look-up of operators, versions of ONNX operators, compositions; the operator library and the acceptance templates load.
+// Look-up of operators, versions of ONNX operators, compositions; the operator library and the acceptance templates
+// load.
 #include "helpers/codes.h"
 #include "helpers/files.h"
 #include "language/library.h"

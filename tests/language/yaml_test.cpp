@@ -1,4 +1,5 @@
-// Text that is no sound file: encodings, limits, and thousands of mutations of sound ones. Nothing crashes, nothing hangs.
+// Text that is no sound file: encodings, limits, and thousands of mutations of sound ones. Nothing crashes, nothing
+// hangs.
 #include <algorithm>
 #include <filesystem>
 #include <random>

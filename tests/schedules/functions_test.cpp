@@ -1,4 +1,5 @@
-// The functions' recipes against the C library in a wider type: dense sweeps over all bit patterns, and the special values.
+// The functions' recipes against the C library in a wider type: dense sweeps over all bit patterns, and the special
+// values.
 #include "schedules/functions.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +56,8 @@ const std::vector<ScalarOp> functions = {
     ScalarOp::sinh,  ScalarOp::cosh,  ScalarOp::tanh,       ScalarOp::asinh, ScalarOp::acosh,
     ScalarOp::atanh, ScalarOp::erf,   ScalarOp::sigmoid,    ScalarOp::power, ScalarOp::atan2};
 
-// Distance of `got` from the exact value in units in the last place of the exact value (of the smallest subnormal below).
+// Distance of `got` from the exact value in units in the last place of the exact value (of the smallest subnormal
+// below).
 template <typename T>
 double error_in_ulps(T got, Long exact) {
     const T rounded = static_cast<T>(exact);

@@ -1,4 +1,5 @@
-// Random bodies cut at random: regions and what is unread in them are those of enumeration, and the parts give the whole.
+// Random bodies cut at random: regions and what is unread in them are those of enumeration, and the parts give the
+// whole.
 #include <algorithm>
 #include <set>
 

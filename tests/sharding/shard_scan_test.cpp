@@ -1,4 +1,5 @@
-// Recurrences in parts: what no step needs from elsewhere is cut, and what is refused says which read stands against it.
+// Recurrences in parts: what no step needs from elsewhere is cut, and what is refused says which read stands against
+// it.
 #include <algorithm>
 #include <random>
 

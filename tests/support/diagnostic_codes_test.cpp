@@ -1,4 +1,5 @@
-// Every diagnostic code of the sources occurs in a test that must fail with it, and in the catalogue docs/diagnostics.yaml.
+// Every diagnostic code of the sources occurs in a test that must fail with it, and in the catalogue
+// docs/diagnostics.yaml.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Every typical mistake of a template's author in tests/text/mistakes is found at its place, with a remedy. A case with a
-// part `call` is applied, to inputs of the types under `inputs`; the others fail when they are loaded.
+// Every typical mistake of a template's author in tests/text/mistakes is found at its place, with a remedy. A case with
+// a part `call` is applied, to inputs of the types under `inputs`; the others fail when they are loaded.
 #include <sstream>
 
 #include "language/library.h"

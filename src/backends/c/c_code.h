@@ -1,5 +1,5 @@
-// schedules::Code spelled in C. Names are v0, v1 ... for values and c0, c1 ... for cells; a vector of booleans is one of
-// int8_t, 0 or -1 a lane.
+// schedules::Code spelled in C. Names are v0, v1 ... for values and c0, c1 ... for cells; a vector of booleans is one
+// of int8_t, 0 or -1 a lane.
 #pragma once
 
 #include <set>

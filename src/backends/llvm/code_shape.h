@@ -1,5 +1,5 @@
-// What the innermost loops of generated code are made of, read from assembly text (x86, AT&T spelling): the speed gate that
-// tests can have.
+// What the innermost loops of generated code are made of, read from assembly text (x86, AT&T spelling): the speed gate
+// that tests can have.
 #pragma once
 
 #include <string>

@@ -11,8 +11,8 @@
 
 namespace heddle::backends {
 
-// Diagnostics: "backends.unknown_cpu" (Target::cpu is none of LLVM's), "backends.unknown_feature", "backends.internal" (LLVM
-// refused the code: our fault, with LLVM's words), "backends.link" (object code that does not link).
+// Diagnostics: "backends.unknown_cpu" (Target::cpu is none of LLVM's), "backends.unknown_feature", "backends.internal"
+// (LLVM refused the code: our fault, with LLVM's words), "backends.link" (object code that does not link).
 class LlvmBackend : public schedules::Backend {
 public:
     std::string name() const override { return "llvm"; }

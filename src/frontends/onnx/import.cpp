@@ -101,8 +101,8 @@ private:
         for (const OnnxNode& node : graph.nodes) is_branch(node) ? add_branch(node) : add_node(node);
     }
 
-    // The nodes of the branch that the condition takes, in place of the `If`. Names of the graph around are seen in it; its
-    // own are gone after it.
+    // The nodes of the branch that the condition takes, in place of the `If`. Names of the graph around are seen in it;
+    // its own are gone after it.
     void add_branch(const OnnxNode& node) {
         std::vector<Argument> condition;
         if (!read_inputs(node, condition)) return poison(node);

@@ -1,4 +1,5 @@
-// An ONNX model as a graph of operations: every node becomes an application of the template that stands for its operator.
+// An ONNX model as a graph of operations: every node becomes an application of the template that stands for its
+// operator.
 // Attributes are parameters by name, a tensor-valued attribute an input of its name; nothing here knows an operator.
 #pragma once
 
@@ -35,8 +36,8 @@ Result<std::map<std::string, int64_t>> bind_shapes(const OnnxModel& model,
 // What of a model is fixed before it is a graph.
 struct ImportOptions {
     std::map<std::string, int64_t> bindings;  // numbers for open dimensions
-    // Values that caller inputs will have. One is looked at only where a shape or a branch depends on it; the graph then
-    // holds for that value alone.
+    // Values that caller inputs will have. One is looked at only where a shape or a branch depends on it; the graph
+    // then holds for that value alone.
     std::map<std::string, TensorData> values;
 };
 
@@ -45,11 +46,11 @@ struct ImportedModel {
     std::vector<std::string> deciding_inputs;  // the inputs that are decided (graph/graph.h)
 };
 
-// The graph of a model. An `If` is the branch that its condition takes: a graph has no control flow, so the condition must
-// be known, or follow from the given values. All errors of independent nodes at once, each with the node's name.
+// The graph of a model. An `If` is the branch that its condition takes: a graph has no control flow, so the condition
+// must be known, or follow from the given values. All errors of independent nodes at once, each with the node's name.
 // Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.opset, onnx.unbound_dimension,
-// onnx.open_branch, onnx.branch, onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute, onnx.input_type, and those of applying
-// templates.
+// onnx.open_branch, onnx.branch, onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute,
+// onnx.input_type, and those of applying templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
 // How many of a model's nodes, those of branches with them, have a template; `If` needs none.

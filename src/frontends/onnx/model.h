@@ -1,5 +1,5 @@
-// An ONNX file as structures: names and numbers copied, weights by reference into the mapped file. Untrusted: every length,
-// type and shape is checked. Field numbers: onnx.proto3 of ONNX 1.22.
+// An ONNX file as structures: names and numbers copied, weights by reference into the mapped file. Untrusted: every
+// length, type and shape is checked. Field numbers: onnx.proto3 of ONNX 1.22.
 #pragma once
 
 #include <cstdint>

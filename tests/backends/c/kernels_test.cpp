@@ -1,5 +1,5 @@
-// Every kernel of kernels/*.txt: scheduled for several sizes, one tree for all of them, compiled from its C source by gcc,
-// and compared with the naive interpreter.
+// Every kernel of kernels/*.txt: scheduled for several sizes, one tree for all of them, compiled from its C source by
+// gcc, and compared with the naive interpreter.
 #include <gtest/gtest.h>
 
 #include "gcc_kernels.h"

@@ -39,8 +39,8 @@ LoopShape loop_with_most(const std::string& text, int LoopShape::* what) {
     return best;
 }
 
-// The loop that is multiply-adds for its greatest part: a loop over row tiles may come out of the reader with its epilogue's
-// polynomials only, where code generation moved the loop inside out of line.
+// The loop that is multiply-adds for its greatest part: a loop over row tiles may come out of the reader with its
+// epilogue's polynomials only, where code generation moved the loop inside out of line.
 LoopShape densest_loop(const std::string& text) {
     LoopShape best;
     const auto density = [](const LoopShape& l) {
