@@ -242,20 +242,9 @@ private:
             picture_.svg.rectangle({corner.x + left, corner.y + up}, std::max(right - left, 1.5),
                                    std::max(down - up, 1.5), colour, colour, 0, box_text(shown), 0.6);
         }
-        grid(corner, width, height, rows, columns);
+        draw_grid(picture_.svg, corner, width, height, rows, columns, most_cells);
         caption({corner.x, corner.y + height + 11}, shown.extents, dimensions);
         return height + 14;
-    }
-
-    void grid(Point corner, double width, double height, int64_t rows, int64_t columns) {
-        for (int64_t i = 1; columns <= most_cells && i < columns; ++i) {
-            double x = corner.x + width * static_cast<double>(i) / static_cast<double>(columns);
-            picture_.svg.line({{x, corner.y}, {x, corner.y + height}}, "#bbb", 0.4);
-        }
-        for (int64_t i = 1; rows <= most_cells && i < rows; ++i) {
-            double y = corner.y + height * static_cast<double>(i) / static_cast<double>(rows);
-            picture_.svg.line({{corner.x, y}, {corner.x + width, y}}, "#bbb", 0.4);
-        }
     }
 
     // "dimensions 2 ↓ 3 →"

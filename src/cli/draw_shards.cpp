@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cli/explain_shard.h"
+#include "pictures/draw_parts.h"
 
 namespace heddle::cli {
 namespace {
@@ -215,7 +216,8 @@ private:
             double down = flat ? height : static_cast<double>(box.end[shown[0]]) / rows * height;
             stripes({corner.x + left, corner.y + up}, right - left, down - up, shards);
         }
-        cells(corner, width, height, flat ? 1 : extents[shown[0]], shown.empty() ? 1 : extents[across]);
+        draw_grid(picture_.svg, corner, width, height, flat ? 1 : extents[shown[0]],
+                  shown.empty() ? 1 : extents[across], most_cells);
         captions(panel, corner, height, shown, extents);
         bottom = std::max(bottom, corner.y + height + 44);
         double label = std::max({width, text_width(tensor.name, 11) * 1.08, caption_width_});
@@ -232,17 +234,6 @@ private:
                                    "none", 0, whose, 0.45);
         picture_.svg.rectangle(corner, width, height, "none", shards.size() == 1 ? colour_of(shards[0]) : "#555", 0);
         shared_ = shared_ || shards.size() > 1;
-    }
-
-    void cells(Point corner, double width, double height, int64_t rows, int64_t columns) {
-        for (int64_t i = 1; columns <= most_cells && i < columns; ++i) {
-            double x = corner.x + width * static_cast<double>(i) / static_cast<double>(columns);
-            picture_.svg.line({{x, corner.y}, {x, corner.y + height}}, "#bbb", 0.4);
-        }
-        for (int64_t i = 1; rows <= most_cells && i < rows; ++i) {
-            double y = corner.y + height * static_cast<double>(i) / static_cast<double>(rows);
-            picture_.svg.line({{corner.x, y}, {corner.x + width, y}}, "#bbb", 0.4);
-        }
     }
 
     void captions(const Panel& panel, Point corner, double height, const std::vector<size_t>& shown,

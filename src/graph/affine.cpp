@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "graph/verify.h"
-#include "zspace/checked.h"
+#include "zspace/linear_sum.h"
 
 namespace heddle {
 namespace {
@@ -10,26 +10,8 @@ namespace {
 constexpr size_t maximum_terms = 16;
 
 std::optional<AffineForm> combine(const AffineForm& a, const AffineForm& b, int64_t scale) {
-    AffineForm result;
-    auto term = checked_multiply(b.constant, scale);
-    auto constant = term ? checked_add(a.constant, *term) : std::nullopt;
-    if (!constant) return std::nullopt;
-    result.constant = *constant;
-    size_t i = 0, j = 0;
-    while (i < a.terms.size() || j < b.terms.size()) {
-        bool take_a = j == b.terms.size() || (i < a.terms.size() && a.terms[i].first <= b.terms[j].first);
-        bool take_b = i == a.terms.size() || (j < b.terms.size() && b.terms[j].first <= a.terms[i].first);
-        VariableId variable = take_a ? a.terms[i].first : b.terms[j].first;
-        std::optional<int64_t> coefficient = take_a ? a.terms[i++].second : 0;
-        if (take_b) {
-            auto scaled = checked_multiply(b.terms[j++].second, scale);
-            coefficient = scaled ? checked_add(*coefficient, *scaled) : std::nullopt;
-        }
-        if (!coefficient) return std::nullopt;
-        if (*coefficient != 0) result.terms.emplace_back(variable, *coefficient);
-        if (result.terms.size() > maximum_terms) return std::nullopt;
-    }
-    return result;
+    auto result = linear_sum(a, b, scale);
+    return result && result->terms.size() <= maximum_terms ? std::move(result) : std::nullopt;
 }
 
 // Whether every partial sum fits, whatever the order of the terms.

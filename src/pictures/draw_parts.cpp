@@ -159,6 +159,17 @@ double nice_step(double extent, double count) {
 
 }  // namespace
 
+void draw_grid(Svg& svg, Point corner, double width, double height, int64_t rows, int64_t columns, int64_t most) {
+    for (int64_t i = 1; columns <= most && i < columns; ++i) {
+        double x = corner.x + width * static_cast<double>(i) / static_cast<double>(columns);
+        svg.line({{x, corner.y}, {x, corner.y + height}}, "#bbb", 0.4);
+    }
+    for (int64_t i = 1; rows <= most && i < rows; ++i) {
+        double y = corner.y + height * static_cast<double>(i) / static_cast<double>(rows);
+        svg.line({{corner.x, y}, {corner.x + width, y}}, "#bbb", 0.4);
+    }
+}
+
 void draw_memory(Picture& picture, const plan::Plan& plan) {
     constexpr std::string_view fills[] = {"#cfe3ee", "#d5ead0", "#f8e3b8", "#f5cfc9",
                                           "#e1d0ee", "#d3d9f2", "#e9e3c8", "#c9e8e0"};

@@ -52,6 +52,9 @@ void draw_boxes(Picture& picture, const std::string& title, const std::vector<Bo
 // Adds the buffers of the session's memory: time to the right, addresses downwards.
 void draw_memory(Picture& picture, const plan::Plan& plan);
 
+// Adds the lines between the elements of a box; none between rows, or columns, that are more than `most`.
+void draw_grid(Svg& svg, Point corner, double width, double height, int64_t rows, int64_t columns, int64_t most);
+
 // "1.5 MB"
 std::string bytes_text(int64_t bytes);
 

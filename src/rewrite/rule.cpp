@@ -12,12 +12,10 @@ namespace {
 using Kind = Syntax::Kind;
 
 Diagnostic complaint(std::string code, std::string summary, Place place, std::string remedy = {}) {
-    Diagnostic diagnostic;
-    diagnostic.code = std::move(code);
-    diagnostic.summary = std::move(summary);
-    diagnostic.place = std::move(place);
-    diagnostic.remedy = std::move(remedy);
-    return diagnostic;
+    return {.code = std::move(code),
+            .summary = std::move(summary),
+            .place = std::move(place),
+            .remedy = std::move(remedy)};
 }
 
 class Compiler {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "zspace/checked.h"
+#include "zspace/linear_sum.h"
 
 namespace heddle {
 namespace {
@@ -81,7 +82,7 @@ bool RangeEvaluator::narrow(NodeId condition, bool holds, VariableRanges& ranges
     if (info(node.op).kind != ScalarClass::comparison) return false;
     const ValueRange a = of(node.operands[0]), b = of(node.operands[1]);
     if (!a.affine || !b.affine) return false;
-    auto difference = plus_multiple(*a.affine, *b.affine, -1);
+    auto difference = linear_sum(*a.affine, *b.affine, -1);
     if (!difference || difference->terms.size() != 1) return false;
     auto [variable, coefficient] = difference->terms[0];
     ScalarOp op = holds ? node.op : opposite(node.op);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "zspace/checked.h"
+#include "zspace/linear_sum.h"
 
 namespace heddle {
 namespace {
@@ -73,31 +74,6 @@ ValueInterval hull(std::initializer_list<Wide> values) {
 }
 
 }  // namespace
-
-std::optional<AffineCoordinate> plus_multiple(const AffineCoordinate& a, const AffineCoordinate& b, int64_t factor) {
-    AffineCoordinate result;
-    auto scaled = checked_multiply(b.constant, factor);
-    auto constant = scaled ? checked_add(a.constant, *scaled) : std::nullopt;
-    if (!constant) return std::nullopt;
-    result.constant = *constant;
-    size_t i = 0, j = 0;
-    while (i < a.terms.size() || j < b.terms.size()) {
-        bool left = j == b.terms.size() || (i < a.terms.size() && a.terms[i].first < b.terms[j].first);
-        bool both = !left && i < a.terms.size() && a.terms[i].first == b.terms[j].first;
-        VariableId variable = left ? a.terms[i].first : b.terms[j].first;
-        int64_t coefficient = left || both ? a.terms[i].second : 0;
-        if (!left) {
-            auto product = checked_multiply(b.terms[j].second, factor);
-            auto sum = product ? checked_add(coefficient, *product) : std::nullopt;
-            if (!sum) return std::nullopt;
-            coefficient = *sum;
-            ++j;
-        }
-        if (left || both) ++i;
-        if (coefficient != 0) result.terms.emplace_back(variable, coefficient);
-    }
-    return result;
-}
 
 int64_t AffineCoordinate::coefficient(VariableId variable) const {
     for (const auto& [term, value] : terms)
@@ -189,7 +165,7 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
     case ScalarOp::subtract: {
         int64_t sign = op == ScalarOp::add ? 1 : -1;
         if (a.affine && b.affine)
-            if (auto form = plus_multiple(*a.affine, *b.affine, sign)) return exact(std::move(*form));
+            if (auto form = linear_sum(*a.affine, *b.affine, sign)) return exact(std::move(*form));
         return integers(hull({Wide(x.low) + sign * Wide(sign > 0 ? y.low : y.high),
                               Wide(x.high) + sign * Wide(sign > 0 ? y.high : y.low)}),
                         data);
@@ -198,7 +174,7 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
         const ValueRange& factor = a.affine && a.affine->terms.empty() ? a : b;
         const ValueRange& form = &factor == &a ? b : a;
         if (factor.affine && factor.affine->terms.empty() && form.affine)
-            if (auto product = plus_multiple({}, *form.affine, factor.affine->constant))
+            if (auto product = linear_sum({}, *form.affine, factor.affine->constant))
                 return exact(std::move(*product));
         return integers(hull({Wide(x.low) * y.low, Wide(x.low) * y.high, Wide(x.high) * y.low, Wide(x.high) * y.high}),
                         data);
@@ -329,7 +305,7 @@ ValueRange RangeEvaluator::unary(ScalarOp op, const ValueRange& a) {
         switch (op) {
         case ScalarOp::negate:
             if (a.affine)
-                if (auto form = plus_multiple({}, *a.affine, -1)) return exact(std::move(*form));
+                if (auto form = linear_sum({}, *a.affine, -1)) return exact(std::move(*form));
             return integers(hull({-Wide(x.low), -Wide(x.high)}), a.data);
         case ScalarOp::absolute:
             if (x.low >= 0) return a;

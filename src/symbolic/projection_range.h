@@ -23,9 +23,6 @@ struct AffineCoordinate {
     bool operator==(const AffineCoordinate& other) const = default;
 };
 
-// a + factor * b, or nothing on overflow.
-std::optional<AffineCoordinate> plus_multiple(const AffineCoordinate& a, const AffineCoordinate& b, int64_t factor);
-
 // Inclusive bounds. Empty if low > high.
 struct ValueInterval {
     int64_t low = std::numeric_limits<int64_t>::min();

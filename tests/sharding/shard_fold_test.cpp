@@ -79,17 +79,7 @@ outside:
 void expect_near(const Graph& graph, const Sharding& sharding, std::mt19937& random) {
     auto sound = verify(sharding.graph);
     ASSERT_TRUE(sound) << render(sound.error()) << print(sharding.graph);
-    std::vector<TensorData> feeds;
-    for (TensorId id : graph.inputs) {
-        const TensorType& type = graph.tensor(id).type;
-        TensorData& data = feeds.emplace_back(type.dtype, type.extents());
-        for (int64_t i = 0; i < data.size(); ++i) {
-            if (is_float(type.dtype))
-                data.set_real(i, static_cast<double>(random() % 2001) / 500 - 2);
-            else
-                data.set_integer(i, random() % 8 != 0);
-        }
-    }
+    std::vector<TensorData> feeds = random_feeds(graph, random, 2, 8);
     auto whole = evaluate_graph(graph, feeds, Precision::body);
     auto parts = evaluate_graph(sharding.graph, feeds, Precision::body);
     ASSERT_TRUE(whole && parts) << (parts ? "" : render(parts.error())) << print(sharding.graph);

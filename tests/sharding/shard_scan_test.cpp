@@ -50,27 +50,12 @@ backwards:
     y[@batch, j] = h[$steps - 1, $n - 1 - j]
 )yaml";
 
-std::vector<TensorData> random_feeds(const Graph& graph, std::mt19937& random) {
-    std::vector<TensorData> feeds;
-    for (TensorId id : graph.inputs) {
-        const TensorType& type = graph.tensor(id).type;
-        TensorData& data = feeds.emplace_back(type.dtype, type.extents());
-        for (int64_t i = 0; i < data.size(); ++i) {
-            if (is_float(type.dtype))
-                data.set_real(i, static_cast<double>(random() % 2001) / 1000 - 1);
-            else
-                data.set_integer(i, static_cast<int64_t>(random() % 5));  // lengths
-        }
-    }
-    return feeds;
-}
-
 // Every axis that can be cut, alone and with the others. Gives those that cannot.
 std::map<std::string, std::string> cut_all(const Graph& graph, std::mt19937& random) {
     std::map<std::string, std::string> refused;
     std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
     std::vector<std::pair<std::string, int64_t>> all;
-    std::vector<TensorData> feeds = random_feeds(graph, random);
+    std::vector<TensorData> feeds = random_feeds(graph, random, 1, 5);
     for (const Axis& axis : axes) {
         if (axis.refusal) {
             refused[axis.name] = axis.refusal->code + ": " + axis.refusal->reason;

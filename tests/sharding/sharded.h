@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 
 #include "../symbolic/acceptance_cases.h"
 #include "evaluate/compare.h"
@@ -23,6 +24,22 @@ inline bool rounds(const Graph& graph) {
         }
     }
     return false;
+}
+
+// Floats in -limit .. limit, integers in 0 .. integers - 1.
+inline std::vector<TensorData> random_feeds(const Graph& graph, std::mt19937& random, double limit, uint32_t integers) {
+    std::vector<TensorData> feeds;
+    for (TensorId id : graph.inputs) {
+        const TensorType& type = graph.tensor(id).type;
+        TensorData& data = feeds.emplace_back(type.dtype, type.extents());
+        for (int64_t i = 0; i < data.size(); ++i) {
+            if (is_float(type.dtype))
+                data.set_real(i, (static_cast<double>(random() % 2001) / 1000 - 1) * limit);
+            else
+                data.set_integer(i, static_cast<int64_t>(random() % integers));
+        }
+    }
+    return feeds;
 }
 
 inline void expect_same_values(const Graph& graph, const std::vector<TensorData>& feeds, const Sharding& sharding) {
