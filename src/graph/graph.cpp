@@ -114,6 +114,7 @@ std::vector<TensorId> splice(Graph& into, const Graph& from, const std::vector<T
         renumber(operation.inputs);
         renumber(operation.outputs);
         std::string name = prefix + operation.name;
+        if (operation.each) operation.each->of = prefix + operation.each->of;
         operation.name = name;
         for (int copy = 2; !names.insert(operation.name).second; copy++)
             operation.name = fmt::format("{} {}", name, copy);

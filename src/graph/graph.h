@@ -81,6 +81,12 @@ struct Fold {
     std::vector<std::shared_ptr<const Graph>> graphs;     // for each output: two tensors of its type to one
 };
 
+// Which of the operations of one use of an operator: `value` is that of its `each`, `of` the same text in all of them.
+struct EachPart {
+    std::string of;
+    int64_t value = 0;
+};
+
 // One use of an operator: what one value of its `each` stands for. Only the tensors that its body reads are inputs.
 struct Operation {
     std::string name;           // unique in its graph; error messages and profiles say it
@@ -96,6 +102,7 @@ struct Operation {
     std::shared_ptr<const GradientRule> gradient;  // null: it is derived from the body
     std::vector<OperandName> input_names;  // one an input, or empty where nobody knows; for exchange and for people
     std::vector<OperandName> output_names;
+    std::optional<EachPart> each;  // of an operator with `each`; for exchange
 };
 
 struct Graph {

@@ -8,6 +8,7 @@
 
 #include "interchange/box.h"
 #include "interchange/issues.h"
+#include "interchange/operator_use.h"
 #include "interchange/parameters.h"
 #include "interchange/to_document.h"
 #include "symbolic/session.h"
@@ -48,67 +49,137 @@ public:
     Check(Checked& checked, Validation& validation)
         : checked_(checked), validation_(validation), session_(*checked.options.library) {}
 
-    void operation(size_t number, const OperationBody& body) {
-        const Template* found = checked_.operator_of(body.kernel);
-        if (!found) return;  // the environment says whether that is legal
-        const Template& metakernel = *found;
-        if (metakernel.each) return skip(number, "it is one of several operations of its operator");
-        for (const auto& [name, list] : body.inputs.value_or(DocumentSelections{})) {
+    void use(const OperatorUse& use) {
+        use_ = &use;
+        first_ = use.parts[0].node;
+        const OperationBody& body = body_of(first_);
+        if (use.problem) return refuses(use.problem->node, use.problem->steps, use.problem->reason);
+        const Template& metakernel = *use.metakernel;
+        if (metakernel.each && !use.parts[0].each)
+            return skip("it is one of several operations of its operator, and does not say which");
+        for (const auto& [name, operands] : use.inputs) {
             if (metakernel.input(name)) continue;
-            return refuses(number, {"inputs", name}, fmt::format("{} has no input {}", body.kernel, name));
+            return refuses(first_, {"inputs", name}, fmt::format("{} has no input {}", body.kernel, name));
         }
-        for (const auto& [name, list] : body.outputs.value_or(DocumentSelections{})) {
+        for (const auto& [name, operands] : use.outputs) {
             if (metakernel.output(name)) continue;
-            return refuses(number, {"outputs", name}, fmt::format("{} has no output {}", body.kernel, name));
+            return refuses(first_, {"outputs", name}, fmt::format("{} has no output {}", body.kernel, name));
         }
-        std::map<std::string, StaticValue> parameters;
-        values_.clear();
-        for (const auto& [name, json] : body.params.value_or(std::vector<std::pair<std::string, std::string>>{})) {
-            auto value = parameter_value_of(json);
-            if (!value) return refuses(number, {"params", name}, fmt::format("{} is no value of a parameter", name));
-            if (const TensorSpec* input = metakernel.input(name); input && !selections(body, *input, true)) {
-                auto data = tensor_of(*value);
-                if (!data || input->flavour != Flavour::concrete || input->variadic)
-                    return refuses(number, {"params", name}, fmt::format("{} is no value of an input", name));
-                values_.emplace(name, as_declared(std::move(*data), *input));
-                continue;
-            }
-            parameters.emplace(name, std::move(*value));
+        if (!read_parameters(body)) return;
+        if (charge_ < 0) return;
+        Outcome outcome = apply(true);
+        // What reads a part of a tensor is applied to all of it, or to that part alone.
+        if (!outcome.right() && outcome.partial) {
+            Outcome second = apply(false);
+            if (second.right()) outcome = std::move(second);
         }
-        std::vector<Argument> inputs;
-        if (!arguments(number, body, metakernel, inputs)) return;
-        ApplyOptions options;
-        for (const TensorSpec& output : metakernel.outputs)
-            options.requested.push_back(selections(body, output) != nullptr);
-        size_t before = session_.graph().operations.size();
-        auto results = session_.apply(metakernel, inputs, parameters, options);
-        if (!results) return refused(number, metakernel, body, results.error());
-        outputs(number, body, metakernel, *results);
-        const auto& tags = checked_.node(number).tags;
-        const auto& operations = session_.graph().operations;
-        if (operations.size() == before + 1 && tags && tags->signature && tags->index &&
-            signature_fits(*tags->signature, *tags->index, body, nullptr))
-            signature(number, body, operations.back());
-        if (!differences_.empty() && misses_value(body, metakernel)) {
-            skip(number, "a value that decides what it does is not in the document");
-        } else {
-            validation_.applied_again++;
-            for (Issue& difference : differences_) checked_.add(std::move(difference));
-        }
-        differences_.clear();
+        report(outcome);
     }
 
 private:
-    void skip(size_t number, const std::string& why) {
-        validation_.not_applied_again.push_back(fmt::format("{}: {}", checked_.title(number), why));
+    // Of one application.
+    struct Outcome {
+        bool partial = false;                // some operand is larger than what is selected of it
+        std::optional<std::string> skipped;  // why it could not be applied
+        std::optional<Diagnostics> refused;
+        std::vector<Issue> differences;
+
+        bool right() const { return !skipped && !refused && differences.empty(); }
+    };
+
+    const OperationBody& body_of(size_t number) const { return std::get<OperationBody>(checked_.node(number).body); }
+
+    // False: it cannot be applied, and that has been said.
+    bool read_parameters(const OperationBody& body) {
+        parameters_.clear();
+        values_.clear();
+        for (const auto& [name, json] : body.params.value_or(DocumentParameters{})) {
+            if (is_part_parameter(name)) continue;
+            auto value = parameter_value_of(json);
+            const Parameter* parameter = use_->metakernel->parameter(name);
+            if (value && value->is_text() && parameter && parameter->type.kind == ParameterType::Kind::dtype) {
+                if (auto dtype = dtype_of(value->text())) value = StaticValue::of(*dtype);
+            }
+            const TensorSpec* input = use_->metakernel->input(name);
+            if (value && input && !use_->inputs.contains(name)) {
+                auto data = tensor_of(*value);
+                if (data && input->flavour == Flavour::concrete && !input->variadic) {
+                    values_.emplace(name, as_declared(std::move(*data), *input));
+                    continue;
+                }
+                value.reset();
+            }
+            if (!value) {
+                refuses(first_, {"params", name},
+                        fmt::format("{} is no value of {}", name, input ? "an input" : "a parameter"));
+                return false;
+            }
+            parameters_.emplace(name, std::move(*value));
+        }
+        return true;
+    }
+
+    Outcome apply(bool whole) {
+        Outcome outcome;
+        whole_ = whole;
+        for (const auto* side : {&use_->inputs, &use_->outputs}) {
+            for (const auto& [name, operands] : *side) {
+                for (const auto& [element, used] : operands)
+                    outcome.partial = outcome.partial || range_of(used) != used.selected;
+            }
+        }
+        differences_.clear();
+        std::vector<Argument> inputs = arguments(outcome);
+        if (outcome.skipped) return outcome;
+        ApplyOptions options;
+        for (const TensorSpec& output : use_->metakernel->outputs)
+            options.requested.push_back(use_->outputs.contains(output.name));
+        size_t before = session_.graph().operations.size();
+        auto results = session_.apply(*use_->metakernel, inputs, parameters_, options);
+        if (!results) {
+            outcome.refused = std::move(results.error());
+            return outcome;
+        }
+        size_t made = session_.graph().operations.size() - before;
+        charge(made);
+        outputs(*results);
+        if (use_->metakernel->each || made == 1) {
+            for (const OperatorUse::Part& part : use_->parts) signature(part, before, made);
+        }
+        outcome.differences = std::exchange(differences_, {});
+        return outcome;
+    }
+
+    // A small document may be of operators with thousands of operations.
+    void charge(size_t made) {
+        constexpr int64_t cost = 500;  // of an operation that the document does not have
+        if (made <= use_->parts.size() || charge_ < 0) return;
+        charge_ -= cost * static_cast<int64_t>(made - use_->parts.size());
+        if (charge_ >= 0) return;
+        Issue found = issue("interchange.limit", first_, {"body"}, "has more operations than can be made again,");
+        found.reason = "operators from here on are not applied again";
+        checked_.add(std::move(found));
+    }
+
+    void report(Outcome& outcome) {
+        if (outcome.skipped) return skip(*outcome.skipped);
+        if (outcome.refused) return refused(*outcome.refused);
+        if (!outcome.differences.empty() && misses_value())
+            return skip("a value that decides what it does is not in the document");
+        validation_.applied_again++;
+        for (Issue& difference : outcome.differences) checked_.add(std::move(difference));
+    }
+
+    void skip(const std::string& why) {
+        validation_.not_applied_again.push_back(fmt::format("{}: {}", checked_.title(first_), why));
     }
 
     Issue issue(const char* code, size_t number, std::vector<std::string> steps, const char* what) const {
-        const auto& body = std::get<OperationBody>(checked_.node(number).body);
+        const std::string& kernel = body_of(number).kernel;
         Issue result{.code = code,
-                     .summary = fmt::format("the operator {} {} {}", body.kernel, what, checked_.title(number)),
+                     .summary = fmt::format("the operator {} {} {}", kernel, what, checked_.title(number)),
                      .part = {number, std::move(steps)}};
-        result.params = {{"operator", body.kernel}};
+        result.params = {{"operator", kernel}};
         return result;
     }
 
@@ -140,20 +211,20 @@ private:
 
     // Operations do not list inputs whose value is all that counts. `params` has the value unless it is large; what it
     // does not have is the dtype, which may follow from the template.
-    bool misses_value(const OperationBody& body, const Template& metakernel) const {
-        return std::ranges::any_of(metakernel.inputs, [&](const TensorSpec& input) {
-            if (input.flavour != Flavour::concrete || selections(body, input, true)) return false;
+    bool misses_value() const {
+        return std::ranges::any_of(use_->metakernel->inputs, [&](const TensorSpec& input) {
+            if (input.flavour != Flavour::concrete || use_->inputs.contains(input.name)) return false;
             return !values_.contains(input.name) || !declared_dtype(input);
         });
     }
 
-    void refused(size_t number, const Template& metakernel, const OperationBody& body, const Diagnostics& errors) {
-        bool value = misses_value(body, metakernel);
+    void refused(const Diagnostics& errors) {
+        bool value = misses_value();
         for (const Diagnostic& error : errors) {
             if (value || error.code == "symbolic.missing_input" || error.code == "symbolic.not_concrete")
-                return skip(number, error.summary);
+                return skip(error.summary);
         }
-        Issue found = issue("interchange.operator_refuses", number, {"body"}, "refuses the operands of");
+        Issue found = issue("interchange.operator_refuses", first_, {"body"}, "refuses the operands of");
         found.expected = errors[0].expected;
         found.found = errors[0].found;
         found.reason = fmt::format("{}: {}", errors[0].code, errors[0].summary);
@@ -162,56 +233,46 @@ private:
         checked_.add(std::move(found));
     }
 
-    static const std::vector<DocumentSelection>* selections(const OperationBody& body, const TensorSpec& specification,
-                                                            bool input = false) {
-        const auto& side = input ? body.inputs : body.outputs;
-        if (!side) return nullptr;
-        for (const auto& [name, list] : *side) {
-            if (name == specification.name) return &list;
-        }
-        return nullptr;
+    // What the operator is applied to: all of a tensor, or what is selected of it.
+    DocumentRange range_of(const UsedTensor& used) const {
+        const TensorBody* tensor = checked_.tensor(used.id);
+        bool all = whole_ && tensor && tensor->range.start.size() == used.selected.start.size();
+        return all ? tensor->range : used.selected;
     }
 
-    // False: it cannot be applied, and that has been said.
-    bool arguments(size_t number, const OperationBody& body, const Template& metakernel,
-                   std::vector<Argument>& inputs) {
-        for (const TensorSpec& specification : metakernel.inputs) {
-            const auto* list = selections(body, specification, true);
-            if (auto value = values_.find(specification.name); !list && value != values_.end()) {
-                inputs.emplace_back(session_.add_constant(specification.name, value->second));
-                continue;
-            }
-            if (!list) {
-                inputs.emplace_back();
+    std::vector<Argument> arguments(Outcome& outcome) {
+        std::vector<Argument> inputs;
+        for (const TensorSpec& specification : use_->metakernel->inputs) {
+            auto found = use_->inputs.find(specification.name);
+            if (found == use_->inputs.end()) {
+                auto value = values_.find(specification.name);
+                inputs.push_back(value == values_.end()
+                                     ? Argument()
+                                     : Argument(session_.add_constant(specification.name, value->second)));
                 continue;
             }
             std::vector<TensorId> tensors;
-            for (const DocumentSelection& selection : *list) {
-                auto type = type_of(selection);
-                if (!type) {
-                    skip(number, "a tensor is not there, too large, or of a dtype that no operator has");
-                    return false;
+            for (const auto& [element, used] : found->second) {
+                auto type = type_of(used);
+                bool next = element == static_cast<int64_t>(tensors.size());
+                if (!type || !next) {
+                    outcome.skipped = next ? "a tensor is not there, too large, or of a dtype that no operator has"
+                                           : "a tensor that another operation of its use reads is not there";
+                    return inputs;
                 }
                 tensors.push_back(session_.add_input(specification.name, std::move(*type)));
             }
-            if (specification.variadic) {
-                inputs.emplace_back(std::move(tensors));
-            } else if (tensors.size() == 1) {
-                inputs.emplace_back(tensors[0]);
-            } else {
-                refuses(number, {"inputs", specification.name},
-                        fmt::format("input {} is one tensor, and {} are given", specification.name, tensors.size()));
-                return false;
-            }
+            bool one = !specification.variadic && tensors.size() == 1;
+            inputs.push_back(one ? Argument(tensors[0]) : Argument(std::move(tensors)));
         }
         while (!inputs.empty() && !inputs.back().given) inputs.pop_back();
-        return true;
+        return inputs;
     }
 
-    std::optional<TensorType> type_of(const DocumentSelection& selection) const {
-        const TensorBody* tensor = checked_.tensor(selection.tensor_id);
+    std::optional<TensorType> type_of(const UsedTensor& used) const {
+        const TensorBody* tensor = checked_.tensor(used.id);
         auto dtype = tensor ? dtype_of(tensor->dtype) : std::nullopt;
-        auto sizes = extents(selection.range);
+        auto sizes = extents(range_of(used));
         if (!dtype || !sizes || sizes->size() > largest_rank) return std::nullopt;
         int64_t elements = 1;
         for (int64_t size : *sizes) {
@@ -231,73 +292,102 @@ private:
         differences_.push_back(std::move(result));
     }
 
-    void outputs(size_t number, const OperationBody& body, const Template& metakernel,
-                 const std::vector<TensorId>& results) {
-        size_t next = 0;
-        for (const TensorSpec& specification : metakernel.outputs) {
-            const auto* list = selections(body, specification);
-            if (!list) {
-                next++;  // -1: not asked for
-                continue;
-            }
-            for (size_t i = 0; i < list->size() && next < results.size(); i++, next++) {
-                auto type = type_of((*list)[i]);
-                const TensorType& right = session_.graph().tensor(results[next]).type;
+    // The types of all outputs. A variadic one has a result for each operation.
+    void outputs(const std::vector<TensorId>& results) {
+        size_t single = 0, variadic = 0, next = 0;
+        for (const TensorSpec& output : use_->metakernel->outputs)
+            (output.variadic && use_->outputs.contains(output.name) ? variadic : single)++;
+        for (const TensorSpec& output : use_->metakernel->outputs) {
+            auto found = use_->outputs.find(output.name);
+            size_t count = output.variadic && found != use_->outputs.end() ? (results.size() - single) / variadic : 1;
+            size_t begin = std::exchange(next, next + count);  // -1 there: not asked for
+            if (found == use_->outputs.end()) continue;
+            for (const auto& [element, used] : found->second) {
+                auto type = type_of(used);
+                if (element >= static_cast<int64_t>(count)) {
+                    output_differs(output.name, element, fmt::format("{} tensors", count),
+                                   fmt::format("number {}", element));
+                    continue;
+                }
+                const TensorType& right = session_.graph().tensor(results[begin + static_cast<size_t>(element)]).type;
                 if (type && type->dtype == right.dtype && type->extents() == right.extents()) continue;
-                differs(number, {"body", "outputs", specification.name, std::to_string(i)}, right.text(),
-                        type ? type->text() : "a tensor that is not there", "has another output than");
+                output_differs(output.name, element, right.text(), type ? type->text() : "a tensor that is not there");
             }
         }
     }
 
-    void signature(size_t number, const OperationBody& body, const Operation& again) {
-        const auto& tags = *checked_.node(number).tags;
+    // At the first operation that has it.
+    void output_differs(const std::string& name, int64_t element, std::string expected, std::string found) {
+        PartOfNode place{first_, {"body", "outputs", name}};
+        bool known = false;
+        for (const OperatorUse::Part& part : use_->parts) {
+            each_selection(body_of(part.node).outputs, part.node, "outputs",
+                           [&](PartOfNode here, const std::string& operand, size_t position, const auto&) {
+                               if (known || operand != name || part.element("outputs", name, position) != element)
+                                   return;
+                               place = std::move(here);
+                               known = true;
+                           });
+        }
+        differs(place.node, std::move(place.steps), std::move(expected), std::move(found), "has another output than");
+    }
+
+    // The index and the projections of one operation of the use; `made` operations stand from `before` on.
+    void signature(const OperatorUse::Part& part, size_t before, size_t made) {
+        size_t number = part.node;
+        const auto value = static_cast<size_t>(part.each ? part.each->value : 0);
+        if (value >= made) {
+            if (made == 0) return;  // the result was known at once
+            return differs(number, {"body", "params"}, fmt::format("a value below {}", made), std::to_string(value),
+                           "has fewer operations than");
+        }
+        const auto& tags = checked_.node(number).tags;
+        const OperationBody& body = body_of(number);
+        if (!tags || !tags->signature || !tags->index || !signature_fits(*tags->signature, *tags->index, body, nullptr))
+            return;
+        const Operation& again = session_.graph().operations[before + value];
         DocumentRange index;
         for (const IndexAxis& axis : again.index) {
             if (axis.extends()) continue;
             index.start.push_back(0);
             index.end.push_back(axis.extent.value);
         }
-        if (extents(*tags.index) != index.end) {
+        if (extents(*tags->index) != index.end) {
             differs(number, {"tags", "IPFIndex"}, heddle::interchange::text(index),
-                    heddle::interchange::text(*tags.index), "has another index than");
+                    heddle::interchange::text(*tags->index), "has another index than");
             return;
         }
         auto right = signature_of(session_.graph(), again);
         if (!right) return;
-        compare(number, "inputs", tags.signature->inputs, body.inputs, right->inputs, *tags.index, index,
-                again.input_names);
-        compare(number, "outputs", tags.signature->outputs, body.outputs, right->outputs, *tags.index, index,
-                again.output_names);
+        compare(part, "inputs", use_->inputs, tags->signature->inputs, right->inputs, index, again.input_names);
+        compare(part, "outputs", use_->outputs, tags->signature->outputs, right->outputs, index, again.output_names);
     }
 
-    void compare(size_t number, const char* side, const DocumentProjections& projections,
-                 const std::optional<DocumentSelections>& selections, const DocumentProjections& right,
-                 const DocumentRange& index, const DocumentRange& right_index, const std::vector<OperandName>& names) {
-        std::map<std::pair<std::string, size_t>, std::pair<const DocumentProjection*, const DocumentRange*>> ours;
-        for (const auto& [name, list] : projections) {
-            for (size_t i = 0; i < list.size(); i++) ours[{name, i}].first = &list[i];
+    void compare(const OperatorUse::Part& part, const char* side, const OperatorUse::Operands& operands,
+                 const DocumentProjections& written, const DocumentProjections& right, const DocumentRange& index,
+                 const std::vector<OperandName>& names) {
+        std::map<std::pair<std::string, int64_t>, std::pair<const DocumentProjection*, size_t>> ours;
+        for (const auto& [name, list] : written) {
+            for (size_t i = 0; i < list.size(); i++) ours[{name, part.element(side, name, i)}] = {&list[i], i};
         }
-        each_selection(selections, number, side,
-                       [&](const auto&, const std::string& name, size_t i, const auto& selection) {
-                           ours[{name, i}].second = &selection.range;
-                       });
         for (const auto& [name, list] : right) {
             // The numbers of the operands that the body reads, in order: those of `list`.
-            std::vector<size_t> elements;
+            std::vector<int64_t> elements;
             for (const OperandName& operand : names) {
-                if (operand.name == name) elements.push_back(static_cast<size_t>(operand.element));
+                if (operand.name == name) elements.push_back(operand.element);
             }
             std::ranges::sort(elements);
             for (size_t i = 0; i < list.size() && i < elements.size(); i++) {
                 auto found = ours.find({name, elements[i]});
                 if (found == ours.end()) continue;
+                const auto& [projection, position] = found->second;
                 DocumentRange zero{std::vector<int64_t>(list[i].shape.size(), 0), {}};
-                DocumentProjection expected = normal(list[i], right_index, zero);
-                DocumentProjection written = normal(*found->second.first, index, *found->second.second);
-                if (expected == written) continue;
-                differs(number, {"tags", "IPFSignature", side, name, std::to_string(elements[i])}, text(expected),
-                        text(written), "has another projection than");
+                DocumentProjection expected = normal(list[i], index, zero);
+                DocumentProjection found_here = normal(*projection, *checked_.node(part.node).tags->index,
+                                                       range_of(operands.at(name).at(elements[i])));
+                if (expected == found_here) continue;
+                differs(part.node, {"tags", "IPFSignature", side, name, std::to_string(position)}, text(expected),
+                        text(found_here), "has another projection than");
             }
         }
     }
@@ -305,8 +395,13 @@ private:
     Checked& checked_;
     Validation& validation_;
     Session session_;
-    // Of the operation at hand.
+    int64_t charge_ = largest_search;
+    // Of the use at hand.
+    const OperatorUse* use_ = nullptr;
+    size_t first_ = 0;   // the node of its first operation
+    bool whole_ = true;  // applied to whole tensors
     std::vector<Issue> differences_;
+    std::map<std::string, StaticValue> parameters_;
     std::map<std::string, TensorData> values_;  // of inputs, from `params`
 };
 
@@ -315,9 +410,9 @@ private:
 void check_operators(Checked& checked, Validation& validation) {
     if (!checked.options.library || !checked.options.dialect.library) return;
     Check check(checked, validation);
-    for (size_t i = 0; i < checked.document.nodes.size(); i++) {
+    for (const OperatorUse& use : operator_uses(checked)) {
         if (checked.full()) return;
-        if (const auto* body = std::get_if<OperationBody>(&checked.node(i).body)) check.operation(i, *body);
+        check.use(use);
     }
 }
 

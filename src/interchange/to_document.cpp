@@ -8,6 +8,7 @@
 #include "graph/json_text.h"
 #include "interchange/box.h"
 #include "interchange/issues.h"
+#include "interchange/operator_use.h"
 #include "interchange/parameters.h"
 
 namespace heddle::interchange {
@@ -200,11 +201,11 @@ private:
                 grouped(operation.input_names, selections(operation.inputs, inputs, index), unnamed_inputs),
                 grouped(operation.output_names, selections(operation.outputs, outputs, index), unnamed_outputs)},
             std::nullopt};
-        if (!operation.params.empty()) {
-            auto& params = std::get<OperationBody>(node.body).params.emplace();
-            for (const auto& [name, text] : operation.params)
-                params.emplace_back(name, parameter_json(text, graph_.dimension_names));
-        }
+        DocumentParameters params;
+        for (const auto& [name, text] : operation.params)
+            params.emplace_back(name, parameter_json(text, graph_.dimension_names));
+        add_part_parameters(operation, params);
+        if (!params.empty()) std::get<OperationBody>(node.body).params = std::move(params);
         if (index) {
             node.tags.emplace();
             node.tags->signature = {grouped(operation.input_names, inputs, unnamed_inputs),

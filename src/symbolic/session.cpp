@@ -164,6 +164,7 @@ std::vector<OperandName> names_of(const std::vector<TensorReference>& references
 
 void add_operations(State& session, Application& application, const Template& metakernel, const std::string& node,
                     const BoundArguments& arguments, const std::vector<std::vector<TensorId>>& outputs) {
+    std::string first_name;
     for (size_t number = 0; number < application.operations.size(); ++number) {
         AppliedOperation& applied = application.operations[number];
         Operation operation;
@@ -189,6 +190,8 @@ void add_operations(State& session, Application& application, const Template& me
         operation.params = application.parameters;
         operation.input_names = names_of(applied.inputs, metakernel.inputs);
         operation.output_names = names_of(applied.outputs, metakernel.outputs);
+        if (number == 0) first_name = operation.name;
+        if (metakernel.each) operation.each = EachPart{first_name, static_cast<int64_t>(number)};
         session.graph.add_operation(std::move(operation));
     }
 }

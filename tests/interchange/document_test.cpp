@@ -2,6 +2,7 @@
 #include "document_test_support.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "interchange/box.h"
 #include "symbolic/program.h"
@@ -90,6 +91,7 @@ TEST(Documents, ManyOperatorsAreValid) {
         {"concat([x, y], axis: 0)", {{"x", matrix}, {"y", {DType::float32, {2, 8}}, {9, 9}}}},
         {"split(x, chunk: 3, axis: 1)[1]", {{"x", matrix}}},
         {"transpose(x, perm: [1, 0])", {{"x", matrix, {1, 2}}}},
+        {"y = cast(x, to: bool); z = cast(y, to: float16)", {{"x", matrix}}},
         {"z = add([x, x]); y = add2(z, reduce_sum(x, axes: [0]))", {{"x", matrix, {4, 4}}}},
         {"conv(x, w, pads: [1, 1, 1, 1], strides: [2, 2])", {{"x", image, {0, 0, 50, 60}}, {"w", weight}}},
     };
@@ -201,13 +203,152 @@ TEST(Documents, OperatorsAreAppliedAgain) {
     EXPECT_EQ(codes_text(issues_of(other, "heddle")), "interchange.operator_differs");
 }
 
+// Operators with `each`: their operations say which they are, and are applied again together.
+std::vector<GraphDocument> documents_of_each() {
+    TensorType matrix{DType::float32, {6, 8}};
+    const std::vector<std::pair<std::string, std::vector<ProgramInput>>> cases = {
+        {"concat([x, y, x], axis: -1)", {{"x", matrix, {3, 4}}, {"y", {DType::float32, {6, 0}}}}},
+        {"concat([x], axis: 0)", {{"x", matrix}}},
+        {"stack([x, y], axis: 1)", {{"x", matrix}, {"y", matrix, {-7, 7}}}},
+        {"p = split(x, chunk: 3, axis: 1); y = concat([p[2], p[0], p[1]], axis: 1)", {{"x", matrix, {5, 6}}}},
+        {"p = split_sizes(x, sizes: [1, 5, 2], axis: 1); y = concat([p[2], p[1]], axis: 1); q = split(y, chunk: 4);"
+         "z = concat([q[1], q[0]], axis: 0)",
+         {{"x", matrix}}},
+    };
+    std::vector<GraphDocument> result;
+    for (const auto& [call, inputs] : cases) {
+        auto document = called(call, inputs);
+        EXPECT_TRUE(document) << call << "\n" << render(document.error());
+        if (document) result.push_back(std::move(*document));
+    }
+    return result;
+}
+
+TEST(Metakernels7, OperatorsWithEachAreAppliedAgain) {
+    std::vector<size_t> applied;
+    for (const GraphDocument& document : documents_of_each()) {
+        std::string text = print_graph_json(document);
+        GraphDocument read = parsed(text);
+        EXPECT_EQ(print_graph_json(read), text);
+        Validation validation = validate(read, {dialect("heddle"), &library(), nullptr});
+        EXPECT_TRUE(validation.issues.empty()) << render(validation.issues) << text;
+        EXPECT_TRUE(validation.not_applied_again.empty());
+        applied.push_back(validation.applied_again);
+    }
+    EXPECT_EQ(applied, (std::vector<size_t>{1, 1, 1, 2, 4}));
+}
+
+// Every operation of a document of concat, changed in one way.
+std::string changed_each(const std::function<void(OperationBody&)>& change, size_t which = 0, size_t number = 1) {
+    GraphDocument document = documents_of_each()[which];
+    std::erase_if(document.nodes, [](const auto& node) { return std::holds_alternative<ApplicationBody>(node.body); });
+    std::string each = fmt::format("\"value\": {}", number);
+    for (DocumentNode& node : document.nodes) {
+        auto* body = std::get_if<OperationBody>(&node.body);
+        if (!body) continue;
+        for (const auto& [name, json] : *body->params) {
+            if (name != "$each" || json.find(each) == std::string::npos) continue;
+            change(*body);
+            return codes_text(validate(document, {dialect("heddle"), &library(), nullptr}).issues);
+        }
+    }
+    return "no such operation";
+}
+
+std::function<void(OperationBody&)> set_parameter(const std::string& name, const std::string& json) {
+    return [=](OperationBody& body) {
+        for (auto& [known, value] : *body.params) {
+            if (known == name) value = json;
+        }
+    };
+}
+
+TEST(Documents, WrongPartsOfAUseAreNoticed) {
+    const std::string refuses = "interchange.operator_refuses";
+    EXPECT_EQ(changed_each([](OperationBody&) {}), "");
+    for (const char* wrong : {"3", "{\"of\": \"concat[0]\"}", "{\"of\": 1, \"value\": 1}",
+                              "{\"of\": \"\", \"value\": -1}", "{\"of\": \"\", \"value\": 1, \"more\": 1}"})
+        EXPECT_EQ(changed_each(set_parameter("$each", wrong)), refuses) << wrong;
+    for (const char* wrong : {"[1]", "{\"inputs\": {\"tensors\": [1, 2]}}", "{\"inputs\": {\"tensors\": [-1]}}",
+                              "{\"inputs\": [1]}", "{\"index\": {}}", "{\"inputs\": {\"tensors\": 1}}"})
+        EXPECT_EQ(changed_each(set_parameter("$elements", wrong)), refuses) << wrong;
+    // Other parameters than its siblings have; the value of a sibling; its tensor.
+    EXPECT_EQ(changed_each(set_parameter("axis", "0")), refuses);
+    EXPECT_EQ(changed_each([](OperationBody& body) {
+                  for (auto& [name, json] : *body.params) {
+                      if (name == "$each") json.replace(json.find(": 1"), 3, ": 2");
+                  }
+              }),
+              refuses);
+    EXPECT_EQ(changed_each(set_parameter("$elements", "{\"inputs\": {\"tensors\": [0]}}")), refuses);
+}
+
 TEST(Documents, WhatCannotBeAppliedAgainIsSaid) {
-    auto document = called("concat([x, x], axis: 0)", {{"x", {DType::float32, {2, 3}}}});
-    ASSERT_TRUE(document) << render(document.error());
-    Validation validation = validate(*document, {dialect("heddle"), &library(), nullptr});
-    EXPECT_TRUE(validation.issues.empty()) << render(validation.issues);
-    EXPECT_EQ(validation.applied_again, 0u);
-    EXPECT_EQ(validation.not_applied_again.size(), 2u);
+    auto told = [](const std::function<void(OperationBody&)>& change) {
+        GraphDocument document = documents_of_each()[2];
+        for (DocumentNode& node : document.nodes) {
+            if (auto* body = std::get_if<OperationBody>(&node.body)) change(*body);
+        }
+        Validation validation = validate(document, {dialect("heddle"), &library(), nullptr});
+        EXPECT_TRUE(validation.issues.empty()) << render(validation.issues);
+        return validation.applied_again == 0 ? validation.not_applied_again : std::vector<std::string>{};
+    };
+    auto without = [](OperationBody& body) {
+        std::erase_if(*body.params, [](const auto& parameter) { return parameter.first == "$each"; });
+    };
+    EXPECT_EQ(told(without).size(), 2u);
+    // Each alone: the second tells that there is a tensor before its own.
+    int uses = 0;
+    auto alone = [&](OperationBody& body) {
+        set_parameter("$each", fmt::format("{{\"of\": \"{}\", \"value\": {}}}", uses, uses))(body);
+        uses++;
+    };
+    GraphDocument document = documents_of_each()[2];
+    for (DocumentNode& node : document.nodes) {
+        if (auto* body = std::get_if<OperationBody>(&node.body)) alone(*body);
+    }
+    Validation validation = validate(document, {dialect("heddle"), &library(), nullptr});
+    ASSERT_EQ(validation.not_applied_again.size(), 1u);
+    EXPECT_NE(validation.not_applied_again[0].find("another operation of its use reads"), std::string::npos);
+}
+
+// What reads a part of a tensor is applied to the whole tensor, as in graphs of ours, or to the part.
+TEST(Documents, PartsOfTensorsAreApplied) {
+    auto part = called("slice(x, starts: [2], ends: [5], axes: [0])", {{"x", {DType::float32, {10}}, {7}}});
+    ASSERT_TRUE(part) << render(part.error());
+    EXPECT_EQ(problems(*part), "");
+    GraphDocument view = *called("add([x, x])", {{"x", {DType::float32, {4}}, {3}}});
+    for (DocumentNode& node : view.nodes) {
+        if (node.label == "x") std::get<TensorBody>(node.body).range = {{0}, {100}};
+    }
+    EXPECT_EQ(problems(view), "");
+    for (DocumentNode& node : part->nodes) {
+        if (auto* body = std::get_if<OperationBody>(&node.body)) set_parameter("ends", "[4]")(*body);
+    }
+    EXPECT_EQ(codes_text(issues_of(*part, "heddle")), "interchange.operator_differs interchange.operator_differs");
+}
+
+// A small document may ask for many operations.
+TEST(Documents, WorkOfApplyingAgainIsBounded) {
+    GraphDocument document = *called("split(x, chunk: 1)[0]", {{"x", {DType::float32, {4000}}}});
+    std::vector<DocumentNode> more;
+    for (const DocumentNode& node : document.nodes) {
+        const auto* operation = std::get_if<OperationBody>(&node.body);
+        if (!operation) continue;
+        for (int i = 0; i < 100; i++) {
+            DocumentNode tensor{uuid(2 * i), std::nullopt, TensorBody{"float32", {{0}, {1}}}, std::nullopt};
+            DocumentNode copy{uuid(2 * i + 1), std::nullopt, *operation, std::nullopt};
+            auto& body = std::get<OperationBody>(copy.body);
+            set_parameter("$each", fmt::format("{{\"of\": \"{}\", \"value\": 0}}", i))(body);
+            (*body.outputs)[0].second[0].tensor_id = tensor.id;
+            more.push_back(std::move(tensor));
+            more.push_back(std::move(copy));
+        }
+    }
+    document.nodes.insert(document.nodes.end(), more.begin(), more.end());
+    Validation validation = validate(document, {dialect("heddle"), &library(), nullptr});
+    EXPECT_EQ(codes_text(validation.issues), "interchange.limit") << render(validation.issues);
+    EXPECT_LT(validation.applied_again, 100u);
 }
 
 // A value that the operator opens stands among its parameters.
