@@ -8,6 +8,7 @@
 #include "pictures/draw_parts.h"
 #include "cli/explain_arguments.h"
 #include "cli/support.h"
+#include "graph/json_tree.h"
 #include "interchange/to_document.h"
 #include "interchange/validate.h"
 #include "support/file.h"
@@ -20,8 +21,7 @@ using namespace pictures;
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t largest_document = int64_t{64} << 20;  // bytes
-constexpr size_t largest_picture = 2000;                 // nodes
+constexpr size_t largest_picture = 2000;  // nodes
 
 // A graph, a document of it, or both.
 struct Loaded {
@@ -67,7 +67,7 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
     Loaded loaded;
     loaded.title = options.file.empty() ? options.call : std::filesystem::path(options.file).filename().string();
     if (is_document(options)) {
-        auto text = read_file(options.file, largest_document);
+        auto text = read_file(options.file, largest_json);
         if (!text) return fail(std::move(text.error()));
         loaded.text = std::make_shared<const SourceText>(options.file, std::move(*text));
         auto document = parse_graph_json(loaded.text);

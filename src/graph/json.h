@@ -95,7 +95,7 @@ struct GraphDocument {
 // Strict: a key that the layout does not name is an error. The older form (`annotations`, `annotation_types`) is read
 // too.
 // Errors; those of the layout have the JSON path of their place as parameter `path`: graph.json_syntax,
-// graph.json_limit (text, depth or number of values), graph.json_key (unknown, twice, missing), graph.json_type,
+// graph.json_limit (text, memory or depth), graph.json_key (unknown, twice, missing), graph.json_type,
 // graph.json_uuid (malformed, or twice), graph.json_name, graph.json_node_type, graph.json_tag, graph.json_range (an
 // end before its start, lengths that differ).
 Result<GraphDocument> parse_graph_json(std::shared_ptr<const SourceText> source);

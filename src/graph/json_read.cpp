@@ -105,9 +105,11 @@ private:
     std::vector<Item> list(const JsonValue& value, const std::string& path, Read read) {
         std::vector<Item> result;
         if (!kind(value, path, Kind::array)) return result;
-        for (size_t i = 0; i < value.items.size(); i++) {
-            result.push_back(read(value.items[i], fmt::format("{}[{}]", path, i)));
-        }
+        // Enough errors end it: what is read of a value may be larger than the value.
+        each_element(value, [&](const JsonValue& item) {
+            if (errors.size() >= maximum_errors) return;
+            result.push_back(read(item, fmt::format("{}[{}]", path, result.size())));
+        });
         return result;
     }
 
@@ -145,6 +147,7 @@ private:
     }
 
     std::vector<int64_t> integers(const JsonValue& value, const std::string& path) {
+        if (!value.numbers.empty()) return value.numbers;
         return list<int64_t>(value, path, [this](const JsonValue& v, const std::string& p) {
             return kind(v, p, Kind::integer) ? v.integer : 0;
         });

@@ -6,10 +6,12 @@ namespace heddle {
 namespace {
 
 void append_indented(std::string& result, const std::string& text) {
-    for (char c : text) {
-        result += c;
-        if (c == '\n') result += "  ";
+    size_t at = 0;
+    for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', at)) {
+        result.append(text, at, end + 1 - at).append("  ");
+        at = end + 1;
     }
+    result.append(text, at);
 }
 
 }  // namespace

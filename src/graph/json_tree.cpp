@@ -11,8 +11,6 @@
 namespace heddle {
 namespace {
 
-constexpr size_t maximum_bytes = size_t{64} << 20, maximum_depth = 32, maximum_values = 1000000;
-
 // Tells how far the reader has come: its events carry no places.
 struct CountingIterator {
     using value_type = char;
@@ -40,7 +38,10 @@ struct CountingIterator {
 
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
 public:
-    explicit TreeBuilder(const std::shared_ptr<const SourceText>& source) : source_(source) { open_.push_back(&top_); }
+    TreeBuilder(const std::shared_ptr<const SourceText>& source, size_t most_memory)
+        : source_(source), most_memory_(most_memory) {
+        open_.push_back(&top_);
+    }
 
     size_t read = 0;  // bytes
     Diagnostics errors;
@@ -76,6 +77,7 @@ public:
         return end_array();
     }
     bool end_array() override {
+        settle(*open_.back());
         open_.pop_back();
         next_token();
         return true;
@@ -97,6 +99,20 @@ private:
         return {begin, read - begin};
     }
 
+    // What has come to its end takes no more memory than it needs.
+    void settle(JsonValue& value) {
+        std::vector<JsonValue>& items = value.items;
+        memory_ -= items.capacity() * sizeof(JsonValue);
+        auto integer = [](const JsonValue& item) { return item.kind == JsonValue::Kind::integer; };
+        if (value.kind == JsonValue::Kind::array && std::ranges::all_of(items, integer)) {
+            for (const JsonValue& item : items) value.numbers.push_back(item.integer);
+            items.clear();
+            value.numbers.shrink_to_fit();
+        }
+        items.shrink_to_fit();
+        memory_ += items.size() * sizeof(JsonValue) + value.numbers.size() * sizeof(int64_t);
+    }
+
     bool error(const char* code, std::string summary, size_t offset) {
         Diagnostic diagnostic{.code = code, .summary = std::move(summary)};
         diagnostic.place = {source_, std::min(offset, source_->text().size()), 1};
@@ -105,26 +121,31 @@ private:
     }
 
     bool add(JsonValue value) {
-        std::tie(value.offset, value.length) = next_token();
-        if (++values_ > maximum_values) {
-            return error("graph.json_limit", fmt::format("the document has more than {} values", maximum_values),
+        auto [offset, length] = next_token();
+        value.offset = static_cast<uint32_t>(offset);
+        value.length = static_cast<uint32_t>(length);
+        value.name = std::exchange(name_, {});
+        std::vector<JsonValue>& items = open_.back()->items;
+        size_t capacity = items.size() < items.capacity() ? items.capacity() : std::max<size_t>(1, 2 * items.size());
+        memory_ += (capacity - items.capacity()) * sizeof(JsonValue) + value.name.size() + value.text.size();
+        if (memory_ > most_memory_) {
+            return error("graph.json_limit",
+                         fmt::format("the document takes more than {} MiB of memory", most_memory_ >> 20),
                          value.offset);
         }
-        value.name = std::exchange(name_, {});
-        open_.back()->items.push_back(std::move(value));
+        items.reserve(capacity);
+        items.push_back(std::move(value));
         return true;
     }
 
     bool scalar(JsonValue::Kind kind, std::string text) { return add({.kind = kind, .text = std::move(text)}); }
-    bool integer(int64_t value) {
-        return add({.kind = JsonValue::Kind::integer, .text = std::to_string(value), .integer = value});
-    }
+    bool integer(int64_t value) { return add({.kind = JsonValue::Kind::integer, .integer = value}); }
 
     bool start(JsonValue::Kind kind) {
         if (!add({.kind = kind})) return false;
         open_.push_back(&open_.back()->items.back());
-        if (open_.size() <= maximum_depth + 1) return true;
-        return error("graph.json_limit", fmt::format("the document is nested deeper than {} levels", maximum_depth),
+        if (open_.size() <= deepest_json + 1) return true;
+        return error("graph.json_limit", fmt::format("the document is nested deeper than {} levels", deepest_json),
                      open_.back()->offset);
     }
 
@@ -132,7 +153,7 @@ private:
     JsonValue top_;
     std::vector<JsonValue*> open_;  // an open value's items are at rest while its last one is open
     std::string name_;
-    size_t previous_end_ = 0, values_ = 0;
+    size_t previous_end_ = 0, memory_ = 0, most_memory_;
 };
 
 }  // namespace
@@ -150,13 +171,14 @@ const char* kind_name(JsonValue::Kind kind) {
     return "";
 }
 
-Result<JsonValue> read_json_tree(const std::shared_ptr<const SourceText>& source) {
+Result<JsonValue> read_json_tree(const std::shared_ptr<const SourceText>& source, size_t most_memory) {
     std::string_view text = source->text();
-    if (text.size() > maximum_bytes) {
-        return fail(
-            {.code = "graph.json_limit", .summary = "the document is larger than 64 MiB", .place = {source, 0, 0}});
+    if (text.size() > largest_json) {
+        return fail({.code = "graph.json_limit",
+                     .summary = fmt::format("the document is larger than {} MiB", largest_json >> 20),
+                     .place = {source, 0, 0}});
     }
-    TreeBuilder builder(source);
+    TreeBuilder builder(source, most_memory);
     CountingIterator begin{text.data(), &builder.read}, end{text.data() + text.size(), &builder.read};
     if (!nlohmann::json::sax_parse(begin, end, &builder)) return fail(std::move(builder.errors));
     return builder.take();
@@ -169,7 +191,9 @@ std::string print_json_tree(const JsonValue& value) {
         for (const JsonValue& member : value.items) members.emplace_back(member.name, print_json_tree(member));
         return json_object(members);
     }
+    if (value.kind == JsonValue::Kind::integer) return std::to_string(value.integer);
     if (value.kind != JsonValue::Kind::array) return value.text;
+    if (!value.numbers.empty()) return json_number_vector(value.numbers);
     bool numbers = true;
     std::vector<std::string> items;
     for (const JsonValue& item : value.items) {

@@ -76,19 +76,16 @@ private:
             error(value, fmt::format("{} is a list of names", value.name), "an array", kind_name(value.kind));
             return result;
         }
-        for (const JsonValue& item : value.items) {
+        each_element(value, [&](const JsonValue& item) {
             bool right =
                 item.kind == Kind::string && (known.empty() || std::ranges::find(known, item.text) != known.end());
-            if (right) {
-                result.push_back(item.text);
-                continue;
-            }
+            if (right) return result.push_back(item.text);
             std::string near = item.kind == Kind::string ? nearest_name(item.text, known) : "";
             error(item, fmt::format("no name of {}", value.name),
                   known.empty() ? "a string" : fmt::format("{}", fmt::join(known, ", ")),
                   item.kind == Kind::string ? item.text : kind_name(item.kind),
                   near.empty() ? "" : fmt::format("did you mean '{}'?", near));
-        }
+        });
         return result;
     }
 

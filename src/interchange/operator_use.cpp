@@ -58,10 +58,8 @@ bool read_elements(const std::string& json, OperatorUse::Part& part) {
         for (const JsonValue& list : side.items) {
             if (list.kind != JsonValue::Kind::array) return false;
             auto& elements = (side.name == "inputs" ? part.inputs : part.outputs)[list.name];
-            for (const JsonValue& item : list.items) {
-                if (item.kind != JsonValue::Kind::integer || item.integer < 0) return false;
-                elements.push_back(item.integer);
-            }
+            if (list.numbers.empty() || std::ranges::min(list.numbers) < 0) return false;
+            elements = list.numbers;
         }
     }
     return true;

@@ -51,12 +51,13 @@ std::optional<StaticValue> value_of(const JsonValue& json) {
     case Kind::array: break;
     }
     StaticValue::List list;
-    for (const JsonValue& item : json.items) {
+    bool fine = true;
+    each_element(json, [&](const JsonValue& item) {
         auto value = value_of(item);
-        if (!value) return std::nullopt;
-        list.push_back(std::move(*value));
-    }
-    return StaticValue::of(std::move(list));
+        fine = fine && value;
+        if (fine) list.push_back(std::move(*value));
+    });
+    return fine ? std::optional(StaticValue::of(std::move(list))) : std::nullopt;
 }
 
 // The names are a model's and need not be words of the language; within quotes nothing is a name.

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "graph/json_tree.h"
+
 namespace heddle {
 namespace {
 
@@ -209,12 +211,31 @@ TEST(GraphJson, ErrorsPointIntoTheTextAndSuggest) {
     EXPECT_EQ(parsed.error()[0].place.source->locate(parsed.error()[0].place.offset).line, 9);
 }
 
-TEST(GraphJson, ManyValuesAreRefused) {
-    std::string text = "[0";
-    for (int i = 0; i < 1000000; i++) text += ",0";
-    auto parsed = parse(text + "]");
+// What a text takes of memory is bounded, whatever it holds, and counted as it grows.
+TEST(GraphJson, LargeTextsAreRefused) {
+    const size_t most = size_t{1} << 20;
+    auto read = [&](const std::string& item, size_t count) {
+        std::string text = "[" + item;
+        for (size_t i = 1; i < count; i++) text += "," + item;
+        return read_json_tree(std::make_shared<const SourceText>("graph.json", text + "]"), most);
+    };
+    const size_t many = most / sizeof(JsonValue);
+    for (const char* item : {"0", "[]", "{}", "[0]", "\"a\"", "{\"a\": null}"}) {
+        EXPECT_TRUE(read(item, many / 4)) << item;
+        auto refused = read(item, many);
+        ASSERT_FALSE(refused) << item;
+        EXPECT_EQ(refused.error()[0].code, "graph.json_limit");
+        EXPECT_EQ(refused.error()[0].summary, "the document takes more than 1 MiB of memory");
+    }
+    EXPECT_TRUE(read("[0,0,0,0,0,0,0,0]", many / 4));
+    EXPECT_FALSE(read("\"" + std::string(most / 8, 'a') + "\"", 8));
+    EXPECT_FALSE(read("{\"" + std::string(most / 8, 'a') + "\": 0}", 8));
+    std::string text = first_example();
+    text.resize(largest_json + 1, ' ');
+    auto parsed = parse(text);
     ASSERT_FALSE(parsed);
     EXPECT_EQ(parsed.error()[0].code, "graph.json_limit");
+    EXPECT_EQ(parsed.error()[0].summary, "the document is larger than 256 MiB");
 }
 
 TEST(GraphJson, DamagedBytesNeverCrash) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "graph/json_tree.h"
 #include "interchange/box.h"
 #include "symbolic/program.h"
 
@@ -388,6 +389,26 @@ TEST(Documents, OpenedValuesAreParameters) {
     EXPECT_EQ(with_shape("[[3], 4]"), "interchange.operator_refuses");
     EXPECT_EQ(with_shape("\"text\""), "interchange.operator_refuses");
     EXPECT_NE(with_shape("[4, 3]"), "");
+}
+
+// A chain of products, softmaxes and sums.
+TEST(Documents, LargeGraphsComeBack) {
+    GraphBuilder graph(library());
+    DocumentRange square{{0, 0}, {64, 64}};
+    TensorId w = graph.tensor("w", DType::float32, square), x = graph.tensor("x", DType::float32, square);
+    const int64_t operations = 10'000;
+    for (int64_t i = 0; i < operations; i++) {
+        auto made = i % 3 == 0   ? graph.apply("matmul", {x, w})
+                    : i % 3 == 1 ? graph.apply("softmax", {x}, {{"axis", StaticValue::of(int64_t{1})}})
+                                 : graph.apply("add2", {x, w});
+        ASSERT_TRUE(made) << render(made.error());
+        x = made->front();
+    }
+    GraphDocument document = graph.document();
+    std::string text = print_graph_json(document);
+    EXPECT_EQ(nodes<OperationBody>(document).size(), static_cast<size_t>(operations));
+    EXPECT_EQ(parsed(text), document);
+    EXPECT_LT(5 * text.size(), largest_json);  // five times as many are within the limit of texts
 }
 
 TEST(Documents, AnyGraphIsADocument) {
