@@ -18,6 +18,13 @@ void add_bindings(CLI::App& command, std::vector<std::string>& bindings) {
     add_repeated(command, "--bind", bindings, "Numbers for dimensions that the model leaves open", "batch=4,seq=128");
 }
 
+void add_rules(CLI::App& command, std::vector<std::string>& rules) {
+    add_repeated(command, "--rule", rules,
+                 "Rewrite the program by this rule first, to a fixed point (docs/rewrites.md); may be repeated. "
+                 "NAME::* is all rules of the library NAME that need no parameters",
+                 "'NAME(PARAMETER: VALUE)'");
+}
+
 void add_threads(CLI::App& command, int& threads) {
     command.add_option("--threads", threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
 }
@@ -48,6 +55,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         ->type_name("'y = softmax(x, axis: 1)'");
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
+    add_rules(*command, options.rules);
     command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
         ->type_name("DIR");
     add_threads(*command, options.threads);
@@ -63,6 +71,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         "Examples:\n"
         "  heddle run model.onnx --random 1 --bind batch=4\n"
         "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
+        "  heddle run model.onnx --random 1 --library my_rules.yaml --rule 'my_rules::*'\n"
         "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n");
     return command;
 }
@@ -133,6 +142,7 @@ CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
         ->type_name("reference|unfused|DIR");
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
+    add_rules(*command, options.rules);
     add_threads(*command, options.threads);
     command->footer(
         "Examples:\n"
@@ -160,6 +170,7 @@ CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
     command->add_option("--svg", options.svg, "Where to write the picture")->type_name("FILE");
     add_common(*command, options.common);
     add_bindings(*command, options.bindings);
+    add_rules(*command, options.rules);
     command->add_flag("--fused", options.fused, "Draw the kernels after fusion, with what each computes");
     command->footer(
         "Examples:\n"
@@ -200,7 +211,7 @@ CLI::App* add_rewrite(CLI::App& app, RewriteOptions& options) {
         ->type_name("'y = linear(x, A, b)'");
     add_repeated(*command, "--rule", options.rules,
                  "A rule to apply, with its parameters; may be repeated (the first that fits is taken). "
-                 "None: all rules of --library that need no parameters",
+                 "NAME::* is all rules of the library NAME that need no parameters; none: those of every --library",
                  "'NAME(PARAMETER: VALUE)'");
     command->add_option("--steps", options.steps, "At most so many steps (as long as a rule fits)")
         ->check(CLI::NonNegativeNumber);

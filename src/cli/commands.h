@@ -24,6 +24,7 @@ struct RunOptions {
     int64_t repeat = 1;
     std::string profile;
     std::vector<std::string> bindings;  // "batch=4,seq=128"
+    std::vector<std::string> rules;     // to rewrite by first: "split_inner(chunk: 4)", "mine::*"
     bool unfused = false;
 };
 int run_model(const RunOptions& options);
@@ -50,7 +51,7 @@ int explain_operator(const ExplainOptions& options);
 struct CompareOptions {
     CommonOptions common;
     std::string model, with;
-    std::vector<std::string> inputs, bindings;
+    std::vector<std::string> inputs, bindings, rules;
     int64_t random_seed = -1;
     int threads = 0;
 };
@@ -61,7 +62,7 @@ struct GraphOptions {
     std::string file;                      // a model, or a graph document (.json); or empty with `call`
     std::string call;                      // a program
     std::vector<std::string> input_types;  // of `call`: NAME=TYPE
-    std::vector<std::string> bindings;
+    std::vector<std::string> bindings, rules;
     bool validate = false, fused = false;
     std::string environment;  // a name or a file; empty: "heddle", and "loom" for a document
     std::string svg, json;    // where to write; empty: not

@@ -184,10 +184,11 @@ Result<int> compare(const CompareOptions& options) {
     if (!tensors) {
         if (auto added = add_folder_inputs(options, *given); !added) return fail(std::move(added.error()));
     }
-    auto source = load_model(options.model, *library, *given, options.bindings);
+    auto source = load_model(options.model, *library, *given, options.bindings, options.rules);
     if (!source) return fail(std::move(source.error()));
     auto feeds = feeds_for(*source, *given, options.random_seed);
     if (!feeds) return fail(std::move(feeds.error()));
+    if (!options.common.json) print_rewrites(source->rewrites);
     if (!tensors) return compare_outputs(*source, *feeds, options);
     auto verdicts = compare_tensors(source->graph, *feeds, options);
     if (!verdicts) return fail(std::move(verdicts.error()));

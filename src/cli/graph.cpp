@@ -12,7 +12,6 @@
 #include "interchange/to_document.h"
 #include "interchange/validate.h"
 #include "support/file.h"
-#include "symbolic/program.h"
 
 namespace heddle::cli {
 namespace {
@@ -29,6 +28,7 @@ struct Loaded {
     std::optional<Graph> graph;
     std::optional<GraphDocument> document;
     std::shared_ptr<const SourceText> text;  // of a document that was read
+    std::vector<rewrite::Step> rewrites;
 };
 
 bool is_document(const GraphOptions& options) { return options.file.ends_with(".json"); }
@@ -41,12 +41,14 @@ Result<void> check_options(const GraphOptions& options) {
         return wrong("give a file, or --call with a program, and not both", "heddle graph --help shows examples");
     if (options.call.empty() && !options.input_types.empty())
         return wrong("--input-type is for --call", "a file says the types of its inputs");
+    if (is_document(options) && !options.rules.empty())
+        return wrong("--rule is for models and calls", "the operations of a document are not calls");
     if (options.fused && (is_document(options) || options.svg.empty()))
         return wrong("--fused is for pictures of models and calls", "--svg FILE");
     return {};
 }
 
-Result<Graph> called(const GraphOptions& options, const Library& library) {
+Result<Source> called(const GraphOptions& options, const Library& library) {
     std::vector<ProgramInput> inputs;
     std::map<std::string, int64_t> dimensions;
     Diagnostics problems;
@@ -58,9 +60,9 @@ Result<Graph> called(const GraphOptions& options, const Library& library) {
             problems.insert(problems.end(), input.error().begin(), input.error().end());
     }
     if (!problems.empty()) return fail(std::move(problems));
-    auto graph = build_program(std::make_shared<SourceText>("--call", options.call), library, inputs);
-    if (graph) graph->dimension_names = dimensions;
-    return graph;
+    auto source = load_call(options.call, library, inputs, options.rules);
+    if (source) source->graph.dimension_names = dimensions;
+    return source;
 }
 
 Result<Loaded> load(const GraphOptions& options, const Library& library) {
@@ -75,15 +77,11 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
         loaded.document = std::move(*document);
         return loaded;
     }
-    if (options.file.empty()) {
-        auto graph = called(options, library);
-        if (!graph) return fail(std::move(graph.error()));
-        loaded.graph = std::move(*graph);
-    } else {
-        auto source = load_model(options.file, library, {}, options.bindings);
-        if (!source) return fail(std::move(source.error()));
-        loaded.graph = std::move(source->graph);
-    }
+    auto source = options.file.empty() ? called(options, library)
+                                       : load_model(options.file, library, {}, options.bindings, options.rules);
+    if (!source) return fail(std::move(source.error()));
+    loaded.graph = std::move(source->graph);
+    loaded.rewrites = std::move(source->rewrites);
     if (options.validate || !options.json.empty()) loaded.document = interchange::to_document(*loaded.graph);
     return loaded;
 }
@@ -125,6 +123,7 @@ void print_json(const GraphOptions& options, const Loaded& loaded, const interch
 
 void print_text(const GraphOptions& options, const Loaded& loaded, const interchange::Validation* validation,
                 const std::string& environment) {
+    print_rewrites(loaded.rewrites);
     std::string counts;
     for (const auto& [name, count] : counts_of(loaded)) {
         if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name);

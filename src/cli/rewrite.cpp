@@ -33,7 +33,7 @@ Result<std::vector<ProgramInput>> program_inputs(const std::vector<std::string>&
 
 struct Rewritten {
     std::string before, after;
-    std::vector<std::string> steps;
+    std::vector<std::string> steps;  // rules
 };
 
 Result<Rewritten> rewritten(const RewriteOptions& options) {
@@ -44,27 +44,19 @@ Result<Rewritten> rewritten(const RewriteOptions& options) {
     auto graph =
         rewrite::CallGraph::of_program(std::make_shared<SourceText>("--call", options.call), *library, *inputs);
     if (!graph) return fail(std::move(graph.error()));
-    std::vector<rewrite::RuleUse> uses;
-    for (const std::string& text : options.rules) {
-        auto use = rewrite::read_rule_use(text, *library);
-        if (!use) return fail(std::move(use.error()));
-        uses.push_back(std::move(*use));
-    }
-    if (options.rules.empty()) {
-        auto all = rewrite::user_rules(*library);
-        if (!all) return fail(std::move(all.error()));
-        uses = std::move(*all);
-    }
-    if (uses.empty()) {
+    auto uses =
+        options.rules.empty() ? rewrite::user_rules(*library) : rewrite::read_rule_uses(options.rules, *library);
+    if (!uses) return fail(std::move(uses.error()));
+    if (uses->empty()) {
         return fail({.code = "cli.no_rules",
                      .summary = "there are no rules to apply",
                      .remedy = "name one by --rule, or give a file of rules by --library"});
     }
     Rewritten result{graph->text(), {}, {}};
     auto steps =
-        rewrite::apply_rules(*graph, uses, options.steps < 0 ? std::nullopt : std::optional<int64_t>(options.steps));
+        rewrite::apply_rules(*graph, *uses, options.steps < 0 ? std::nullopt : std::optional<int64_t>(options.steps));
     if (!steps) return fail(std::move(steps.error()));
-    result.steps = std::move(*steps);
+    for (rewrite::Step& step : *steps) result.steps.push_back(std::move(step.rule));
     result.after = graph->text();
     return result;
 }

@@ -10,7 +10,6 @@
 #include "evaluate/evaluate.h"
 #include "support/file.h"
 #include "support/npy.h"
-#include "symbolic/program.h"
 
 namespace heddle::cli {
 namespace {
@@ -113,6 +112,9 @@ void print_json(const Source& source, const Measured& m, const std::vector<std::
         output["file"] = i < files.size() ? Json(files[i]) : Json(nullptr);
         json["outputs"].push_back(std::move(output));
     }
+    if (!source.rewrites.empty()) json["rewrites"] = Json::array();
+    for (const rewrite::Step& step : source.rewrites)
+        json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     json["load_ms"] = m.load_ms;
     json["compile_ms"] = m.compile_ms;
     json["run_ms"] = {
@@ -126,6 +128,8 @@ void print_json(const Source& source, const Measured& m, const std::vector<std::
 
 void print_text(const Source& source, const Measured& m, const std::vector<std::string>& files,
                 const RunOptions& options) {
+    print_rewrites(source.rewrites);
+    if (source.rewrites.empty() && !options.rules.empty()) fmt::print("no rule fits anywhere\n");
     for (size_t i = 0; i < m.outputs.size(); i++) {
         fmt::print("{}: {} = {}{}\n", source.output_names[i], type_text(m.outputs[i]), some_values(m.outputs[i]),
                    i < files.size() ? " -> " + files[i] : "");
@@ -151,12 +155,7 @@ Result<Source> load_program(const RunOptions& options, const Library& library,
     for (const auto& [name, tensor] : given) {
         inputs.push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
     }
-    auto graph = build_program(std::make_shared<SourceText>("--call", options.call), library, inputs);
-    if (!graph) return fail(std::move(graph.error()));
-    Source source{.graph = std::move(*graph), .input_names = {}, .output_names = {}};
-    for (TensorId t : source.graph.inputs) source.input_names.push_back(source.graph.tensor(t).name);
-    for (TensorId t : source.graph.outputs) source.output_names.push_back(source.graph.tensor(t).name);
-    return source;
+    return load_call(options.call, library, inputs, options.rules);
 }
 
 Result<void> run_source(const RunOptions& options) {
@@ -170,7 +169,7 @@ Result<void> run_source(const RunOptions& options) {
     if (!library) return fail(std::move(library.error()));
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
-    auto source = options.call.empty() ? load_model(options.model, *library, *given, options.bindings)
+    auto source = options.call.empty() ? load_model(options.model, *library, *given, options.bindings, options.rules)
                                        : load_program(options, *library, *given);
     if (!source) return fail(std::move(source.error()));
     auto feeds = feeds_for(*source, *given, options.random_seed);

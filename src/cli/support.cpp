@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <random>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -124,8 +126,11 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
 }
 
 Result<Source> load_model(const std::string& path, const Library& library,
-                          const std::map<std::string, TensorData>& given,
-                          const std::vector<std::string>& binding_texts) {
+                          const std::map<std::string, TensorData>& given, const std::vector<std::string>& binding_texts,
+                          const std::vector<std::string>& rules) {
+    auto uses = rewrite::read_rule_uses(rules, library);
+    if (!uses) return fail(std::move(uses.error()));
+    inference::Rewriting rewriting{std::move(*uses), {}};
     auto bindings = parse_bindings(binding_texts);
     if (!bindings) return fail(std::move(bindings.error()));
     auto model = onnx::read_model(path);
@@ -134,10 +139,49 @@ Result<Source> load_model(const std::string& path, const Library& library,
         .graph = {}, .input_names = inference::input_names(*model), .output_names = inference::output_names(*model)};
     auto arranged = inference::arrange(source.input_names, given);
     if (!arranged) return fail(std::move(arranged.error()));
-    auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings));
+    auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings), &rewriting);
     if (!graph) return fail(std::move(graph.error()));
     source.graph = std::move(*graph);
+    source.rewrites = std::move(rewriting.steps);
     return source;
+}
+
+Result<Source> load_call(const std::string& text, const Library& library, const std::vector<ProgramInput>& inputs,
+                         const std::vector<std::string>& rules) {
+    auto uses = rewrite::read_rule_uses(rules, library);
+    if (!uses) return fail(std::move(uses.error()));
+    auto program = std::make_shared<SourceText>("--call", text);
+    Source source;
+    auto rewritten = [&]() -> Result<Graph> {
+        auto calls = rewrite::CallGraph::of_program(program, library, inputs);
+        if (!calls) return fail(std::move(calls.error()));
+        auto steps = rewrite::apply_rules(*calls, *uses);
+        if (!steps) return fail(std::move(steps.error()));
+        source.rewrites = std::move(*steps);
+        return calls->expand(calls->outputs());
+    };
+    auto graph = uses->empty() ? build_program(program, library, inputs) : rewritten();
+    if (!graph) return fail(std::move(graph.error()));
+    source.graph = std::move(*graph);
+    for (TensorId t : source.graph.inputs) source.input_names.push_back(source.graph.tensor(t).name);
+    for (TensorId t : source.graph.outputs) source.output_names.push_back(source.graph.tensor(t).name);
+    return source;
+}
+
+void print_rewrites(const std::vector<rewrite::Step>& steps) {
+    constexpr size_t listed = 8;
+    std::vector<std::pair<std::string, std::vector<std::string>>> rules;  // in the order of their first steps
+    for (const rewrite::Step& step : steps) {
+        auto found = std::ranges::find(rules, step.rule, &std::pair<std::string, std::vector<std::string>>::first);
+        if (found == rules.end()) found = rules.insert(rules.end(), {step.rule, {}});
+        found->second.push_back(step.at);
+    }
+    for (auto& [rule, places] : rules) {
+        size_t count = places.size();
+        places.resize(std::min(count, listed));
+        fmt::print("rewritten by {} {} time{}: {}{}\n", rule, count, count == 1 ? "" : "s", fmt::join(places, ", "),
+                   count > listed ? fmt::format(" and {} more", count - listed) : "");
+    }
 }
 
 namespace {

@@ -14,7 +14,9 @@
 #include "interchange/dialect.h"
 #include "language/library.h"
 #include "plan/plan.h"
+#include "rewrite/apply.h"
 #include "runtime/executable.h"
+#include "symbolic/program.h"
 
 namespace heddle::cli {
 
@@ -38,11 +40,20 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
 struct Source {
     Graph graph;
     std::vector<std::string> input_names, output_names;
+    std::vector<rewrite::Step> rewrites = {};  // by the rules of --rule
 };
 
 // A model with its open dimensions bound by --bind and the given inputs' shapes. Code inference.unknown_input.
 Result<Source> load_model(const std::string& path, const Library& library,
-                          const std::map<std::string, TensorData>& given, const std::vector<std::string>& bindings);
+                          const std::map<std::string, TensorData>& given, const std::vector<std::string>& bindings,
+                          const std::vector<std::string>& rules);
+
+// The program of --call.
+Result<Source> load_call(const std::string& text, const Library& library, const std::vector<ProgramInput>& inputs,
+                         const std::vector<std::string>& rules);
+
+// "rewritten by RULE 3 times: a, b, c": a line a rule.
+void print_rewrites(const std::vector<rewrite::Step>& steps);
 
 // One tensor an input: given, or made up from a seed. Code inference.missing_input.
 Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given,

@@ -64,10 +64,24 @@ Diagnostics wrong_dtypes(const std::vector<const onnx::OnnxValue*>& inputs,
     return problems;
 }
 
+Result<Graph> rewritten(const onnx::OnnxModel& model, const Library& library, const onnx::ImportOptions& options,
+                        Rewriting& rewriting) {
+    auto imported = onnx::import_calls(model, library, options);
+    if (!imported) return fail(std::move(imported.error()));
+    rewrite::CallGraph calls(std::move(imported->session), std::move(imported->outputs), output_names(model));
+    auto steps = rewrite::apply_rules(calls, rewriting.rules);
+    if (!steps) return fail(std::move(steps.error()));
+    rewriting.steps = std::move(*steps);
+    auto graph = calls.expand(calls.outputs());
+    if (graph) graph->dimension_names = std::move(imported->dimension_names);
+    return graph;
+}
+
 }  // namespace
 
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
-                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings) {
+                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings,
+                         Rewriting* rewriting) {
     auto inputs = onnx::caller_inputs(model);
     std::vector<const std::vector<int64_t>*> shapes;
     onnx::ImportOptions options;
@@ -81,6 +95,7 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     if (!bound) return fail(std::move(bound.error()));
     if (auto problems = wrong_dtypes(inputs, given); !problems.empty()) return fail(std::move(problems));
     options.bindings = std::move(*bound);
+    if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting);
     auto imported = onnx::import_model(model, library, options);
     if (!imported) return fail(std::move(imported.error()));
     return std::move(imported->graph);

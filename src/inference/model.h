@@ -8,6 +8,7 @@
 #include "frontends/onnx/model.h"
 #include "inference/program_cache.h"
 #include "language/library.h"
+#include "rewrite/apply.h"
 
 namespace heddle::inference {
 
@@ -21,10 +22,17 @@ Diagnostic missing_input(const std::string& name, const std::string& type);
 std::vector<std::string> input_names(const onnx::OnnxModel& model);
 std::vector<std::string> output_names(const onnx::OnnxModel& model);
 
+// Rules that are applied to a model's calls before they are a graph, and what they did.
+struct Rewriting {
+    std::vector<rewrite::RuleUse> rules;
+    std::vector<rewrite::Step> steps;
+};
+
 // The model's graph for what is given, one an input or null, and numbers for dimensions that stay open. Values of
 // inputs are looked at where a shape or a branch depends on them. Codes: runtime.input_dtype, those of bind_shapes and
-// import_model.
+// import_model, apply_rules.
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
-                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {});
+                         const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {},
+                         Rewriting* rewriting = nullptr);
 
 }  // namespace heddle::inference

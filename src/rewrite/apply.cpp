@@ -40,11 +40,10 @@ Result<void> check_types(const CallGraph& graph, const Rule& rule, const std::ve
                  .found = std::to_string(after.size())});
 }
 
-std::unexpected<Diagnostics> not_terminating(const std::string& reason, const std::vector<std::string>& steps,
-                                             size_t first) {
+std::unexpected<Diagnostics> not_terminating(const std::string& reason, const std::vector<Step>& steps, size_t first) {
     std::vector<std::string> rules;
     for (size_t i = first; i < steps.size(); ++i) {
-        if (std::find(rules.begin(), rules.end(), steps[i]) == rules.end()) rules.push_back(steps[i]);
+        if (std::find(rules.begin(), rules.end(), steps[i].rule) == rules.end()) rules.push_back(steps[i].rule);
     }
     std::string names;
     for (const std::string& rule : rules) names += (names.empty() ? "" : ", ") + rule;
@@ -54,24 +53,26 @@ std::unexpected<Diagnostics> not_terminating(const std::string& reason, const st
                           .reason = reason,
                           .remedy =
                               "give the rules a condition by which each step makes progress, or say how many "
-                              "steps: --steps N"};
+                              "steps: heddle rewrite --steps N"};
     diagnostic.params.emplace_back("rules", names);
     return fail(std::move(diagnostic));
 }
 
-// One step, anywhere: the rule's name, or nothing. Counts the replacements that were built.
-Result<std::string> step(CallGraph& graph, const std::vector<RuleUse>& uses, int64_t& built) {
+// One step, anywhere, or nothing. Counts the replacements that were built.
+Result<std::optional<Step>> step(CallGraph& graph, const std::vector<RuleUse>& uses, int64_t& built) {
     auto order = graph.order();
     for (const RuleUse& use : uses) {
         for (int32_t call : order) {
             auto replacement = replacement_at(graph, use, call);
             if (!replacement) return std::unexpected(replacement.error());
             if (!*replacement) continue;
-            if (graph.replace((*replacement)->before, (*replacement)->after)) return use.rule->name;
-            if (++built >= most_replacements) return std::string();
+            const auto& before = (*replacement)->before;
+            std::string at = before.empty() ? "" : graph.session().graph().tensor(before[0]).name;
+            if (graph.replace(before, (*replacement)->after)) return Step{use.rule->name, std::move(at)};
+            if (++built >= most_replacements) return std::nullopt;
         }
     }
-    return std::string();
+    return std::nullopt;
 }
 
 }  // namespace
@@ -112,9 +113,9 @@ Result<bool> apply_at(CallGraph& graph, const RuleUse& use, int32_t call) {
     return *replacement && graph.replace((*replacement)->before, (*replacement)->after);
 }
 
-Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector<RuleUse>& uses,
-                                             std::optional<int64_t> limit) {
-    std::vector<std::string> steps;
+Result<std::vector<Step>> apply_rules(CallGraph& graph, const std::vector<RuleUse>& uses,
+                                      std::optional<int64_t> limit) {
+    std::vector<Step> steps;
     int64_t built = 0;
     std::map<std::string, size_t> seen;  // programs, with how many steps had been done
     for (;;) {
@@ -134,8 +135,8 @@ Result<std::vector<std::string>> apply_rules(CallGraph& graph, const std::vector
             return not_terminating(fmt::format("more than {} replacements change nothing", most_replacements), steps,
                                    steps.size() - std::min<size_t>(steps.size(), 100));
         }
-        if (done->empty()) return steps;
-        steps.push_back(std::move(*done));
+        if (!*done) return steps;
+        steps.push_back(std::move(**done));
     }
 }
 
@@ -185,11 +186,32 @@ Result<RuleUse> read_rule_use(const std::string& text, const Library& library) {
     return use;
 }
 
-Result<std::vector<RuleUse>> user_rules(const Library& library) {
+Result<std::vector<RuleUse>> read_rule_uses(const std::vector<std::string>& texts, const Library& library) {
+    std::vector<RuleUse> uses;
+    for (const std::string& text : texts) {
+        if (text.ends_with("::*")) {
+            auto all = user_rules(library, text.substr(0, text.size() - 3));
+            if (!all) return all;
+            if (all->empty()) {
+                return fail({.code = "rewrite.unknown_rule",
+                             .summary = fmt::format("'{}' stands for no rule", text),
+                             .expected = "a library with rules that need no parameters"});
+            }
+            std::ranges::move(*all, std::back_inserter(uses));
+            continue;
+        }
+        auto use = read_rule_use(text, library);
+        if (!use) return std::unexpected(use.error());
+        uses.push_back(std::move(*use));
+    }
+    return uses;
+}
+
+Result<std::vector<RuleUse>> user_rules(const Library& library, const std::optional<std::string>& space) {
     std::vector<RuleUse> uses;
     Diagnostics problems;
     for (const RewriteRule* source : library.rewrites()) {
-        if (source->library.empty()) continue;
+        if (source->library.empty() || (space && source->library != *space)) continue;
         auto rule = compile_rule(*source, library);
         if (!rule) {
             problems.insert(problems.end(), rule.error().begin(), rule.error().end());

@@ -34,12 +34,18 @@ void each_argument(const Call& call, const Function& function) {
 
 Result<CallGraph> CallGraph::of_program(std::shared_ptr<const SourceText> text, const Library& library,
                                         const std::vector<ProgramInput>& inputs) {
-    CallGraph graph(library);
-    auto applied = apply_program(graph.session_, std::move(text), inputs);
+    Session session(library);
+    session.record_calls();
+    auto applied = apply_program(session, std::move(text), inputs);
     if (!applied) return std::unexpected(applied.error());
-    graph.adopt_calls(0, applied->outputs);
-    graph.set_outputs(std::move(applied->outputs), std::move(applied->names));
-    return graph;
+    return CallGraph(std::move(session), std::move(applied->outputs), std::move(applied->names));
+}
+
+CallGraph::CallGraph(Session session, std::vector<TensorId> outputs, std::vector<std::string> names)
+    : session_(std::move(session)) {
+    for (TensorId input : session_.deciding_inputs()) decided_.emplace(input, *session_.decide(input));
+    adopt_calls(0, outputs);
+    set_outputs(std::move(outputs), std::move(names));
 }
 
 std::optional<CallGraph::Producer> CallGraph::producer(TensorId tensor) const {
@@ -192,15 +198,28 @@ Result<Graph> CallGraph::expand(const std::vector<TensorId>& outputs) const {
     std::unordered_map<TensorId, TensorId> made;
     for (TensorId input : session_.graph().inputs) {
         const Tensor& tensor = session_.graph().tensor(input);
-        made.emplace(input, session.add_input(tensor.name, tensor.type, tensor.start));
+        auto [added, fresh] = made.emplace(input, session.add_input(tensor.name, tensor.type, tensor.start));
+        if (auto value = decided_.find(input); value != decided_.end()) {
+            session.offer_value(added->second, value->second);
+            session.decide(added->second);
+        }
     }
+    // Results of the program have its names for them, whatever calls make them now.
+    std::unordered_map<TensorId, std::string> output_names;
+    for (size_t i = 0; i < outputs_.size(); ++i) output_names.emplace(outputs_[i], output_names_[i]);
+    auto name_of = [&](TensorId tensor) -> std::string {
+        if (auto output = output_names.find(tensor); output != output_names.end()) return output->second;
+        if (tensor < 0) return "";
+        const std::string& name = session_.graph().tensor(tensor).name;
+        return std::ranges::find(output_names_, name) == output_names_.end() ? name : "";
+    };
     auto settled = [&](TensorId tensor) {
         auto [found, fresh] = made.try_emplace(tensor, -1);
         if (fresh) {
             const Tensor& constant = session_.graph().tensor(tensor);
             const auto* sizes = constant.type.shape.size() == 1 ? session_.known_sizes(tensor) : nullptr;
             found->second = sizes ? session.add_sizes(constant.name, *sizes)
-                                  : session.add_constant(constant.name, *constant.constant);
+                                  : session.add_constant(constant.name, *session_.known_value(tensor));
         }
         return found->second;
     };
@@ -212,6 +231,8 @@ Result<Graph> CallGraph::expand(const std::vector<TensorId>& outputs) const {
         }
         ApplyOptions options;
         options.requested = call.requested;
+        for (TensorId result : call.results) options.names.push_back(name_of(result));
+        if (!options.names.empty()) options.node_name = options.names[0];
         auto results = session.apply(*call.metakernel, arguments, call.parameters, options);
         if (!results) return std::unexpected(results.error());
         for (size_t r = 0; r < results->size(); ++r) made.emplace(call.results[r], (*results)[r]);

@@ -6,6 +6,7 @@
 // compared by the tensor alone. A value that is known when the graph is built has no call: it is a constant.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ public:
     // Codes as build_program's.
     static Result<CallGraph> of_program(std::shared_ptr<const SourceText> text, const Library& library,
                                         const std::vector<ProgramInput>& inputs);
+    // What a session has recorded, which goes on here.
+    CallGraph(Session session, std::vector<TensorId> outputs, std::vector<std::string> names);
     explicit CallGraph(const Library& library) : session_(library) { session_.record_calls(); }
 
     // One result of a call: `element` of a variadic output.
@@ -52,8 +55,8 @@ public:
     // none of them.
     bool replace(const std::vector<TensorId>& from, const std::vector<TensorId>& to);
 
-    // The graph of these tensors: each call applied again. Inputs are those of the program that they need, in its
-    // order.
+    // The graph of these tensors: each call applied again, its results named as before. Inputs are those of the
+    // program, in its order; those whose values have decided something are decided (graph.h).
     Result<Graph> expand(const std::vector<TensorId>& outputs) const;
     // As a program that the language reads back (constants of rank 2 and more apart): a call a line.
     std::string text() const;
@@ -69,6 +72,7 @@ private:
     std::unordered_map<std::string, int32_t> known_;  // calls by what they are: see key_of
     std::vector<TensorId> outputs_;
     std::vector<std::string> output_names_;
+    std::map<TensorId, TensorData> decided_;  // of inputs
 };
 
 }  // namespace heddle::rewrite

@@ -77,6 +77,79 @@ TEST_F(Rewriting, Metakernels13BeforeAndAfter) {
     EXPECT_CONTAINS(heddle({"rewrite", "--call", "neg(x)", "x=int32[2]"}).errors, "cli.no_rules");
 }
 
+const char* model_rules = R"yaml(
+rewrites:
+  join_linear:
+    doc: A product and a bias are a linear layer.
+    match: "add2(numpy_matmul(X, W), b)"
+    require: [["$W.rank == 2 && $b.rank == 1", "a linear layer has a matrix and a row"]]
+    replace: "linear(X, W, b)"
+  one_relu:
+    match: "relu(relu(X))"
+    replace: "relu(X)"
+)yaml";
+
+// Rules apply to the calls that the nodes of a model are; the outputs stay what they are.
+TEST_F(Rewriting, Metakernels13ModelsAreRewritten) {
+    std::string model = write("model.onnx", perceptron()), rules = write("rules.yaml", model_rules);
+    const std::vector<std::string> given = {"--random", "1", "--bind", "batch=2", "--library", rules};
+    auto run = [&](std::vector<std::string> words, const std::vector<std::string>& more) {
+        words.insert(words.end(), given.begin(), given.end());
+        words.insert(words.end(), more.begin(), more.end());
+        return heddle(words);
+    };
+    auto before = run({"run", model, "--output-dir", path("before")}, {});
+    ASSERT_EQ(before.status, 0) << before.errors;
+    auto after = run({"run", model}, {"--rule", "rules::*"});
+    EXPECT_EQ(after.status, 0) << after.errors;
+    EXPECT_CONTAINS(after.output, "rewritten by rules::join_linear 1 time: sum\ny: float32[2, 3] = ");
+    EXPECT_CONTAINS(run({"run", model, "--format", "json"}, {"--rule", "join_linear"}).output,
+                    "\"rule\": \"rules::join_linear\"");
+    EXPECT_CONTAINS(run({"run", model}, {"--rule", "one_relu"}).output, "no rule fits anywhere");
+    EXPECT_CONTAINS(
+        heddle({"graph", model, "--validate", "--bind", "batch=2", "--library", rules, "--rule", "join_linear"}).output,
+        "rewritten by rules::join_linear 1 time: sum\n");
+    // Equal before and after; a rule that is wrong is noticed.
+    auto equal = run({"compare", model, "--with", path("before")}, {"--rule", "join_linear"});
+    EXPECT_EQ(equal.status, 0) << equal.output << equal.errors;
+    EXPECT_CONTAINS(equal.output, "rewritten by rules::join_linear 1 time: sum");
+    std::string wrong = write("wrong.yaml", "rewrites:\n  no_bias: {match: \"add2(X, b)\", replace: \"X\"}\n");
+    auto differs = run({"compare", model, "--with", path("before")}, {"--library", wrong, "--rule", "no_bias"});
+    EXPECT_EQ(differs.status, 1);
+    EXPECT_CONTAINS(run({"run", model}, {"--rule", "none::*"}).errors, "rewrite.unknown_rule");
+    EXPECT_CONTAINS(heddle({"graph", write("g.json", "{}"), "--rule", "join_linear"}).errors, "cli.graph");
+}
+
+// What an input decides stays decided.
+TEST_F(Rewriting, ModelsWithDecidedInputsAreRewritten) {
+    ModelWriter model;
+    model.inputs = {{"x", {"2", "6"}}, {"shape", {"2"}, 7}};
+    model.outputs = {{"y", {"a", "b"}}};
+    model.node("Relu", {"x"}, {"once"});
+    model.node("Relu", {"once"}, {"twice"});
+    model.node("Reshape", {"twice", "shape"}, {"y"});
+    TensorData x(DType::float32, {2, 6}), shape(DType::int64, {2});
+    for (int i = 0; i < 12; i++) x.set_real(i, i - 5);
+    shape.set_integer(0, 3);
+    shape.set_integer(1, -1);
+    ASSERT_TRUE(write_npy(path("x.npy"), x));
+    ASSERT_TRUE(write_npy(path("shape.npy"), shape));
+    auto outcome =
+        heddle({"run", write("model.onnx", model.bytes()), "--input", "x=" + path("x.npy"), "--input",
+                "shape=" + path("shape.npy"), "--library", write("rules.yaml", model_rules), "--rule", "one_relu"});
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "rewritten by rules::one_relu 1 time: twice\ny: float32[3, 4] = 0 0 0 0 0 0 ...");
+}
+
+TEST_F(Rewriting, CallsAreRewrittenBeforeTheyRun) {
+    TensorData x(DType::float32, {2});
+    ASSERT_TRUE(write_npy(path("x.npy"), x));
+    auto outcome = heddle({"run", "--call", "y = relu(relu(relu(x)))", "--input", "x=" + path("x.npy"), "--library",
+                           write("rules.yaml", model_rules), "--rule", "one_relu"});
+    EXPECT_CONTAINS(outcome.output, "rewritten by rules::one_relu 2 times: ");
+    EXPECT_CONTAINS(outcome.output, "y: float32[2] = 0 0");
+}
+
 TEST_F(Rewriting, Metakernels14LibrariesAreFoldersWithNamespaces) {
     auto act = [](const std::string& body) {
         return "act:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: \"y = " + body +

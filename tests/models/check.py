@@ -51,11 +51,11 @@ def heddle(binary, path, feeds, *options):
         return [np.load(output["file"]) for output in report["outputs"]], report
 
 
-def check(binary, model, batch):
+def check(binary, model, batch, *options):
     path = make_models.make(model)
     feeds = inputs.of(model, batch)
     wanted, plain = reference(path, feeds, True), reference(path, feeds, False)
-    found, report = heddle(binary, path, feeds)
+    found, report = heddle(binary, path, feeds, *options)
     results = [equality.compare(f, w, p) for f, w, p in zip(found, wanted, plain)]
     equal = len(found) == len(wanted) and all(result for result, _ in results)
     detail = "; ".join(text for _, text in results)
@@ -63,6 +63,14 @@ def check(binary, model, batch):
     if launches > LAUNCHES.get(model, launches):
         equal, detail = False, f"{detail}; more than {LAUNCHES[model]} launches"
     return equal, f"{detail}; {launches} launches, compile {report['compile_ms']:.0f} ms"
+
+
+def check_rewritten(binary, model, times):
+    """The layers that a rule replaces, and the outputs after that."""
+    options = ("--library", str(ROOT / "tests/models/rules.yaml"), "--rule", "rules::*")
+    steps = heddle(binary, make_models.make(model), inputs.of(model, 1), *options)[1].get("rewrites", [])
+    equal, detail = check(binary, model, 1, *options)
+    return equal and len(steps) == times, f"{len(steps)} replaced; {detail}"
 
 
 def check_coverage(binary, model):
@@ -146,6 +154,8 @@ def main():
               for text, model, pick, change in MUTATIONS if model in names]
     if "silero-vad" in names:
         cases.append(("silero-vad over 20 frames with its state", check_state, ("silero-vad", 20)))
+    if "minilm" in names:
+        cases.append(("minilm with its layers rewritten", check_rewritten, ("minilm", 36)))
     count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
     for title, run, rest in cases:
         try:

@@ -30,7 +30,9 @@ public:
     Importer(const OnnxModel& model, const Library& library, const ImportOptions& options)
         : model_(model), library_(library), options_(options), session_(library) {}
 
-    Result<ImportedModel> run() {
+    Result<ImportedCalls> run(bool records) {
+        records_ = records;
+        if (records) session_.record_calls();
         problems_ = check_support(model_, library_);
         if (!problems_.empty()) return fail(std::move(problems_));
         add_inputs();
@@ -38,12 +40,7 @@ public:
         add_nodes(model_.graph);
         std::vector<TensorId> outputs = find_outputs();
         if (!problems_.empty()) return fail(std::move(problems_));
-        ImportedModel imported;
-        for (TensorId input : session_.deciding_inputs())
-            imported.deciding_inputs.push_back(session_.graph().tensor(input).name);
-        imported.graph = session_.finish(std::move(outputs));
-        imported.graph.dimension_names = names_;
-        return imported;
+        return ImportedCalls{std::move(session_), std::move(outputs), std::move(names_)};
     }
 
 private:
@@ -156,6 +153,7 @@ private:
         if (!read_inputs(node, arguments) || !read_attributes(node, metakernel, arguments, parameters))
             return poison(node);
         ApplyOptions options{.node_name = node.label()};
+        options.records_calls = records_ && metakernel.is_composition();
         for (const std::string& output : node.outputs) {
             options.requested.push_back(!output.empty());
             if (!output.empty()) options.names.push_back(output);
@@ -295,6 +293,7 @@ private:
     const Library& library_;
     const ImportOptions& options_;
     Session session_;
+    bool records_ = false;
     std::map<std::string, TensorId> values_;
     std::vector<std::string>
         defined_;  // names of `values_` in the order in which they came: a branch takes its own back
@@ -305,7 +304,18 @@ private:
 }  // namespace
 
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options) {
-    return Importer(model, library, options).run();
+    auto calls = Importer(model, library, options).run(false);
+    if (!calls) return fail(std::move(calls.error()));
+    ImportedModel imported;
+    for (TensorId input : calls->session.deciding_inputs())
+        imported.deciding_inputs.push_back(calls->session.graph().tensor(input).name);
+    imported.graph = calls->session.finish(std::move(calls->outputs));
+    imported.graph.dimension_names = std::move(calls->dimension_names);
+    return imported;
+}
+
+Result<ImportedCalls> import_calls(const OnnxModel& model, const Library& library, const ImportOptions& options) {
+    return Importer(model, library, options).run(true);
 }
 
 }  // namespace heddle::onnx

@@ -10,6 +10,7 @@
 #include "frontends/onnx/model.h"
 #include "graph/graph.h"
 #include "language/library.h"
+#include "symbolic/session.h"
 
 namespace heddle::onnx {
 
@@ -52,6 +53,15 @@ struct ImportedModel {
 // onnx.open_branch, onnx.branch, onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute,
 // onnx.input_type, and those of applying templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
+
+// A model as calls of operators, before it is a graph: what rewrite rules work on. Nodes whose templates consist of
+// calls are those calls. Codes as above.
+struct ImportedCalls {
+    Session session;
+    std::vector<TensorId> outputs;
+    std::map<std::string, int64_t> dimension_names;
+};
+Result<ImportedCalls> import_calls(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
 // How many of a model's nodes, those of branches with them, have a template; `If` needs none.
 struct Coverage {
