@@ -131,7 +131,7 @@ void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordi
         for (const auto& [atom, factor] : terms) ask(classes, made, factor);
     } else if (form.constant >= 0 && form.terms.size() == 1 && form.terms[0].second == 1) {
         const int64_t length = arena_.extent(form.terms[0].first->axes[0]);
-        if (length < extent && form.constant % length == 0 && extent % length == 0) ask(classes, made, length);
+        if (length > 1 && form.constant % length == 0) ask(classes, made, length);
     }
 }
 

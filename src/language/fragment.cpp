@@ -28,6 +28,7 @@ Fragment fragment_of(std::shared_ptr<const SourceText> source) {
 }
 
 void DiagnosticSink::add(Complaint complaint) {
+    if (full()) return;
     Diagnostic diagnostic;
     diagnostic.code = std::move(complaint.code);
     diagnostic.summary = std::move(complaint.summary);
@@ -43,8 +44,8 @@ void DiagnosticSink::add(Complaint complaint) {
 void DiagnosticSink::append(Diagnostic diagnostic) {
     if (full()) return;
     for (const Diagnostic& other : list_) {
-        if (other.code == diagnostic.code && other.place.offset == diagnostic.place.offset &&
-            other.place.source == diagnostic.place.source && other.summary == diagnostic.summary) {
+        if (other.place.offset == diagnostic.place.offset && other.place.source == diagnostic.place.source &&
+            other.code == diagnostic.code && other.summary == diagnostic.summary) {
             return;
         }
     }

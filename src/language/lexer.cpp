@@ -93,7 +93,7 @@ private:
             return;
         }
         for (std::string_view symbol : symbols) {
-            if (text_.substr(at_).starts_with(symbol)) {
+            if (symbol[0] == c && text_.substr(at_).starts_with(symbol)) {
                 at_ += symbol.size();
                 token.kind = Token::Kind::symbol;
                 token.text = symbol;

@@ -9,19 +9,31 @@
 namespace heddle {
 namespace {
 
+// A line that is longer than this is shown around its place.
+constexpr size_t widest_line = 240, shown_before_place = 100;
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
 std::string caret_lines(const Place& place) {
     if (!place.source) return {};
-    auto at = place.source->locate(place.offset);
-    std::string line(place.source->line_at(place.offset));
-    std::string pad;
-    for (size_t i = 0, column = 1; i < line.size() && column < static_cast<size_t>(at.column); i++) {
-        if ((static_cast<unsigned char>(line[i]) & 0xC0) == 0x80) continue;
-        pad += line[i] == '\t' ? '\t' : ' ';
-        column++;
+    const std::string_view line = place.source->line_at(place.offset);
+    const size_t begin = static_cast<size_t>(line.data() - place.source->text().data());
+    const size_t at = std::min(std::min(place.offset, place.source->text().size()) - begin, line.size());
+    size_t from = 0, to = line.size();
+    if (line.size() > widest_line) {
+        from = at > shown_before_place ? at - shown_before_place : 0;
+        while (from > 0 && is_continuation(line[from])) from--;
+        to = std::min(from + widest_line, line.size());
+        while (to < line.size() && is_continuation(line[to])) to++;
     }
-    size_t room = line.size() > pad.size() ? line.size() - pad.size() : 1;
-    std::string carets(std::clamp<size_t>(place.length, 1, std::max<size_t>(room, 1)), '^');
-    return fmt::format("    {}\n    {}{}\n", line, pad, carets);
+    const std::string_view cut = "...", before = from > 0 ? cut : "", after = to < line.size() ? cut : "";
+    std::string pad(before.size(), ' ');
+    for (char c : line.substr(from, at - from)) {
+        if (!is_continuation(c)) pad += c == '\t' ? '\t' : ' ';
+    }
+    const size_t room = std::max<size_t>(to - at, 1);
+    return fmt::format("    {}{}{}\n    {}{:^>{}}\n", before, line.substr(from, to - from), after, pad, "",
+                       std::clamp<size_t>(place.length, 1, room));
 }
 
 std::string position(const Place& place) {

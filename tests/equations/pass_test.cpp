@@ -53,6 +53,16 @@ TEST(PassNames, WhatASelectionKeepsInBoundsIsNotComputedEverywhere) {
     EXPECT_EQ(live(b.system), 2u);
 }
 
+TEST(PassFactor, AnEmptyAxisCutsNothing) {
+    SystemBuilder b;
+    const TensorIndex made = b.unary(b.input({4, 9}), ScalarOp::negate);
+    b.output(b.reduce({4}, Reducer::sum, {0},
+                      [&](const Coordinates& i, const Coordinates& k) { return b.read(made, {i[0], k[0]}); }));
+    factor_axes(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 2u);
+}
+
 TEST(PassViews, CleanReshapesVanishAndUncleanOnesStay) {
     SystemBuilder clean;
     clean.output(clean.unary(clean.reshape(clean.input({6, 4}), {4, 6}), ScalarOp::negate));

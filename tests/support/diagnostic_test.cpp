@@ -42,6 +42,25 @@ TEST(Diagnostic, RendersWithoutAPlace) {
     EXPECT_EQ(render(Diagnostics{diagnostic, diagnostic}), "error[a.b]: no\nerror[a.b]: no\n");
 }
 
+TEST(Diagnostic, ShowsALongLineAroundItsPlace) {
+    std::string text;
+    for (int i = 0; i < 100'000; i++) text += "\xC3\xA4";
+    for (size_t at : {size_t{0}, text.size() / 2, text.size() / 2 + 1, text.size() - 2, text.size()}) {
+        Diagnostic diagnostic{.code = "a.b", .summary = "no", .place = {}};
+        diagnostic.place = {std::make_shared<const SourceText>("t", text), at, text.size()};
+        const std::string shown = render(diagnostic);
+        EXPECT_LT(shown.size(), 1'000u);
+        EXPECT_EQ(shown.find("    ...") != std::string::npos, at > 100);
+        EXPECT_EQ(shown.find("...\n") != std::string::npos, at < text.size() - 200);
+        EXPECT_NO_THROW(nlohmann::json(shown).dump()) << "no letter is cut in two";
+    }
+    Diagnostic diagnostic{.code = "a.b", .summary = "no", .place = {}};
+    diagnostic.place = {std::make_shared<const SourceText>("t", std::string(150, 'x') + "y" + std::string(150, 'z')),
+                        150, 1};
+    EXPECT_EQ(render(diagnostic), "t:1:151: error[a.b]: no\n    ..." + std::string(100, 'x') + "y" +
+                                      std::string(139, 'z') + "...\n" + std::string(107, ' ') + "^\n");
+}
+
 TEST(Diagnostic, RendersAsJson) {
     auto json = nlohmann::json::parse(render_json({sample()}));
     ASSERT_EQ(json.size(), 1u);
