@@ -76,7 +76,8 @@ int32_t BodyCompiler::reduction_table(NodeId node) {
 }
 
 int32_t BodyCompiler::scatter_table(NodeId node) {
-    if (!options.inverted) return -1;
+    // What a step of a scan needs of the step before is computed step by step.
+    if (!options.inverted || facts.stepped[static_cast<size_t>(node)]) return -1;
     auto [found, fresh] = scatter_tables_.emplace(node, -1);
     if (!fresh) return found->second;
     auto inversion = invert(body, node, facts.free, facts.forms);
@@ -116,8 +117,7 @@ int32_t BodyCompiler::local_table(int32_t index) {
 
 void BodyCompiler::compile_table(int32_t index) {
     const Table table = program.tables[static_cast<size_t>(index)];
-    if (auto found = inversions_.find(index); found != inversions_.end() && table.step < 0)
-        return compile_scatter(index, found->second);
+    if (auto found = inversions_.find(index); found != inversions_.end()) return compile_scatter(index, found->second);
     std::vector<VariableId> variables = table.variables;
     if (table.step >= 0) std::erase(variables, table.step);
     add_root(index, table.root, variables, table.step, table.initial >= 0 ? 1 : 0);

@@ -100,7 +100,6 @@ private:
         for (size_t i = 0; i < operation.inputs.size(); ++i) {
             if (!active_[static_cast<size_t>(operation.inputs[i])]) continue;
             if (!operation.body) return fail(opaque(operation));
-            if (has_states(*operation.body)) return fail(recurrent(operation));
             request.wanted = static_cast<int32_t>(i);
             auto body = reverse(request);
             if (!body) {
@@ -127,19 +126,6 @@ private:
             auto input = static_cast<size_t>(operation.inputs[static_cast<size_t>(operation.gradient->inputs[i])]);
             if (active_[input]) adjoints_[input].push_back(made[i]);
         }
-    }
-
-    static bool has_states(const Body& body) {
-        return std::ranges::any_of(body.locals, [](const Local& local) { return local.is_state(); });
-    }
-
-    static Diagnostic recurrent(const Operation& operation) {
-        return {.code = "gradient.scan",
-                .summary = fmt::format("operation '{}' has no gradient", operation.name),
-                .expected = "a body without a scan",
-                .reason = "what each step gives to the one before is not derived",
-                .remedy = "write the steps as operations of their own",
-                .params = {{"operation", operation.name}}};
     }
 
     static Diagnostic opaque(const Operation& operation) {

@@ -1,7 +1,9 @@
 #include "gradient/reverse_body.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,7 +28,7 @@ public:
           forward_(*request.body),
           terms_(forward_, body, shapes_of(request)),
           nodes_(terms_.nodes()),
-          count_(static_cast<NodeId>(body.nodes.size())) {
+          body_(body) {
         const TensorType& wanted = request.inputs[static_cast<size_t>(request.wanted)];
         for (size_t d = 0; d < wanted.shape.size(); ++d) {
             targets_.push_back(nodes_.add_variable(fmt::format("p{}", d), Variable::Kind::index, wanted.shape[d]));
@@ -42,71 +44,96 @@ public:
 
     // The equation, or none if the adjoint is zero.
     std::optional<BodyEquation> run() {
-        find_active();
-        for (const BodyEquation& equation : forward_.equations) seed(equation);
-        for (NodeId id = count_; id-- > 0;) {
-            auto found = parts_.find(id);
-            if (found == parts_.end()) continue;
-            Part part = found->second[0];
-            for (size_t i = 1; i < found->second.size(); ++i) part = joined(terms_, part, found->second[i]);
-            parts_.erase(found);
-            propagate(id, part);
+        find_scans();
+        std::vector<NodeId> values;
+        for (const BodyEquation& equation : forward_.equations) values.push_back(after_scans(equation.value));
+        active_ =
+            reached([&](const Node& node) { return node.kind == Node::Kind::local || node.index == request_.wanted; });
+        for (size_t i = 0; i < values.size(); ++i) seed(forward_.equations[i], values[i]);
+        // The latest scans first: what reads a state comes after all of its scan.
+        while (!parts_.empty() || !scans_.empty()) {
+            if (!scans_.empty() && (parts_.empty() || parts_.rbegin()->first < scans_.back().last)) {
+                Scan scan = std::move(scans_.back());
+                scans_.pop_back();
+                through_scan(scan);
+            } else {
+                propagate_last();
+            }
         }
         if (!result_) return std::nullopt;
         const DType dtype = request_.inputs[static_cast<size_t>(request_.wanted)].dtype;
-        NodeId value = result_->value, condition = all_of(terms_, result_->conditions);
-        if (condition >= 0) value = nodes_.select(condition, value, nodes_.real(0, terms_.node(value).dtype, true));
-        return BodyEquation{0, targets_, target_nodes_, nodes_.cast(value, dtype)};
+        return BodyEquation{0, targets_, target_nodes_, nodes_.cast(value_of(*result_), dtype)};
     }
 
 private:
     static DType type_of(DType dtype) { return info(dtype).arithmetic; }
 
-    // Nodes through which the wanted input reaches a result with a derivative.
-    void find_active() {
-        active_.resize(static_cast<size_t>(count_));
-        for (NodeId id = 0; id < count_; ++id) {
+    void propagate_last() {
+        auto found = std::prev(parts_.end());
+        const NodeId id = found->first;
+        Part part = found->second[0];
+        for (size_t i = 1; i < found->second.size(); ++i) part = joined(terms_, part, found->second[i]);
+        parts_.erase(found);
+        propagate(id, part);
+    }
+
+    // Zero where a condition does not hold.
+    NodeId value_of(const Part& part) {
+        NodeId condition = all_of(terms_, part.conditions);
+        if (condition < 0) return part.value;
+        return nodes_.select(condition, part.value, nodes_.real(0, terms_.node(part.value).dtype, true));
+    }
+
+    // Nodes through which reads and states that are `source` reach a result with a derivative.
+    std::vector<bool> reached(const std::function<bool(const Node&)>& source) const {
+        std::vector<bool> active(terms_.body().nodes.size());
+        for (NodeId id = 0; id < static_cast<NodeId>(active.size()); ++id) {
             const Node& node = terms_.node(id);
-            auto operand = [&](size_t i) { return bool(active_[static_cast<size_t>(node.operands[i])]); };
+            auto operand = [&](size_t i) { return bool(active[static_cast<size_t>(node.operands[i])]); };
             if (!is_float(node.dtype)) continue;
-            bool active = false;
+            bool here = false;
             switch (node.kind) {
             case Node::Kind::scalar:
-                for (size_t i = 0; i < node.operands.size(); ++i) active = active || operand(i);
-                active = active && has_derivative(node.op);
+                for (size_t i = 0; i < node.operands.size(); ++i) here = here || operand(i);
+                here = here && has_derivative(node.op);
                 break;
             case Node::Kind::cast:
-            case Node::Kind::reduce: active = operand(0); break;
-            case Node::Kind::select: active = operand(1) || operand(2); break;
-            case Node::Kind::read: active = node.index == request_.wanted; break;
-            case Node::Kind::guarded_read:
-                active = node.index == request_.wanted || operand(node.operands.size() - 1);
+            case Node::Kind::reduce: here = operand(0); break;
+            case Node::Kind::select: here = operand(1) || operand(2); break;
+            case Node::Kind::read: here = source(node); break;
+            case Node::Kind::guarded_read: here = source(node) || operand(node.operands.size() - 1); break;
+            case Node::Kind::local:
+                here = local(node).is_state() ? source(node) : bool(active[static_cast<size_t>(local(node).value)]);
                 break;
-            case Node::Kind::local: active = active_[static_cast<size_t>(local(node).value)]; break;
             default: break;
             }
-            active_[static_cast<size_t>(id)] = active;
+            active[static_cast<size_t>(id)] = here;
         }
+        return active;
     }
 
     const Local& local(const Node& node) const { return terms_.body().locals[static_cast<size_t>(node.index)]; }
 
     // What an operand gets at every point of `domain`.
     void give(NodeId id, const std::vector<VariableId>& domain, std::vector<NodeId> conditions, NodeId value) {
-        if (!active_[static_cast<size_t>(id)]) return;
+        if (static_cast<size_t>(id) >= active_.size() || !active_[static_cast<size_t>(id)]) return;
         parts_[id].push_back(gathered(terms_, {}, domain, terms_.free(id), {std::move(conditions), value}));
     }
 
-    void seed(const BodyEquation& equation) {
+    // `value`: the equation's, after its scans.
+    void seed(const BodyEquation& equation, NodeId value) {
         const auto output = static_cast<size_t>(equation.output);
         if (!request_.given[output]) return;
         auto before = std::count(request_.given.begin(), request_.given.begin() + equation.output, true);
         auto tensor = static_cast<int32_t>(request_.inputs.size()) + static_cast<int32_t>(before);
         std::vector<NodeId> coordinates;
-        for (NodeId left : equation.left) coordinates.push_back(terms_.copied(left));
+        for (NodeId left : equation.left) coordinates.push_back(terms_.substitute(terms_.copied(left), after_));
         NodeId adjoint = nodes_.read(tensor, request_.outputs[output].dtype, std::move(coordinates));
-        NodeId value = terms_.copied(equation.value);
-        give(value, equation.variables, {}, nodes_.cast(adjoint, type_of(terms_.node(value).dtype)));
+        std::vector<VariableId> variables = equation.variables;
+        for (VariableId& variable : variables)
+            if (auto step = after_.variables.find(variable); step != after_.variables.end())
+                variable = terms_.node(step->second).index;
+        give(value, variables, {}, nodes_.cast(adjoint, type_of(terms_.node(value).dtype)));
     }
 
     void propagate(NodeId id, const Part& part) {
@@ -171,6 +198,7 @@ private:
 
     void through_local(const Node& node, const std::vector<VariableId>& domain, const Part& part) {
         const Local of = local(node);
+        if (of.is_state()) return through_state(node, of, domain, part);
         const std::vector<VariableId> outer = terms_.outer(node.index);
         std::vector<Equality> equalities;
         for (size_t d = 0; d < of.variables.size(); ++d) {
@@ -232,11 +260,192 @@ private:
         return nodes_.reduce(Reducer::product, node.dtype, std::move(variables), term, all_of(terms_, filter));
     }
 
+    // ---- scans
+    //
+    // E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t), but for what
+    // step k - 1 itself reads of it as present:
+    //
+    //     E[k] = what reads element k behind the scan has + what step t = k gives to its previous element
+    //
+    // where the values of that step have E[k + 1] and what later states of the step give to them. This is a scan in the
+    // other direction: it begins with E[n], and its step r has E[n - 1 - r] from step t = n - 1 - r.
+
+    struct State {
+        int32_t local = 0;  // of the forward scan
+        NodeId value = -1;  // at step `step`, which is like any other variable: reads of previous elements are reads of
+                            // the state as an array
+        int32_t adjoint = -1;             // the state of the other scan
+        std::vector<VariableId> targets;  // element and coordinates of what is read
+        std::vector<NodeId> target_nodes;
+        std::optional<Part> after, previous;  // the two parts
+    };
+    struct Scan {
+        VariableId axis = -1, step = -1;
+        NodeId last = -1;  // of the states' values
+        std::vector<State> states;
+    };
+
+    void find_scans() {
+        const std::vector<Local> locals = terms_.body().locals;
+        for (size_t i = 0; i < locals.size(); ++i) {
+            if (!locals[i].is_state()) continue;
+            auto same = [&](const Scan& scan) { return scan.axis == locals[i].variables[0]; };
+            auto found = std::ranges::find_if(scans_, same);
+            if (found == scans_.end()) {
+                found = scans_.insert(scans_.end(), {.axis = locals[i].variables[0]});
+                found->step = free_step(found->axis);
+            }
+            State state{.local = static_cast<int32_t>(i)};
+            Substitution by;
+            by.variables[found->axis] = nodes_.variable(found->step);
+            state.value = terms_.substitute(locals[i].value, by);
+            found->last = std::max({found->last, locals[i].value, locals[i].initial});
+            if (!is_float(locals[i].dtype)) continue;
+            make_targets(state);
+            found->states.push_back(std::move(state));
+        }
+        std::ranges::sort(scans_, {}, &Scan::last);
+        for (const Scan& scan : scans_) after_.variables[scan.axis] = nodes_.variable(free_step(scan.axis));
+    }
+
+    VariableId free_step(VariableId axis) {
+        const Variable from = terms_.body().variable(axis);
+        return nodes_.add_variable(from.name, Variable::Kind::parallel, from.extent);
+    }
+
+    NodeId after_scans(NodeId forward) { return terms_.substitute(terms_.copied(forward), after_); }
+
+    // What a read of a state is within its own scan: 0, of the previous element; 1, of the present one; else neither.
+    int64_t distance(const Node& node, VariableId step) const {
+        const Node& at = terms_.node(node.operands[0]);
+        if (at.kind == Node::Kind::variable && at.index == step) return 0;
+        if (at.kind != Node::Kind::scalar || at.op != ScalarOp::add) return -1;
+        const Node &first = terms_.node(at.operands[0]), &second = terms_.node(at.operands[1]);
+        const bool next = first.kind == Node::Kind::variable && first.index == step &&
+                          second.kind == Node::Kind::integer && second.integer == 1;
+        return next ? 1 : -1;
+    }
+
+    void through_state(const Node& node, const Local& of, const std::vector<VariableId>& domain, const Part& part) {
+        const bool own = running_ && running_->axis == of.variables[0];
+        auto scan = std::ranges::find(scans_, of.variables[0], &Scan::axis);
+        if (!own && scan == scans_.end()) return;
+        std::vector<State>& states = own ? running_->states : scan->states;
+        auto state = std::ranges::find(states, node.index, &State::local);
+        if (state == states.end()) return;  // not of a float type
+        const int64_t found = own ? distance(node, running_->step) : -1;
+        if (found == 0 && !stepping_) return;  // E has it
+        std::vector<Equality> equalities;
+        for (size_t d = own ? 1 : 0; d < of.variables.size(); ++d) {
+            const NodeId target = found == 1 ? nodes_.variable(of.variables[d]) : state->target_nodes[d];
+            equalities.push_back({node.operands[d], target, body_.extent(of, d)});
+        }
+        const std::vector<VariableId> fixed = own ? std::vector{running_->step} : std::vector<VariableId>{};
+        Part one = gathered(terms_, std::move(equalities), domain, fixed, part);
+        if (found == 1) return give(state->value, points_of(of, running_->step), std::move(one.conditions), one.value);
+        auto& sum = own ? state->previous : state->after;
+        sum = sum ? joined(terms_, *sum, one) : std::move(one);
+    }
+
+    static std::vector<VariableId> points_of(const Local& state, VariableId step) {
+        std::vector<VariableId> points = state.variables;
+        points[0] = step;
+        return points;
+    }
+
+    void make_targets(State& state) {
+        const Local of = body_.locals[static_cast<size_t>(state.local)];
+        for (size_t d = 0; d < of.variables.size(); ++d) {
+            state.targets.push_back(nodes_.add_variable(terms_.body().variable(of.variables[d]).name,
+                                                        Variable::Kind::parallel, body_.extent(of, d)));
+            state.target_nodes.push_back(nodes_.variable(state.targets.back()));
+        }
+    }
+
+    void through_scan(Scan& scan) {
+        if (std::ranges::none_of(scan.states, [](const State& state) { return state.after.has_value(); })) return;
+        const Variable from = terms_.body().variable(scan.axis);
+        const VariableId axis = nodes_.add_variable(from.name + "_back", Variable::Kind::ordered, from.extent);
+        for (State& state : scan.states) {
+            const Local& of = body_.locals[static_cast<size_t>(state.local)];
+            Local adjoint{"d_" + of.name, type_of(of.dtype), state.targets, -1, 0};  // a state: it has an initial value
+            adjoint.variables[0] = axis;
+            state.adjoint = static_cast<int32_t>(body_.locals.size());
+            body_.locals.push_back(std::move(adjoint));
+        }
+        running_ = &scan;
+        collect(scan);
+        const NodeId last = terms_.plus_multiple(terms_.size(from.extent), terms_.number(1), -1);
+        for (State& state : scan.states) finish(scan, state, terms_.plus_multiple(last, nodes_.variable(axis), -1));
+        // What steps and initial values read besides states.
+        const NodeId end = terms_.size(from.extent);
+        for (const State& state : scan.states) {
+            const Local of = body_.locals[static_cast<size_t>(state.local)];
+            std::vector<NodeId> at = {terms_.plus_multiple(last, nodes_.variable(scan.step), -1)}, first = {end};
+            for (size_t d = 1; d < of.variables.size(); ++d) {
+                at.push_back(nodes_.variable(of.variables[d]));
+                first.push_back(at.back());
+            }
+            const DType dtype = type_of(of.dtype);
+            give(state.value, points_of(of, scan.step), {}, nodes_.local(state.adjoint, dtype, std::move(at)));
+            give(of.initial, {of.variables.begin() + 1, of.variables.end()}, {},
+                 nodes_.local(state.adjoint, dtype, std::move(first)));
+        }
+        // All that is left of its steps: views are later than what is shared with other parts of the body.
+        while (!parts_.empty() && parts_.rbegin()->first > scan.last) propagate_last();
+        running_ = nullptr;
+    }
+
+    // What one step gives to the elements that were before it.
+    void collect(Scan& scan) {
+        auto parts = std::exchange(parts_, {});
+        auto active = std::exchange(active_, reached([&](const Node& node) {
+                                        return node.kind == Node::Kind::local &&
+                                               local(node).variables[0] == scan.axis && distance(node, scan.step) >= 0;
+                                    }));
+        stepping_ = true;
+        for (const State& state : scan.states) {
+            const Local of = body_.locals[static_cast<size_t>(state.local)];
+            std::vector<NodeId> at;
+            for (size_t d = 1; d < of.variables.size(); ++d) at.push_back(nodes_.variable(of.variables[d]));
+            give(state.value, points_of(of, scan.step), {},
+                 nodes_.previous(state.adjoint, type_of(of.dtype), std::move(at)));
+        }
+        while (!parts_.empty()) propagate_last();
+        stepping_ = false;
+        active_ = std::move(active);
+        parts_ = std::move(parts);
+    }
+
+    // The state of the other scan; at each of its steps the other one has step `step`.
+    void finish(const Scan& scan, State& state, NodeId step) {
+        const Local& of = body_.locals[static_cast<size_t>(state.adjoint)];
+        const NodeId zero = nodes_.real(0, of.dtype, true);
+        const NodeId end = terms_.size(terms_.body().variable(scan.axis).extent);
+        auto at = [&](const std::optional<Part>& part, VariableId variable, NodeId value) {
+            Substitution by;
+            by.variables[variable] = value;
+            return part ? terms_.substitute(value_of(*part), by) : zero;
+        };
+        const NodeId after = at(state.after, state.targets[0], step), previous = at(state.previous, scan.step, step);
+        const NodeId value = !state.previous ? after
+                             : !state.after  ? previous
+                                             : nodes_.scalar(ScalarOp::add, {after, previous});
+        const NodeId initial = at(state.after, state.targets[0], end);
+        Local& adjoint = body_.locals[static_cast<size_t>(state.adjoint)];
+        adjoint.value = value;
+        adjoint.initial = initial;
+    }
+
     const ReverseRequest& request_;
     const Body& forward_;
     Terms terms_;
     BodyNodes& nodes_;
-    const NodeId count_;  // of the forward body's nodes
+    Body& body_;
+    std::vector<Scan> scans_;  // whose adjoints are not there yet; the latest last
+    Substitution after_;       // what equations read of scans
+    Scan* running_ = nullptr;  // whose steps are looked at
+    bool stepping_ = false;    // one step of it alone
     std::vector<VariableId> targets_;
     std::vector<NodeId> target_nodes_;
     std::vector<bool> active_;

@@ -2,7 +2,7 @@
 //
 // Every node gets an adjoint, a value with the node's own free variables: where a user has more of them, the adjoint is
 // summed over these at once. Reads and locals hand theirs on as gather.h says. Of equals the first has the whole
-// adjoint of a maximum or minimum, as the first wins forward.
+// adjoint of a maximum or minimum, as the first wins forward. A scan is run through in the other direction.
 #pragma once
 
 #include "graph/graph.h"

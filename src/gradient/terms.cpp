@@ -17,17 +17,23 @@ Terms::Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> 
     for (Node node : forward.nodes) {
         std::vector<NodeId> operands;
         for (NodeId operand : node.operands) operands.push_back(copied(operand));
-        if (node.kind == Node::Kind::local) {
+        if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
             int32_t& made = locals[static_cast<size_t>(node.index)];
             if (made < 0) {
                 Local local = forward.locals[static_cast<size_t>(node.index)];
-                local.value = copied(local.value);
+                if (!local.is_state()) local.value = copied(local.value);  // a state's comes after what is previous
                 made = static_cast<int32_t>(body_.locals.size());
                 body_.locals.push_back(std::move(local));
             }
             node.index = made;
         }
         copied_.push_back(rebuilt(node, std::move(operands)));
+    }
+    for (size_t i = 0; i < locals.size(); ++i) {
+        if (locals[i] < 0 || !forward.locals[i].is_state()) continue;
+        Local& local = body_.locals[static_cast<size_t>(locals[i])];
+        local.value = copied(local.value);
+        local.initial = copied(local.initial);
     }
 }
 
@@ -46,6 +52,7 @@ NodeId Terms::rebuilt(const Node& node, std::vector<NodeId> operands) {
         return nodes_.guarded_read(node.index, node.dtype, std::move(operands), otherwise);
     }
     case Node::Kind::local: return nodes_.local(node.index, node.dtype, std::move(operands));
+    case Node::Kind::previous: return nodes_.previous(node.index, node.dtype, std::move(operands));
     case Node::Kind::reduce:
         return nodes_.reduce(node.reducer, node.dtype, node.variables, operands[0],
                              operands.size() > 1 ? operands[1] : -1);
@@ -62,7 +69,9 @@ const std::vector<VariableId>& Terms::free(NodeId id) {
             list.insert(list.end(), of.begin(), of.end());
         }
         if (node.kind == Node::Kind::variable) list.push_back(node.index);
-        if (node.kind == Node::Kind::local) {
+        if (node.kind == Node::Kind::previous)
+            list.push_back(body_.locals[static_cast<size_t>(node.index)].variables[0]);
+        if (node.kind == Node::Kind::local && !body_.locals[static_cast<size_t>(node.index)].is_state()) {
             const Local& local = body_.locals[static_cast<size_t>(node.index)];
             for (VariableId variable : free_[static_cast<size_t>(local.value)])
                 if (std::ranges::find(local.variables, variable) == local.variables.end()) list.push_back(variable);
@@ -81,6 +90,7 @@ bool Terms::depends(NodeId id, VariableId variable) { return std::ranges::binary
 
 std::vector<VariableId> Terms::outer(int32_t index) {
     const Local& local = body_.locals[static_cast<size_t>(index)];
+    if (local.is_state()) return {};
     std::vector<VariableId> list = free(local.value);
     std::erase_if(list, [&](VariableId v) { return std::ranges::find(local.variables, v) != local.variables.end(); });
     return list;
@@ -101,6 +111,11 @@ public:
         NodeId result = -1;
         if (node.kind == Node::Kind::variable) {
             result = by_.variables.at(node.index);
+        } else if (auto step = step_of(node); step != by_.variables.end()) {
+            // Behind a step that has a value stands an element of the state as an array.
+            std::vector<NodeId> at = {step->second};
+            for (NodeId operand : node.operands) at.push_back(apply(operand));
+            result = terms_.nodes_.local(node.index, node.dtype, std::move(at));
         } else if (node.kind == Node::Kind::reduce && std::ranges::any_of(node.variables, replaced)) {
             Scope inner(terms_, without(node.variables));
             result = rebuilt(node, inner);
@@ -112,6 +127,11 @@ public:
     }
 
 private:
+    std::map<VariableId, NodeId>::const_iterator step_of(const Node& node) const {
+        if (node.kind != Node::Kind::previous) return by_.variables.end();
+        return by_.variables.find(terms_.body_.locals[static_cast<size_t>(node.index)].variables[0]);
+    }
+
     NodeId rebuilt(const Node& node, Scope& scope) {
         std::vector<NodeId> operands;
         for (NodeId operand : node.operands) operands.push_back(scope.apply(operand));
@@ -211,9 +231,11 @@ bool Terms::made_safe(NodeId id) {
     for (NodeId operand : node.operands)
         if (!safe(operand)) return false;
     if (node.kind == Node::Kind::reduce && is_argument(node.reducer) && node.operands.size() > 1) return false;
+    if (node.kind == Node::Kind::previous) return false;
     if (node.kind != Node::Kind::read && node.kind != Node::Kind::local) return true;
     for (size_t d = 0; d < node.operands.size(); ++d) {
         const Local* local = node.kind == Node::Kind::local ? &body_.locals[static_cast<size_t>(node.index)] : nullptr;
+        if (local && local->is_state()) return false;
         int64_t extent =
             local ? body_.variable(local->variables[d]).extent.value : shapes_[static_cast<size_t>(node.index)][d];
         auto values = range(node.operands[d]);

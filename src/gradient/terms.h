@@ -11,7 +11,8 @@
 
 namespace heddle::gradient {
 
-// Free variables become values; whole nodes too, where all their variables are replaced.
+// Free variables become values; whole nodes too, where all their variables are replaced. Where the axis of a scan has a
+// value, what is previous in it is read from the state as an array.
 struct Substitution {
     std::map<VariableId, NodeId> variables;
     std::map<NodeId, NodeId> nodes;

@@ -126,11 +126,6 @@ TEST(GradientErrors, AKernelElsewhere) {
     EXPECT_EQ(code_of(gradient(graph, graph.inputs)), "gradient.opaque");
 }
 
-TEST(GradientErrors, Scans) {
-    const Graph graph = program({"y = rnn(x, w, r)", {{"x", {3, 2, 4}}, {"w", {1, 5, 4}}, {"r", {1, 5, 5}}}}, DType::float32);
-    EXPECT_EQ(code_of(gradient(graph, graph.inputs)), "gradient.scan");
-}
-
 TEST(GradientErrors, BodiesThatAreTooLarge) {
     Graph graph = program({"y = exp(x)", {{"x", {5}}}}, DType::float32);
     for (size_t length : {size_t{2'000}, largest_forward}) {

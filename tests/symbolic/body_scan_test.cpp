@@ -98,6 +98,15 @@ TEST(BodyScan, ValuesStepByStep) {
               expected());
 }
 
+// A sum whose filter chooses the element may be computed for all elements together, but for each step anew.
+TEST(BodyScan, ElementsAreChosenAtEachStep) {
+    EXPECT_EQ(values(result_of("    scan t < $n:\n"
+                               "      s[t, j < 3] = sum(k < 3 if (k + 1) % 3 == j : s[t - 1, k]) + x[@m, t] from j\n"
+                               "    y[@m, j] = s[$n - 1, j]\n",
+                               "y: \"$T[$m, 3]\"")),
+              (std::vector<double>{3, 4, 5, 12, 13, 14}));
+}
+
 TEST(BodyScan, TypesAreFound) {
     // A weak state takes integers; halves are kept in single precision until they are stored.
     EXPECT_EQ(values(result_of("    scan t < $n:\n      c[t] = c[t - 1] + 1 from 0\n    y[@m] = c[$n - 1]\n",
