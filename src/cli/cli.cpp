@@ -1,9 +1,11 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <new>
 
 #include "cli/commands.h"
 #include "cli/schema.h"
+#include "cli/support.h"
 
 namespace heddle::cli {
 namespace {
@@ -258,14 +260,28 @@ int run(int count, char** arguments) {
         // The library's own status numbers say which check failed; a shell only needs to know that one did.
         return app.exit(problem) == 0 ? 0 : 2;
     }
-    if (run->parsed()) return run_model(run_options);
-    if (check->parsed()) return check_files(check_options);
-    if (explain->parsed()) return explain_operator(explain_options);
-    if (compare->parsed()) return compare_model(compare_options);
-    if (graph->parsed()) return show_graph(graph_options);
-    if (verify->parsed()) return verify_rules(verify_options);
-    if (rewrite->parsed()) return rewrite_program(rewrite_options);
-    if (schema->parsed()) return print_schema();
+    try {
+        if (run->parsed()) return run_model(run_options);
+        if (check->parsed()) return check_files(check_options);
+        if (explain->parsed()) return explain_operator(explain_options);
+        if (compare->parsed()) return compare_model(compare_options);
+        if (graph->parsed()) return show_graph(graph_options);
+        if (verify->parsed()) return verify_rules(verify_options);
+        if (rewrite->parsed()) return rewrite_program(rewrite_options);
+        if (schema->parsed()) return print_schema();
+    } catch (const std::bad_alloc&) {
+        CommonOptions common;
+        for (const CommonOptions* options :
+             {&run_options.common, &check_options.common, &explain_options.common, &compare_options.common,
+              &graph_options.common, &verify_options.common, &rewrite_options.common}) {
+            common.json = common.json || options->json;
+        }
+        return report({{.code = "cli.out_of_memory",
+                        .summary = "the system has not the memory that this needs",
+                        .place = {},
+                        .remedy = "use smaller inputs, or a machine with more memory"}},
+                      common);
+    }
     return 2;
 }
 

@@ -86,7 +86,10 @@ public:
         std::string message = exception.what();
         size_t colon = message.find("syntax error");
         error("graph.json_syntax", "the text is not JSON", position > 0 ? position - 1 : 0);
-        errors.back().reason = colon == std::string::npos ? message : message.substr(colon);
+        std::string& reason = errors.back().reason;
+        reason = colon == std::string::npos ? message : message.substr(colon);
+        constexpr size_t longest = 300;  // it quotes what was read last
+        if (reason.size() > longest) reason = reason.substr(0, longest) + "...";
         return false;
     }
 

@@ -6,12 +6,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 
 namespace heddle {
 
+// No machine has more for one tensor; a sanitizer ends the program that asks for more.
+constexpr size_t largest_buffer = size_t{1} << 39;
+
 std::shared_ptr<std::byte> allocate_buffer(size_t bytes) {
     size_t rounded = (bytes + 2 * buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-    if (rounded < bytes) return nullptr;
+    if (rounded < bytes || rounded > largest_buffer) return nullptr;
     void* memory = std::aligned_alloc(buffer_alignment, rounded);
     if (!memory) return nullptr;
     std::memset(memory, 0, rounded);
@@ -20,7 +24,7 @@ std::shared_ptr<std::byte> allocate_buffer(size_t bytes) {
 
 TensorData::TensorData(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(std::move(shape)) {
     owned_ = allocate_buffer(static_cast<size_t>(byte_size()));
-    assert(owned_ && "callers limit sizes before they allocate");
+    if (!owned_) throw std::bad_alloc();
     data_ = owned_.get();
 }
 

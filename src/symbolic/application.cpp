@@ -26,7 +26,15 @@ bool is_spread(const Syntax& element) {
     return element.kind == Kind::spread || (element.kind == Kind::named_element && is_spread(*element.children[0]));
 }
 
+constexpr size_t largest_rank = 64;  // of a tensor and of an index: projections are matrices of both
+
+Result<void> check_rank(size_t rank, const Place& place) {
+    if (rank <= largest_rank) return {};
+    return limit_error(place, fmt::format("{} dimensions; there are at most {}", rank, largest_rank));
+}
+
 Result<std::vector<Size>> extents_of(Environment& environment, const std::vector<Value>& values, const Syntax& syntax) {
+    if (auto fine = check_rank(values.size(), syntax.place); !fine) return std::unexpected(fine.error());
     std::vector<Size> extents;
     extents.reserve(values.size());
     int64_t total = 1;
@@ -67,11 +75,14 @@ Result<void> bind_index(Environment& environment) {
     }
     std::vector<BoundAxis> axes;
     axes.reserve(index->children.size());
+    size_t rank = 0;
     for (const auto& element : index->children) {
         auto values = environment.evaluate_elements({element}, std::nullopt);
         if (!values) return std::unexpected(values.error());
         auto extents = extents_of(environment, *values, *element);
         if (!extents) return std::unexpected(extents.error());
+        rank += extents->size();
+        if (auto fine = check_rank(rank, index->place); !fine) return fine;
         axes.push_back({axis_name(*element), is_spread(*element), std::move(*extents)});
     }
     state.index = std::move(axes);
@@ -193,6 +204,11 @@ Result<void> begin_operation(Environment& environment, int64_t each_value) {
 }
 
 Result<void> bind_application(Environment& environment) {
+    for (const BoundInput& input : environment.inputs()) {
+        for (const BoundTensor& tensor : input.tensors) {
+            if (auto fine = check_rank(tensor.type.shape.size(), input.spec->place); !fine) return fine;
+        }
+    }
     if (auto done = match_dtypes(environment); !done) return done;
     if (auto done = match_patterns(environment); !done) return done;
     if (auto done = check_parameters(environment); !done) return done;

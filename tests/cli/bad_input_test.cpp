@@ -49,6 +49,17 @@ TEST_F(BadInput, files_that_are_not_there) {
     expect_run_error({"--input", "x=" + path("no.npy")}, "support.file_open", {"no.npy"});
 }
 
+TEST_F(BadInput, more_memory_than_there_is) {
+    for (const char* backend : {"cpu", "reference"}) {
+        expect_error({"run", model_, "--random", "1", "--bind", "batch=1000000000000", "--backend", backend,
+                      "--output-dir", path("out")},
+                     "cli.out_of_memory");
+    }
+    std::string x = array("x.npy", DType::float32, {1});
+    expect_error({"run", "--call", "y = expand(x, shape: [1000000, 1000000])", "--input", "x=" + x},
+                 "cli.out_of_memory");
+}
+
 TEST_F(BadInput, an_output_folder_below_a_file) {
     expect_error({"run", model_, "--random", "1", "--bind", "batch=2", "--output-dir", model_ + "/out"},
                  "cli.output_dir", {"model.onnx/out"});

@@ -175,6 +175,7 @@ TEST(GraphJson, EveryCodeHasACase) {
         {"graph.json_syntax", first + "x", ""},
         {"graph.json_syntax", replaced(first, "\"t0\"", "\"t\xff\""), ""},
         {"graph.json_syntax", replaced(first, "12", "1e400"), ""},  // beyond float64
+        {"graph.json_syntax", "1" + std::string(100000, '0'), ""},
         {"graph.json_limit", std::string(100000, '['), ""},
         {"graph.json_key", replaced(first, "\"dtype\"", "\"dtyp\""), "$.nodes[0].body.dtyp"},
         {"graph.json_key", replaced(first, "\"dtype\": \"int32\",", ""), "$.nodes[0].body"},
@@ -197,6 +198,7 @@ TEST(GraphJson, EveryCodeHasACase) {
         ASSERT_FALSE(parsed) << code << "\n" << text;
         const Diagnostic& error = parsed.error()[0];
         EXPECT_EQ(error.code, code) << render(parsed.error());
+        EXPECT_LT(render(error).size(), 2'000u) << "what is quoted is not longer than can be read";
         if (path.empty()) continue;
         ASSERT_FALSE(error.params.empty());
         EXPECT_EQ(error.params[0].second, path) << render(error);

@@ -109,6 +109,16 @@ many:
   index: "[m = 1]"
   outputs: {parts: "$dtype*"}
   body: "parts[$i] = x[0]"
+long_index:
+  inputs: {x: "$dtype[$n]"}
+  index: "[ones(40)..., ones(40)...]"
+  outputs: {y: "$dtype"}
+  body: "y = x[0]"
+long_shape:
+  inputs: {x: "$dtype[$n]"}
+  index: "[]"
+  outputs: {y: "$dtype[ones(65)...]"}
+  kernels: ["(Host, (Tensor) -> Tensor) => [runtime] => reshaped"]
 found:
   inputs: {x: "$dtype[$n]"}
   index: "[]"
@@ -252,11 +262,18 @@ TEST_F(Sessions, WhatMustFail) {
     EXPECT_EQ(types("reshape", {x, session.add_constant("s", integers({7}))}), "symbolic.requirement");
     EXPECT_EQ(types("negative", {v}), "symbolic.extent");
     EXPECT_EQ(types("many", {v}), "symbolic.limit");
+    EXPECT_EQ(types("long_index", {v}), "symbolic.limit");
+    EXPECT_EQ(types("long_shape", {v}), "symbolic.limit");
     EXPECT_EQ(types("found", {v}), "symbolic.data_extent");
     EXPECT_EQ(types("wrong_shape", {v}), "symbolic.composition");
     EXPECT_EQ(types("three_of_two", {v}), "symbolic.results");
     EXPECT_EQ(session.graph().tensors.size(), tensors + 2);  // an error leaves nothing behind
     EXPECT_TRUE(session.graph().operations.empty());
+}
+
+TEST_F(Sessions, RanksHaveALimit) {
+    EXPECT_TRUE(apply("relu", {session.add_input("most", type(std::vector<Size>(64, 1)))}));
+    EXPECT_EQ(types("relu", {session.add_input("more", type(std::vector<Size>(65, 1)))}), "symbolic.limit");
 }
 
 TEST_F(Sessions, DiagnosticsNameTheNode) {
