@@ -360,6 +360,8 @@ TEST_F(Metakernels19, EveryPartIsInTextJsonAndPicture) {
             for (const auto& [name, value] : found["bindings"]["patterns"].items())
                 EXPECT_CONTAINS(*form, "$" + name + "=" + value.get<std::string>());
             for (const Json& output : found["outputs"]) EXPECT_CONTAINS(*form, output["type"].get<std::string>());
+            for (const Json& adjoint : found["gradient"].value("outputs", Json::array()))
+                EXPECT_CONTAINS(*form, adjoint["name"].get<std::string>());
         }
         for (const Json& operation : found["operations"]) {
             std::string of_class = operation["class"];
@@ -382,8 +384,13 @@ TEST_F(Metakernels19, EveryPartIsInTextJsonAndPicture) {
             for (const Json& axis : operation["axes"]) {
                 std::string line =
                     axis["name"].get<std::string>() + " = " + std::to_string(axis["size"].get<int>()) + ":";
-                EXPECT_CONTAINS(text, line);
-                EXPECT_CONTAINS(picture, line);
+                for (const std::string* form : {&text, &picture}) {
+                    size_t begin = form->find(line);
+                    ASSERT_NE(begin, std::string::npos) << line << "\n" << *form;
+                    const Json& combiners = axis["combiners"];
+                    for (const Json& combiner : combiners.is_array() ? combiners : Json::array())
+                        EXPECT_CONTAINS(form->substr(begin), combiner.get<std::string>());
+                }
             }
         }
     }

@@ -1,6 +1,8 @@
 // heddle explain: what it shows of an operator, checked as numbers in its JSON and as words in its text.
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
 #include "command_test.h"
 
 namespace heddle {
@@ -158,6 +160,20 @@ TEST_F(Explain, Metakernels9ShardsWithTheirRegions) {
     std::string svg = read("a.svg");
     EXPECT_CONTAINS(svg, "shard 5: in_row 2:4, k 4:6");
     EXPECT_CONTAINS(svg, "combined by sum into result");
+    // The region of each shard in each tensor, at its place in the tensor's frame, 26 wide for an element.
+    for (const std::string& tensor : {std::string("X: float32[4, 6]"), std::string("W: float32[6, 5]")}) {
+        size_t title = svg.find("<title>" + tensor), begin = svg.rfind("<rect x=\"", title);
+        ASSERT_NE(title, std::string::npos);
+        double left = std::stod(svg.substr(begin + 9)), top = std::stod(svg.substr(svg.find("y=\"", begin) + 3));
+        for (const Json& application : shards["applications"]) {
+            const Json& region = application["inputs"][tensor[0] == 'X' ? 0 : 1];
+            auto at = [&](const char* side, size_t d) { return 26.0 * region[side][d].get<double>(); };
+            EXPECT_CONTAINS(svg, fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+                                             "rx=\"0.0\" fill=\"none\"",
+                                             left + at("start", 1), top + at("start", 0), at("end", 1) - at("start", 1),
+                                             at("end", 0) - at("start", 0)));
+        }
+    }
     // The same bytes each time.
     json({"matmul", "X=float32[4,6]", "W=float32[6,5]", "--shard", "k=3,in_row=2", "--svg", path("b.svg")});
     EXPECT_EQ(svg, read("b.svg"));

@@ -392,7 +392,7 @@ TEST(Documents, OpenedValuesAreParameters) {
 }
 
 // A chain of products, softmaxes and sums.
-TEST(Documents, LargeGraphsComeBack) {
+TEST(Metakernels21, LargeGraphsAreValidatedAndComeBack) {
     GraphBuilder graph(library());
     DocumentRange square{{0, 0}, {64, 64}};
     TensorId w = graph.tensor("w", DType::float32, square), x = graph.tensor("x", DType::float32, square);
@@ -408,6 +408,9 @@ TEST(Documents, LargeGraphsComeBack) {
     std::string text = print_graph_json(document);
     EXPECT_EQ(nodes<OperationBody>(document).size(), static_cast<size_t>(operations));
     EXPECT_EQ(parsed(text), document);
+    Validation validation = validate(document, {dialect("heddle"), &library(), nullptr});
+    EXPECT_TRUE(validation.issues.empty()) << render(validation.issues);
+    EXPECT_EQ(validation.applied_again, static_cast<size_t>(operations));
     EXPECT_LT(5 * text.size(), largest_json);  // five times as many are within the limit of texts
 }
 

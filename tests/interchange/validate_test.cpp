@@ -31,6 +31,15 @@ void expect(const std::vector<Case>& cases, const std::string& text) {
         cases[i].change(document);
         Diagnostics issues = issues_of(document);
         EXPECT_EQ(codes_text(issues), cases[i].codes) << "case " << i << "\n" << render(issues);
+        // Each is structured alike, in JSON and in text.
+        for (const Diagnostic& issue : issues) {
+            std::string json = render_json({issue}), shown = render({issue});
+            for (const std::string& part :
+                 {"\"type\": \"" + issue.code + "\"", std::string("\"summary\": \""), std::string("\"message\": \""),
+                  std::string("\"params\": {"), std::string("\"path\": \"$.nodes["), std::string("\"contexts\": [")})
+                EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
+            EXPECT_NE(shown.find("error[" + issue.code + "]: " + issue.summary), std::string::npos) << shown;
+        }
         if (!cases[i].found.empty() && !issues.empty()) {
             EXPECT_EQ(issues[0].found, cases[i].found) << "case " << i;
         }

@@ -40,6 +40,19 @@ TEST(Metakernels13, LinearToProductsAndSums) {
               "v1 = linear(x, A, b)\nv2 = linear(x, A)\nv3 = neg(v2)\nz = add2(v1, v3)\n");
 }
 
+TEST(Metakernels13, TransposesAreFolded) {
+    Library library = library_with();
+    std::vector<ProgramInput> cube = {input("x", {2, 3, 4})}, two = {input("x", {2, 3}), input("w", {3, 4})};
+    EXPECT_EQ(rewritten(library, "y = transpose(transpose(x, perm: [1, 2, 0]), perm: [1, 0, 2])", cube,
+                        {"transpose_of_transpose"}),
+              "y = transpose(x, perm: [2, 1, 0])\n");
+    EXPECT_EQ(rewritten(library, "y = transpose(transpose(x, perm: [1, 2, 0]), perm: [2, 0, 1])", cube,
+                        {"transpose_of_transpose", "transpose_of_nothing"}),
+              "y = x\n");
+    EXPECT_EQ(rewritten(library, "y = transpose(matmul(x, w))", two, {"transpose_of_product"}),
+              "v1 = transpose(w, perm: [1, 0])\nv2 = transpose(x, perm: [1, 0])\ny = matmul(v1, v2)\n");
+}
+
 TEST(Metakernels13, AdjacentShardsAreMerged) {
     Library library = library_with();
     std::vector<ProgramInput> inputs = {input("x", {7, 4})};
