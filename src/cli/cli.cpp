@@ -1,7 +1,10 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
 #include <new>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/schema.h"
@@ -260,7 +263,7 @@ int run(int count, char** arguments) {
         // The library's own status numbers say which check failed; a shell only needs to know that one did.
         return app.exit(problem) == 0 ? 0 : 2;
     }
-    try {
+    auto chosen = [&] {
         if (run->parsed()) return run_model(run_options);
         if (check->parsed()) return check_files(check_options);
         if (explain->parsed()) return explain_operator(explain_options);
@@ -269,6 +272,15 @@ int run(int count, char** arguments) {
         if (verify->parsed()) return verify_rules(verify_options);
         if (rewrite->parsed()) return rewrite_program(rewrite_options);
         if (schema->parsed()) return print_schema();
+        return 2;
+    };
+    try {
+        const int status = chosen();
+        if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write");
+        return status;
+    } catch (const std::system_error& problem) {  // of fmt::print too
+        std::fprintf(stderr, "standard output: %s\n", problem.what());
+        return 1;
     } catch (const std::bad_alloc&) {
         CommonOptions common;
         for (const CommonOptions* options :
@@ -282,7 +294,6 @@ int run(int count, char** arguments) {
                         .remedy = "use smaller inputs, or a machine with more memory"}},
                       common);
     }
-    return 2;
 }
 
 }  // namespace heddle::cli

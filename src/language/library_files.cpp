@@ -19,9 +19,11 @@ Diagnostic complaint(std::string code, std::string summary, Place place, std::st
 
 Result<std::shared_ptr<const SourceText>> read_text(const fs::path& path, const Place& place) {
     std::error_code status;
-    auto size = fs::is_regular_file(path, status) ? fs::file_size(path, status) : 0;
-    std::ifstream stream(path, std::ios::binary);
-    if (status || !stream || !fs::is_regular_file(path, status)) {
+    const bool regular = fs::is_regular_file(path, status);  // to open a pipe waits for who writes
+    auto size = regular ? fs::file_size(path, status) : 0;
+    std::ifstream stream;
+    if (regular) stream.open(path, std::ios::binary);
+    if (status || !regular || !stream) {
         return fail(complaint("language.file", fmt::format("`{}` cannot be read", path.string()), place,
                               "check the path and the permissions"));
     }

@@ -98,13 +98,16 @@ Result<MappedFile> map_file(const std::string& path) {
 Result<void> write_file(const std::string& path, std::string_view bytes) {
     // Two writers of one path, in this process or in others, never share a temporary file.
     static std::atomic<unsigned> counter{0};
-    std::string temporary = fmt::format("{}.{}.{}.part", path, ::getpid(), counter++);
-    Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    // A device or a pipe is written to: a file must not take its place.
+    struct stat status;
+    const bool special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+    std::string temporary = special ? path : fmt::format("{}.{}.{}.part", path, ::getpid(), counter++);
+    Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666));
     if (descriptor.number() < 0)
         return fail(problem("support.file_write", fmt::format("cannot create '{}'", temporary), path, errno));
     auto give_up = [&](const char* what) {
         Diagnostic diagnostic = problem("support.file_write", fmt::format("cannot {} '{}'", what, path), path, errno);
-        ::unlink(temporary.c_str());
+        if (!special) ::unlink(temporary.c_str());
         return fail(std::move(diagnostic));
     };
     for (size_t done = 0; done < bytes.size();) {
@@ -114,7 +117,7 @@ Result<void> write_file(const std::string& path, std::string_view bytes) {
         done += static_cast<size_t>(count);
     }
     if (!descriptor.close()) return give_up("write");
-    if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("replace");
+    if (!special && ::rename(temporary.c_str(), path.c_str()) != 0) return give_up("replace");
     return {};
 }
 

@@ -24,7 +24,7 @@ struct MappedFile {
 Result<MappedFile> map_file(const std::string& path);
 
 // Writes a temporary file beside `path`, then renames it over `path`: either all of `bytes` is there, or what was there
-// before.
+// before. What is no file (a device, a pipe) is written to.
 Result<void> write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace heddle

@@ -1,5 +1,9 @@
 // What a user can get wrong: each prints a clear error with its code, gives status 1 (2 for the command line itself)
 // and leaves no file behind.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "command_test.h"
@@ -58,6 +62,39 @@ TEST_F(BadInput, more_memory_than_there_is) {
     std::string x = array("x.npy", DType::float32, {1});
     expect_error({"run", "--call", "y = expand(x, shape: [1000000, 1000000])", "--input", "x=" + x},
                  "cli.out_of_memory");
+}
+
+TEST_F(BadInput, a_full_standard_output) {
+    for (const char* command : {"schema", "explain"}) {  // more than a buffer, and less
+        std::vector<std::string> words = {"heddle", command};
+        if (words[1] == "explain") words.push_back("softmax");
+        std::vector<char*> arguments;
+        for (std::string& word : words) arguments.push_back(word.data());
+        std::fflush(stdout);
+        const int output = ::dup(STDOUT_FILENO), full = ::open("/dev/full", O_WRONLY);
+        ::dup2(full, STDOUT_FILENO);
+        testing::internal::CaptureStderr();
+        const int status = cli::run(static_cast<int>(arguments.size()), arguments.data());
+        const std::string errors = testing::internal::GetCapturedStderr();
+        std::fflush(stdout);
+        std::clearerr(stdout);
+        ::dup2(output, STDOUT_FILENO);
+        ::close(output);
+        ::close(full);
+        EXPECT_EQ(status, 1) << command;
+        EXPECT_CONTAINS(errors, "standard output");
+    }
+}
+
+TEST_F(BadInput, devices_are_written_to_and_not_replaced) {
+    std::filesystem::create_symlink("/dev/full", path("full.svg"));
+    expect_error({"graph", model_, "--svg", path("full.svg"), "--bind", "batch=2"}, "support.file_write", {"full.svg"});
+    EXPECT_TRUE(std::filesystem::is_character_file(path("full.svg")));
+}
+
+TEST_F(BadInput, a_pipe_is_no_template_file) {
+    ASSERT_EQ(::mkfifo(path("pipe.yaml").c_str(), 0600), 0);
+    expect_error({"check", path("pipe.yaml")}, "language.file", {"pipe.yaml"});
 }
 
 TEST_F(BadInput, an_output_folder_below_a_file) {
