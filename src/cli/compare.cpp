@@ -7,6 +7,7 @@
 
 #include "cli/compare_tensors.h"
 #include "frontends/onnx/import.h"
+#include "graph/complex.h"
 
 namespace heddle::cli {
 namespace {
@@ -146,7 +147,8 @@ Result<int> compare_outputs(const Source& source, const std::vector<TensorData>&
     Json list = Json::array();
     for (size_t i = 0; i < found->size(); i++) {
         const TensorData &a = (*found)[i], &b = (*expected)[i];
-        auto comparison = heddle::compare_model(a, b, is_half(a.dtype()) ? half_tolerance : float_tolerance);
+        auto comparison =
+            heddle::compare_model(a.reals(), b.reals(), is_half(a.dtype()) ? half_tolerance : float_tolerance);
         bool fits = a.shape() == b.shape() && a.dtype() == b.dtype();
         equal = equal && comparison.equal && fits;
         std::string why = fits ? comparison.text()
@@ -190,6 +192,10 @@ Result<int> compare(const CompareOptions& options) {
     if (!feeds) return fail(std::move(feeds.error()));
     if (!options.common.json) print_rewrites(source->rewrites);
     if (!tensors) return compare_outputs(*source, *feeds, options);
+    if (has_complex(source->graph)) {
+        source->graph = lower_complex(source->graph);
+        for (TensorData& feed : *feeds) feed = feed.reals();
+    }
     auto verdicts = compare_tensors(source->graph, *feeds, options);
     if (!verdicts) return fail(std::move(verdicts.error()));
     return print_verdicts(*verdicts, options);

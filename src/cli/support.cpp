@@ -187,17 +187,17 @@ void print_rewrites(const std::vector<rewrite::Step>& steps) {
 namespace {
 
 TensorData made_up(const TensorType& type, std::mt19937_64& random) {
-    TensorData data(type.dtype, type.extents());
+    TensorData made(type.dtype, type.extents()), data = made.reals();
     std::normal_distribution<double> normal;
     for (int64_t i = 0; i < data.size(); i++) {
-        if (is_float(type.dtype)) {
+        if (is_float(data.dtype())) {
             data.set_real(i, normal(random));
         } else {
             // Small, since integers are mostly indices.
             data.set_integer(i, static_cast<int64_t>(random() % (is_bool(type.dtype) ? 2 : 10)));
         }
     }
-    return data;
+    return made;
 }
 
 }  // namespace
@@ -234,6 +234,11 @@ Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions
 std::string some_values(const TensorData& data) {
     std::vector<std::string> texts;
     for (int64_t i = 0; i < std::min<int64_t>(data.size(), 6); i++) {
+        if (is_complex(data.dtype())) {
+            const TensorData parts = data.reals();
+            texts.push_back(fmt::format("{:.6g}{:+.6g}i", parts.real_at(2 * i), parts.real_at(2 * i + 1)));
+            continue;
+        }
         texts.push_back(is_float(data.dtype()) ? fmt::format("{:.6g}", data.real_at(i))
                                                : std::to_string(data.integer_at(i)));
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "equations/lower_body.h"
+#include "graph/complex.h"
 #include "zspace/checked.h"
 
 namespace heddle::equations {
@@ -127,7 +128,7 @@ bool LoweringState::is_reduction(TensorIndex tensor) const {
 
 Result<System> lower(const Graph& graph) {
     if (auto sound = heddle::verify(graph); !sound) return fail(sound.error());
-    return GraphLowering(graph).run();
+    return has_complex(graph) ? GraphLowering(lower_complex(graph)).run() : GraphLowering(graph).run();
 }
 
 }  // namespace heddle::equations

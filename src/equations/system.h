@@ -53,7 +53,7 @@ struct Equation {
     // after step; they may read one another's elements of this step, in order(), and of steps before.
     int32_t scan = -1;
     AxisId ordered = -1;
-    bool dead = false;               // removed by a pass
+    bool dead = false;  // removed by a pass
 
     int64_t points(const Arena& arena) const;  // of `axes` and `reduced`
 };
@@ -100,7 +100,8 @@ Result<System> parse_system(std::shared_ptr<const SourceText> text);
 // selection, acyclic. A failure is our own mistake (after a pass) or a hostile text's.
 Result<void> verify(const System& system);
 
-// Lowers a graph: typed bodies to equations (docs/equations.md, "Lowering").
+// Lowers a graph: typed bodies to equations (docs/equations.md, "Lowering"). Complex tensors become reals of one more
+// last dimension of 2 (graph/complex.h).
 Result<System> lower(const Graph& graph);
 
 // The checker's executor: equation by equation, whole tensors, in the body's types; by TensorIndex.

@@ -8,7 +8,7 @@ namespace heddle::equations {
 
 bool accepts(ScalarOp op, DType dtype) {
     using enum ScalarOp;
-    if (is_half(dtype)) return false;
+    if (is_half(dtype) || is_complex(dtype)) return false;
     switch (op) {
     case add:
     case subtract:
@@ -39,18 +39,17 @@ bool accepts(ScalarOp op, DType dtype) {
     case logical_or:
     case logical_xor:
     case logical_not: return is_bool(dtype);
+    case complex:
+    case real_part:
+    case imaginary_part:
+    case conjugate: return false;
     default: return is_float(dtype);
     }
 }
 
-DType result_type(ScalarOp op, DType operand) {
-    const ScalarClass kind = info(op).kind;
-    return kind == ScalarClass::comparison || kind == ScalarClass::predicate ? DType::boolean : operand;
-}
-
 bool accepts(Reducer reducer, DType term) {
     const bool logical = reducer == Reducer::any || reducer == Reducer::all;
-    return logical ? is_bool(term) : !is_bool(term) && !is_half(term);
+    return logical ? is_bool(term) : !is_bool(term) && !is_half(term) && !is_complex(term);
 }
 
 Expr neutral(Arena& arena, Reducer reducer, DType dtype) {

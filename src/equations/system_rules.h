@@ -8,7 +8,6 @@
 namespace heddle::equations {
 
 bool accepts(ScalarOp op, DType operand);
-DType result_type(ScalarOp op, DType operand);  // of operands that it accepts
 bool accepts(Reducer reducer, DType term);
 // What a term must be to change nothing: a literal.
 Expr neutral(Arena& arena, Reducer reducer, DType dtype);

@@ -101,7 +101,7 @@ private:
         tensor.name = any_name();
         expect(":");
         const Token dtype = next();
-        if (auto known = dtype_named(dtype.text))
+        if (auto known = dtype_named(dtype.text); known && !is_complex(*known))
             tensor.dtype = *known;
         else
             error(dtype, "equations.syntax", "no such element type", "an element type", "'" + dtype.text + "'");
@@ -497,7 +497,7 @@ private:
 
     Expr call(bool as_value) {
         const Token token = next();
-        if (auto dtype = dtype_named(token.text); dtype && !as_value) {
+        if (auto dtype = dtype_named(token.text); dtype && !is_complex(*dtype) && !as_value) {
             expect("(");
             Expr value = at_literal() ? typed_literal(*dtype) : expression();
             expect(")");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "evaluate/executor.h"
+#include "graph/complex.h"
 
 namespace heddle {
 namespace {
@@ -20,7 +21,12 @@ Diagnostics mismatch(std::string summary, std::string expected = {}, std::string
     return {std::move(diagnostic)};
 }
 
-// The types that a body was made for. In exact arithmetic a float tensor may be held in double.
+// In exact arithmetic a tensor of `dtype` may be held as `held`.
+bool is_widened(DType held, DType dtype) {
+    return (held == DType::float64 && is_float(dtype)) || (held == DType::complex128 && is_complex(dtype));
+}
+
+// The types that a body was made for.
 std::vector<TensorType> input_types(const Body& body, const std::vector<TensorData>& inputs, bool exact) {
     std::vector<TensorType> types;
     for (const TensorData& data : inputs) types.push_back({data.dtype(), {data.shape().begin(), data.shape().end()}});
@@ -28,7 +34,7 @@ std::vector<TensorType> input_types(const Body& body, const std::vector<TensorDa
         bool reads = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
         if (!exact || !reads || node.index < 0 || static_cast<size_t>(node.index) >= types.size()) continue;
         TensorType& type = types[static_cast<size_t>(node.index)];
-        if (type.dtype == DType::float64 && is_float(node.dtype)) type.dtype = node.dtype;
+        if (is_widened(type.dtype, node.dtype)) type.dtype = node.dtype;
     }
     return types;
 }
@@ -41,8 +47,7 @@ std::vector<TensorType> output_types(const Body& body, const std::vector<TensorD
                      equation.value >= 0 && static_cast<size_t>(equation.value) < body.nodes.size();
         if (!exact || !known) continue;
         TensorType& type = types[static_cast<size_t>(equation.output)];
-        if (type.dtype == DType::float64 && is_float(body.node(equation.value).dtype))
-            type.dtype = body.node(equation.value).dtype;
+        if (is_widened(type.dtype, body.node(equation.value).dtype)) type.dtype = body.node(equation.value).dtype;
     }
     return types;
 }
@@ -51,8 +56,8 @@ std::vector<TensorType> output_types(const Body& body, const std::vector<TensorD
 
 namespace {
 
-Result<void> run_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
-                      CompileOptions options, TensorBounds* bounds) {
+Result<void> run_real_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+                           CompileOptions options, TensorBounds* bounds) {
     for (const TensorData& output : outputs) {
         if (!output.owned()) return fail(mismatch("an output is borrowed memory, which the evaluator cannot write"));
     }
@@ -69,6 +74,21 @@ Result<void> run_body(const Body& body, const std::vector<TensorData>& inputs, s
         return fail(std::move(diagnostic));
     }
     return Executor(body, *program, inputs, outputs, bounds).run();
+}
+
+std::vector<TensorData> reals_of(const std::vector<TensorData>& tensors) {
+    std::vector<TensorData> reals;
+    for (const TensorData& tensor : tensors) reals.push_back(tensor.reals());
+    return reals;
+}
+
+Result<void> run_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
+                      CompileOptions options, TensorBounds* bounds) {
+    if (!has_complex(body)) return run_real_body(body, inputs, outputs, options, bounds);
+    auto checked = verify(body, input_types(body, inputs, options.exact), output_types(body, outputs, options.exact));
+    if (!checked) return checked;
+    auto results = reals_of(outputs);  // the same memory
+    return run_real_body(lower_complex(body), reals_of(inputs), results, options, bounds);
 }
 
 }  // namespace
@@ -107,11 +127,13 @@ Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTe
 namespace {
 
 TensorData storage_for(const TensorType& type, bool exact) {
+    if (exact && is_complex(type.dtype)) return TensorData(DType::complex128, type.extents());
     bool widen = exact && is_float(type.dtype);
     return TensorData(widen ? DType::float64 : type.dtype, type.extents());
 }
 
 bool same_values(const TensorData& a, const TensorData& b) {
+    if (is_complex(b.dtype())) return same_values(a.reals(), b.reals());
     for (int64_t i = 0; i < b.size(); i++) {
         if (is_float(b.dtype()) ? a.real_at(i) != b.real_at(i) : a.integer_at(i) != b.integer_at(i)) return false;
     }
@@ -127,7 +149,7 @@ Result<void> check_feeds(const Graph& graph, const std::vector<TensorData>& feed
     for (size_t i = 0; i < feeds.size(); i++) {
         const Tensor& tensor = graph.tensor(graph.inputs[i]);
         TensorType found{feeds[i].dtype(), {feeds[i].shape().begin(), feeds[i].shape().end()}};
-        bool widened = exact && found.dtype == DType::float64 && is_float(tensor.type.dtype);
+        bool widened = exact && is_widened(found.dtype, tensor.type.dtype);
         if (feeds[i].shape() == tensor.type.extents() && (found.dtype == tensor.type.dtype || widened)) {
             if (!tensor.constant || same_values(feeds[i], *tensor.constant)) continue;
             return fail(mismatch(fmt::format("the graph holds for another value of '{}'", tensor.name), {}, {}));
@@ -193,6 +215,10 @@ Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::ve
 }
 
 Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds) {
+    if (has_complex(graph)) {
+        if (auto checked = check_feeds(graph, feeds, true); !checked) return fail(std::move(checked.error()));
+        return evaluate_graph_bounded(lower_complex(graph), reals_of(feeds));
+    }
     if (auto checked = check_feeds(graph, feeds, true); !checked) return fail(std::move(checked.error()));
     return evaluate_operations<BoundedTensor>(
         graph, feeds, [](const TensorData& data) { return BoundedTensor{data, {}}; },

@@ -17,6 +17,7 @@ enum class Precision : uint8_t {
 // of range, or a read outside its tensor, is an error that names the point (code evaluate.out_of_range).
 // In exact arithmetic, a float input or output may be held as float64 whatever its dtype is.
 // Outputs whose box this operation does not cover stay as they are in `outputs`, which has storage of the right types.
+// Complex tensors are computed by their parts (graph/complex.h), and are of complex types here; bounded ones are reals.
 Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs,
                            Precision precision);
 
@@ -33,7 +34,8 @@ Result<void> evaluate_body_bounded(const Body& body, const std::vector<BoundedTe
 
 // Whole graphs. `feeds` are the graph inputs in order; the result is one tensor per graph tensor (constants and inputs
 // included, as they were given; in exact arithmetic other floats are float64), by TensorId; tensors that no operation
-// with a body makes are an error (evaluate.opaque).
+// with a body makes are an error (evaluate.opaque). Complex tensors have their types, in exact arithmetic complex128;
+// bounded, they are reals with one more last dimension of 2.
 Result<std::vector<TensorData>> evaluate_graph(const Graph& graph, const std::vector<TensorData>& feeds,
                                                Precision precision);
 Result<std::vector<BoundedTensor>> evaluate_graph_bounded(const Graph& graph, const std::vector<TensorData>& feeds);

@@ -220,7 +220,9 @@ auto with_types(DType stored, LaneType lanes, Use use) {
     case DType::float16: return of_float(Half<DType::float16>{});
     case DType::bfloat16: return of_float(Half<DType::bfloat16>{});
     case DType::float32: return of_float(Plain<float>{});
-    case DType::float64: break;
+    case DType::float64:
+    case DType::complex64:
+    case DType::complex128: break;  // bodies of complex numbers are taken apart before
     }
     return of_float(Plain<double>{});
 }

@@ -135,6 +135,10 @@ Kernel scalar_kernel(ScalarOp op, DType dtype, LaneType lanes) {
     case ScalarOp::sigmoid: return pick<Sigmoid>(dtype, lanes);
     case ScalarOp::is_nan: return pick<IsNan>(dtype, lanes);
     case ScalarOp::is_infinite: return pick<IsInfinite>(dtype, lanes);
+    case ScalarOp::complex:
+    case ScalarOp::real_part:
+    case ScalarOp::imaginary_part:
+    case ScalarOp::conjugate: break;  // taken apart before
     }
     return nullptr;
 }

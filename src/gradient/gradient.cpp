@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "gradient/reverse_body.h"
+#include "graph/complex.h"
 #include "symbolic/body_nodes.h"
 #include "symbolic/projection.h"
 
@@ -233,7 +234,22 @@ private:
 }  // namespace
 
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
-    return Derivation(graph).run(wanted);
+    if (!has_complex(graph)) return Derivation(graph).run(wanted);
+    // Inside, complex numbers are pairs of reals. At the ends a pair would be of another type than the caller's.
+    for (const auto* ends : {&graph.inputs, &graph.outputs}) {
+        for (TensorId id : *ends) {
+            const Tensor& tensor = graph.tensor(id);
+            if (!is_complex(tensor.type.dtype)) continue;
+            return fail({.code = "gradient.complex",
+                         .summary = fmt::format("no gradient of a graph with '{}' at its ends", tensor.name),
+                         .expected = "inputs and outputs of real types",
+                         .found = tensor.type.text(),
+                         .reason = "adjoints are of real numbers; inside of the graph complex numbers have them",
+                         .remedy = "give the parts as reals, and complex(re, im) in a body; of results re(z) and im(z)",
+                         .params = {{"tensor", tensor.name}}});
+        }
+    }
+    return Derivation(lower_complex(graph)).run(wanted);
 }
 
 }  // namespace heddle::gradient

@@ -12,7 +12,8 @@ namespace heddle::gradient {
 // `wanted`, in their order: the sum over all elements of all outputs of adjoint times derivative. An output without an
 // adjoint has a type other than float.
 // Codes: gradient.input (wanted is no input of the graph, or not of a float type), gradient.output (no output is of a
-// float type), gradient.opaque (a kernel elsewhere is on the way), gradient.limit.
+// float type), gradient.complex (an input or output of the graph is of a complex type), gradient.opaque (a kernel
+// elsewhere is on the way), gradient.limit.
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted);
 
 }  // namespace heddle::gradient

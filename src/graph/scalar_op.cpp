@@ -69,6 +69,10 @@ constexpr std::array table = {
     ScalarOpInfo{sigmoid, "sigmoid", "", unary, 1, 10, 4},
     ScalarOpInfo{is_nan, "is_nan", "", predicate, 1, 1, 0.5},
     ScalarOpInfo{is_infinite, "is_inf", "", predicate, 1, 1, 0.5},
+    ScalarOpInfo{complex, "complex", "", of_complex, 2, 1, 0.5},
+    ScalarOpInfo{real_part, "re", "", of_complex, 1, 1, 0.5},
+    ScalarOpInfo{imaginary_part, "im", "", of_complex, 1, 1, 0.5},
+    ScalarOpInfo{conjugate, "conj", "", of_complex, 1, 1, 0.5},
 };
 
 constexpr std::array<std::string_view, 8> reducers = {"sum", "prod", "min", "max", "any", "all", "argmin", "argmax"};
@@ -82,6 +86,13 @@ std::optional<ScalarOp> scalar_op_named(std::string_view name) {
         if (row.name == name) return row.op;
     }
     return std::nullopt;
+}
+
+DType result_type(ScalarOp op, DType of) {
+    const ScalarClass kind = info(op).kind;
+    if (kind == comparison || kind == predicate) return DType::boolean;
+    if (op == complex) return of == DType::float64 ? DType::complex128 : DType::complex64;
+    return op == real_part || op == imaginary_part || op == absolute ? real_type(of) : of;
 }
 
 std::string_view name(Reducer reducer) { return reducers[static_cast<size_t>(reducer)]; }

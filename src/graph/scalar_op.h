@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "support/dtype.h"
+
 namespace heddle {
 
 enum class ScalarOp : uint8_t {
@@ -38,7 +40,7 @@ enum class ScalarOp : uint8_t {
     logical_xor,  // bool
     // One operand, result of its type.
     negate,
-    absolute,
+    absolute,  // of a complex operand: a real number
     sign,
     logical_not,
     bit_not,
@@ -72,9 +74,14 @@ enum class ScalarOp : uint8_t {
     // One float operand, result bool.
     is_nan,
     is_infinite,
+    // Complex numbers, in bodies only: lower_complex takes them apart.
+    complex,    // two operands of one float type, the real part first; result of the complex type of such parts
+    real_part,  // of one complex operand; so are the next two
+    imaginary_part,
+    conjugate,
 };
 
-enum class ScalarClass : uint8_t { arithmetic, comparison, unary, predicate };
+enum class ScalarClass : uint8_t { arithmetic, comparison, unary, predicate, of_complex };
 
 struct ScalarOpInfo {
     ScalarOp op;
@@ -88,6 +95,9 @@ struct ScalarOpInfo {
 
 const ScalarOpInfo& info(ScalarOp op);
 std::optional<ScalarOp> scalar_op_named(std::string_view name);
+// The type of an operation's result on operands of type `of`, which it accepts.
+DType result_type(ScalarOp op, DType of);
+inline bool is_complex(ScalarOp op) { return info(op).kind == ScalarClass::of_complex; }
 inline bool is_expensive(ScalarOp op) { return info(op).cost >= 10; }
 
 // How a reduction combines its terms.

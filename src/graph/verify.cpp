@@ -46,7 +46,7 @@ private:
         for (const Tensor& tensor : graph_.tensors) {
             if (!names.insert(tensor.name).second)
                 problem("graph.name", fmt::format("two tensors are called '{}'", tensor.name));
-            if (tensor.type.dtype > DType::float64) {
+            if (static_cast<size_t>(tensor.type.dtype) >= all_dtypes().size()) {
                 problem("graph.type", fmt::format("tensor '{}' has an unknown type", tensor.name));
                 continue;
             }

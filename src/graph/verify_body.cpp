@@ -61,7 +61,7 @@ private:
 
     void check_variables() {
         for (const Local& local : body_.locals) {
-            if (local.dtype > DType::float64)
+            if (static_cast<size_t>(local.dtype) >= all_dtypes().size())
                 problem("graph.reference", fmt::format("local '{}' has an unknown type", local.name));
         }
         for (size_t i = 0; i < body_.variables.size(); i++) {
@@ -123,8 +123,8 @@ private:
     void check_node(NodeId id) {
         const Node& node = body_.node(id);
         string where = fmt::format("node {}", id);
-        if (node.kind > Node::Kind::reduce || node.op > ScalarOp::is_infinite ||
-            node.reducer > Reducer::argument_maximum || node.dtype > DType::float64) {
+        if (node.kind > Node::Kind::reduce || node.op > ScalarOp::conjugate ||
+            node.reducer > Reducer::argument_maximum || static_cast<size_t>(node.dtype) >= all_dtypes().size()) {
             return problem("graph.reference", where + " has an unknown kind, operation, reducer or type");
         }
         for (NodeId operand : node.operands) {
@@ -146,7 +146,11 @@ private:
             }
             return expect(node.dtype == DType::int64, where, "int64 for a variable", node);
         case Node::Kind::scalar: return check_scalar(node, where);
-        case Node::Kind::cast: operands(node, 1, where); return;
+        case Node::Kind::cast:
+            if (operands(node, 1, where))
+                expect(is_complex(node.dtype) || !is_complex(type(node, 0)), where, "a real operand or a complex type",
+                       node);
+            return;
         case Node::Kind::select:
             if (!operands(node, 3, where)) return;
             expect(type(node, 0) == DType::boolean, where, "a bool condition", node);
@@ -177,9 +181,10 @@ private:
 
     void check_integer(const Node& node, const string& where) {
         if (!operands(node, 0, where)) return;
-        expect(!is_float(node.dtype), where, "an integer type or bool", node);
+        const bool whole = is_integer(node.dtype) || is_bool(node.dtype);
+        expect(whole, where, "an integer type or bool", node);
         int bits = is_bool(node.dtype) ? 1 : info(node.dtype).bits;
-        if (bits == 64 || is_float(node.dtype)) return;
+        if (bits == 64 || !whole) return;
         bool is_signed = info(node.dtype).kind == DTypeClass::signed_integer;
         int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
         int64_t high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
@@ -196,9 +201,7 @@ private:
             return problem("graph.type", where + " has operands of two types", string(name(of)),
                            string(name(type(node, 1))));
         }
-        DType result = of;
-        ScalarClass kind = info(node.op).kind;
-        if (kind == ScalarClass::comparison || kind == ScalarClass::predicate) result = DType::boolean;
+        const DType result = result_type(node.op, of);
         bool allowed = accepts(node.op, of) && !is_half(of);
         expect(allowed, where, fmt::format("operands that '{}' works on", info(node.op).name),
                body_.node(node.operands[0]));
@@ -206,6 +209,7 @@ private:
     }
 
     static bool accepts(ScalarOp op, DType dtype) {
+        if (is_complex(dtype)) return accepts_complex(op);
         switch (op) {
         case ScalarOp::add:
         case ScalarOp::subtract:
@@ -236,7 +240,27 @@ private:
         case ScalarOp::logical_or:
         case ScalarOp::logical_xor:
         case ScalarOp::logical_not: return is_bool(dtype);
+        case ScalarOp::real_part:
+        case ScalarOp::imaginary_part:
+        case ScalarOp::conjugate: return false;
         default: return is_float(dtype);
+        }
+    }
+
+    static bool accepts_complex(ScalarOp op) {
+        switch (op) {
+        case ScalarOp::add:
+        case ScalarOp::subtract:
+        case ScalarOp::multiply:
+        case ScalarOp::divide:
+        case ScalarOp::equal:
+        case ScalarOp::not_equal:
+        case ScalarOp::negate:
+        case ScalarOp::absolute:
+        case ScalarOp::real_part:
+        case ScalarOp::imaginary_part:
+        case ScalarOp::conjugate: return true;
+        default: return false;
         }
     }
 
@@ -299,9 +323,7 @@ private:
     bool is_variable(NodeId id, VariableId variable) const {
         return body_.node(id).kind == Node::Kind::variable && body_.node(id).index == variable;
     }
-    bool is_one(NodeId id) const {
-        return body_.node(id).kind == Node::Kind::integer && body_.node(id).integer == 1;
-    }
+    bool is_one(NodeId id) const { return body_.node(id).kind == Node::Kind::integer && body_.node(id).integer == 1; }
 
     void check_reduce(const Node& node, const string& where) {
         if (node.operands.empty() || node.operands.size() > 2) {
@@ -311,7 +333,8 @@ private:
         if (!check_domain(node.variables, true, where)) return;
         DType term = type(node, 0);
         bool logical = node.reducer == Reducer::any || node.reducer == Reducer::all;
-        expect(logical ? is_bool(term) : !is_bool(term) && !is_half(term), where,
+        bool summed = node.reducer == Reducer::sum || !is_complex(term);
+        expect(logical ? is_bool(term) : !is_bool(term) && !is_half(term) && summed, where,
                fmt::format("terms that '{}' works on", name(node.reducer)), body_.node(node.operands[0]));
         expect(node.dtype == (is_argument(node.reducer) ? DType::int64 : term), where, "the reduction's result type",
                node);

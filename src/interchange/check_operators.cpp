@@ -200,7 +200,7 @@ private:
         if (!dtype || *dtype == data.dtype()) return data;
         TensorData converted(*dtype, data.shape());
         for (int64_t i = 0; i < data.size(); i++) {
-            if (is_float(*dtype))
+            if (is_float(*dtype) || is_complex(*dtype))
                 converted.set_real(i,
                                    is_float(data.dtype()) ? data.real_at(i) : static_cast<double>(data.integer_at(i)));
             else if (!is_float(data.dtype()))

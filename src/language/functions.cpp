@@ -54,6 +54,7 @@ constexpr std::array table = {
     // Dtypes.
     FunctionInfo{"is_float", 1, 1},
     FunctionInfo{"is_int", 1, 1},
+    FunctionInfo{"is_complex", 1, 1},
     FunctionInfo{"bits", 1, 1},
     FunctionInfo{"promote", 1, -1},
     FunctionInfo{"accumulator", 1, 1},
@@ -99,9 +100,9 @@ constexpr std::array table = {
     FunctionInfo{"conj"},
 };
 
-constexpr std::array<std::string_view, 12> further_dtypes = {
-    "complex64", "complex128", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-    "int4",      "uint4",      "bit",          "ring64",         "ring128",    "uint128",
+constexpr std::array<std::string_view, 10> further_dtypes = {
+    "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "int4", "uint4",
+    "bit",          "ring64",         "ring128",    "uint128",
 };
 
 }  // namespace

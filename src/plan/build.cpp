@@ -50,7 +50,7 @@ private:
             plan_.input_types.push_back(graph_.tensor(t).type);
             plan_.input_names.push_back(graph_.tensor(t).name);
             if (const auto& value = graph_.tensor(t).constant)
-                plan_.decided.emplace(static_cast<int32_t>(plan_.input_names.size()) - 1, *value);
+                plan_.decided.emplace(static_cast<int32_t>(plan_.input_names.size()) - 1, value->reals());
         }
         for (TensorId t : graph_.outputs) {
             plan_.output_types.push_back(graph_.tensor(t).type);

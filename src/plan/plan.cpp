@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "graph/complex.h"
 #include "zspace/checked.h"
 
 namespace heddle::plan {
@@ -85,7 +86,7 @@ Result<void> verify_given(const Plan& plan, const Buffer& buffer) {
     const auto& types = buffer.kind == Buffer::Kind::input ? plan.input_types : plan.output_types;
     if (buffer.index < 0 || buffer.index >= static_cast<int32_t>(types.size()))
         return broken("a buffer is an input or output that the plan does not have", buffer);
-    const TensorType& type = types[static_cast<size_t>(buffer.index)];
+    const TensorType type = stored_type(types[static_cast<size_t>(buffer.index)]);
     if (type.dtype != buffer.dtype || type.extents() != buffer.storage.extent || !buffer.storage.is_row_major())
         return broken("an input or output does not lie as its owner sees it", buffer, ", " + type.text());
     return {};
@@ -100,7 +101,7 @@ Result<void> verify_tables(const Plan& plan) {
         return broken("tables differ in length", "buffers", std::to_string(plan.buffers.size()));
     for (const auto& [input, value] : plan.decided) {
         const bool exists = input >= 0 && static_cast<size_t>(input) < plan.input_types.size();
-        const TensorType type = exists ? plan.input_types[static_cast<size_t>(input)] : TensorType{};
+        const TensorType type = exists ? stored_type(plan.input_types[static_cast<size_t>(input)]) : TensorType{};
         if (!exists || value.dtype() != type.dtype || value.shape() != type.extents())
             return broken("a value is not of the type of the input that must have it", "input", std::to_string(input));
     }

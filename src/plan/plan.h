@@ -60,9 +60,9 @@ struct Plan {
     std::vector<std::string> keys;
     std::vector<Buffer> buffers;
     std::vector<Batch> prepare, run;
-    std::vector<TensorType> input_types, output_types;
+    std::vector<TensorType> input_types, output_types;  // of the graph; buffers hold complex tensors as reals
     std::vector<std::string> input_names, output_names;
-    std::map<int32_t, TensorData> decided;  // by input: the value for which alone the plan holds
+    std::map<int32_t, TensorData> decided;  // by input, as reals: the value for which alone the plan holds
     int64_t prepared_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
     Target target;
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "equations/system.h"
+#include "graph/complex.h"
 #include "plan/plan.h"
 #include "plan/plan_names.h"
 #include "schedules/text_reader.h"
@@ -133,7 +134,7 @@ private:
 
     TensorType type() {
         TensorType type;
-        type.dtype = reader_.dtype();
+        type.dtype = reader_.dtype(true);
         type.shape = reader_.list("[", "]", [&] { return size(); });
         return type;
     }
@@ -287,7 +288,7 @@ private:
                 buffer.constant = needs_own_memory(i) ? data->clone() : *data;
         }
         for (const auto& [i, place] : decided_places_) {
-            if (const TensorData* data = constant(plan_.input_names[i], plan_.input_types[i], place))
+            if (const TensorData* data = constant(plan_.input_names[i], stored_type(plan_.input_types[i]), place))
                 plan_.decided.emplace(static_cast<int32_t>(i), *data);
         }
     }

@@ -12,6 +12,7 @@ nb::dlpack::dtype_code code_of(const DTypeInfo& type) {
     case DTypeClass::boolean: return nb::dlpack::dtype_code::Bool;
     case DTypeClass::signed_integer: return nb::dlpack::dtype_code::Int;
     case DTypeClass::unsigned_integer: return nb::dlpack::dtype_code::UInt;
+    case DTypeClass::complex: return nb::dlpack::dtype_code::Complex;
     case DTypeClass::floating: break;
     }
     return nb::dlpack::dtype_code::Float;
@@ -85,7 +86,7 @@ Array array_of(nb::handle given, const std::string& name) {
     std::vector<int64_t> shape(kept.shape_ptr(), kept.shape_ptr() + kept.ndim());
     array.tensor = TensorData(*dtype, std::move(shape), nullptr, static_cast<const std::byte*>(kept.data()));
     // Kernels read elements at their own addresses only.
-    if (reinterpret_cast<uintptr_t>(kept.data()) % static_cast<uintptr_t>(bytes(*dtype)) != 0)
+    if (reinterpret_cast<uintptr_t>(kept.data()) % static_cast<uintptr_t>(bytes(real_type(*dtype))) != 0)
         array.tensor = array.tensor.clone();
     return array;
 }

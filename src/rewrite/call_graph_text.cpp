@@ -62,9 +62,9 @@ private:
 
     std::string constant(TensorId tensor, const TensorData& value) {
         constexpr int64_t listed = 16;
-        if (value.shape().empty()) return element_text(value, 0);
-        if (value.shape().size() > 1 || value.size() > listed)
-            return graph_.session().graph().tensor(tensor).name;  // a constant that is no text
+        const bool no_text = is_complex(value.dtype()) || value.shape().size() > 1 || value.size() > listed;
+        if (value.shape().empty() && !no_text) return element_text(value, 0);
+        if (no_text) return graph_.session().graph().tensor(tensor).name;  // a constant that is no text
         std::vector<std::string> elements;
         for (int64_t i = 0; i < value.size(); ++i) elements.push_back(element_text(value, i));
         return fmt::format("[{}]", fmt::join(elements, ", "));

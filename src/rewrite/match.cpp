@@ -103,7 +103,8 @@ private:
 
     bool fits_value(const Syntax& expression, TensorId tensor) {
         const TensorData* data = graph_.session().known_value(tensor);
-        if (!data || data->shape().size() != (expression.kind == Kind::list ? 1 : 0)) return false;
+        if (!data || is_complex(data->dtype()) || data->shape().size() != (expression.kind == Kind::list ? 1 : 0))
+            return false;
         Template nothing;
         nothing.functions = rule_.source->functions;
         auto value = Environment(nothing).evaluate(expression);

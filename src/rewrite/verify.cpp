@@ -80,7 +80,8 @@ Counterexample counterexample(Sides& sides, const Instance& instance, const Grap
     found.after = sides.graph.text();
     for (size_t i = 0; i < feeds.size(); ++i) {
         const Tensor& tensor = graph.tensor(graph.inputs[i]);
-        found.inputs.emplace_back(fmt::format("{}: {}", tensor.name, tensor.type.text()), values_text(feeds[i]));
+        found.inputs.emplace_back(fmt::format("{}: {}", tensor.name, tensor.type.text()),
+                                  values_text(feeds[i].reals()));
     }
     return found;
 }
@@ -117,7 +118,7 @@ Comparison compare(const std::shared_ptr<const Rule>& rule, const Library& libra
     size_t count = both.size() / 2;
     for (size_t i = 0; i < count && !comparison.difference; ++i) {
         auto l = static_cast<size_t>(graph->outputs[i]), r = static_cast<size_t>(graph->outputs[count + i]);
-        const TensorData &left = (*values)[l], &right = (*values)[r];
+        const TensorData left = (*values)[l].reals(), right = (*values)[r].reals();
         int64_t element = first_difference(left, right, (*bounds)[l], (*bounds)[r], comparison);
         if (element < 0) continue;
         auto& found = comparison.difference.emplace(counterexample(**sides, instance, *graph, feeds));
@@ -152,19 +153,20 @@ std::vector<TensorData> random_feeds(const Graph& graph, std::mt19937_64& random
     std::normal_distribution<double> normal;
     for (TensorId input : graph.inputs) {
         const TensorType& type = graph.tensor(input).type;
-        TensorData data(type.dtype, type.extents());
-        bool has_sign = info(type.dtype).kind == DTypeClass::signed_integer || is_float(type.dtype);
+        TensorData made(type.dtype, type.extents()), data = made.reals();
+        const DType dtype = data.dtype();
+        bool has_sign = info(dtype).kind == DTypeClass::signed_integer || is_float(dtype);
         for (int64_t i = 0; i < data.size(); ++i) {
-            if (is_float(type.dtype) && !whole_numbers)
+            if (is_float(dtype) && !whole_numbers)
                 data.set_real(i, normal(random));
-            else if (is_bool(type.dtype))
+            else if (is_bool(dtype))
                 data.set_integer(i, static_cast<int64_t>(random() % 2));
-            else if (is_float(type.dtype))
+            else if (is_float(dtype))
                 data.set_real(i, static_cast<double>(random() % 7) - 3);
             else
                 data.set_integer(i, static_cast<int64_t>(random() % 7) - (has_sign ? 3 : 0));
         }
-        feeds.push_back(std::move(data));
+        feeds.push_back(std::move(made));
     }
     return feeds;
 }

@@ -349,12 +349,12 @@ private:
             v.kind = Value::Kind::select;
             operands(v);
             if (v.operands.size() == 3 && !reader_.failed()) v.dtype = kernel_.value(v.operands[1]).dtype;
-        } else if (auto to = dtype_named(token.text)) {
+        } else if (auto to = dtype_named(token.text); to && !is_complex(*to)) {
             v.kind = Value::Kind::cast;
             v.dtype = *to;
             reader_.next();
             operands(v);
-        } else if (auto op = scalar_op_named(token.text)) {
+        } else if (auto op = scalar_op_named(token.text); op && !is_complex(*op)) {
             v.kind = Value::Kind::scalar;
             v.op = *op;
             reader_.next();

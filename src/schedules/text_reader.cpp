@@ -139,9 +139,9 @@ double TextReader::real(const char* expected) {
     return 0;
 }
 
-DType TextReader::dtype() {
+DType TextReader::dtype(bool complex) {
     auto found = dtype_named(peek().text);
-    if (!found) error("a dtype");
+    if (!found || (is_complex(*found) && !complex)) error("a dtype");
     next();
     return found.value_or(DType::float32);
 }

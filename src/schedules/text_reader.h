@@ -37,7 +37,8 @@ public:
     std::string word(const char* expected);
     int64_t integer(const char* expected);  // with a sign before
     double real(const char* expected);      // an integer, a real, inf, -inf or nan
-    DType dtype();
+    // Kernels have reals only; the ends of a plan are of any dtype.
+    DType dtype(bool complex = false);
     // What a name stands for.
     template <typename T>
     T named(const std::map<std::string, T>& table, const char* expected) {

@@ -277,7 +277,7 @@ private:
             reader_.expect("(");
             e.target = count();
             reader_.expect(")");
-        } else if (auto op = scalar_op_named(token.text)) {
+        } else if (auto op = scalar_op_named(token.text); op && !is_complex(*op)) {
             e.kind = Expression::Kind::scalar;
             e.op = *op;
             e.operands = operands();

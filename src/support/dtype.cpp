@@ -22,6 +22,8 @@ constexpr std::array table = {
     DTypeInfo{bfloat16, "bfloat16", "uint16_t", "", Class::floating, 16, float32, float32},
     DTypeInfo{float32, "float32", "float", "<f4", Class::floating, 32, float32, float32},
     DTypeInfo{float64, "float64", "double", "<f8", Class::floating, 64, float64, float64},
+    DTypeInfo{complex64, "complex64", "float", "<c8", Class::complex, 64, complex64, complex64},
+    DTypeInfo{complex128, "complex128", "double", "<c16", Class::complex, 128, complex128, complex128},
 };
 
 }  // namespace

@@ -74,6 +74,8 @@ auto with_type(DType dtype, F f) {
     case DType::uint64: return f(uint64_t{});
     case DType::float32: return f(float{});
     case DType::float64: return f(double{});
+    case DType::complex64:
+    case DType::complex128: break;  // by their parts
     }
     return f(uint8_t{});
 }
@@ -92,11 +94,12 @@ T saturate(double value) {
 double TensorData::real_at(int64_t index) const {
     if (dtype_ == DType::float16) return float_from_half(load<uint16_t>(data_, index));
     if (dtype_ == DType::bfloat16) return float_from_bfloat16(load<uint16_t>(data_, index));
+    if (is_complex(dtype_)) return reals().real_at(2 * index);
     return with_type(dtype_, [&](auto zero) { return static_cast<double>(load<decltype(zero)>(data_, index)); });
 }
 
 int64_t TensorData::integer_at(int64_t index) const {
-    if (is_float(dtype_)) return saturate<int64_t>(real_at(index));
+    if (is_float(dtype_) || is_complex(dtype_)) return saturate<int64_t>(real_at(index));
     return with_type(dtype_, [&](auto zero) { return static_cast<int64_t>(load<decltype(zero)>(data_, index)); });
 }
 
@@ -105,6 +108,11 @@ void TensorData::set_real(int64_t index, double value) {
     if (dtype_ == DType::float16) return store(data, index, half_from_float(static_cast<float>(value)));
     if (dtype_ == DType::bfloat16) return store(data, index, bfloat16_from_float(static_cast<float>(value)));
     if (dtype_ == DType::boolean) return store(data, index, static_cast<uint8_t>(value != 0));
+    if (is_complex(dtype_)) {
+        TensorData parts = reals();
+        parts.set_real(2 * index, value);
+        return parts.set_real(2 * index + 1, 0);
+    }
     with_type(dtype_, [&](auto zero) {
         using T = decltype(zero);
         if constexpr (std::is_floating_point_v<T>) {
@@ -116,7 +124,7 @@ void TensorData::set_real(int64_t index, double value) {
 }
 
 void TensorData::set_integer(int64_t index, int64_t value) {
-    if (is_float(dtype_)) return set_real(index, static_cast<double>(value));
+    if (is_float(dtype_) || is_complex(dtype_)) return set_real(index, static_cast<double>(value));
     if (dtype_ == DType::boolean) return store(mutable_data(), index, static_cast<uint8_t>(value != 0));
     with_type(dtype_, [&](auto zero) { store(mutable_data(), index, static_cast<decltype(zero)>(value)); });
 }
@@ -127,11 +135,21 @@ TensorData TensorData::clone() const {
     return copy;
 }
 
-TensorData TensorData::reshaped(std::vector<int64_t> shape) const {
+TensorData TensorData::reshaped(std::vector<int64_t> shape) const { return viewed(dtype_, std::move(shape)); }
+
+TensorData TensorData::viewed(DType dtype, std::vector<int64_t> shape) const {
     TensorData view = *this;
+    view.dtype_ = dtype;
     view.shape_ = std::move(shape);
-    assert(view.size() == size());
+    assert(view.byte_size() == byte_size());
     return view;
+}
+
+TensorData TensorData::reals() const {
+    if (!is_complex(dtype_)) return *this;
+    std::vector<int64_t> shape = shape_;
+    shape.push_back(2);
+    return viewed(real_type(dtype_), std::move(shape));
 }
 
 float float_from_half(uint16_t bits) {

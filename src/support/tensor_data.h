@@ -43,7 +43,8 @@ public:
         return reinterpret_cast<T*>(mutable_data());
     }
 
-    // One element as a number; exact for every dtype but 64-bit integers beyond 2^53 in `real_at`.
+    // One element as a number; exact for every dtype but 64-bit integers beyond 2^53 in `real_at`. Of a complex one the
+    // real part; setting it makes the imaginary part 0.
     double real_at(int64_t index) const;
     int64_t integer_at(int64_t index) const;
     // Rounds or truncates to the element type (language.md's casts).
@@ -53,6 +54,10 @@ public:
     TensorData clone() const;
     // The same memory under another shape of as many elements.
     TensorData reshaped(std::vector<int64_t> shape) const;
+    // The same memory as elements of another type, of as many bytes.
+    TensorData viewed(DType dtype, std::vector<int64_t> shape) const;
+    // Complex elements as reals, their parts along one more last dimension of 2; anything else as it is.
+    TensorData reals() const;
 
 private:
     DType dtype_ = DType::float32;

@@ -45,6 +45,7 @@ double rounded(double value, DType dtype) {
 std::string BodyElements::type_name(Element element) const {
     if (element.weak == Weak::integer) return "an integer";
     if (element.weak == Weak::real) return "a float";
+    if (element.weak == Weak::complex) return "a complex number";
     return std::string(name(dtype(element)));
 }
 
@@ -56,6 +57,13 @@ void BodyElements::refuse_types(std::string_view what, Element a, Element b, std
     diagnostic.found = fmt::format("{} and {}", type_name(a), type_name(b));
     diagnostic.reason = std::move(reason);
     diagnostic.remedy = std::move(remedy);
+    refuse(std::move(diagnostic));
+}
+
+void BodyElements::refuse_complex(std::string_view what, const Place& place) const {
+    Diagnostic diagnostic = error("symbolic.complex", place, fmt::format("{} a complex number", what));
+    diagnostic.expected = "a real number; of complex ones there are + - * / == != ?: sum mean, abs re im conj, casts";
+    diagnostic.remedy = "take re(z), im(z) or abs(z)";
     refuse(std::move(diagnostic));
 }
 
@@ -80,6 +88,10 @@ Element BodyElements::taken_as(Element a, DType dtype, std::string_view what, co
     Element other{nodes_.integer(0, dtype, true), Weak::no};
     if (is_bool(dtype))
         refuse_types(what, a, other, "a bool is not a number", "write a cast, or compare the number", place);
+    if (a.weak == Weak::complex && !is_complex(dtype))
+        refuse_types(what, a, other, "a complex number would lose its imaginary part",
+                     fmt::format("write a cast, as in {}(...)", dtype == DType::float64 ? "complex128" : "complex64"),
+                     place);
     if (a.weak == Weak::real && is_integer(dtype))
         refuse_types(what, a, other, "a float would lose its fraction as an integer", "write a cast", place);
     const Node& node = nodes_.node(a.node);
@@ -103,13 +115,17 @@ DType BodyElements::unify(Element& a, Element& b, std::string_view what, const P
             a = real(a);
             b = real(b);
         }
+        for (Element* side : {&a, &b}) {
+            if ((side == &a ? b : a).weak == Weak::complex)
+                *side = {nodes_.cast(side->node, DType::complex128), Weak::complex};
+        }
         return dtype(a);
     }
     if (a.weak != Weak::no) a = taken_as(a, dtype(b), what, place);
     if (b.weak != Weak::no) b = taken_as(b, dtype(a), what, place);
     if (dtype(a) != dtype(b))
         refuse_types(what, a, b, "elements of different dtypes are never mixed silently",
-                     fmt::format("write a cast, as in {}(...)", name(dtype(a))), place);
+                     fmt::format("write a cast, as in {}(...)", name(dtype(is_complex(dtype(b)) ? b : a))), place);
     return dtype(a);
 }
 
@@ -130,12 +146,19 @@ Element BodyElements::binary(std::string_view spelled, Element a, Element b, con
     }
     DType type = unify(a, b, spelled, place);
     if (info(op).kind == ScalarClass::comparison) {
-        if (is_bool(type) && op != ScalarOp::equal && op != ScalarOp::not_equal)
+        const bool ordered = op != ScalarOp::equal && op != ScalarOp::not_equal;
+        if (is_complex(type) && ordered) refuse_complex(fmt::format("{} orders", spelled), place);
+        if (is_bool(type) && ordered)
             refuse_types(spelled, a, b, "bools have no order", "use && || ! or a cast", place);
         return {nodes_.scalar(op, {a.node, b.node}), Weak::no};
     }
     if (is_bool(type)) refuse_types(spelled, a, b, "arithmetic on bools", "use && || ! or a cast", place);
-    if (op == ScalarOp::divide && !is_float(type))
+    if (is_complex(type)) {
+        const bool field =
+            op == ScalarOp::add || op == ScalarOp::subtract || op == ScalarOp::multiply || op == ScalarOp::divide;
+        if (!field) refuse_complex(fmt::format("{} of", spelled), place);
+    }
+    if (op == ScalarOp::divide && !is_float(type) && !is_complex(type))
         refuse_types(spelled, a, b, "/ is for floats", "write // to round down, trunc_div to truncate, or a cast",
                      place);
     return {nodes_.scalar(op, {a.node, b.node}), a.weak};
@@ -148,6 +171,7 @@ Element BodyElements::binary_function(ScalarOp op, Element a, Element b, const P
         b = real(b);
     }
     DType type = unify(a, b, what, place);
+    if (is_complex(type)) refuse_complex(fmt::format("{} of", what), place);
     if (is_bool(type) && op != ScalarOp::bit_and && op != ScalarOp::bit_or && op != ScalarOp::bit_xor &&
         op != ScalarOp::logical_xor)
         refuse_types(what, a, b, fmt::format("{} is not for bools", what), "use && and ||, or any and all", place);
@@ -164,6 +188,7 @@ Element BodyElements::unary_function(ScalarOp op, Element a, const Place& place)
     DType type = dtype(a);
     bool keeps_type = op == ScalarOp::negate || op == ScalarOp::absolute || op == ScalarOp::sign;
     if (op == ScalarOp::logical_not) return inverted(a, place);
+    if (is_complex(op) || is_complex(type)) return complex_function(op, a, place);
     bool fits = op == ScalarOp::bit_not ? is_integer(type) : !is_bool(type);
     if (keeps_type && fits) return {nodes_.scalar(op, {a.node}), a.weak};
     if (op == ScalarOp::bit_not && fits) return {nodes_.scalar(op, {a.node}), a.weak};
@@ -183,6 +208,34 @@ Element BodyElements::unary_function(ScalarOp op, Element a, const Place& place)
         refuse(std::move(diagnostic));
     }
     return {nodes_.scalar(op, {a.node}), row.kind == ScalarClass::predicate ? Weak::no : a.weak};
+}
+
+// Of real numbers re and conj are those, im is 0.
+Element BodyElements::complex_function(ScalarOp op, Element a, const Place& place) {
+    const DType type = dtype(a);
+    if (is_complex(type)) {
+        if (!is_complex(op) && op != ScalarOp::negate && op != ScalarOp::absolute)
+            refuse_complex(fmt::format("{} of", info(op).name), place);
+        const bool complex = is_complex(result_type(op, type));
+        return {nodes_.scalar(op, {a.node}), a.weak == Weak::complex && !complex ? Weak::real : a.weak};
+    }
+    if (is_bool(type)) {
+        Diagnostic diagnostic = error("symbolic.dtype", place, fmt::format("{} of bool", info(op).name));
+        diagnostic.expected = "a number";
+        diagnostic.found = type_name(a);
+        diagnostic.remedy = "write a cast, as in complex64(...)";
+        refuse(std::move(diagnostic));
+    }
+    return op == ScalarOp::imaginary_part ? Element{nodes_.integer(0, type, true), a.weak} : a;
+}
+
+Element BodyElements::complex(Element real, Element imaginary, const Place& place) {
+    real = this->real(real);
+    imaginary = this->real(imaginary);
+    if (!is_float(unify(real, imaginary, "complex", place)))
+        refuse_types("complex", real, imaginary, "the parts are floats", "write a cast, as in float32(...)", place);
+    return {nodes_.scalar(ScalarOp::complex, {real.node, imaginary.node}),
+            real.weak == Weak::no ? Weak::no : Weak::complex};
 }
 
 Element BodyElements::negated(Element a, const Place& place) {
@@ -221,7 +274,10 @@ Element BodyElements::select(Element condition, Element then, Element otherwise,
     return {nodes_.select(condition.node, then.node, otherwise.node), then.weak};
 }
 
-Element BodyElements::cast(Element a, DType dtype) {
+Element BodyElements::cast(Element a, DType dtype, const Place& place) {
+    if (is_complex(this->dtype(a)) && !is_complex(dtype))
+        refuse_complex(fmt::format("a cast to {} of", name(dtype)), place);
+    if (is_complex(dtype)) return {nodes_.cast(a.node, dtype), Weak::no};
     const Node& node = nodes_.node(a.node);
     if (is_half(dtype)) {
         if (node.kind == Node::Kind::integer || node.kind == Node::Kind::real) {
@@ -246,13 +302,16 @@ NodeId BodyElements::coordinate(Element a, const Place& place) {
     Diagnostic diagnostic = error("symbolic.coordinate", place, fmt::format("a coordinate is {}", type_name(a)));
     diagnostic.expected = "an integer";
     diagnostic.found = type_name(a);
-    diagnostic.remedy = is_float(dtype(a)) ? "round it with floor, ceil or round, or write a cast" : "write a cast";
+    diagnostic.remedy = is_complex(dtype(a)) ? "round re(z)"
+                        : is_float(dtype(a)) ? "round it with floor, ceil or round, or write a cast"
+                                             : "write a cast";
     refuse(std::move(diagnostic));
 }
 
 NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, const Place& place) {
     DType type = this->dtype(a);
     bool weak_fits = a.weak == Weak::integer ? !is_bool(dtype) : a.weak == Weak::real && is_float(dtype);
+    weak_fits = weak_fits || (a.weak != Weak::no && is_complex(dtype));
     if (a.weak != Weak::no && weak_fits) {
         const Node& node = nodes_.node(a.node);
         if (node.kind == Node::Kind::integer)
@@ -267,7 +326,9 @@ NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, c
               fmt::format("output '{}' is {}, its equation gives {}", output, name(dtype), type_name(a)));
     diagnostic.expected = name(dtype);
     diagnostic.found = type_name(a);
-    diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(dtype));
+    diagnostic.remedy = is_complex(type) && !is_complex(dtype)
+                            ? "take re(z), im(z) or abs(z)"
+                            : fmt::format("write a cast, as in {}(...)", name(dtype));
     diagnostic.params.emplace_back("output", output);
     refuse(std::move(diagnostic));
 }

@@ -21,8 +21,8 @@ struct BodyFailure {
 };
 
 struct Element {
-    enum class Weak : uint8_t { no, integer, real };
-    NodeId node = 0;  // integer weak: int64; real weak: float64; never of a half type
+    enum class Weak : uint8_t { no, integer, real, complex };
+    NodeId node = 0;  // integer weak: int64; real weak: float64; complex weak: complex128; never of a half type
     Weak weak = Weak::no;
 };
 
@@ -47,12 +47,14 @@ public:
     // A function of two elements: min max atan2 trunc_div bit_and ...
     Element binary_function(ScalarOp op, Element a, Element b, const Place& place);
     Element unary_function(ScalarOp op, Element a, const Place& place);
+    // Of its parts, which are of one float type.
+    Element complex(Element real, Element imaginary, const Place& place);
     Element negated(Element a, const Place& place);
     Element inverted(Element a, const Place& place);
     Element both(Element a, Element b, const Place& place);    // a && b: b only where a holds
     Element either(Element a, Element b, const Place& place);  // a || b: b only where a does not
     Element select(Element condition, Element then, Element otherwise, const Place& place);
-    Element cast(Element a, DType dtype);
+    Element cast(Element a, DType dtype, const Place& place);
     // A coordinate: an integer, as int64.
     NodeId coordinate(Element a, const Place& place);
     // The value that an output of `dtype` stores.
@@ -67,12 +69,16 @@ public:
     Element taken_as(Element a, DType dtype, std::string_view what, const Place& place);
 
     [[noreturn]] void refuse(Diagnostic diagnostic) const { throw BodyFailure{{std::move(diagnostic)}}; }
+    // What complex numbers have not: an order, mathematical functions ...
+    [[noreturn]] void refuse_complex(std::string_view what, const Place& place) const;
     Diagnostic error(std::string code, const Place& place, std::string summary) const {
         return environment_.diagnostic(std::move(code), place, std::move(summary));
     }
 
 private:
     Element real(Element a);  // a weak integer becomes a weak float
+    // Of a complex element, or re, im and conj of any.
+    Element complex_function(ScalarOp op, Element a, const Place& place);
     void need_bool(Element a, std::string_view what, const Place& place);
     [[noreturn]] void refuse_types(std::string_view what, Element a, Element b, std::string reason, std::string remedy,
                                    const Place& place) const;

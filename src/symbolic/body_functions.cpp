@@ -181,7 +181,9 @@ std::optional<BodyValue> BodyValues::element_function(std::string_view name, con
     return zip(arguments, name, place, [&](const std::vector<BodyValue>& scalars) {
         Element a = element(scalars[0], place);
         if (count == 1) return BodyValue::of(elements_.unary_function(*op, a, place));
-        return BodyValue::of(elements_.binary_function(*op, a, element(scalars[1], place), place));
+        Element b = element(scalars[1], place);
+        return BodyValue::of(*op == ScalarOp::complex ? elements_.complex(a, b, place)
+                                                      : elements_.binary_function(*op, a, b, place));
     });
 }
 
@@ -208,18 +210,12 @@ BodyValue BodyValues::function(std::string_view name, const std::vector<BodyValu
         refuse_type(place, fmt::format("{} works on static values only", name), "static arguments", "");
     Diagnostic diagnostic =
         elements_.error("symbolic.unknown_function", place, fmt::format("unknown function '{}'", name));
-    if (function_named(name)) {
-        diagnostic.summary = fmt::format("'{}' cannot be computed", name);
-        diagnostic.reason = "the name is kept for complex numbers, of which Heddle has no tensors";
-        diagnostic.remedy = "keep the real and the imaginary parts in two tensors, or in a last dimension of 2";
-        elements_.refuse(std::move(diagnostic));
-    }
     std::vector<std::string> known = {"sum",    "prod",    "min",     "max",       "all",    "any",
                                       "clamp",  "where",   "cast",    "insert",    "remove", "replace",
                                       "concat", "reverse", "flatten", "unflatten", "len",    "ceildiv"};
     for (ScalarOp op = ScalarOp::add;; op = static_cast<ScalarOp>(static_cast<int>(op) + 1)) {
         known.emplace_back(info(op).name);
-        if (op == ScalarOp::is_infinite) break;
+        if (op == ScalarOp::conjugate) break;
     }
     if (std::string nearest = nearest_name(std::string(name), known); !nearest.empty())
         diagnostic.remedy = fmt::format("did you mean {}?", nearest);

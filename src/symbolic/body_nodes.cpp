@@ -93,6 +93,7 @@ NodeId BodyNodes::intern(Node node) {
 }
 
 NodeId BodyNodes::integer(int64_t value, DType dtype, bool from_template) {
+    if (is_complex(dtype)) return real(static_cast<double>(value), dtype, from_template);
     if (is_float(dtype)) return real(static_cast<double>(value), dtype, from_template);
     Node node = made(Node::Kind::integer, dtype);
     node.integer = value;
@@ -119,6 +120,7 @@ NodeId BodyNodes::sized_integer(const Size& value, DType dtype, bool from_templa
 }
 
 NodeId BodyNodes::real(double value, DType dtype, bool from_template) {
+    if (is_complex(dtype)) return cast(real(value, real_type(dtype), from_template), dtype);
     if (!is_float(dtype)) {
         TensorData element(dtype, {1});
         element.set_real(0, value);
@@ -234,15 +236,14 @@ std::optional<NodeId> BodyNodes::folded(ScalarOp op, const std::vector<NodeId>& 
 
 NodeId BodyNodes::scalar(ScalarOp op, std::vector<NodeId> operands) {
     if (auto simpler = folded(op, operands)) return *simpler;
-    const ScalarOpInfo& row = info(op);
-    bool gives_bool = row.kind == ScalarClass::comparison || row.kind == ScalarClass::predicate;
-    Node made_node = made(Node::Kind::scalar, gives_bool ? DType::boolean : node(operands[0]).dtype);
+    Node made_node = made(Node::Kind::scalar, result_type(op, node(operands[0]).dtype));
     made_node.op = op;
     made_node.operands = std::move(operands);
     return intern(std::move(made_node));
 }
 
 NodeId BodyNodes::cast(NodeId operand, DType dtype) {
+    if (is_complex(dtype) && !is_complex(node(operand).dtype)) operand = cast(operand, real_type(dtype));
     const Node& from = node(operand);
     if (from.dtype == dtype) return operand;
     // A half that was widened and is stored as the same half again has lost nothing.

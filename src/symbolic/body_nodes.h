@@ -26,7 +26,8 @@ public:
     const Body& body() const { return *body_; }
     const Node& node(NodeId id) const { return body_->node(id); }
 
-    // A literal of any dtype, from a number that the dtype can hold after the language's cast rules.
+    // A literal of any dtype, from a number that the dtype can hold after the language's cast rules; of a complex dtype a
+    // literal of its parts, cast.
     NodeId integer(int64_t value, DType dtype, bool from_template);
     // The same, keeping where the number comes from: shape tensors are computed by bodies, and their elements are
     // sizes.
@@ -39,7 +40,8 @@ public:
 
     // Operands are of the types that the operation's row asks for.
     NodeId scalar(ScalarOp op, std::vector<NodeId> operands);
-    // The same node if it is of that type already; a literal of the new type for a literal that it can hold exactly.
+    // The same node if it is of that type already; a literal of the new type for a literal that it can hold exactly. To a
+    // complex type by way of its parts'.
     NodeId cast(NodeId operand, DType dtype);
     NodeId select(NodeId condition, NodeId then, NodeId otherwise);
     NodeId read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates);

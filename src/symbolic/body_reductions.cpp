@@ -140,7 +140,7 @@ BodyValue BodyExpressions::filtered(const std::string& reducer, const BodyValue&
 
 BodyValue BodyExpressions::mean(const BodyValue& sum, int64_t count, const Place& place) {
     Element total = values_.element(sum, place);
-    if (!is_float(elements_.dtype(total))) {
+    if (!is_float(elements_.dtype(total)) && !is_complex(elements_.dtype(total))) {
         Diagnostic diagnostic =
             elements_.error("symbolic.dtype", place, fmt::format("mean of {}", elements_.type_name(total)));
         diagnostic.expected = "a float";
@@ -153,6 +153,8 @@ BodyValue BodyExpressions::mean(const BodyValue& sum, int64_t count, const Place
 }
 
 void BodyExpressions::need_reducible(const std::string& reducer, Element operand, const Place& place) {
+    if (is_complex(elements_.dtype(operand)) && reducer != "sum" && reducer != "mean")
+        elements_.refuse_complex(fmt::format("{} of", reducer), place);
     bool wants_bool = reducer == "any" || reducer == "all" || reducer == "count";
     if (is_bool(elements_.dtype(operand)) == wants_bool) return;
     Diagnostic diagnostic =

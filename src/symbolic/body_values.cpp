@@ -185,8 +185,9 @@ BodyValue BodyValues::select(const BodyValue& condition, const BodyValue& a, con
 }
 
 BodyValue BodyValues::cast(const BodyValue& a, DType dtype, const Place& place) {
-    return each(a, place,
-                [&](const BodyValue& item) { return BodyValue::of(elements_.cast(element(item, place), dtype)); });
+    return each(a, place, [&](const BodyValue& item) {
+        return BodyValue::of(elements_.cast(element(item, place), dtype, place));
+    });
 }
 
 int64_t BodyValues::static_integer(const BodyValue& value, std::string_view what, const Place& place) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <set>
 
@@ -216,13 +217,13 @@ private:
         int64_t elements = 1;
         for (int64_t extent : shape)
             if ((elements = elements > most_compared ? elements : elements * extent) > most_compared) return false;
-        TensorData whole(tensor.type.dtype, shape);
+        TensorData whole(tensor.type.dtype, shape), values = whole.reals();
         std::mt19937 random(static_cast<uint32_t>(feeds[0].size() + 1));
-        for (int64_t i = 0; i < whole.size(); ++i) {
-            if (is_float(whole.dtype()))
-                whole.set_real(i, static_cast<double>(random() % 4096) / 1024 - 2);
+        for (int64_t i = 0; i < values.size(); ++i) {
+            if (is_float(values.dtype()))
+                values.set_real(i, static_cast<double>(random() % 4096) / 1024 - 2);
             else
-                whole.set_integer(i, static_cast<int64_t>(random() % 2));
+                values.set_integer(i, static_cast<int64_t>(random() % 2));
         }
         for (auto [number, begin, length] : {std::tuple(1, int64_t{0}, left), std::tuple(2, left, few - left)})
             feeds[static_cast<size_t>(number)].push_back(cut.empty() ? whole.clone()
@@ -235,6 +236,7 @@ private:
         std::vector<int64_t> shape = whole.shape();
         for (size_t d : cut) shape[d] = length;
         TensorData part(whole.dtype(), shape);
+        const int64_t width = bytes(whole.dtype());
         for (int64_t i = 0; i < part.size(); ++i) {
             int64_t from = 0, stride = 1;
             for (int64_t d = static_cast<int64_t>(shape.size()) - 1, rest = i; d >= 0; --d) {
@@ -244,8 +246,7 @@ private:
                 from += digit * stride;
                 stride *= whole.shape()[dimension];
             }
-            is_float(whole.dtype()) ? part.set_real(i, whole.real_at(from))
-                                    : part.set_integer(i, whole.integer_at(from));
+            std::memcpy(part.mutable_data() + i * width, whole.data() + from * width, static_cast<size_t>(width));
         }
         return part;
     }

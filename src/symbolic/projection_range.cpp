@@ -45,7 +45,7 @@ ValueRange truths(std::optional<bool> truth, bool data) {
 
 ValueRange unknown(DType dtype, bool data) {
     if (is_bool(dtype)) return truths(std::nullopt, data);
-    if (is_float(dtype)) return reals(NAN, NAN, data);
+    if (is_float(dtype) || is_complex(dtype)) return reals(NAN, NAN, data);
     int bits = info(dtype).bits;
     bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
     if (bits == 64) return integers(is_signed ? ValueInterval{} : ValueInterval{0, highest}, data);
@@ -136,6 +136,7 @@ ValueRange RangeEvaluator::evaluate(const Node& node) {
 ValueRange RangeEvaluator::scalar(const Node& node) {
     const ScalarOpInfo& row = info(node.op);
     const ValueRange& a = of(node.operands[0]);
+    if (row.kind == ScalarClass::of_complex) return unknown(node.dtype, true);
     if (row.operands == 1) {
         if (node.op == ScalarOp::logical_not) return truths(a.truth ? std::optional(!*a.truth) : std::nullopt, a.data);
         return row.kind == ScalarClass::predicate ? truths(std::nullopt, a.data) : unary(node.op, a);
@@ -174,8 +175,7 @@ ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const Va
         const ValueRange& factor = a.affine && a.affine->terms.empty() ? a : b;
         const ValueRange& form = &factor == &a ? b : a;
         if (factor.affine && factor.affine->terms.empty() && form.affine)
-            if (auto product = linear_sum({}, *form.affine, factor.affine->constant))
-                return exact(std::move(*product));
+            if (auto product = linear_sum({}, *form.affine, factor.affine->constant)) return exact(std::move(*product));
         return integers(hull({Wide(x.low) * y.low, Wide(x.low) * y.high, Wide(x.high) * y.low, Wide(x.high) * y.high}),
                         data);
     }
@@ -332,6 +332,7 @@ ValueRange RangeEvaluator::unary(ScalarOp op, const ValueRange& a) {
 }
 
 ValueRange RangeEvaluator::converted(const ValueRange& value, DType from, DType to) {
+    if (is_complex(to)) return unknown(to, value.data);
     if (is_bool(to) || is_bool(from)) {
         if (is_bool(from) && is_integer(to)) return integers({0, 1}, value.data);
         if (is_bool(from)) return reals(0, 1, value.data);

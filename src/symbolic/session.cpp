@@ -88,6 +88,16 @@ Result<std::optional<StaticValue>> concrete_value(State& session, const Environm
                                                   const TensorSpec& specification, TensorId tensor) {
     if (specification.flavour != Flavour::concrete) return std::nullopt;
     const TensorData* data = session.decide(tensor);
+    if (data && is_complex(data->dtype())) {
+        Diagnostic diagnostic =
+            environment.diagnostic("symbolic.complex", specification.place,
+                                   fmt::format("the value of input {} is opened", specification.name));
+        diagnostic.expected = "a tensor of a real type";
+        diagnostic.found = session.graph.tensor(tensor).type.text();
+        diagnostic.reason = "no static value is a complex number";
+        diagnostic.remedy = "give re(z) and im(z) as two inputs";
+        return fail(std::move(diagnostic));
+    }
     if (data && data->size() <= largest_static_list) return static_value_of(*data, session.known_sizes(tensor));
     Diagnostic diagnostic = environment.diagnostic(
         "symbolic.not_concrete", specification.place,

@@ -75,7 +75,7 @@ private:
         switch (node.kind) {
         case Node::Kind::integer: return Size(node.integer, node.origin);
         case Node::Kind::variable: return Size(values_[static_cast<size_t>(node.index)]);
-        case Node::Kind::cast: return is_float(node.dtype) ? std::nullopt : cast(node);
+        case Node::Kind::cast: return is_integer(node.dtype) || is_bool(node.dtype) ? cast(node) : std::nullopt;
         case Node::Kind::select: {
             Followed condition = value(node.operands[0]);
             return condition ? value(node.operands[condition->value != 0 ? 1 : 2]) : std::nullopt;
@@ -102,7 +102,7 @@ private:
 
     Followed read(const Node& node) {
         const auto& input = evaluation_.inputs[static_cast<size_t>(node.index)];
-        if (is_float(input.data->dtype())) return std::nullopt;
+        if (is_float(input.data->dtype()) || is_complex(input.data->dtype())) return std::nullopt;
         auto offset = offset_of(input.data->shape(), node.operands.data());
         if (!offset) return node.kind == Node::Kind::guarded_read ? value(node.operands.back()) : std::nullopt;
         return input.sizes ? (*input.sizes)[static_cast<size_t>(*offset)] : Size(input.data->integer_at(*offset));

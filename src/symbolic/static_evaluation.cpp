@@ -125,7 +125,7 @@ Result<Value> Evaluator::bare_name(const Syntax& syntax, const StaticScope* scop
         std::vector<std::string_view> names;
         for (const DTypeInfo& info : all_dtypes()) names.push_back(info.name);
         reserved.expected = fmt::format("{}", fmt::join(names, ", "));
-        reserved.remedy = "compute in one of these; a complex number is a last dimension of 2";
+        reserved.remedy = "compute in one of these";
         reserved.reason = "the name may stand in `constraints` and in rows of `kernels` only";
         return fail(std::move(reserved));
     }

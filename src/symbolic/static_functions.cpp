@@ -235,6 +235,9 @@ Result<Value> dtype_is_float(Arguments a, const Place& p, EvaluationBudget&) { r
 Result<Value> dtype_is_integer(Arguments a, const Place& p, EvaluationBudget&) {
     return dtype_function(a, p, is_integer);
 }
+Result<Value> dtype_is_complex(Arguments a, const Place& p, EvaluationBudget&) {
+    return dtype_function(a, p, [](DType dtype) { return is_complex(dtype); });
+}
 Result<Value> dtype_bits(Arguments a, const Place& p, EvaluationBudget&) {
     return dtype_function(a, p, [](DType dtype) { return static_cast<int64_t>(info(dtype).bits); });
 }
@@ -246,6 +249,8 @@ Result<Value> dtype_accumulator(Arguments a, const Place& p, EvaluationBudget&) 
 DType promote(DType a, DType b) {
     if (a == b || is_bool(b)) return a;
     if (is_bool(a)) return b;
+    if (is_complex(a) || is_complex(b))
+        return promote(real_type(a), real_type(b)) == DType::float64 ? DType::complex128 : DType::complex64;
     if (is_float(a) && is_float(b)) {
         if (is_half(a) && is_half(b)) return DType::float32;
         return info(a).bits >= info(b).bits ? a : b;
@@ -281,6 +286,7 @@ Result<Value> extreme(bool lowest, Arguments arguments, const Place& place) {
         return Value::of(lowest ? -infinity : infinity);
     }
     if (is_bool(*dtype)) return Value::of(!lowest);
+    if (is_complex(*dtype)) return static_error("symbolic.complex", place, "complex numbers have no order");
     int bits = info(*dtype).bits;
     if (info(*dtype).kind == DTypeClass::signed_integer) {
         int64_t low = std::numeric_limits<int64_t>::min() >> (64 - bits);
@@ -332,6 +338,7 @@ constexpr std::array scalar_functions = {
     StaticFunction{"where", 3, 3, choose},
     StaticFunction{"is_float", 1, 1, dtype_is_float},
     StaticFunction{"is_int", 1, 1, dtype_is_integer},
+    StaticFunction{"is_complex", 1, 1, dtype_is_complex},
     StaticFunction{"bits", 1, 1, dtype_bits},
     StaticFunction{"accumulator", 1, 1, dtype_accumulator},
     StaticFunction{"promote", 2, 2, promoted},

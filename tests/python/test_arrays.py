@@ -116,13 +116,30 @@ def test_bfloat16():
     assert (LIBRARY.call("add2", y, y) == 4 * x).all()
 
 
+def test_complex():
+    random = np.random.default_rng(3)
+    for dtype in (np.complex64, np.complex128):
+        x, y = (random.standard_normal((5, 4, 2)).astype(dtype) for _ in range(2))
+        x, y = x + 1j * y, y - 2j * x
+        x, y = x.astype(dtype), y.astype(dtype)
+        for name, expected in [("add2", x + y), ("mul", x * y), ("div", x / y)]:
+            found = LIBRARY.call(name, x, y)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+        np.testing.assert_allclose(LIBRARY.call("numpy_matmul", x, y.swapaxes(1, 2)), x @ y.swapaxes(1, 2), rtol=1e-4)
+        assert (LIBRARY.call("transpose", x, perm=[2, 0, 1]) == x.transpose(2, 0, 1)).all()
+    assert LIBRARY.call("cast", np.float32([1, -2]), to=np.complex64).tolist() == [1, -2]
+    with refused("symbolic.complex"):
+        LIBRARY.call("exp", np.zeros(2, np.complex64))
+
+
 def test_scalars():
     y = LIBRARY.call("add2", np.float32(2), np.array(3, np.float32))
     assert y.shape == () and y == 5
 
 
 def test_what_is_no_array():
-    for value in ("text", ["a", "b"], object(), {"a": 1}, [[1], [2, 3]], np.zeros(2, np.complex64),
+    for value in ("text", ["a", "b"], object(), {"a": 1}, [[1], [2, 3]], np.zeros(2, np.clongdouble),
                   np.zeros(2, ">f4"), np.array(["a"])):
         with refused("python.array") as caught:
             LIBRARY.call("neg", value)

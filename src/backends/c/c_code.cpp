@@ -25,6 +25,8 @@ std::string scalar_type(DType dtype) {
     case DType::bfloat16: return "uint16_t";
     case DType::float32: return "float";
     case DType::float64: return "double";
+    case DType::complex64:
+    case DType::complex128: break;  // kernels have reals only
     }
     return "void";
 }
@@ -60,6 +62,7 @@ std::string CCode::type(DType dtype, int width) {
 std::string CCode::type_definitions() const {
     std::string text;
     for (const DTypeInfo& row : all_dtypes()) {
+        if (is_complex(row.dtype)) continue;
         text += fmt::format("typedef {} element_{} __attribute__((may_alias));\n", scalar_type(row.dtype), row.name);
     }
     for (const auto& [dtype, width] : vectors_) {

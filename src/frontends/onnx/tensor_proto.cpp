@@ -16,14 +16,22 @@ struct TypeRow {
 };
 
 constexpr std::array types = {
-    TypeRow{1, "float32", DType::float32},   TypeRow{2, "uint8", DType::uint8},
-    TypeRow{3, "int8", DType::int8},         TypeRow{4, "uint16", DType::uint16},
-    TypeRow{5, "int16", DType::int16},       TypeRow{6, "int32", DType::int32},
-    TypeRow{7, "int64", DType::int64},       TypeRow{8, "string", std::nullopt},
-    TypeRow{9, "bool", DType::boolean},      TypeRow{10, "float16", DType::float16},
-    TypeRow{11, "float64", DType::float64},  TypeRow{12, "uint32", DType::uint32},
-    TypeRow{13, "uint64", DType::uint64},    TypeRow{14, "complex64", std::nullopt},
-    TypeRow{15, "complex128", std::nullopt}, TypeRow{16, "bfloat16", DType::bfloat16},
+    TypeRow{1, "float32", DType::float32},
+    TypeRow{2, "uint8", DType::uint8},
+    TypeRow{3, "int8", DType::int8},
+    TypeRow{4, "uint16", DType::uint16},
+    TypeRow{5, "int16", DType::int16},
+    TypeRow{6, "int32", DType::int32},
+    TypeRow{7, "int64", DType::int64},
+    TypeRow{8, "string", std::nullopt},
+    TypeRow{9, "bool", DType::boolean},
+    TypeRow{10, "float16", DType::float16},
+    TypeRow{11, "float64", DType::float64},
+    TypeRow{12, "uint32", DType::uint32},
+    TypeRow{13, "uint64", DType::uint64},
+    TypeRow{14, "complex64", DType::complex64},
+    TypeRow{15, "complex128", DType::complex128},
+    TypeRow{16, "bfloat16", DType::bfloat16},
 };
 
 // What the message says, before it is understood.
@@ -82,8 +90,9 @@ std::optional<int64_t> element_count(const std::vector<int64_t>& dims) {
     return count;
 }
 
-// Elements that the typed fields hold; halves come as their bits in int32_data.
-void store_typed(const RawTensor& tensor, TensorData& data) {
+// Elements that the typed fields hold; halves come as their bits in int32_data, complex numbers as their parts.
+void store_typed(const RawTensor& tensor, TensorData data) {
+    data = data.reals();
     if (data.dtype() == DType::float32) {
         for (size_t i = 0; i < tensor.floats.size(); i++) data.set_real(static_cast<int64_t>(i), tensor.floats[i]);
     } else if (data.dtype() == DType::float64) {
@@ -98,6 +107,7 @@ void store_typed(const RawTensor& tensor, TensorData& data) {
 }
 
 size_t typed_count(const RawTensor& tensor, DType dtype) {
+    dtype = real_type(dtype);
     if (dtype == DType::float32) return tensor.floats.size();
     if (dtype == DType::float64) return tensor.doubles.size();
     return tensor.integers.size();
@@ -137,9 +147,10 @@ Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
         tensor.data = TensorData(*dtype, raw.dims, file.owner, raw.raw->data());
         return tensor;
     }
-    if (typed_count(raw, *dtype) != static_cast<size_t>(*count)) {
-        return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} elements", *count),
-                     fmt::format("{} elements", typed_count(raw, *dtype)));
+    const int64_t numbers = is_complex(*dtype) ? 2 * *count : *count;
+    if (typed_count(raw, *dtype) != static_cast<size_t>(numbers)) {
+        return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} numbers", numbers),
+                     fmt::format("{} numbers", typed_count(raw, *dtype)));
     }
     tensor.data = TensorData(*dtype, raw.dims);
     store_typed(raw, *tensor.data);

@@ -146,6 +146,14 @@ TEST(Reader, tensors_in_typed_fields) {
         Message().number(1, 1).number(2, 11).text(10, std::string(reinterpret_cast<char*>(&two), 8)).bytes());
     ASSERT_TRUE(wide) << render(wide.error());
     EXPECT_EQ(wide->data->real_at(0), 2);
+    const double parts[] = {3, -4};
+    const std::string pair(reinterpret_cast<const char*>(parts), 16);
+    auto complex = parse_tensor_bytes(Message().number(1, 1).number(2, 15).text(10, pair).bytes());
+    ASSERT_TRUE(complex) << render(complex.error());
+    EXPECT_EQ(complex->data->dtype(), DType::complex128);
+    EXPECT_EQ(complex->data->reals().real_at(1), -4);
+    auto odd = parse_tensor_bytes(Message().number(1, 1).number(2, 15).text(10, pair + pair.substr(8)).bytes());
+    EXPECT_EQ(codes(odd), Codes{"onnx.tensor"});
     auto scalar = parse_tensor_bytes(tensor_message("s", 1, {}, raw_floats({7})).bytes());
     ASSERT_TRUE(scalar) << render(scalar.error());
     EXPECT_EQ(scalar->data->shape(), std::vector<int64_t>{});
