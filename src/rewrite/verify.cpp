@@ -23,6 +23,8 @@ struct Comparison {
 
 std::string element_text(const TensorData& data, int64_t i) {
     if (is_bool(data.dtype())) return data.integer_at(i) ? "true" : "false";
+    if (is_complex(data.dtype()))
+        return fmt::format("{:.9g}{:+.9g}i", data.reals().real_at(2 * i), data.reals().real_at(2 * i + 1));
     return is_float(data.dtype()) ? fmt::format("{:.9g}", data.real_at(i)) : std::to_string(data.integer_at(i));
 }
 
@@ -81,7 +83,7 @@ Counterexample counterexample(Sides& sides, const Instance& instance, const Grap
     for (size_t i = 0; i < feeds.size(); ++i) {
         const Tensor& tensor = graph.tensor(graph.inputs[i]);
         found.inputs.emplace_back(fmt::format("{}: {}", tensor.name, tensor.type.text()),
-                                  values_text(feeds[i].reals()));
+                                  values_text(feeds[i]));
     }
     return found;
 }
@@ -118,9 +120,10 @@ Comparison compare(const std::shared_ptr<const Rule>& rule, const Library& libra
     size_t count = both.size() / 2;
     for (size_t i = 0; i < count && !comparison.difference; ++i) {
         auto l = static_cast<size_t>(graph->outputs[i]), r = static_cast<size_t>(graph->outputs[count + i]);
-        const TensorData left = (*values)[l].reals(), right = (*values)[r].reals();
-        int64_t element = first_difference(left, right, (*bounds)[l], (*bounds)[r], comparison);
+        const TensorData &left = (*values)[l], &right = (*values)[r];
+        int64_t element = first_difference(left.reals(), right.reals(), (*bounds)[l], (*bounds)[r], comparison);
         if (element < 0) continue;
+        if (is_complex(left.dtype())) element /= 2;
         auto& found = comparison.difference.emplace(counterexample(**sides, instance, *graph, feeds));
         found.element =
             fmt::format("result{}{}", count == 1 ? "" : std::to_string(i), place_text(left.shape(), element));

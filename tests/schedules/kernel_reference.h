@@ -67,6 +67,7 @@ inline Scalar load(Buffer& buffer, DType dtype, int64_t element) {
     case DType::uint8: s.integer = get(uint8_t{}); break;
     case DType::uint16: s.integer = get(uint16_t{}); break;
     case DType::uint32: s.integer = get(uint32_t{}); break;
+    default: break;  // kernels have reals only
     }
     return s;
 }
