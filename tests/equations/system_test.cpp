@@ -167,6 +167,10 @@ TEST(SystemText, BadTextsAreErrors) {
     EXPECT_EQ(parse_error(head + " for i < 4: y[i] = $0"), "equations.unknown_name");
     EXPECT_EQ(parse_error(head + " for i < 4: y[i] = blur(x[i])"), "equations.unknown_name");
     EXPECT_EQ(parse_error(head + " in x: float32[2]"), "equations.duplicate_name");
+    // Complex numbers are taken apart before.
+    EXPECT_EQ(parse_error(head + " in z: complex64[2]"), "equations.syntax");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = re(x[i])"), "equations.type");
+    EXPECT_NE(parse_error(head + " for i < 4: y[i] = complex64(x[i])"), "");
     EXPECT_EQ(parse_error(head + " for i < 4, i < 3: y[i] = x[i]"), "equations.duplicate_name");
     EXPECT_EQ(parse_error(head + " in v: float32[2000000, 2000000]"), "equations.size");
     EXPECT_EQ(parse_error(head + " const c: float32[3] = [1.0]"), "equations.size");

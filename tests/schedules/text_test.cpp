@@ -107,6 +107,10 @@ TEST(KernelText, EveryErrorIsFound) {
     ASSERT_TRUE(schedule(parse_kernel(source(good)).value(), Target()).has_value());
     expect_kernel_error(replaced(good, "over [b]", "over b"), "schedules.syntax");
     expect_kernel_error(replaced(good, "x[a, b]", "frobnicate(x[a, b])"), "schedules.syntax");
+    // Complex numbers are taken apart before.
+    expect_kernel_error(replaced(good, "x[a, b]", "re(x[a, b])"), "schedules.syntax");
+    expect_kernel_error(replaced(good, "x[a, b]", "complex64(x[a, b])"), "schedules.syntax");
+    expect_kernel_error(replaced(good, "x: float32", "x: complex64"), "schedules.syntax");
     expect_kernel_error(replaced(good, "y[a]", "y[]"), "schedules.index");
     expect_kernel_error(replaced(good, "x[a, b]", "select(x[a, b], x[a, b], x[a, b])"), "schedules.type");
     expect_kernel_error(replaced(good, "y[a] over", "x[a, 0] over"), "schedules.role");
