@@ -147,8 +147,7 @@ Result<int> compare_outputs(const Source& source, const std::vector<TensorData>&
     Json list = Json::array();
     for (size_t i = 0; i < found->size(); i++) {
         const TensorData &a = (*found)[i], &b = (*expected)[i];
-        auto comparison =
-            heddle::compare_model(a.reals(), b.reals(), is_half(a.dtype()) ? half_tolerance : float_tolerance);
+        auto comparison = heddle::compare_model(a.reals(), b.reals(), model_tolerance(a.dtype()));
         bool fits = a.shape() == b.shape() && a.dtype() == b.dtype();
         equal = equal && comparison.equal && fits;
         std::string why = fits ? comparison.text()

@@ -4,7 +4,7 @@
 
 #include "equations/arena_interval.h"
 #include "equations/expression.h"
-#include "support/tensor_data.h"
+#include "support/narrow_float.h"
 
 namespace heddle::equations {
 namespace {
@@ -69,7 +69,7 @@ bool is_boolean_literal(Expr e, bool value) {
 bool widens(DType narrow, DType wide) {
     if (narrow == wide) return true;
     const DTypeInfo &from = info(narrow), &to = info(wide);
-    if (is_half(narrow)) return wide == DType::float32 || wide == DType::float64;
+    if (is_narrow(narrow) && is_float(narrow)) return wide == DType::float32 || wide == DType::float64;
     if (from.kind == DTypeClass::floating) return wide == DType::float64;
     if (from.kind == DTypeClass::boolean || to.kind == DTypeClass::boolean || to.kind == DTypeClass::floating)
         return false;
@@ -78,23 +78,8 @@ bool widens(DType narrow, DType wide) {
 }
 
 double rounded_to(DType dtype, double value) {
-    switch (dtype) {
-    case DType::float32: return static_cast<float>(value);
-    case DType::float16:
-    case DType::bfloat16: {
-        TensorData one(dtype, {1});
-        one.set_real(0, value);
-        return one.real_at(0);
-    }
-    default: return value;
-    }
-}
-
-int64_t wrapped_to(DType dtype, int64_t value) {
-    if (dtype == DType::int64) return value;
-    TensorData one(dtype, {1});
-    one.set_integer(0, value);
-    return one.integer_at(0);
+    if (is_narrow(dtype)) return stored_as(dtype, value);
+    return dtype == DType::float32 ? static_cast<float>(value) : value;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace heddle::equations {
 
 bool accepts(ScalarOp op, DType dtype) {
     using enum ScalarOp;
-    if (is_half(dtype) || is_complex(dtype)) return false;
+    if (is_narrow(dtype) || is_complex(dtype)) return false;
     switch (op) {
     case add:
     case subtract:
@@ -49,7 +49,7 @@ bool accepts(ScalarOp op, DType dtype) {
 
 bool accepts(Reducer reducer, DType term) {
     const bool logical = reducer == Reducer::any || reducer == Reducer::all;
-    return logical ? is_bool(term) : !is_bool(term) && !is_half(term) && !is_complex(term);
+    return logical ? is_bool(term) : !is_bool(term) && !is_narrow(term) && !is_complex(term);
 }
 
 Expr neutral(Arena& arena, Reducer reducer, DType dtype) {

@@ -77,9 +77,10 @@ void Executor::bound_step(const Step& step, int64_t count) {
 double Executor::cast_bound(DType from, DType to, double a, double ea) {
     if (is_bool(to)) return ea > 0 && std::fabs(a) <= ea ? infinity : 0;
     if (!is_float(to)) return is_float(from) ? step_bound(std::trunc, a, ea) : ea;
-    bool widens = is_float(from) && unit_roundoff(to) <= unit_roundoff(from) && from != DType::bfloat16;
-    double u = widens || from == DType::boolean ? 0 : unit_roundoff(to);
-    if (from == DType::bfloat16 && (to == DType::float32 || to == DType::float64)) u = 0;
+    const bool widens = is_float(from) && holds(to, from);
+    const double u = widens || from == DType::boolean ? 0 : unit_roundoff(to);
+    // Where there is no infinity it becomes a NaN.
+    if (std::isinf(a) && info(to).format.specials != FloatSpecials::ieee) return infinity;
     return with_rounding(ea, u, a, to, ea == 0, !std::isfinite(a) && ea < infinity);
 }
 

@@ -95,7 +95,7 @@ double carry_remainder(double a, double ea, double b, double eb, double r) {
     if (exact && std::fmod(a, b) == 0) return 0;
     double turns = std::fabs((a - r) / b);
     double bound = ea + turns * eb + std::fabs(a) * 0x1p-22;
-    bool near_switch = std::fabs(r) <= bound || std::fabs(b) - std::fabs(r) <= bound;
+    bool near_switch = std::fabs(r) <= bound || std::fabs(b) - eb - std::fabs(r) <= bound;
     return near_switch ? infinity : bound;
 }
 
@@ -164,15 +164,7 @@ Carry carry_of(ScalarOp op, bool floating) {
     }
 }
 
-double unit_roundoff(DType dtype) {
-    switch (dtype) {
-    case DType::float16: return 0x1p-11;
-    case DType::bfloat16: return 0x1p-8;
-    case DType::float32: return 0x1p-24;
-    case DType::float64: return 0x1p-53;
-    default: return 0;
-    }
-}
+double unit_roundoff(DType dtype) { return info(dtype).format.unit_roundoff; }
 
 double rounding_of(ScalarOp op, DType dtype) {
     switch (op) {
@@ -194,30 +186,11 @@ double step_bound(double (*function)(double), double a, double ea) {
     return ea == 0 ? 0 : std::max(std::fabs(function(a + ea) - function(a)), std::fabs(function(a - ea) - function(a)));
 }
 
-namespace {
-
-// The greatest finite value, and the spacing of subnormals.
-struct Range {
-    double greatest = std::numeric_limits<double>::max();
-    double least_normal = std::numeric_limits<double>::min();
-    double spacing = std::numeric_limits<double>::denorm_min();
-};
-Range range_of(DType dtype) {
-    switch (dtype) {
-    case DType::float16: return {65504, 0x1p-14, 0x1p-24};
-    case DType::bfloat16: return {0x1.FEp127, 0x1p-126, 0x1p-133};
-    case DType::float32: return {std::numeric_limits<float>::max(), 0x1p-126, 0x1p-149};
-    default: return {};
-    }
-}
-
-}  // namespace
-
 double with_rounding(double carried, double u, double r, DType dtype, bool exact_operands, bool special_operand) {
     if (std::isnan(r)) return exact_operands || special_operand ? 0 : infinity;
     if (!is_float(dtype)) return std::isnan(carried) ? infinity : carried;
     if (std::isinf(r)) return exact_operands || (special_operand && !(carried == infinity)) ? 0 : infinity;
-    Range range = range_of(dtype);
+    const FloatFormat& range = info(dtype).format;
     if (std::fabs(r) > range.greatest) return infinity;
     // A correctly rounded operation on exact operands is exact where its result is representable. In double the exact
     // arithmetic's own rounding shows here instead.
@@ -241,8 +214,8 @@ public:
         : u_(u),
           dtype_(dtype),
           usual_(is_float(dtype) && u > 0),
-          least_(range_of(dtype).least_normal),
-          most_(range_of(dtype).greatest / 4),
+          least_(info(dtype).format.least_normal),
+          most_(info(dtype).format.greatest / 4),
           may_be_exact_(u <= unit_roundoff(dtype) && dtype == DType::float32) {}
 
     double operator()(double carried, double r, bool exact_operands, bool special_operand) const {

@@ -71,6 +71,12 @@ int64_t count_argmax_differences(const TensorData& a, const TensorData& b, int64
 
 }  // namespace
 
+ModelTolerance model_tolerance(DType dtype) {
+    if (!is_narrow(dtype)) return float_tolerance;
+    const double u = info(dtype).format.unit_roundoff;
+    return {std::max(half_tolerance.maximum, 2 * u), std::max(half_tolerance.norm, u)};
+}
+
 ModelComparison compare_model(const TensorData& a, const TensorData& b, ModelTolerance tolerance) {
     ModelComparison result;
     if (a.shape() != b.shape() || is_float(a.dtype()) != is_float(b.dtype())) return result;

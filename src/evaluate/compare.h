@@ -27,6 +27,8 @@ struct ModelTolerance {
 };
 inline constexpr ModelTolerance float_tolerance{2e-5, 1e-5};
 inline constexpr ModelTolerance half_tolerance{1e-3, 5e-4};
+// At least what one element makes that is rounded the other way when it is stored.
+ModelTolerance model_tolerance(DType dtype);
 
 struct ModelComparison {
     bool equal = false;

@@ -66,7 +66,4 @@ struct StoreKernels {
 };
 StoreKernels store_kernels(DType stored, LaneType lanes);
 
-// Rounds to the nearest half, once.
-float round_to_half(double value, DType half);
-
 }  // namespace heddle::evaluation

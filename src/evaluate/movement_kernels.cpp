@@ -5,40 +5,42 @@
 #include <type_traits>
 
 #include "evaluate/lanes.h"
-#include "support/tensor_data.h"
+#include "support/narrow_float.h"
 
 namespace heddle::evaluation {
 
-float round_to_half(double value, DType half) {
-    // To float with rounding to odd, so that the second rounding is the only one that counts.
-    auto narrow = static_cast<float>(value);
-    if (std::isfinite(value) && static_cast<double>(narrow) != value) {
-        float toward_zero =
-            std::fabs(static_cast<double>(narrow)) > std::fabs(value) ? std::nextafter(narrow, 0.0f) : narrow;
-        uint32_t bits;
-        std::memcpy(&bits, &toward_zero, 4);
-        bits |= 1;
-        std::memcpy(&narrow, &bits, 4);
-    }
-    if (half == DType::float16) return float_from_half(half_from_float(narrow));
-    return float_from_bfloat16(bfloat16_from_float(narrow));
-}
-
 namespace {
 
+// An integer type of Heddle's: its greatest value is 2^digits - 1.
+template <typename T>
+struct Integer {
+    using Stored = T;
+    static constexpr bool is_signed = std::is_signed_v<T>;
+    static constexpr int digits = std::numeric_limits<T>::digits;
+    static T wrapped(int64_t value) { return static_cast<T>(value); }
+};
+template <DType dtype>
+struct FourBits {
+    static constexpr bool is_signed = dtype == DType::int4;
+    using Stored = std::conditional_t<is_signed, int8_t, uint8_t>;
+    static constexpr int digits = is_signed ? 3 : 4;
+    static Stored wrapped(int64_t value) { return static_cast<Stored>(wrapped_to(dtype, value)); }
+    static uint8_t code(int64_t value) { return static_cast<uint8_t>(value & 0xF); }
+};
+
 // Truncates, saturates, NaN gives zero. Bounds are powers of two, exact in either float type.
-template <typename T, typename From>
+template <typename I, typename From>
 int64_t saturate(From value) {
     if (!(value == value)) return 0;
-    constexpr int digits = std::numeric_limits<T>::digits;
-    const From high = std::ldexp(From(1), digits);
-    if (value >= high) return static_cast<int64_t>(std::numeric_limits<T>::max());
-    if constexpr (std::is_signed_v<T>) {
-        if (value <= -high) return std::numeric_limits<T>::lowest();
+    const From high = std::ldexp(From(1), I::digits);
+    constexpr auto highest = static_cast<int64_t>(~uint64_t{0} >> (64 - I::digits));
+    if (value >= high) return highest;
+    if constexpr (I::is_signed) {
+        if (value <= -high) return -highest - 1;
     } else {
         if (value <= 0) return 0;
     }
-    return static_cast<int64_t>(static_cast<T>(value));
+    return static_cast<int64_t>(static_cast<typename I::Stored>(value));
 }
 
 struct ToFloat {
@@ -47,21 +49,21 @@ struct ToFloat {
         return static_cast<R>(value);
     }
 };
-template <DType half>
-struct ToHalf {
+template <DType narrow>
+struct ToNarrow {
     template <typename R, typename T>
     static R apply(T value) {
-        return round_to_half(static_cast<double>(value), half);
+        return stored_as(narrow, static_cast<double>(value));
     }
 };
-template <typename Narrow>
+template <typename I>
 struct ToInteger {
     template <typename R, typename T>
     static R apply(T value) {
         if constexpr (std::is_floating_point_v<T>) {
-            return saturate<Narrow>(value);
+            return saturate<I>(value);
         } else {
-            return static_cast<int64_t>(static_cast<Narrow>(value));
+            return static_cast<int64_t>(I::wrapped(static_cast<int64_t>(value)));
         }
     }
 };
@@ -83,20 +85,28 @@ template <typename T>
 Kernel cast_from(DType to, LaneType lanes) {
     switch (to) {
     case DType::boolean: return &convert<ToBool, int64_t, T>;
-    case DType::int8: return &convert<ToInteger<int8_t>, int64_t, T>;
-    case DType::int16: return &convert<ToInteger<int16_t>, int64_t, T>;
-    case DType::int32: return &convert<ToInteger<int32_t>, int64_t, T>;
-    case DType::int64: return &convert<ToInteger<int64_t>, int64_t, T>;
-    case DType::uint8: return &convert<ToInteger<uint8_t>, int64_t, T>;
-    case DType::uint16: return &convert<ToInteger<uint16_t>, int64_t, T>;
-    case DType::uint32: return &convert<ToInteger<uint32_t>, int64_t, T>;
-    case DType::uint64: return &convert<ToInteger<uint64_t>, int64_t, T>;
+    case DType::int8: return &convert<ToInteger<Integer<int8_t>>, int64_t, T>;
+    case DType::int16: return &convert<ToInteger<Integer<int16_t>>, int64_t, T>;
+    case DType::int32: return &convert<ToInteger<Integer<int32_t>>, int64_t, T>;
+    case DType::int64: return &convert<ToInteger<Integer<int64_t>>, int64_t, T>;
+    case DType::uint8: return &convert<ToInteger<Integer<uint8_t>>, int64_t, T>;
+    case DType::uint16: return &convert<ToInteger<Integer<uint16_t>>, int64_t, T>;
+    case DType::uint32: return &convert<ToInteger<Integer<uint32_t>>, int64_t, T>;
+    case DType::uint64: return &convert<ToInteger<Integer<uint64_t>>, int64_t, T>;
+    case DType::int4: return &convert<ToInteger<FourBits<DType::int4>>, int64_t, T>;
+    case DType::uint4: return &convert<ToInteger<FourBits<DType::uint4>>, int64_t, T>;
     default: break;
     }
     if (lanes == LaneType::real) return &convert<ToFloat, double, T>;  // float64, or any float in exact arithmetic
-    if (to == DType::float16) return &convert<ToHalf<DType::float16>, float, T>;
-    if (to == DType::bfloat16) return &convert<ToHalf<DType::bfloat16>, float, T>;
-    return &convert<ToFloat, float, T>;
+    switch (to) {
+    case DType::float16: return &convert<ToNarrow<DType::float16>, float, T>;
+    case DType::bfloat16: return &convert<ToNarrow<DType::bfloat16>, float, T>;
+    case DType::float8e4m3fn: return &convert<ToNarrow<DType::float8e4m3fn>, float, T>;
+    case DType::float8e4m3fnuz: return &convert<ToNarrow<DType::float8e4m3fnuz>, float, T>;
+    case DType::float8e5m2: return &convert<ToNarrow<DType::float8e5m2>, float, T>;
+    case DType::float8e5m2fnuz: return &convert<ToNarrow<DType::float8e5m2fnuz>, float, T>;
+    default: return &convert<ToFloat, float, T>;
+    }
 }
 
 }  // namespace
@@ -130,23 +140,38 @@ struct Plain {
     template <typename Lane>
     static T store(Lane value) {
         if constexpr (std::is_integral_v<T> && std::is_floating_point_v<Lane>) {
-            return static_cast<T>(saturate<T>(value));
+            return static_cast<T>(saturate<Integer<T>>(value));
         } else {
             return static_cast<T>(value);
         }
     }
 };
-template <DType half>
-struct Half {
-    using Stored = uint16_t;
+template <DType dtype, typename Code>
+struct NarrowFloat {
+    using Stored = Code;
     template <typename Lane>
-    static Lane load(uint16_t bits) {
-        return static_cast<Lane>(half == DType::float16 ? float_from_half(bits) : float_from_bfloat16(bits));
+    static Lane load(Code code) {
+        return static_cast<Lane>(float_from_code(dtype, code));
     }
     template <typename Lane>
-    static uint16_t store(Lane value) {
-        float rounded = round_to_half(static_cast<double>(value), half);
-        return half == DType::float16 ? half_from_float(rounded) : bfloat16_from_float(rounded);
+    static Code store(Lane value) {
+        return static_cast<Code>(code_from_real(dtype, static_cast<double>(value)));
+    }
+};
+template <typename I>
+struct NarrowInteger {
+    using Stored = uint8_t;
+    template <typename Lane>
+    static Lane load(uint8_t code) {
+        return static_cast<Lane>(I::wrapped(code));
+    }
+    template <typename Lane>
+    static uint8_t store(Lane value) {
+        if constexpr (std::is_floating_point_v<Lane>) {
+            return I::code(saturate<I>(value));
+        } else {
+            return I::code(static_cast<int64_t>(value));
+        }
     }
 };
 
@@ -217,8 +242,14 @@ auto with_types(DType stored, LaneType lanes, Use use) {
     case DType::uint16: return use(Plain<uint16_t>{}, int64_t{});
     case DType::uint32: return use(Plain<uint32_t>{}, int64_t{});
     case DType::uint64: return use(Plain<uint64_t>{}, int64_t{});
-    case DType::float16: return of_float(Half<DType::float16>{});
-    case DType::bfloat16: return of_float(Half<DType::bfloat16>{});
+    case DType::int4: return use(NarrowInteger<FourBits<DType::int4>>{}, int64_t{});
+    case DType::uint4: return use(NarrowInteger<FourBits<DType::uint4>>{}, int64_t{});
+    case DType::float16: return of_float(NarrowFloat<DType::float16, uint16_t>{});
+    case DType::bfloat16: return of_float(NarrowFloat<DType::bfloat16, uint16_t>{});
+    case DType::float8e4m3fn: return of_float(NarrowFloat<DType::float8e4m3fn, uint8_t>{});
+    case DType::float8e4m3fnuz: return of_float(NarrowFloat<DType::float8e4m3fnuz, uint8_t>{});
+    case DType::float8e5m2: return of_float(NarrowFloat<DType::float8e5m2, uint8_t>{});
+    case DType::float8e5m2fnuz: return of_float(NarrowFloat<DType::float8e5m2fnuz, uint8_t>{});
     case DType::float32: return of_float(Plain<float>{});
     case DType::float64:
     case DType::complex64:
@@ -259,7 +290,7 @@ void literal_value(DType dtype, LaneType lanes, int64_t integer, double real, vo
     }
     // A literal is data: rounded to its type in exact arithmetic too.
     double rounded = dtype == DType::float64 ? real
-                     : is_half(dtype)        ? round_to_half(real, dtype)
+                     : is_narrow(dtype)      ? stored_as(dtype, real)
                                              : static_cast<float>(real);
     auto narrow = static_cast<float>(rounded);
     if (lanes == LaneType::real) {

@@ -42,6 +42,8 @@ private:
         problems_.push_back(std::move(diagnostic));
     }
 
+    static bool is_dtype(DType dtype) { return static_cast<size_t>(dtype) < all_dtypes().size(); }
+
     template <typename List>
     static bool within(int64_t index, const List& list) {
         return index >= 0 && index < static_cast<int64_t>(list.size());
@@ -61,7 +63,7 @@ private:
 
     void check_variables() {
         for (const Local& local : body_.locals) {
-            if (static_cast<size_t>(local.dtype) >= all_dtypes().size())
+            if (!is_dtype(local.dtype))
                 problem("graph.reference", fmt::format("local '{}' has an unknown type", local.name));
         }
         for (size_t i = 0; i < body_.variables.size(); i++) {
@@ -124,7 +126,7 @@ private:
         const Node& node = body_.node(id);
         string where = fmt::format("node {}", id);
         if (node.kind > Node::Kind::reduce || node.op > ScalarOp::conjugate ||
-            node.reducer > Reducer::argument_maximum || static_cast<size_t>(node.dtype) >= all_dtypes().size()) {
+            node.reducer > Reducer::argument_maximum || !is_dtype(node.dtype)) {
             return problem("graph.reference", where + " has an unknown kind, operation, reducer or type");
         }
         for (NodeId operand : node.operands) {
@@ -202,7 +204,7 @@ private:
                            string(name(type(node, 1))));
         }
         const DType result = result_type(node.op, of);
-        bool allowed = accepts(node.op, of) && !is_half(of);
+        bool allowed = accepts(node.op, of) && !is_narrow(of);
         expect(allowed, where, fmt::format("operands that '{}' works on", info(node.op).name),
                body_.node(node.operands[0]));
         expect(node.dtype == result, where, fmt::format("a result of {}", name(result)), node);
@@ -334,7 +336,7 @@ private:
         DType term = type(node, 0);
         bool logical = node.reducer == Reducer::any || node.reducer == Reducer::all;
         bool summed = node.reducer == Reducer::sum || !is_complex(term);
-        expect(logical ? is_bool(term) : !is_bool(term) && !is_half(term) && summed, where,
+        expect(logical ? is_bool(term) : !is_bool(term) && !is_narrow(term) && summed, where,
                fmt::format("terms that '{}' works on", name(node.reducer)), body_.node(node.operands[0]));
         expect(node.dtype == (is_argument(node.reducer) ? DType::int64 : term), where, "the reduction's result type",
                node);

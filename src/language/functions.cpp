@@ -48,6 +48,7 @@ constexpr std::array table = {
     FunctionInfo{"unflatten", 2, 2},
     FunctionInfo{"lowest", 1, 1},
     FunctionInfo{"highest", 1, 1},
+    FunctionInfo{"largest_finite", 1, 1},
     FunctionInfo{"error", 1, -1},
     FunctionInfo{"split_text", 2, 2},
     FunctionInfo{"chars", 1, 1},
@@ -100,9 +101,11 @@ constexpr std::array table = {
     FunctionInfo{"conj"},
 };
 
-constexpr std::array<std::string_view, 10> further_dtypes = {
-    "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "int4", "uint4",
-    "bit",          "ring64",         "ring128",    "uint128",
+constexpr std::array<std::string_view, 4> further_dtypes = {
+    "bit",
+    "ring64",
+    "ring128",
+    "uint128",
 };
 
 }  // namespace

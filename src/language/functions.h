@@ -19,8 +19,8 @@ std::span<const FunctionInfo> all_functions();
 const FunctionInfo* function_named(std::string_view name);
 std::vector<std::string> function_names();
 
-// float32, int64 ..., and the names that templates may constrain by although no tensor of ours has them yet: float8
-// kinds, int4, uint4, bit, ring64, ring128.
+// float32, int64 ..., and the names that templates may constrain by although no tensor of ours has them yet: bit, ring64,
+// ring128, uint128.
 bool is_dtype_name(std::string_view name);
 std::vector<std::string> dtype_names();
 

@@ -3,8 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace heddle::python {
 namespace {
+
+// NumPy has no such type, ml_dtypes has. Its arrays have neither DLPack nor a format of Python's buffers; their bytes
+// have.
+bool is_foreign(const DTypeInfo& type) { return type.npy_name.empty(); }
+DType type_of_bytes(const DTypeInfo& type) { return bytes(type.dtype) == 1 ? DType::uint8 : DType::uint16; }
+
+// float8e5m2 is float8_e5m2 there; other names are ours.
+std::string foreign_name(const DTypeInfo& type) {
+    std::string name(type.name);
+    if (name.starts_with("float8")) name.insert(6, "_");
+    return name;
+}
 
 nb::dlpack::dtype_code code_of(const DTypeInfo& type) {
     if (type.dtype == DType::bfloat16) return nb::dlpack::dtype_code::Bfloat;
@@ -18,6 +32,9 @@ nb::dlpack::dtype_code code_of(const DTypeInfo& type) {
     return nb::dlpack::dtype_code::Float;
 }
 
+// 8-bit floats have codes in its newest version only; its 4-bit integers are packed.
+bool has_dlpack(const DTypeInfo& type) { return !is_foreign(type) || type.dtype == DType::bfloat16; }
+
 nb::dlpack::dtype dlpack_type(DType dtype) {
     const DTypeInfo& type = info(dtype);
     return {static_cast<uint8_t>(code_of(type)), static_cast<uint8_t>(type.bits), 1};
@@ -25,7 +42,7 @@ nb::dlpack::dtype dlpack_type(DType dtype) {
 
 std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype type) {
     for (const DTypeInfo& candidate : all_dtypes()) {
-        if (dlpack_type(candidate.dtype) == type) return candidate.dtype;
+        if (has_dlpack(candidate) && dlpack_type(candidate.dtype) == type) return candidate.dtype;
     }
     return std::nullopt;
 }
@@ -52,14 +69,18 @@ std::string described(nb::handle object) {
             .params = {{"input", name}}}});
 }
 
-// bfloat16 of ml_dtypes has neither DLPack nor a format of Python's buffers; its bits have.
-bool is_bfloat16_array(nb::handle object) {
-    return nb::hasattr(object, "dtype") && nb::hasattr(object, "view") && dtype_text(object) == "bfloat16";
+// The type of an array of ml_dtypes.
+const DTypeInfo* foreign_type(nb::handle object) {
+    if (!nb::hasattr(object, "dtype") || !nb::hasattr(object, "view")) return nullptr;
+    const std::string text = dtype_text(object);
+    auto found = std::ranges::find_if(
+        all_dtypes(), [&](const DTypeInfo& type) { return is_foreign(type) && foreign_name(type) == text; });
+    return found != all_dtypes().end() ? &*found : nullptr;
 }
 
-nb::object ml_dtypes_bfloat16() {
+nb::object ml_dtypes_type(const DTypeInfo& type) {
     try {
-        return nb::module_::import_("ml_dtypes").attr("bfloat16");
+        return nb::module_::import_("ml_dtypes").attr(foreign_name(type).c_str());
     } catch (nb::python_error&) {
         return {};
     }
@@ -70,17 +91,17 @@ nb::object ml_dtypes_bfloat16() {
 Array array_of(nb::handle given, const std::string& name) {
     Array array;
     nb::object object = nb::borrow(given);
-    bool as_bits = is_bfloat16_array(object);
+    const DTypeInfo* foreign = foreign_type(object);
     try {
-        if (as_bits)
-            object = object.attr("view")("uint16");
+        if (foreign)
+            object = object.attr("view")(std::string(heddle::name(type_of_bytes(*foreign))));
         else if (!nb::ndarray_check(object))
             object = nb::module_::import_("numpy").attr("asarray")(object);  // lists, numbers, __array_interface__
     } catch (nb::python_error&) {
         no_array(given, name);
     }
     if (!nb::try_cast(object, array.kept)) no_array(object, name);
-    auto dtype = as_bits ? DType::bfloat16 : dtype_of_dlpack(array.kept.dtype());
+    auto dtype = foreign ? foreign->dtype : dtype_of_dlpack(array.kept.dtype());
     if (!dtype) no_array(object, name);
     const auto& kept = array.kept;
     std::vector<int64_t> shape(kept.shape_ptr(), kept.shape_ptr() + kept.ndim());
@@ -96,16 +117,22 @@ nb::object to_python(const TensorData& tensor) {
     nb::capsule owner(kept, [](void* pointer) noexcept { delete static_cast<TensorData*>(pointer); });
     std::vector<size_t> shape(tensor.shape().begin(), tensor.shape().end());
     void* data = kept->mutable_data();
-    bool half = tensor.dtype() == DType::bfloat16;
-    nb::object own_type = half ? ml_dtypes_bfloat16() : nb::object();
-    if (half && !own_type.is_valid()) {
+    const DTypeInfo& type = info(tensor.dtype());
+    const bool foreign = is_foreign(type);
+    nb::object own_type = foreign ? ml_dtypes_type(type) : nb::object();
+    if (foreign && !own_type.is_valid() && has_dlpack(type)) {
         return nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, nullptr,
                                                    dlpack_type(tensor.dtype()), nb::device::cpu::value));
     }
-    nb::object array =
-        nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr,
-                                        dlpack_type(half ? DType::uint16 : tensor.dtype()), nb::device::cpu::value));
-    return half ? nb::object(array.attr("view")(own_type)) : array;
+    if (foreign && !own_type.is_valid()) {
+        raise({{.code = "python.ml_dtypes",
+                .summary = fmt::format("NumPy has no type for {}", type.name),
+                .remedy = "install ml_dtypes, or cast the result to another type"}});
+    }
+    const DType stored = foreign ? type_of_bytes(type) : tensor.dtype();
+    nb::object array = nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr,
+                                                       dlpack_type(stored), nb::device::cpu::value));
+    return foreign ? nb::object(array.attr("view")(own_type)) : array;
 }
 
 DType dtype_of(nb::handle object) {
@@ -117,9 +144,11 @@ DType dtype_of(nb::handle object) {
             text = type_text(object);
         }
     }
-    if (auto dtype = dtype_named(text)) return *dtype;
     std::vector<std::string> known;
-    for (const DTypeInfo& type : all_dtypes()) known.emplace_back(type.name);
+    for (const DTypeInfo& type : all_dtypes()) {
+        if (text == type.name || text == foreign_name(type)) return type.dtype;
+        known.emplace_back(type.name);
+    }
     raise(
         {{.code = "python.dtype",
           .summary = fmt::format("'{}' is no element type", text),

@@ -264,6 +264,86 @@ CodeValue to_bfloat16(Code& code, CodeValue value) {
     const CodeValue bits = m.select(m.is_nan(value), quiet, rounded);
     return code.reinterpret(code.convert(bits, DType::uint16), DType::bfloat16);
 }
+// An 8-bit float: widening and rounding by its format, as narrow_float.cpp does them, on all lanes at once.
+struct SmallFloat {
+    SmallFloat(Code& code, DType dtype)
+        : m{code}, dtype(dtype), format(info(dtype).format), shift(23 - format.mantissa_bits) {}
+
+    Arithmetic m;
+    DType dtype;
+    const FloatFormat& format;
+    int shift;  // from a mantissa here to one in float32
+
+    static constexpr int64_t sign = 0x80;
+    int64_t rebias() const { return static_cast<int64_t>(127 - format.bias) << 23; }
+    // The first code after the greatest finite one: infinity, or NaN.
+    int64_t overflow() const {
+        if (format.specials == FloatSpecials::ieee) return sign - (int64_t{1} << format.mantissa_bits);
+        return format.specials == FloatSpecials::only_nan ? sign - 1 : sign;
+    }
+    CodeValue shifted(CodeOp o, CodeValue a, int by) const { return m.op(o, a, m.integer(a, by)); }
+    CodeValue at_least(CodeValue a, int64_t least) const { return m.op(CodeOp::less_equal, m.integer(a, least), a); }
+
+    CodeValue widened(CodeValue value) const {
+        Code& code = m.code;
+        const CodeValue raw = code.convert(code.reinterpret(value, DType::uint8), DType::uint32);
+        const CodeValue magnitude = m.op(CodeOp::bit_and, raw, m.integer(raw, sign - 1));
+        const CodeValue placed = shifted(CodeOp::shift_left, magnitude, shift);
+        const CodeValue normal = m.op(CodeOp::add, placed, m.integer(raw, rebias()));
+        const CodeValue whole = code.convert(code.convert(magnitude, DType::int32), DType::float32);
+        const CodeValue subnormal = m.op(CodeOp::multiply, whole, m.real(whole, format.spacing));
+        CodeValue wide = m.select(at_least(magnitude, int64_t{1} << format.mantissa_bits), normal,
+                                  code.reinterpret(subnormal, DType::uint32));
+        if (format.specials == FloatSpecials::ieee) {
+            const CodeValue top = m.op(CodeOp::bit_or, placed, m.integer(raw, 0x7F800000));
+            wide = m.select(at_least(magnitude, overflow()), top, wide);
+        } else {
+            const bool one_nan = format.specials == FloatSpecials::single_nan;
+            const CodeValue is_nan = m.equal(one_nan ? raw : magnitude, m.integer(raw, overflow()));
+            wide = m.select(is_nan, m.integer(raw, 0x7FC00000), wide);
+        }
+        const CodeValue sign_bit = m.op(CodeOp::bit_and, raw, m.integer(raw, sign));
+        return code.reinterpret(m.op(CodeOp::bit_or, wide, shifted(CodeOp::shift_left, sign_bit, 24)), DType::float32);
+    }
+
+    // To nearest even; a NaN stays one.
+    CodeValue rounded(CodeValue value) const {
+        Code& code = m.code;
+        const CodeValue raw = code.reinterpret(value, DType::uint32);
+        const CodeValue magnitude = m.absolute(value);
+        const CodeValue rebiased =
+            m.op(CodeOp::subtract, code.reinterpret(magnitude, DType::uint32), m.integer(raw, rebias()));
+        const CodeValue odd = m.op(CodeOp::bit_and, shifted(CodeOp::shift_right, rebiased, shift), m.integer(raw, 1));
+        const CodeValue half = m.integer(raw, (int64_t{1} << (shift - 1)) - 1);
+        const CodeValue normal =
+            shifted(CodeOp::shift_right, m.op(CodeOp::add, m.op(CodeOp::add, rebiased, half), odd), shift);
+        // A sum whose unit is the spacing of subnormals: the addition rounds.
+        const CodeValue unit = m.real(value, format.spacing * 0x1p23);
+        const CodeValue sum = code.reinterpret(m.op(CodeOp::add, magnitude, unit), DType::uint32);
+        const CodeValue subnormal = m.op(CodeOp::subtract, sum, code.reinterpret(unit, DType::uint32));
+        const CodeValue finite = m.select(m.less(magnitude, m.real(value, format.least_normal)), subnormal, normal);
+        const CodeValue beyond = m.integer(raw, overflow());
+        CodeValue result = m.select(at_least(finite, overflow()), beyond, finite);
+        const int64_t quiet = format.specials == FloatSpecials::ieee ? int64_t{1} << (format.mantissa_bits - 1) : 0;
+        result = m.select(m.is_nan(value), m.integer(raw, overflow() | quiet), result);
+        CodeValue sign_bit = m.op(CodeOp::bit_and, shifted(CodeOp::shift_right, raw, 24), m.integer(raw, sign));
+        if (format.specials == FloatSpecials::single_nan)
+            sign_bit = m.select(m.equal(result, m.integer(raw, 0)), result, sign_bit);
+        return code.reinterpret(code.convert(m.op(CodeOp::bit_or, result, sign_bit), DType::uint8), dtype);
+    }
+};
+
+CodeValue from_narrow(Code& code, CodeValue value) {
+    const DType wide = info(value.dtype).arithmetic;
+    if (value.dtype == DType::float16) return code.convert(value, wide);
+    if (value.dtype == DType::bfloat16) return from_bfloat16(code, value);
+    if (is_float(value.dtype)) return SmallFloat(code, value.dtype).widened(value);
+    // The sign is in the highest of the bits that count; what is above may be anything.
+    const Arithmetic m{code};
+    const CodeValue raw = code.reinterpret(value, wide), unused = m.integer(raw, 8 - info(value.dtype).bits);
+    return m.op(CodeOp::shift_right, m.op(CodeOp::shift_left, raw, unused), unused);
+}
+
 // To float32 rounding to odd, so that a further rounding to a half is right.
 CodeValue double_to_odd_single(Code& code, CodeValue value) {
     const Arithmetic m{code};
@@ -278,7 +358,7 @@ CodeValue double_to_odd_single(Code& code, CodeValue value) {
     return code.reinterpret(m.select(m.both(even, inexact), moved, raw), DType::float32);
 }
 
-// Truncates and saturates; NaN gives 0.
+// Truncates and saturates; NaN gives 0. In the type of the arithmetic of `dtype`.
 CodeValue float_to_integer(Code& code, CodeValue value, DType dtype) {
     const Arithmetic m{code};
     const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
@@ -289,7 +369,7 @@ CodeValue float_to_integer(Code& code, CodeValue value, DType dtype) {
     const CodeValue high = m.op(CodeOp::less_equal, m.real(value, above), whole);
     const CodeValue low = m.less(whole, m.real(value, is_signed ? -above : 0));
     const CodeValue outside = m.either(m.is_nan(value), m.either(high, low));
-    CodeValue result = code.convert(m.select(outside, m.zero(value), whole), dtype);
+    CodeValue result = code.convert(m.select(outside, m.zero(value), whole), info(dtype).arithmetic);
     const int64_t lowest = is_signed ? (bits == 63 ? INT64_MIN : -(int64_t{1} << bits)) : 0;
     const int64_t highest = bits == 64 ? -1 : bits == 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
     result = m.select(high, m.integer(result, highest), result);
@@ -305,12 +385,18 @@ CodeValue widened(Code& code, CodeValue value, int width) {
 CodeValue cast(Code& code, CodeValue value, DType dtype) {
     const Arithmetic m{code};
     if (value.dtype == dtype) return value;
-    if (value.dtype == DType::bfloat16) return cast(code, from_bfloat16(code, value), dtype);
-    if (value.dtype == DType::float16) return cast(code, code.convert(value, DType::float32), dtype);
-    if (is_half(dtype)) {
+    if (is_narrow(value.dtype)) return cast(code, from_narrow(code, value), dtype);
+    if (is_narrow(dtype) && is_float(dtype)) {
         const CodeValue single =
             value.dtype == DType::float64 ? double_to_odd_single(code, value) : cast(code, value, DType::float32);
-        return dtype == DType::bfloat16 ? to_bfloat16(code, single) : code.convert(single, dtype);
+        if (dtype == DType::float16) return code.convert(single, dtype);
+        return dtype == DType::bfloat16 ? to_bfloat16(code, single) : SmallFloat(code, dtype).rounded(single);
+    }
+    if (is_narrow(dtype)) {
+        const CodeValue whole =
+            is_float(value.dtype) ? float_to_integer(code, value, dtype) : cast(code, value, info(dtype).arithmetic);
+        const CodeValue low = m.integer(whole, (int64_t{1} << info(dtype).bits) - 1);
+        return code.reinterpret(m.op(CodeOp::bit_and, whole, low), dtype);
     }
     if (is_bool(dtype)) return m.op(CodeOp::not_equal, value, m.zero(value));
     if (is_bool(value.dtype)) {

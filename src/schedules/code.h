@@ -13,8 +13,8 @@
 
 namespace heddle::schedules {
 
-// A value in a register: a scalar (width 1) or a vector. Booleans are truth values (a mask, if a vector). A float16 or
-// bfloat16 is nothing but its 16 bits.
+// A value in a register: a scalar (width 1) or a vector. Booleans are truth values (a mask, if a vector). What is
+// only stored (bfloat16, 8-bit floats, int4 in a byte) is nothing but its bits, and so is a float16 but in `convert`.
 struct CodeValue {
     DType dtype = DType::float32;
     int width = 1;

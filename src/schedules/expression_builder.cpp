@@ -306,15 +306,16 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
     ExpressionId result = -1;
     switch (v.kind) {
     case Value::Kind::integer:
+        e.dtype = info(v.dtype).arithmetic;
         e.kind = v.from_template ? Expression::Kind::integer : Expression::Kind::number;
         if (v.from_template)
             e.integer = v.integer;
         else
             e.number = assembly_.numbers.integer(v.integer, what);
-        result = assembly_.intern(e);
+        result = cast(assembly_.intern(e), v.dtype);
         break;
     case Value::Kind::real:
-        if (is_half(v.dtype)) e.dtype = DType::float32;
+        e.dtype = info(v.dtype).arithmetic;
         e.kind = v.from_template ? Expression::Kind::real : Expression::Kind::number;
         if (v.from_template)
             e.real = v.real;
@@ -322,7 +323,9 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
             e.number = assembly_.numbers.real(v.real, what);
         result = cast(assembly_.intern(e), v.dtype);
         break;
-    case Value::Kind::coordinate: result = this->index(v.coordinates[0], v.dtype, what); break;
+    case Value::Kind::coordinate:
+        result = cast(this->index(v.coordinates[0], info(v.dtype).arithmetic, what), v.dtype);
+        break;
     case Value::Kind::scalar: result = scalar(v, guard); break;
     case Value::Kind::cast: result = cast(value(v.operands[0], guard), v.dtype); break;
     case Value::Kind::select: result = select(v, guard); break;
@@ -340,16 +343,15 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
     return result;
 }
 
-// Arithmetic on half types is done in single precision and rounded.
+// Arithmetic on types that are only stored is done in a wider one, and rounded or wrapped.
 ExpressionId ExpressionBuilder::scalar(const Value& v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::scalar;
     e.op = v.op;
-    e.dtype = is_half(v.dtype) ? DType::float32 : v.dtype;
+    e.dtype = info(v.dtype).arithmetic;
     for (ValueIndex operand : v.operands) {
         ExpressionId built = value(operand, guard);
-        if (is_half(assembly_.result.tree.expression(built).dtype)) built = cast(built, DType::float32);
-        e.operands.push_back(built);
+        e.operands.push_back(cast(built, info(assembly_.result.tree.expression(built).dtype).arithmetic));
     }
     return cast(assembly_.intern(e), v.dtype);
 }

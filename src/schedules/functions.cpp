@@ -425,7 +425,7 @@ const Recipe* recipe(ScalarOp op, DType type) {
         }
         return all;
     }();
-    if (!is_float(type) || is_half(type)) return nullptr;
+    if (!is_float(type) || is_narrow(type)) return nullptr;
     const Recipe& found = recipes[static_cast<size_t>(op)][type == DType::float64 ? 1 : 0];
     return found.result >= 0 ? &found : nullptr;
 }

@@ -112,6 +112,7 @@ private:
         if (e.kind == check) least = 1, most = 2;
         if (e.kind == load) most = 1;
         bool fits = e.operands.size() >= least && e.operands.size() <= most;
+        if (fits && e.kind == real) fits = is_float(e.dtype) && !is_narrow(e.dtype);
         if (fits && e.kind == scalar) fits = scalar_fits(e);
         if (fits && e.kind == select)
             fits = is_bool(type(e.operands[0])) && type(e.operands[1]) == e.dtype && type(e.operands[2]) == e.dtype;
@@ -130,7 +131,7 @@ private:
         ScalarClass kind = info(e.op).kind;
         bool truth = kind == ScalarClass::comparison || kind == ScalarClass::predicate;
         for (ExpressionId operand : e.operands) {
-            if (type(operand) != type(e.operands[0]) || is_half(type(operand))) return false;
+            if (type(operand) != type(e.operands[0]) || is_narrow(type(operand))) return false;
         }
         return e.dtype == (truth ? DType::boolean : type(e.operands[0]));
     }

@@ -187,7 +187,7 @@ CodeValue Walker::load_uniform(const Expression& e, int i, int j, std::optional<
     const CodeAddress place = address(e.address, i, j);
     if (!guard || guard->width == 1) return code_.load(place, 1, guard);
     const CodeValue value = code_.load(place, 1, code_.any(*guard));
-    const CodeValue zero = is_float(e.dtype) && !is_half(e.dtype)
+    const CodeValue zero = is_float(e.dtype) && !is_narrow(e.dtype)
                                ? code_.real(e.dtype, 0)
                                : cast(code_, code_.integer(DType::int32, 0), e.dtype);
     return code_.select(*guard, code_.broadcast(value, guard->width), code_.broadcast(zero, guard->width));

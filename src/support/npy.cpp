@@ -166,9 +166,13 @@ Result<TensorData> parse_npy(std::span<const std::byte> bytes, const std::string
         return fail(problem("support.npy_format", "the header is malformed", name,
                             "{'descr': ..., 'fortran_order': ..., 'shape': (...)}"));
     auto dtype = dtype_of(header->descriptor);
-    if (!dtype)
-        return fail(problem("support.npy_dtype", "elements of this type are not supported", name,
-                            "little-endian numbers or bool", header->descriptor));
+    if (!dtype) {
+        Diagnostic diagnostic = problem("support.npy_dtype", "elements of this type are not supported", name,
+                                        "little-endian numbers or bool", header->descriptor);
+        if (header->descriptor.find('V') != std::string::npos)
+            diagnostic.remedy = "save it as a number's type, or as ONNX's TensorProto, which says what the bytes are";
+        return fail(std::move(diagnostic));
+    }
     if (header->fortran_order && header->shape.size() > 1) {
         Diagnostic diagnostic = problem("support.npy_order", "the array is in Fortran order", name);
         diagnostic.remedy = "save numpy.ascontiguousarray(array)";
@@ -193,15 +197,9 @@ Result<TensorData> read_npy(const std::string& path) {
     return parse_npy(file->bytes, path);
 }
 
-Result<std::string> npy_bytes(const TensorData& data) {
-    std::string_view descriptor = info(data.dtype()).npy_name;
-    if (descriptor.empty()) {
-        Diagnostic diagnostic;
-        diagnostic.code = "support.npy_dtype";
-        diagnostic.summary = fmt::format("NumPy has no type for {}", heddle::name(data.dtype()));
-        diagnostic.remedy = "cast to float32 first";
-        return fail(std::move(diagnostic));
-    }
+std::string npy_bytes(const TensorData& data) {
+    std::string descriptor(info(data.dtype()).npy_name);
+    if (descriptor.empty()) descriptor = fmt::format("<V{}", heddle::bytes(data.dtype()));
     std::string shape = fmt::format("{}{}", fmt::join(data.shape(), ", "), data.shape().size() == 1 ? "," : "");
     std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor, shape);
     // Padded so that the elements start at a multiple of 64.
@@ -215,10 +213,6 @@ Result<std::string> npy_bytes(const TensorData& data) {
     return text;
 }
 
-Result<void> write_npy(const std::string& path, const TensorData& data) {
-    auto text = npy_bytes(data);
-    if (!text) return fail(std::move(text.error()));
-    return write_file(path, *text);
-}
+Result<void> write_npy(const std::string& path, const TensorData& data) { return write_file(path, npy_bytes(data)); }
 
 }  // namespace heddle

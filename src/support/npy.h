@@ -15,8 +15,9 @@ namespace heddle {
 Result<TensorData> parse_npy(std::span<const std::byte> bytes, const std::string& name);
 Result<TensorData> read_npy(const std::string& path);
 
-// bfloat16 has no NumPy type: support.npy_dtype.
-Result<std::string> npy_bytes(const TensorData& data);
+// Of a type that NumPy has not (bfloat16, 8-bit floats, 4-bit integers) its bytes, `<V1` or `<V2`, as NumPy writes
+// arrays of ml_dtypes; such a file does not say which type, and is not read.
+std::string npy_bytes(const TensorData& data);
 Result<void> write_npy(const std::string& path, const TensorData& data);
 
 }  // namespace heddle

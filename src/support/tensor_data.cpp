@@ -1,12 +1,14 @@
 #include "support/tensor_data.h"
 
-#include <bit>
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
+
+#include "support/narrow_float.h"
 
 namespace heddle {
 
@@ -57,12 +59,18 @@ void store(std::byte* data, int64_t index, T value) {
     std::memcpy(data + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-// Calls `f` with a value of the C++ type that stores `dtype` (halves as their bits).
+// Calls `f` with a value of the C++ type that stores `dtype` (floats that are only stored as their codes).
 template <typename F>
 auto with_type(DType dtype, F f) {
     switch (dtype) {
     case DType::boolean:
-    case DType::uint8: return f(uint8_t{});
+    case DType::uint8:
+    case DType::int4:
+    case DType::uint4:
+    case DType::float8e4m3fn:
+    case DType::float8e4m3fnuz:
+    case DType::float8e5m2:
+    case DType::float8e5m2fnuz: return f(uint8_t{});
     case DType::int8: return f(int8_t{});
     case DType::int16: return f(int16_t{});
     case DType::int32: return f(int32_t{});
@@ -89,34 +97,53 @@ T saturate(double value) {
     return static_cast<T>(value);
 }
 
+// Of an integer type of at most 8 bits.
+int64_t saturate_to(DType dtype, double value) {
+    const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
+    const int64_t highest = (int64_t{1} << (info(dtype).bits - is_signed)) - 1, lowest = is_signed ? -highest - 1 : 0;
+    return std::clamp(saturate<int64_t>(value), lowest, highest);
+}
+
+bool is_narrow_float(DType dtype) { return is_narrow(dtype) && is_float(dtype); }
+
 }  // namespace
 
 double TensorData::real_at(int64_t index) const {
-    if (dtype_ == DType::float16) return float_from_half(load<uint16_t>(data_, index));
-    if (dtype_ == DType::bfloat16) return float_from_bfloat16(load<uint16_t>(data_, index));
     if (is_complex(dtype_)) return reals().real_at(2 * index);
-    return with_type(dtype_, [&](auto zero) { return static_cast<double>(load<decltype(zero)>(data_, index)); });
+    return with_type(dtype_, [&](auto zero) {
+        const auto value = load<decltype(zero)>(data_, index);
+        if constexpr (std::is_unsigned_v<decltype(zero)>) {
+            if (is_narrow_float(dtype_))
+                return static_cast<double>(float_from_code(dtype_, static_cast<uint32_t>(value)));
+            if (is_narrow(dtype_)) return static_cast<double>(wrapped_to(dtype_, static_cast<int64_t>(value)));
+        }
+        return static_cast<double>(value);
+    });
 }
 
 int64_t TensorData::integer_at(int64_t index) const {
     if (is_float(dtype_) || is_complex(dtype_)) return saturate<int64_t>(real_at(index));
-    return with_type(dtype_, [&](auto zero) { return static_cast<int64_t>(load<decltype(zero)>(data_, index)); });
+    return with_type(dtype_, [&](auto zero) {
+        const auto value = static_cast<int64_t>(load<decltype(zero)>(data_, index));
+        return is_narrow(dtype_) ? wrapped_to(dtype_, value) : value;
+    });
 }
 
 void TensorData::set_real(int64_t index, double value) {
     std::byte* data = mutable_data();
-    if (dtype_ == DType::float16) return store(data, index, half_from_float(static_cast<float>(value)));
-    if (dtype_ == DType::bfloat16) return store(data, index, bfloat16_from_float(static_cast<float>(value)));
     if (dtype_ == DType::boolean) return store(data, index, static_cast<uint8_t>(value != 0));
     if (is_complex(dtype_)) {
         TensorData parts = reals();
         parts.set_real(2 * index, value);
         return parts.set_real(2 * index + 1, 0);
     }
+    if (is_narrow(dtype_) && !is_float(dtype_)) return set_integer(index, saturate_to(dtype_, value));
     with_type(dtype_, [&](auto zero) {
         using T = decltype(zero);
         if constexpr (std::is_floating_point_v<T>) {
             store(data, index, static_cast<T>(value));
+        } else if (is_narrow(dtype_)) {
+            store(data, index, static_cast<T>(code_from_real(dtype_, value)));
         } else {
             store(data, index, saturate<T>(value));
         }
@@ -126,6 +153,7 @@ void TensorData::set_real(int64_t index, double value) {
 void TensorData::set_integer(int64_t index, int64_t value) {
     if (is_float(dtype_) || is_complex(dtype_)) return set_real(index, static_cast<double>(value));
     if (dtype_ == DType::boolean) return store(mutable_data(), index, static_cast<uint8_t>(value != 0));
+    if (is_narrow(dtype_)) value &= (int64_t{1} << info(dtype_).bits) - 1;
     with_type(dtype_, [&](auto zero) { store(mutable_data(), index, static_cast<decltype(zero)>(value)); });
 }
 
@@ -150,42 +178,6 @@ TensorData TensorData::reals() const {
     std::vector<int64_t> shape = shape_;
     shape.push_back(2);
     return viewed(real_type(dtype_), std::move(shape));
-}
-
-float float_from_half(uint16_t bits) {
-    uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-    uint32_t exponent = (bits >> 10) & 0x1Fu;
-    uint32_t mantissa = bits & 0x3FFu;
-    if (exponent == 0) {
-        float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-        return sign ? -magnitude : magnitude;
-    }
-    uint32_t wide = exponent == 31 ? 0x7F800000u | (mantissa << 13) : ((exponent + 112) << 23) | (mantissa << 13);
-    return std::bit_cast<float>(sign | wide);
-}
-
-uint16_t half_from_float(float value) {
-    uint32_t bits = std::bit_cast<uint32_t>(value);
-    uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
-    uint32_t magnitude = bits & 0x7FFFFFFFu;
-    if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u);
-    if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00u);  // rounds to 65536 or more
-    if (magnitude < 0x38800000u) {
-        // Subnormal in half: an integer multiple of 2^-24, rounded to even by the float addition's own rounding.
-        float scaled = std::ldexp(std::bit_cast<float>(magnitude), 24);
-        return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(scaled)));
-    }
-    uint32_t rounded = magnitude - 0x38000000u;
-    rounded += 0xFFFu + ((rounded >> 13) & 1u);
-    return static_cast<uint16_t>(sign | (rounded >> 13));
-}
-
-float float_from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-uint16_t bfloat16_from_float(float value) {
-    uint32_t bits = std::bit_cast<uint32_t>(value);
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
-    return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
 }  // namespace heddle

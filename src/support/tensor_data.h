@@ -47,7 +47,7 @@ public:
     // real part; setting it makes the imaginary part 0.
     double real_at(int64_t index) const;
     int64_t integer_at(int64_t index) const;
-    // Rounds or truncates to the element type (language.md's casts).
+    // Rounds, truncates or wraps to the element type (language.md's casts).
     void set_real(int64_t index, double value);
     void set_integer(int64_t index, int64_t value);
 
@@ -66,11 +66,5 @@ private:
     std::shared_ptr<const void> borrowed_;
     const std::byte* data_ = nullptr;
 };
-
-// IEEE half and bfloat16 to single precision and back, rounding to nearest even; NaN stays NaN.
-float float_from_half(uint16_t bits);
-uint16_t half_from_float(float value);
-float float_from_bfloat16(uint16_t bits);
-uint16_t bfloat16_from_float(float value);
 
 }  // namespace heddle

@@ -279,13 +279,14 @@ Element BodyElements::cast(Element a, DType dtype, const Place& place) {
         refuse_complex(fmt::format("a cast to {} of", name(dtype)), place);
     if (is_complex(dtype)) return {nodes_.cast(a.node, dtype), Weak::no};
     const Node& node = nodes_.node(a.node);
-    if (is_half(dtype)) {
-        if (node.kind == Node::Kind::integer || node.kind == Node::Kind::real) {
-            double value = node.kind == Node::Kind::real ? node.real : static_cast<double>(node.integer);
-            return {nodes_.real(rounded(value, dtype), DType::float32, node.from_template), Weak::no};
+    if (is_narrow(dtype)) {
+        const bool real = node.kind == Node::Kind::real;
+        if ((real || node.kind == Node::Kind::integer) && is_float(dtype)) {
+            double value = real ? node.real : static_cast<double>(node.integer);
+            return {nodes_.real(rounded(value, dtype), info(dtype).arithmetic, node.from_template), Weak::no};
         }
-        // Rounded now, and widened again for what follows.
-        return widened(nodes_.cast(a.node, dtype));
+        // Rounded or wrapped now, and widened again for what follows.
+        return widened(real ? nodes_.real(node.real, dtype, node.from_template) : nodes_.cast(a.node, dtype));
     }
     if (node.kind == Node::Kind::real && a.weak != Weak::no && is_float(dtype))
         return {nodes_.real(node.real, dtype, node.from_template), Weak::no};
@@ -320,7 +321,7 @@ NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, c
         return nodes_.cast(a.node, dtype);
     }
     if (a.weak == Weak::no && type == dtype) return a.node;
-    if (a.weak == Weak::no && type == DType::float32 && is_half(dtype)) return nodes_.cast(a.node, dtype);
+    if (a.weak == Weak::no && type == info(dtype).arithmetic) return nodes_.cast(a.node, dtype);
     Diagnostic diagnostic =
         error("symbolic.stored_dtype", place,
               fmt::format("output '{}' is {}, its equation gives {}", output, name(dtype), type_name(a)));
@@ -334,7 +335,7 @@ NodeId BodyElements::stored(Element a, DType dtype, const std::string& output, c
 }
 
 Element BodyElements::widened(NodeId read) {
-    return {is_half(nodes_.node(read).dtype) ? nodes_.cast(read, DType::float32) : read, Weak::no};
+    return {nodes_.cast(read, info(nodes_.node(read).dtype).arithmetic), Weak::no};
 }
 
 Element BodyElements::neutral(Reducer reducer, Element like) {

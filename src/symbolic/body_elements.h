@@ -1,6 +1,6 @@
 // Typed arithmetic on the elements of a body: the element types of docs/language.md section 6 as code. Weak values
 // (static values, coordinates, reduction variables, argmax, count) are exact among themselves and take the other side's
-// dtype; half types are widened where they are read.
+// dtype; types that are only stored are widened where they are read.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct BodyFailure {
 
 struct Element {
     enum class Weak : uint8_t { no, integer, real, complex };
-    NodeId node = 0;  // integer weak: int64; real weak: float64; complex weak: complex128; never of a half type
+    NodeId node = 0;  // integer weak: int64; real weak: float64; complex weak: complex128; never only stored
     Weak weak = Weak::no;
 };
 
@@ -65,7 +65,7 @@ public:
     DType unify(Element& a, Element& b, std::string_view what, const Place& place);
     // The value of a reduction over no terms.
     Element neutral(Reducer reducer, Element like);
-    // The element as `dtype`, which is not a half type: only weak values change.
+    // The element as `dtype`, which has arithmetic: only weak values change.
     Element taken_as(Element a, DType dtype, std::string_view what, const Place& place);
 
     [[noreturn]] void refuse(Diagnostic diagnostic) const { throw BodyFailure{{std::move(diagnostic)}}; }

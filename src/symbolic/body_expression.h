@@ -135,7 +135,7 @@ private:
     BodyValue read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place);
     BodyValue read_state(const BodyState& state, const std::vector<BodyValue>& coordinates, const Place& place);
     bool is_step_before(NodeId coordinate, VariableId step) const;
-    std::optional<NodeId> as_half(Element value, DType dtype);
+    std::optional<NodeId> as_stored(Element value, DType dtype);
     [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);
 
     // ---- reductions (body_reductions.cpp)

@@ -246,14 +246,15 @@ NodeId BodyNodes::cast(NodeId operand, DType dtype) {
     if (is_complex(dtype) && !is_complex(node(operand).dtype)) operand = cast(operand, real_type(dtype));
     const Node& from = node(operand);
     if (from.dtype == dtype) return operand;
-    // A half that was widened and is stored as the same half again has lost nothing.
-    if (from.kind == Node::Kind::cast && node(from.operands[0]).dtype == dtype && is_half(dtype) &&
-        from.dtype == DType::float32)
+    // What was widened and is stored as the same type again has lost nothing.
+    if (from.kind == Node::Kind::cast && node(from.operands[0]).dtype == dtype && is_narrow(dtype) &&
+        from.dtype == info(dtype).arithmetic)
         return from.operands[0];
     if (from.kind == Node::Kind::integer) {
         if (is_bool(dtype)) return boolean(from.integer != 0);
         bool exact = !is_float(dtype) || std::abs(static_cast<double>(from.integer)) <= 16'777'216.0;
-        if (exact && !is_half(dtype)) return sized_integer({from.integer, from.origin}, dtype, from.from_template);
+        if (exact && !(is_narrow(dtype) && is_float(dtype)))
+            return sized_integer({from.integer, from.origin}, dtype, from.from_template);
     }
     if (from.kind == Node::Kind::real && from.dtype == DType::float64 && dtype == DType::float32 &&
         static_cast<double>(static_cast<float>(from.real)) == from.real)

@@ -50,10 +50,12 @@ BodyValue BodyExpressions::read(int32_t tensor, const std::vector<BodyValue>& co
     return BodyValue::of(elements_.widened(node));
 }
 
-// `value`, which is float32, as the half type that it came from or that holds it exactly.
-std::optional<NodeId> BodyExpressions::as_half(Element value, DType dtype) {
+// `value` as the type that is only stored that it came from or that holds it exactly.
+std::optional<NodeId> BodyExpressions::as_stored(Element value, DType dtype) {
     const Node& node = nodes_.node(value.node);
     if (node.kind == Node::Kind::cast && nodes_.node(node.operands[0]).dtype == dtype) return node.operands[0];
+    if (node.kind == Node::Kind::integer && wrapped_to(dtype, node.integer) == node.integer)
+        return nodes_.sized_integer({node.integer, node.origin}, dtype, node.from_template);
     if (node.kind != Node::Kind::real) return std::nullopt;
     TensorData element(dtype, {1});
     element.set_real(0, node.real);
@@ -69,10 +71,10 @@ BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>&
     Element outside = values_.element(otherwise, place);
     Element inside = elements_.widened(nodes_.read(tensor, dtype, own));
     elements_.unify(inside, outside, "??", place);
-    if (!is_half(dtype))
+    if (!is_narrow(dtype))
         return BodyValue::of(Element{nodes_.guarded_read(tensor, dtype, std::move(own), outside.node)});
-    if (auto half = as_half(outside, dtype))
-        return BodyValue::of(elements_.widened(nodes_.guarded_read(tensor, dtype, std::move(own), *half)));
+    if (auto stored = as_stored(outside, dtype))
+        return BodyValue::of(elements_.widened(nodes_.guarded_read(tensor, dtype, std::move(own), *stored)));
     // The value outside has more places than the tensor's type: it is chosen after widening.
     NodeId within = nodes_.boolean(true);
     for (size_t i = 0; i < own.size(); ++i) {
@@ -82,8 +84,8 @@ BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>&
                                                             nodes_.scalar(ScalarOp::less, {own[i], extent})});
         within = nodes_.scalar(ScalarOp::logical_and, {within, fits});
     }
-    NodeId zero = nodes_.real(0, dtype, true);
-    NodeId guarded = nodes_.cast(nodes_.guarded_read(tensor, dtype, std::move(own), zero), DType::float32);
+    NodeId zero = nodes_.integer(0, dtype, true);
+    NodeId guarded = nodes_.cast(nodes_.guarded_read(tensor, dtype, std::move(own), zero), info(dtype).arithmetic);
     return BodyValue::of(Element{nodes_.select(within, guarded, outside.node)});
 }
 

@@ -252,18 +252,19 @@ DType promote(DType a, DType b) {
     if (is_complex(a) || is_complex(b))
         return promote(real_type(a), real_type(b)) == DType::float64 ? DType::complex128 : DType::complex64;
     if (is_float(a) && is_float(b)) {
-        if (is_half(a) && is_half(b)) return DType::float32;
-        return info(a).bits >= info(b).bits ? a : b;
+        if (holds(a, b)) return a;
+        return holds(b, a) ? b : DType::float32;
     }
     if (is_float(b)) std::swap(a, b);
     if (is_float(a)) {
         DType held = info(b).bits <= 8 ? DType::float16 : info(b).bits <= 16 ? DType::float32 : DType::float64;
-        return promote(a, held == DType::float16 ? a : held);
+        return promote(a, held == DType::float16 && info(a).bits >= 16 ? a : held);
     }
     if (info(a).kind == info(b).kind) return info(a).bits >= info(b).bits ? a : b;
     if (info(a).kind == DTypeClass::unsigned_integer) std::swap(a, b);  // a is signed, b is not
     if (info(a).bits > info(b).bits) return a;
     switch (info(b).bits) {
+    case 4: return DType::int8;
     case 8: return DType::int16;
     case 16: return DType::int32;
     case 32: return DType::int64;
@@ -299,6 +300,12 @@ Result<Value> extreme(bool lowest, Arguments arguments, const Place& place) {
 }
 Result<Value> lowest_of(Arguments a, const Place& p, EvaluationBudget&) { return extreme(true, a, p); }
 Result<Value> highest_of(Arguments a, const Place& p, EvaluationBudget&) { return extreme(false, a, p); }
+
+Result<Value> largest_finite(Arguments arguments, const Place& place, EvaluationBudget&) {
+    auto dtype = dtype_argument(arguments[0], place);
+    if (!dtype) return std::unexpected(dtype.error());
+    return is_float(*dtype) ? Value::of(info(*dtype).format.greatest) : extreme(false, arguments, place);
+}
 
 Result<Value> user_error(Arguments arguments, const Place& place, EvaluationBudget&) {
     std::string message = arguments[0].is_text() ? arguments[0].text() : arguments[0].print();
@@ -344,6 +351,7 @@ constexpr std::array scalar_functions = {
     StaticFunction{"promote", 2, 2, promoted},
     StaticFunction{"lowest", 1, 1, lowest_of},
     StaticFunction{"highest", 1, 1, highest_of},
+    StaticFunction{"largest_finite", 1, 1, largest_finite},
     StaticFunction{"error", 1, 1, user_error},
 };
 

@@ -48,6 +48,7 @@ private:
                                           ScalarOp::modulo,
                                           ScalarOp::floor_divide,
                                           ScalarOp::truncate_remainder};
+        static const DType cast_types[] = {DType::float16, DType::float8e4m3fn, DType::float8e5m2, DType::int32};
         static const ScalarOp unary[] = {
             ScalarOp::negate, ScalarOp::absolute, ScalarOp::sign,  ScalarOp::floor, ScalarOp::ceil,
             ScalarOp::round,  ScalarOp::truncate, ScalarOp::sqrt,  ScalarOp::rsqrt, ScalarOp::reciprocal,
@@ -71,7 +72,7 @@ private:
         case 1:
             return b.select(b.scalar(ScalarOp::less, {expression(depth - 1), expression(depth - 2)}),
                             expression(depth - 1), expression(depth - 1));
-        case 2: return b.cast(DType::float32, b.cast(pick(2) ? DType::float16 : DType::int32, expression(depth - 1)));
+        case 2: return b.cast(DType::float32, b.cast(cast_types[static_cast<size_t>(pick(4))], expression(depth - 1)));
         case 3:
         case 4: return b.scalar(unary[static_cast<size_t>(pick(30))], {expression(depth - 1)});
         default:

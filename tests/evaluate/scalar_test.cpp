@@ -108,7 +108,8 @@ TEST(Scalar, EveryCastOnEdgeValues) {
             b.equation(0, {i}, {b.at(i)}, b.cast(to.dtype, b.read(0, from.dtype, {b.at(i)})));
             std::vector<TensorData> found = {TensorData(to.dtype, {inputs[0].size()})}, expected = {found[0].clone()};
             ASSERT_TRUE(Naive(b.body, inputs).run(expected));
-            ASSERT_TRUE(evaluate_body(b.body, inputs, found, Precision::body));
+            auto done = evaluate_body(b.body, inputs, found, Precision::body);
+            ASSERT_TRUE(done) << from.name << " to " << to.name << "\n" << render(done.error());
             for (int64_t n = 0; n < found[0].size(); n++) {
                 if (is_float(to.dtype)) {
                     ASSERT_TRUE(close(found[0].real_at(n), expected[0].real_at(n), to.dtype, false))

@@ -17,6 +17,8 @@ const std::vector<ProgramInput>& inputs() {
         {"bytes", {DType::uint8, {4, 4}}},
         {"flags", {DType::boolean, {2, 3, 4}}},
         {"half", {DType::float16, {4, 4}}},
+        {"small", {DType::float8e4m3fn, {4, 4}}},
+        {"nibbles", {DType::int4, {4, 4}}},
     };
     return all;
 }

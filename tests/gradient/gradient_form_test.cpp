@@ -92,14 +92,16 @@ TEST(GradientForm, AProductWithAZeroHasTheProductOfTheOthers) {
     EXPECT_EQ(found.real_at(2), 0);
 }
 
-TEST(GradientForm, HalvesAreDerivedInTheirArithmetic) {
+TEST(GradientForm, NarrowFloatsAreDerivedInTheirArithmetic) {
     const Case one{"y = softmax(numpy_matmul(x, w))", {{"x", {2, 3}}, {"w", {3, 4}}}};
-    const Graph graph = program(one, DType::float16);
-    auto made = gradient(graph, graph.inputs);
-    ASSERT_TRUE(made) << render(made.error());
-    auto sound = verify(*made);
-    ASSERT_TRUE(sound) << render(sound.error());
-    for (TensorId id : made->outputs) EXPECT_EQ(made->tensor(id).type.dtype, DType::float16);
+    for (DType dtype : {DType::float16, DType::float8e4m3fn, DType::float8e5m2fnuz}) {
+        const Graph graph = program(one, dtype);
+        auto made = gradient(graph, graph.inputs);
+        ASSERT_TRUE(made) << render(made.error());
+        auto sound = verify(*made);
+        ASSERT_TRUE(sound) << render(sound.error());
+        for (TensorId id : made->outputs) EXPECT_EQ(made->tensor(id).type.dtype, dtype);
+    }
 }
 
 TEST(GradientForm, WhatReachesNothingHasAGradientOfZero) {

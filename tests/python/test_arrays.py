@@ -133,6 +133,39 @@ def test_complex():
         LIBRARY.call("exp", np.zeros(2, np.complex64))
 
 
+def test_types_of_ml_dtypes():
+    for kind in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int4", "uint4"):
+        dtype = np.dtype(getattr(ml_dtypes, kind))
+        # All values, also where the bytes of an array of 4-bit integers are another's.
+        codes = np.arange(256, dtype=np.uint8)
+        x = codes.view(dtype)
+        wide = LIBRARY.call("cast", x, to="float32")
+        np.testing.assert_array_equal(wide, x.astype(np.float32), kind)
+        y = LIBRARY.call("add2", x, x)
+        assert y.dtype == dtype, kind
+        if kind.startswith("float8"):
+            sums = x.astype(np.float32) + x.astype(np.float32)
+            np.testing.assert_array_equal(y.astype(np.float32), sums.astype(dtype).astype(np.float32), kind)
+            random = np.random.default_rng(1)
+            near = np.float32(random.normal(0, 1, 4000) * 2.0 ** random.integers(-18, 18, 4000))
+            rounded = LIBRARY.call("cast", near, to=dtype)
+            np.testing.assert_array_equal(rounded.view(np.uint8), near.astype(dtype).view(np.uint8), kind)
+        else:
+            assert (y.view(np.uint8) == (2 * codes & 15)).all(), kind
+            back = LIBRARY.call("cast", np.arange(-40, 40), to=kind)
+            assert (back.view(np.uint8) == np.arange(-40, 40).astype(dtype).view(np.uint8)).all(), kind
+
+
+def test_without_ml_dtypes():
+    x = np.array([1, 2], ml_dtypes.float8_e5m2)
+    sys.modules["ml_dtypes"], kept = None, sys.modules["ml_dtypes"]
+    try:
+        with refused("python.ml_dtypes"):
+            LIBRARY.call("add2", x, x)
+    finally:
+        sys.modules["ml_dtypes"] = kept
+
+
 def test_scalars():
     y = LIBRARY.call("add2", np.float32(2), np.array(3, np.float32))
     assert y.shape == () and y == 5

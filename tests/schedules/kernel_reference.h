@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedules/kernel.h"
-#include "support/tensor_data.h"
+#include "support/narrow_float.h"
 
 namespace heddle::schedules::reference {
 
@@ -26,24 +26,11 @@ struct Scalar {
     int64_t integer = 0;
 };
 
-inline int64_t wrap(int64_t value, DType dtype) {
-    switch (dtype) {
-    case DType::boolean: return value != 0;
-    case DType::int8: return static_cast<int8_t>(value);
-    case DType::int16: return static_cast<int16_t>(value);
-    case DType::int32: return static_cast<int32_t>(value);
-    case DType::uint8: return static_cast<uint8_t>(value);
-    case DType::uint16: return static_cast<uint16_t>(value);
-    case DType::uint32: return static_cast<uint32_t>(value);
-    default: return value;
-    }
-}
+inline int64_t wrap(int64_t value, DType dtype) { return is_bool(dtype) ? value != 0 : wrapped_to(dtype, value); }
 
 inline double round_to(double value, DType dtype) {
     if (dtype == DType::float32) return static_cast<float>(value);
-    if (dtype == DType::float16) return float_from_half(half_from_float(static_cast<float>(value)));
-    if (dtype == DType::bfloat16) return float_from_bfloat16(bfloat16_from_float(static_cast<float>(value)));
-    return value;
+    return is_narrow(dtype) ? stored_as(dtype, value) : value;
 }
 
 inline Scalar load(Buffer& buffer, DType dtype, int64_t element) {
@@ -56,8 +43,14 @@ inline Scalar load(Buffer& buffer, DType dtype, int64_t element) {
     switch (dtype) {
     case DType::float32: s.real = get(float{}); break;
     case DType::float64: s.real = get(double{}); break;
-    case DType::float16: s.real = float_from_half(get(uint16_t{})); break;
-    case DType::bfloat16: s.real = float_from_bfloat16(get(uint16_t{})); break;
+    case DType::float16:
+    case DType::bfloat16: s.real = float_from_code(dtype, get(uint16_t{})); break;
+    case DType::float8e4m3fn:
+    case DType::float8e4m3fnuz:
+    case DType::float8e5m2:
+    case DType::float8e5m2fnuz: s.real = float_from_code(dtype, get(uint8_t{})); break;
+    case DType::int4:
+    case DType::uint4: s.integer = wrapped_to(dtype, get(uint8_t{})); break;
     case DType::int8: s.integer = get(int8_t{}); break;
     case DType::int16: s.integer = get(int16_t{}); break;
     case DType::int32: s.integer = get(int32_t{}); break;
@@ -78,8 +71,14 @@ inline void store(Buffer& buffer, DType dtype, int64_t element, Scalar s) {
     switch (dtype) {
     case DType::float32: put(static_cast<float>(s.real)); break;
     case DType::float64: put(s.real); break;
-    case DType::float16: put(half_from_float(static_cast<float>(s.real))); break;
-    case DType::bfloat16: put(bfloat16_from_float(static_cast<float>(s.real))); break;
+    case DType::float16:
+    case DType::bfloat16: put(static_cast<uint16_t>(code_from_real(dtype, s.real))); break;
+    case DType::float8e4m3fn:
+    case DType::float8e4m3fnuz:
+    case DType::float8e5m2:
+    case DType::float8e5m2fnuz: put(static_cast<uint8_t>(code_from_real(dtype, s.real))); break;
+    case DType::int4:
+    case DType::uint4: put(static_cast<uint8_t>(s.integer & 0xF)); break;
     case DType::boolean: put(static_cast<uint8_t>(s.integer != 0)); break;
     case DType::int8:
     case DType::uint8: put(static_cast<uint8_t>(s.integer)); break;

@@ -146,11 +146,13 @@ TEST(ShardFold, BuiltInCombinersAndSeveralAxes) {
         expect_near(tests, sharded(tests, {{"n", parts}, {"rows", parts}}), random);
         if (HasFatalFailure()) return;
     }
-    // Halves: parts are of the output's own type.
-    Graph half = graph_of(operators, "product", {{DType::float16, {3, 8}}, {DType::float16, {8, 4}}});
-    Sharding sharding = sharded(half, {{"inner", 2}});
-    EXPECT_TRUE(verify(sharding.graph));
-    EXPECT_EQ(sharding.graph.tensor(sharding.combinations[0].partial[1]).type.dtype, DType::float16);
+    // What is only stored: parts are of the output's own type.
+    for (DType dtype : {DType::float16, DType::float8e5m2, DType::uint4}) {
+        Graph narrow = graph_of(operators, "product", {{dtype, {3, 8}}, {dtype, {8, 4}}});
+        Sharding sharding = sharded(narrow, {{"inner", 2}});
+        EXPECT_TRUE(verify(sharding.graph));
+        EXPECT_EQ(sharding.graph.tensor(sharding.combinations[0].partial[1]).type.dtype, dtype);
+    }
 }
 
 TEST(ShardFold, AnExternalKernelIsCutAlongItsDeclaredAxis) {

@@ -10,26 +10,7 @@ namespace {
 using schedules::CodeOp;
 
 // The C type of a scalar in a register, or of an element of memory.
-std::string scalar_type(DType dtype) {
-    switch (dtype) {
-    case DType::boolean: return "uint8_t";
-    case DType::int8: return "int8_t";
-    case DType::int16: return "int16_t";
-    case DType::int32: return "int32_t";
-    case DType::int64: return "int64_t";
-    case DType::uint8: return "uint8_t";
-    case DType::uint16: return "uint16_t";
-    case DType::uint32: return "uint32_t";
-    case DType::uint64: return "uint64_t";
-    case DType::float16: return "_Float16";
-    case DType::bfloat16: return "uint16_t";
-    case DType::float32: return "float";
-    case DType::float64: return "double";
-    case DType::complex64:
-    case DType::complex128: break;  // kernels have reals only
-    }
-    return "void";
-}
+std::string scalar_type(DType dtype) { return dtype == DType::float16 ? "_Float16" : std::string(info(dtype).c_name); }
 
 std::string lane_type(DType dtype) { return dtype == DType::boolean ? "int8_t" : scalar_type(dtype); }
 std::string vector_name(DType dtype, int width) { return fmt::format("{}_x{}", name(dtype), width); }
@@ -221,7 +202,7 @@ CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
 
 CCode::Value CCode::convert(Value value, DType dtype) {
     if (value.width == 1) return define(dtype, 1, fmt::format("({}){}", scalar_type(dtype), text(value)));
-    if (is_half(dtype) || is_half(value.dtype)) {
+    if (dtype == DType::float16 || value.dtype == DType::float16) {
         return by_lane(dtype, value.width, fmt::format("({}){}", lane_type(dtype), lane_text(value)));
     }
     return define(dtype, value.width,

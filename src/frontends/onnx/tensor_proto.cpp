@@ -1,6 +1,7 @@
 #include "frontends/onnx/tensor_proto.h"
 
 #include <array>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -32,6 +33,16 @@ constexpr std::array types = {
     TypeRow{14, "complex64", DType::complex64},
     TypeRow{15, "complex128", DType::complex128},
     TypeRow{16, "bfloat16", DType::bfloat16},
+    TypeRow{17, "float8e4m3fn", DType::float8e4m3fn},
+    TypeRow{18, "float8e4m3fnuz", DType::float8e4m3fnuz},
+    TypeRow{19, "float8e5m2", DType::float8e5m2},
+    TypeRow{20, "float8e5m2fnuz", DType::float8e5m2fnuz},
+    TypeRow{21, "uint4", DType::uint4},
+    TypeRow{22, "int4", DType::int4},
+    TypeRow{23, "float4e2m1", std::nullopt},
+    TypeRow{24, "float8e8m0", std::nullopt},
+    TypeRow{25, "uint2", std::nullopt},
+    TypeRow{26, "int2", std::nullopt},
 };
 
 // What the message says, before it is understood.
@@ -90,16 +101,28 @@ std::optional<int64_t> element_count(const std::vector<int64_t>& dims) {
     return count;
 }
 
-// Elements that the typed fields hold; halves come as their bits in int32_data, complex numbers as their parts.
+// Files have two elements of four bits in a byte, the first one in its low bits.
+int64_t packed_count(DType dtype, int64_t elements) { return (elements * info(dtype).bits + 7) / 8 / bytes(dtype); }
+bool is_packed(DType dtype) { return info(dtype).bits < 8; }
+void unpack(int64_t place, int64_t pair, TensorData& data) {
+    data.set_integer(2 * place, pair);
+    if (2 * place + 1 < data.size()) data.set_integer(2 * place + 1, pair >> 4);
+}
+
+// Elements that the typed fields hold; floats that are only stored come as their codes in int32_data, complex numbers
+// as their parts.
 void store_typed(const RawTensor& tensor, TensorData data) {
     data = data.reals();
     if (data.dtype() == DType::float32) {
         for (size_t i = 0; i < tensor.floats.size(); i++) data.set_real(static_cast<int64_t>(i), tensor.floats[i]);
     } else if (data.dtype() == DType::float64) {
         for (size_t i = 0; i < tensor.doubles.size(); i++) data.set_real(static_cast<int64_t>(i), tensor.doubles[i]);
-    } else if (is_half(data.dtype())) {
-        auto* bits = data.mutable_as<uint16_t>();
-        for (size_t i = 0; i < tensor.integers.size(); i++) bits[i] = static_cast<uint16_t>(tensor.integers[i]);
+    } else if (is_packed(data.dtype())) {
+        for (size_t i = 0; i < tensor.integers.size(); i++) unpack(static_cast<int64_t>(i), tensor.integers[i], data);
+    } else if (is_narrow(data.dtype())) {
+        const auto size = static_cast<size_t>(bytes(data.dtype()));  // little-endian, as this machine is
+        for (size_t i = 0; i < tensor.integers.size(); i++)
+            std::memcpy(data.mutable_data() + i * size, &tensor.integers[i], size);
     } else {
         for (size_t i = 0; i < tensor.integers.size(); i++)
             data.set_integer(static_cast<int64_t>(i), tensor.integers[i]);
@@ -138,16 +161,22 @@ Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
     auto count = element_count(raw.dims);
     if (!count)
         return wrong(file, raw, "a tensor has an impossible shape", "", fmt::format("{} dimensions", raw.dims.size()));
-    int64_t needed = *count * bytes(*dtype);
+    const int64_t needed = packed_count(*dtype, *count) * bytes(*dtype);
     if (raw.raw) {
         if (static_cast<int64_t>(raw.raw->size()) != needed) {
             return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} bytes", needed),
                          fmt::format("{} bytes", raw.raw->size()));
         }
-        tensor.data = TensorData(*dtype, raw.dims, file.owner, raw.raw->data());
+        if (!is_packed(*dtype)) {
+            tensor.data = TensorData(*dtype, raw.dims, file.owner, raw.raw->data());
+            return tensor;
+        }
+        tensor.data = TensorData(*dtype, raw.dims);
+        for (int64_t i = 0; i < needed; i++)
+            unpack(i, static_cast<int64_t>((*raw.raw)[static_cast<size_t>(i)]), *tensor.data);
         return tensor;
     }
-    const int64_t numbers = is_complex(*dtype) ? 2 * *count : *count;
+    const int64_t numbers = is_complex(*dtype) ? 2 * *count : packed_count(*dtype, *count);
     if (typed_count(raw, *dtype) != static_cast<size_t>(numbers)) {
         return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} numbers", numbers),
                      fmt::format("{} numbers", typed_count(raw, *dtype)));

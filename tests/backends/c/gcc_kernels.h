@@ -27,14 +27,15 @@ private:
     GccLibrary library_;
 };
 
-// The largest difference of the tensors that the kernel writes; half types may differ a hundred times as much.
+// The largest difference of the tensors that the kernel writes; types that are only stored may differ a hundred times
+// as much.
 inline void expect_near(const LoadedKernel& loaded, std::vector<Buffer>& got, std::vector<Buffer>& wanted,
                         double tolerance, const char* what) {
     const Kernel& kernel = loaded.prepared.kernel;
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
         const KernelTensor& tensor = kernel.tensors[t];
         if (tensor.role == KernelTensor::Role::input || tensor.role == KernelTensor::Role::local) continue;
-        const double allowed = is_half(tensor.dtype) ? tolerance * 100 : tolerance;
+        const double allowed = is_narrow(tensor.dtype) ? tolerance * 100 : tolerance;
         EXPECT_LE(difference(tensor, got[t], wanted[t]), allowed) << loaded.name << " " << tensor.name << ": " << what;
     }
 }

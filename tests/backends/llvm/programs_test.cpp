@@ -1,7 +1,9 @@
 // Scalar operations on special values against the language's rules, random expressions between the backends, and what a
 // failing check reports.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <random>
 
@@ -226,6 +228,9 @@ private:
     std::mt19937 random_;
 };
 
+constexpr std::array small_floats = {DType::float16,        DType::bfloat16,   DType::float8e4m3fn,
+                                     DType::float8e4m3fnuz, DType::float8e5m2, DType::float8e5m2fnuz};
+
 TEST(RandomPrograms, BackendsAgreeOnEveryBit) {
     std::vector<std::string> texts;
     for (uint32_t seed = 0; seed < 24; seed++) {
@@ -233,12 +238,14 @@ TEST(RandomPrograms, BackendsAgreeOnEveryBit) {
         std::string text =
             "kernel program\n  axis a = 101 hint 101 named\n  input x: float32 [101]\n  input z: float32 [101]\n"
             "  input w: float64 [101]\n  input i: int32 [101]\n  input h: HALF [101]\n  output y: float32 [101]\n"
-            "  output g: HALF [101]\n  output k: int8 [101]\n  common a\n";
-        const std::string half = seed % 2 ? "float16" : "bfloat16";
+            "  output g: HALF [101]\n  output k: WHOLE [101]\n  common a\n";
+        const std::string half(name(small_floats[seed % small_floats.size()]));
         for (size_t at; (at = text.find("HALF")) != std::string::npos;) text.replace(at, 4, half);
+        const std::string whole = std::array{"int8", "int4", "uint4"}[seed / 6 % 3];
+        text.replace(text.find("WHOLE"), 5, whole);
         text += "  y[a] over [a] = " + expression.real(4) + "\n";
         text += "  g[a] over [a] = " + half + "(" + expression.real(2) + ")\n";
-        text += "  k[a] over [a] = int8(" + expression.real(2) + ")\n";
+        text += "  k[a] over [a] = " + whole + "(" + expression.real(2) + ")\n";
         texts.push_back(text);
     }
     Programs programs(texts);
@@ -254,6 +261,52 @@ TEST(RandomPrograms, BackendsAgreeOnEveryBit) {
         for (size_t t = 5; t < 8; t++) {
             const KernelTensor& tensor = programs.kernel(p).tensors[t];
             EXPECT_EQ(difference(tensor, a[t], b[t]), 0) << tensor.name << "\n" << texts[p];
+        }
+    }
+}
+
+// All codes of types that are only stored, and special values to each of them; a type of each kind stands for the others.
+TEST(Conversions, BackendsAgreeOnEveryBit) {
+    auto stands_for_others = [](DType dtype) {
+        return is_narrow(dtype) || is_bool(dtype) || dtype == DType::float32 || dtype == DType::float64 ||
+               dtype == DType::int64;
+    };
+    std::vector<std::string> texts;
+    for (const DTypeInfo& from : all_dtypes()) {
+        if (!stands_for_others(from.dtype)) continue;
+        std::string text =
+            fmt::format("kernel program\n  axis a = 256 hint 256 named\n  input x: {} [256]\n", from.name);
+        std::string equations;
+        for (const DTypeInfo& to : all_dtypes()) {
+            const bool between = is_narrow(from.dtype) && is_narrow(to.dtype) && to.dtype != DType::uint4;
+            if (from.dtype == to.dtype || between || !stands_for_others(to.dtype)) continue;
+            if (!is_narrow(from.dtype) && !is_narrow(to.dtype)) continue;
+            text += fmt::format("  output to_{0}: {0} [256]\n", to.name);
+            equations += fmt::format("  to_{0}[a] over [a] = {0}(x[a])\n", to.name);
+        }
+        texts.push_back(text + "  common a\n" + equations);
+    }
+    Programs programs(texts);
+    const auto specials = special_values<float>();
+    for (size_t p = 0; p < texts.size(); p++) {
+        auto a = random_buffers(programs.kernel(p)), b = random_buffers(programs.kernel(p));
+        const DType from = programs.kernel(p).tensors[0].dtype;
+        for (auto* buffers : {&a, &b}) {
+            for (int64_t i = 0; i < 256; i++) {
+                schedules::reference::Scalar s;
+                s.integer = i;
+                s.real = i < static_cast<int64_t>(specials.size())
+                             ? static_cast<double>(specials[static_cast<size_t>(i)])
+                             : std::ldexp(static_cast<double>(i % 32 - 16), static_cast<int>(i / 16) - 12);
+                schedules::reference::store((*buffers)[0], from, i, s);
+                if (bytes(from) == 1 && !is_bool(from)) (*buffers)[0].data()[i] = static_cast<std::byte>(i);
+            }
+        }
+        EXPECT_EQ(programs.by_llvm(p, a), 0);
+        EXPECT_EQ(programs.by_gcc(p, b), 0);
+        for (size_t t = 1; t < a.size(); t++) {
+            const KernelTensor& tensor = programs.kernel(p).tensors[t];
+            EXPECT_EQ(difference(tensor, a[t], b[t]), 0) << name(from) << " " << tensor.name;
         }
     }
 }

@@ -159,6 +159,35 @@ TEST(Reader, tensors_in_typed_fields) {
     EXPECT_EQ(scalar->data->shape(), std::vector<int64_t>{});
 }
 
+TEST(Reader, eight_bit_floats_and_two_elements_in_a_byte) {
+    auto read = [](const Message& message) {
+        auto tensor = parse_tensor_bytes(message.bytes());
+        EXPECT_TRUE(tensor) << render(tensor.error());
+        std::vector<double> values;
+        for (int64_t i = 0; tensor && i < tensor->data->size(); i++) values.push_back(tensor->data->real_at(i));
+        return values;
+    };
+    using Values = std::vector<double>;
+    // The codes of 1 and -2 in each of the formats.
+    const std::vector<std::string> codes_of = {"\x38\xC0", "\x40\xC8", "\x3C\xC0", "\x40\xC4"};
+    for (int64_t type = 17; type <= 20; type++) {
+        const std::string& raw = codes_of[static_cast<size_t>(type - 17)];
+        EXPECT_EQ(read(tensor_message("f", type, {2}, raw)), (Values{1, -2})) << type;
+        Message typed = Message().number(1, 2).number(2, type);
+        for (char code : raw) typed.number(5, static_cast<unsigned char>(code));
+        EXPECT_EQ(read(typed), (Values{1, -2})) << type;
+    }
+    // The first element is in the low bits; the last byte may hold one.
+    EXPECT_EQ(read(tensor_message("u", 21, {3}, "\x2F\xF9")), (Values{15, 2, 9}));
+    EXPECT_EQ(read(tensor_message("i", 22, {3}, "\x2F\xF9")), (Values{-1, 2, -7}));
+    EXPECT_EQ(read(Message().number(1, 3).number(2, 22).number(5, 0x2F).number(5, 0xF9)), (Values{-1, 2, -7}));
+    EXPECT_EQ(read(tensor_message("n", 22, {0}, "")), Values{});
+    for (const std::string& raw : {"1", "123"})
+        EXPECT_EQ(codes(parse(with_weight(tensor_message("w", 22, {3}, raw)))), Codes{"onnx.tensor"}) << raw;
+    EXPECT_EQ(codes(parse(with_weight(Message().number(1, 3).number(2, 21).number(5, 1).text(8, "w")))),
+              Codes{"onnx.tensor"});
+}
+
 TEST(Reader, data_in_another_file) {
     Message named;
     named.number(1, 2).number(2, 1).text(8, "w").part(13, Message().text(1, "location").text(2, "/etc/passwd"));
