@@ -346,9 +346,9 @@ void BodyLowering::join_scan(Equation& equation, const std::vector<AxisId>& from
         const auto axis = std::find(from.begin(), from.end(), axis_of(variable));
         if (axis == from.end()) continue;
         const auto sources = reads(equation);
-        const bool joins = scan.tensors.contains(equation.tensor) ||
-                           std::any_of(sources.begin(), sources.end(),
-                                       [&](Expr read) { return scan.tensors.contains(read->tensor); });
+        const bool joins =
+            scan.tensors.contains(equation.tensor) ||
+            std::any_of(sources.begin(), sources.end(), [&](Expr read) { return scan.tensors.contains(read->tensor); });
         if (!joins) continue;
         equation.scan = scan.number;
         equation.ordered = equation.axes[static_cast<size_t>(axis - from.begin())];
@@ -367,7 +367,8 @@ bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Ex
         stack.pop_back();
         const Node& part = body_.node(id);
         if (part.kind == Node::Kind::scalar && part.op == ScalarOp::logical_and) {
-            stack.insert(stack.end(), part.operands.rbegin(), part.operands.rend());
+            stack.insert(stack.end(), std::make_reverse_iterator(part.operands.end()),
+                         std::make_reverse_iterator(part.operands.begin()));
             continue;
         }
         const bool equality = part.kind == Node::Kind::scalar && part.op == ScalarOp::equal &&
@@ -524,7 +525,7 @@ void BodyLowering::add_output(const BodyEquation& body_equation) {
 }
 
 Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& left,
-                                   const std::vector<VariableId>& variables, NodeId value_node) {
+                                   std::span<const VariableId> variables, NodeId value_node) {
     const Node& value = body_.node(value_node);
     Draft draft;
     if (value.kind == Node::Kind::reduce && uses_[static_cast<size_t>(value_node)] == 1) {

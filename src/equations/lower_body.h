@@ -85,7 +85,7 @@ private:
     Expr finish_right(Expr right, const std::vector<AxisId>& axes);
     void add_output(const BodyEquation& equation);
     // The equation of `value` over `variables`.
-    Equation equation_of(TensorIndex target, const std::vector<Expr>& left, const std::vector<VariableId>& variables,
+    Equation equation_of(TensorIndex target, const std::vector<Expr>& left, std::span<const VariableId> variables,
                          NodeId value);
     // A scan's state as a tensor of all its steps, the initial one first.
     TensorIndex state_tensor(int32_t state);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <span>
 #include <vector>
 
 #include "evaluate/body_facts.h"
@@ -34,7 +35,7 @@ public:
     // The table of a reduction that is turned round; -1: it is none.
     int32_t scatter_table(NodeId node);
     LaneType lanes_of(NodeId node) const { return lane_type(body.node(node).dtype, options.exact); }
-    int32_t add_space(const std::vector<VariableId>& variables);
+    int32_t add_space(std::span<const VariableId> variables);
 
     const Body& body;
     const BodyFacts facts;
@@ -48,7 +49,7 @@ private:
     void compile_table(int32_t table);
     void compile_scatter(int32_t table, const Inversion& inversion);
     void choose_elements(RegionCompiler& region, const Inversion& inversion, Scatter& scatter);
-    void add_root(int32_t table, NodeId node, const std::vector<VariableId>& variables, VariableId step,
+    void add_root(int32_t table, NodeId node, std::span<const VariableId> variables, VariableId step,
                   int64_t first_step);
     std::tuple<NodeId, int, NodeId, bool> place_of(const Root& root) const;
     void compile_equation(int32_t equation);
@@ -63,8 +64,8 @@ private:
 // Compiles the steps of one region, users before operands: a node is popped when all its users are done.
 class RegionCompiler {
 public:
-    RegionCompiler(BodyCompiler& compiler, RegionCompiler* outer, int32_t space, bool own_space,
-                   std::vector<VariableId> bound, std::vector<VariableId> loops, NodeId root)
+    RegionCompiler(BodyCompiler& compiler, RegionCompiler* outer, int32_t space, bool own_space, VariableList bound,
+                   VariableList loops, NodeId root)
         : compiler_(compiler),
           body_(compiler.body),
           outer_(outer),
@@ -98,7 +99,7 @@ private:
     void take_operands(Step& step, size_t count);
     void emit_read(NodeId id, Value value);
     // The first `before` dimensions are read at the reader's own variables.
-    void emit_table_read(NodeId id, Value value, int32_t table, std::vector<NodeId> coordinates, size_t before = 0);
+    void emit_table_read(NodeId id, Value value, int32_t table, NodeList coordinates, size_t before = 0);
     void emit_reduce(NodeId id, Value value);
     void add_coordinate(Access& access, AffineForm& sum, NodeId coordinate, int64_t extent, int64_t stride);
 
@@ -107,8 +108,8 @@ private:
     RegionCompiler* outer_;
     int32_t space_;
     bool own_space_;
-    std::vector<VariableId> bound_;  // the reduction's variables; a node without them belongs outside
-    std::vector<VariableId> loops_;
+    VariableList bound_;  // the reduction's variables; a node without them belongs outside
+    VariableList loops_;
     NodeId root_;
     std::map<NodeId, Value> values_;
     std::set<NodeId> pending_;

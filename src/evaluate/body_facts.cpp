@@ -15,7 +15,7 @@ BodyFacts::BodyFacts(const Body& body, const std::vector<TensorData>& inputs)
     find_steps();
 }
 
-int64_t BodyFacts::points(const std::vector<VariableId>& variables) const {
+int64_t BodyFacts::points(std::span<const VariableId> variables) const {
     int64_t points = 1;
     for (VariableId id : variables) points = checked_multiply(points, extent(id)).value_or(INT64_MAX);
     return points;

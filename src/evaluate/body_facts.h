@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/body.h"
@@ -16,7 +17,7 @@ public:
     BodyFacts(const Body& body, const std::vector<TensorData>& inputs);
 
     int64_t extent(VariableId id) const { return body.variable(id).extent.value; }
-    int64_t points(const std::vector<VariableId>& variables) const;  // INT64_MAX: more than that
+    int64_t points(std::span<const VariableId> variables) const;  // INT64_MAX: more than that
     std::vector<int64_t> source_extents(const Node& node) const;
     bool proven(NodeId coordinate, int64_t extent) const;  // it lies from 0 to extent - 1
 

@@ -32,7 +32,7 @@ std::vector<int64_t> strides_of(const Table& table) {
 
 }  // namespace
 
-int32_t BodyCompiler::add_space(const std::vector<VariableId>& variables) {
+int32_t BodyCompiler::add_space(std::span<const VariableId> variables) {
     LaneSpace space;
     for (VariableId id : variables) {
         space.points *= facts.extent(id);
@@ -97,7 +97,7 @@ int32_t BodyCompiler::local_table(int32_t index) {
     auto found = local_tables_.find(index);
     if (found != local_tables_.end()) return found->second;
     const Local& local = body.locals[static_cast<size_t>(index)];
-    std::vector<VariableId> variables = local.variables;
+    std::vector<VariableId> variables(local.variables.begin(), local.variables.end());
     const auto& free_of = facts.free.of_local(index);
     variables.insert(variables.end(), free_of.begin(), free_of.end());
     int32_t table = add_table(local.value, std::move(variables), local.dtype, local.is_state() ? &local : nullptr);
@@ -124,7 +124,7 @@ void BodyCompiler::compile_table(int32_t index) {
     if (table.initial >= 0) add_root(index, table.initial, variables, -1, 0);
 }
 
-void BodyCompiler::add_root(int32_t table, NodeId node, const std::vector<VariableId>& variables, VariableId step,
+void BodyCompiler::add_root(int32_t table, NodeId node, std::span<const VariableId> variables, VariableId step,
                             int64_t first_step) {
     RegionCompiler region(*this, nullptr, add_space(variables), true, {}, {}, node);
     Value value = region.request(node);

@@ -95,7 +95,7 @@ struct Reduction {
     LaneType term_lanes = LaneType::single;
     bool over_lanes = false;
     int32_t region = -1;
-    std::vector<VariableId> loops;  // over loops
+    VariableList loops;  // over loops
     std::vector<int64_t> extents;
     Slot term = -1, filter = -1;  // in the region's slots
     Slot term_poison = -1, filter_poison = -1;
@@ -118,7 +118,7 @@ struct Reduction {
 struct Table {
     NodeId root = -1;
     std::vector<VariableId> variables;  // outermost first
-    std::vector<int64_t> extents;         // as an array
+    std::vector<int64_t> extents;       // as an array
     std::vector<int64_t> strides;
     int64_t points = 1;
     VariableId step = -1;  // computed step by step along this one of the variables

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t few_points = 64;  // fewer than these, and reductions take the lanes
 
-bool contains(const std::vector<VariableId>& list, VariableId id) { return std::ranges::find(list, id) != list.end(); }
+bool contains(std::span<const VariableId> list, VariableId id) { return std::ranges::find(list, id) != list.end(); }
 
 // The factor f if the terms are f times the number of the space's point in row-major order; else zero.
 int64_t flat_factor(const LaneSpace& space, const std::vector<std::pair<VariableId, int64_t>>& terms) {
@@ -225,8 +225,7 @@ void RegionCompiler::emit_read(NodeId id, Value value) {
     levels_[level_of(id)].push_back(std::move(step));
 }
 
-void RegionCompiler::emit_table_read(NodeId id, Value value, int32_t table_index, std::vector<NodeId> coordinates,
-                                     size_t before) {
+void RegionCompiler::emit_table_read(NodeId id, Value value, int32_t table_index, NodeList coordinates, size_t before) {
     Step step = step_of(id, value, Step::Kind::read);
     if (table_index < 0) return;  // compilation has failed
     Table table = program().tables[static_cast<size_t>(table_index)];
@@ -256,7 +255,7 @@ void RegionCompiler::emit_table_read(NodeId id, Value value, int32_t table_index
 // How many points of the variables in scope there are for each point of those that `id` depends on.
 int64_t RegionCompiler::scope_beyond(NodeId id) const {
     int64_t points = 1;
-    auto beyond = [&](const std::vector<VariableId>& variables) {
+    auto beyond = [&](std::span<const VariableId> variables) {
         for (VariableId variable : variables) {
             if (compiler_.facts.extent(variable) > 1 && !compiler_.facts.free.contains(id, variable)) {
                 points = checked_multiply(points, compiler_.facts.extent(variable)).value_or(maximum_extent);
@@ -290,7 +289,7 @@ void RegionCompiler::emit_reduce(NodeId id, Value value) {
     reduction.over_lanes = !compiler_.options.loops_only && points < few_points && terms > points;
 
     int32_t space = reduction.over_lanes ? compiler_.add_space(node.variables) : space_;
-    std::vector<VariableId> loops = reduction.over_lanes ? std::vector<VariableId>{} : node.variables;
+    VariableList loops = reduction.over_lanes ? VariableList() : node.variables;
     RegionCompiler inner(compiler_, this, space, reduction.over_lanes, node.variables, loops, -1);
     Value term = inner.request(node.operands[0]), filter;
     if (node.operands.size() > 1) filter = inner.request(node.operands[1]);

@@ -8,7 +8,7 @@
 namespace heddle::gradient {
 namespace {
 
-bool contains(const std::vector<VariableId>& list, VariableId variable) {
+bool contains(std::span<const VariableId> list, VariableId variable) {
     return std::ranges::find(list, variable) != list.end();
 }
 
@@ -44,8 +44,7 @@ Digit digit_of(const Terms& terms, NodeId coordinate) {
 
 class Gathering {
 public:
-    Gathering(Terms& terms, const std::vector<VariableId>& domain, const std::vector<VariableId>& fixed)
-        : terms_(terms) {
+    Gathering(Terms& terms, std::span<const VariableId> domain, std::span<const VariableId> fixed) : terms_(terms) {
         for (VariableId variable : domain) {
             if (contains(fixed, variable)) continue;
             domain_.push_back(variable);
@@ -120,7 +119,7 @@ private:
     }
 
     std::optional<NodeId> splittable(const std::vector<Equality>& equalities) {
-        std::vector<NodeId> stack;
+        NodeList stack;
         std::set<NodeId> seen;
         for (const Equality& equality : equalities)
             stack.push_back(equality.split < 0 ? equality.coordinate : equality.split);
@@ -143,14 +142,14 @@ private:
     // A reduction that is the same for many points of the domain is computed once for each of its own points, if what
     // stands for its variables is not as simple as they are.
     void store_reductions(NodeId root) {
-        std::vector<NodeId> stack = {root};
+        NodeList stack = {root};
         std::set<NodeId> seen;
         while (!stack.empty()) {
             const NodeId id = stack.back();
             stack.pop_back();
             if (!seen.insert(id).second) continue;
             if (terms_.node(id).kind != Node::Kind::reduce) {
-                const std::vector<NodeId>& operands = terms_.node(id).operands;
+                std::span<const NodeId> operands = terms_.node(id).operands;
                 stack.insert(stack.end(), operands.begin(), operands.end());
                 continue;
             }
@@ -165,7 +164,7 @@ private:
             }
             if (!moved || !fewer || !terms_.safe(id)) continue;
             const int32_t local = terms_.stored(id, axes);
-            std::vector<NodeId> at;
+            NodeList at;
             for (VariableId variable : axes) at.push_back(by_.variables.at(variable));
             by_.nodes[id] = terms_.nodes().local(local, terms_.node(id).dtype, std::move(at));
         }
@@ -314,14 +313,14 @@ private:
         by_.variables[variable] = value;
         for (auto& [other, solution] : by_.variables) solution = terms_.substitute(solution, now);
         for (auto& [node, solution] : by_.nodes) solution = terms_.substitute(solution, now);
-        std::vector<NodeId> conditions = std::move(conditions_);
+        NodeList conditions = std::move(conditions_);
         conditions_.clear();
         for (NodeId condition : conditions) add_condition(terms_, conditions_, terms_.substitute(condition, now));
     }
 
     // The sum over the variables that are still open.
     Part summed(NodeId value) {
-        std::vector<NodeId> filter;
+        NodeList filter;
         std::vector<VariableId> variables;
         auto uses = [&](NodeId id, VariableId variable) { return terms_.depends(id, variable); };
         for (auto [variable, own] : open_) {
@@ -334,7 +333,7 @@ private:
         }
         if (variables.empty()) return {conditions_, value};
         Part result;
-        std::vector<NodeId> reading;  // asked where the filter holds
+        NodeList reading;  // asked where the filter holds
         for (NodeId condition : conditions_) {
             const bool inner = std::ranges::any_of(variables, [&](VariableId v) { return uses(condition, v); });
             auto& list = !inner ? result.conditions : terms_.plain(condition) ? filter : reading;
@@ -362,7 +361,7 @@ private:
     std::vector<VariableId> domain_;                // that is summed over
     std::map<VariableId, VariableId> open_;         // without a value yet: what stands for them
     Substitution by_;
-    std::vector<NodeId> conditions_;
+    NodeList conditions_;
 };
 
 NodeId negated(Terms& terms, NodeId condition) { return terms.scalar(ScalarOp::logical_not, {condition}); }
@@ -373,7 +372,7 @@ NodeId sum_of(Terms& terms, NodeId a, NodeId b) { return terms.scalar(ScalarOp::
 
 }  // namespace
 
-void add_condition(const Terms& terms, std::vector<NodeId>& conditions, NodeId condition) {
+void add_condition(const Terms& terms, NodeList& conditions, NodeId condition) {
     const Node& node = terms.node(condition);
     if (node.kind == Node::Kind::scalar && node.op == ScalarOp::logical_and) {
         for (NodeId operand : node.operands) add_condition(terms, conditions, operand);
@@ -384,7 +383,7 @@ void add_condition(const Terms& terms, std::vector<NodeId>& conditions, NodeId c
     if (place == conditions.end() || *place != condition) conditions.insert(place, condition);
 }
 
-NodeId all_of(Terms& terms, const std::vector<NodeId>& conditions) {
+NodeId all_of(Terms& terms, std::span<const NodeId> conditions) {
     // What reads may only be read where the others hold.
     NodeId plain = -1, reading = -1;
     for (NodeId condition : conditions) {
@@ -415,8 +414,8 @@ Part joined(Terms& terms, const Part& a, const Part& b) {
     return result;
 }
 
-Part gathered(Terms& terms, std::vector<Equality> equalities, const std::vector<VariableId>& domain,
-              const std::vector<VariableId>& fixed, const Part& part) {
+Part gathered(Terms& terms, std::vector<Equality> equalities, std::span<const VariableId> domain,
+              std::span<const VariableId> fixed, const Part& part) {
     const bool same = std::ranges::all_of(domain, [&](VariableId variable) { return contains(fixed, variable); });
     if (equalities.empty() && same) return part;
     return Gathering(terms, domain, fixed).run(std::move(equalities), part);

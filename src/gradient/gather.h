@@ -11,6 +11,7 @@
 //   ids[i], anything else                nothing: a filter of equalities, which is a scatter
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "gradient/terms.h"
@@ -19,7 +20,7 @@ namespace heddle::gradient {
 
 // A value, where all conditions hold; elsewhere it is zero and must not be computed.
 struct Part {
-    std::vector<NodeId> conditions;  // ascending, distinct
+    NodeList conditions;  // ascending, distinct
     NodeId value = -1;
 };
 
@@ -31,14 +32,14 @@ struct Equality {
     NodeId split = -1;  // the coordinate after variables of it have become two
 };
 
-void add_condition(const Terms& terms, std::vector<NodeId>& conditions, NodeId condition);
+void add_condition(const Terms& terms, NodeList& conditions, NodeId condition);
 // One bool node; -1 where there is no condition.
-NodeId all_of(Terms& terms, const std::vector<NodeId>& conditions);
+NodeId all_of(Terms& terms, std::span<const NodeId> conditions);
 // The sum of two parts.
 Part joined(Terms& terms, const Part& a, const Part& b);
 
 // The sum of `part` over all points of `domain` where the equalities hold. Variables of `fixed` stay as they are.
-Part gathered(Terms& terms, std::vector<Equality> equalities, const std::vector<VariableId>& domain,
-              const std::vector<VariableId>& fixed, const Part& part);
+Part gathered(Terms& terms, std::vector<Equality> equalities, std::span<const VariableId> domain,
+              std::span<const VariableId> fixed, const Part& part);
 
 }  // namespace heddle::gradient

@@ -178,7 +178,7 @@ private:
         Body body;
         BodyNodes nodes(body);
         std::vector<VariableId> variables;
-        std::vector<NodeId> at;
+        NodeList at;
         for (size_t d = 0; d < type.shape.size(); ++d) {
             variables.push_back(nodes.add_variable(fmt::format("p{}", d), Variable::Kind::index, type.shape[d]));
             at.push_back(nodes.variable(variables.back()));
@@ -201,7 +201,7 @@ private:
         for (int number = 2; !names_.insert(operation.name).second; ++number)
             operation.name = fmt::format("{}_{}", name, number);
         operation.operator_name = of.empty() ? "sum" : of + " gradient";
-        std::vector<bool> read = tensors_read(body, static_cast<int32_t>(tensors.size()));
+        auto read = tensors_read(body, static_cast<int32_t>(tensors.size()));
         std::vector<int32_t> used;
         for (size_t i = 0; i < tensors.size(); ++i) {
             if (!read[i]) continue;

@@ -115,7 +115,7 @@ private:
     const Local& local(const Node& node) const { return terms_.body().locals[static_cast<size_t>(node.index)]; }
 
     // What an operand gets at every point of `domain`.
-    void give(NodeId id, const std::vector<VariableId>& domain, std::vector<NodeId> conditions, NodeId value) {
+    void give(NodeId id, std::span<const VariableId> domain, NodeList conditions, NodeId value) {
         if (static_cast<size_t>(id) >= active_.size() || !active_[static_cast<size_t>(id)]) return;
         parts_[id].push_back(gathered(terms_, {}, domain, terms_.free(id), {std::move(conditions), value}));
     }
@@ -126,10 +126,10 @@ private:
         if (!request_.given[output]) return;
         auto before = std::count(request_.given.begin(), request_.given.begin() + equation.output, true);
         auto tensor = static_cast<int32_t>(request_.inputs.size()) + static_cast<int32_t>(before);
-        std::vector<NodeId> coordinates;
+        NodeList coordinates;
         for (NodeId left : equation.left) coordinates.push_back(terms_.substitute(terms_.copied(left), after_));
         NodeId adjoint = nodes_.read(tensor, request_.outputs[output].dtype, std::move(coordinates));
-        std::vector<VariableId> variables = equation.variables;
+        VariableList variables = equation.variables;
         for (VariableId& variable : variables)
             if (auto step = after_.variables.find(variable); step != after_.variables.end())
                 variable = terms_.node(step->second).index;
@@ -160,12 +160,12 @@ private:
         }
     }
 
-    std::vector<NodeId> with(std::vector<NodeId> conditions, NodeId condition) const {
+    NodeList with(NodeList conditions, NodeId condition) const {
         if (condition >= 0) add_condition(terms_, conditions, condition);
         return conditions;
     }
 
-    void through_scalar(NodeId id, const Node& node, const std::vector<VariableId>& domain, const Part& part) {
+    void through_scalar(NodeId id, const Node& node, std::span<const VariableId> domain, const Part& part) {
         for (size_t i = 0; i < node.operands.size(); ++i) {
             if (!active_[static_cast<size_t>(node.operands[i])]) continue;
             Share share = share_of(nodes_, id, i, part.value);
@@ -173,11 +173,11 @@ private:
         }
     }
 
-    void through_read(const Node& node, const std::vector<VariableId>& domain, const Part& part) {
+    void through_read(const Node& node, std::span<const VariableId> domain, const Part& part) {
         const bool guarded = node.kind == Node::Kind::guarded_read;
         const std::vector<int64_t> extents = request_.inputs[static_cast<size_t>(node.index)].extents();
         if (guarded && active_[static_cast<size_t>(node.operands.back())]) {
-            std::vector<NodeId> within;
+            NodeList within;
             for (size_t d = 0; d < extents.size(); ++d) {
                 const NodeId at = node.operands[d];
                 add_condition(terms_, within, nodes_.scalar(ScalarOp::greater_equal, {at, terms_.number(0)}));
@@ -196,7 +196,7 @@ private:
         result_ = result_ ? joined(terms_, *result_, gathered_part) : gathered_part;
     }
 
-    void through_local(const Node& node, const std::vector<VariableId>& domain, const Part& part) {
+    void through_local(const Node& node, std::span<const VariableId> domain, const Part& part) {
         const Local of = local(node);
         if (of.is_state()) return through_state(node, of, domain, part);
         const std::vector<VariableId> outer = terms_.outer(node.index);
@@ -215,7 +215,7 @@ private:
     void through_reduce(const Node& node, std::vector<VariableId> domain, const Part& part) {
         const NodeId term = node.operands[0], filter = node.operands.size() > 1 ? node.operands[1] : -1;
         domain.insert(domain.end(), node.variables.begin(), node.variables.end());
-        std::vector<NodeId> conditions = with(part.conditions, filter);
+        NodeList conditions = with(part.conditions, filter);
         switch (node.reducer) {
         case Reducer::sum: return give(term, domain, std::move(conditions), part.value);
         case Reducer::product: {
@@ -234,7 +234,7 @@ private:
         }
     }
 
-    NodeId row_major(const std::vector<VariableId>& variables) {
+    NodeId row_major(std::span<const VariableId> variables) {
         NodeId number = terms_.number(0);
         for (VariableId variable : variables) {
             NodeId extent = terms_.size(terms_.body().variable(variable).extent);
@@ -253,8 +253,7 @@ private:
             variables.push_back(nodes_.add_variable(from.name, Variable::Kind::reduction, from.extent));
             other.variables[variable] = nodes_.variable(variables.back());
         }
-        std::vector<NodeId> filter = {
-            nodes_.scalar(ScalarOp::not_equal, {row_major(variables), row_major(node.variables)})};
+        NodeList filter = {nodes_.scalar(ScalarOp::not_equal, {row_major(variables), row_major(node.variables)})};
         if (node.operands.size() > 1) add_condition(terms_, filter, terms_.substitute(node.operands[1], other));
         NodeId term = terms_.substitute(node.operands[0], other);
         return nodes_.reduce(Reducer::product, node.dtype, std::move(variables), term, all_of(terms_, filter));
@@ -326,7 +325,7 @@ private:
         return next ? 1 : -1;
     }
 
-    void through_state(const Node& node, const Local& of, const std::vector<VariableId>& domain, const Part& part) {
+    void through_state(const Node& node, const Local& of, std::span<const VariableId> domain, const Part& part) {
         const bool own = running_ && running_->axis == of.variables[0];
         auto scan = std::ranges::find(scans_, of.variables[0], &Scan::axis);
         if (!own && scan == scans_.end()) return;
@@ -347,8 +346,8 @@ private:
         sum = sum ? joined(terms_, *sum, one) : std::move(one);
     }
 
-    static std::vector<VariableId> points_of(const Local& state, VariableId step) {
-        std::vector<VariableId> points = state.variables;
+    static VariableList points_of(const Local& state, VariableId step) {
+        VariableList points = state.variables;
         points[0] = step;
         return points;
     }

@@ -12,9 +12,7 @@ struct Value {
     BodyNodes* nodes = nullptr;
     NodeId id = -1;
 
-    Value made(ScalarOp op, std::vector<NodeId> operands) const {
-        return {nodes, nodes->scalar(op, std::move(operands))};
-    }
+    Value made(ScalarOp op, NodeList operands) const { return {nodes, nodes->scalar(op, std::move(operands))}; }
     Value literal(double number) const { return {nodes, nodes->real(number, nodes->node(id).dtype, true)}; }
     std::optional<double> number() const {
         const Node& node = nodes->node(id);
@@ -117,7 +115,7 @@ bool has_derivative(ScalarOp op) { return rule_of(op) != nullptr; }
 
 Share share_of(BodyNodes& nodes, NodeId id, size_t operand, NodeId adjoint) {
     const ScalarRule& rule = *rule_of(nodes.node(id).op);
-    const std::vector<NodeId> operands = nodes.node(id).operands;
+    const NodeList operands = nodes.node(id).operands;
     Value a{&nodes, operands[0]}, b{&nodes, operands.size() > 1 ? operands[1] : -1};
     Share share{.value = (operand == 0 ? rule.first : rule.second)(a, b, {&nodes, id}, {&nodes, adjoint}).id};
     if (rule.condition) {

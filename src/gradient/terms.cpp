@@ -15,7 +15,7 @@ Terms::Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> 
         if (variable.kind == Variable::Kind::index) variable.kind = Variable::Kind::parallel;
     std::vector<int32_t> locals(forward.locals.size(), -1);
     for (Node node : forward.nodes) {
-        std::vector<NodeId> operands;
+        NodeList operands;
         for (NodeId operand : node.operands) operands.push_back(copied(operand));
         if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
             int32_t& made = locals[static_cast<size_t>(node.index)];
@@ -37,7 +37,7 @@ Terms::Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> 
     }
 }
 
-NodeId Terms::rebuilt(const Node& node, std::vector<NodeId> operands) {
+NodeId Terms::rebuilt(const Node& node, NodeList operands) {
     switch (node.kind) {
     case Node::Kind::integer: return nodes_.sized_integer({node.integer, node.origin}, node.dtype, node.from_template);
     case Node::Kind::real: return nodes_.real(node.real, node.dtype, node.from_template);
@@ -133,12 +133,12 @@ private:
     }
 
     NodeId rebuilt(const Node& node, Scope& scope) {
-        std::vector<NodeId> operands;
+        NodeList operands;
         for (NodeId operand : node.operands) operands.push_back(scope.apply(operand));
         return terms_.rebuilt(node, std::move(operands));
     }
 
-    Substitution without(const std::vector<VariableId>& bound) {
+    Substitution without(std::span<const VariableId> bound) {
         Substitution rest = by_;
         for (VariableId variable : bound) {
             rest.variables.erase(variable);
@@ -256,8 +256,8 @@ bool Terms::made_plain(NodeId id) {
     return safe(id) && std::ranges::all_of(node.operands, [&](NodeId operand) { return plain(operand); });
 }
 
-int32_t Terms::stored(NodeId id, const std::vector<VariableId>& axes) {
-    auto [place, added] = stored_.try_emplace({id, axes}, -1);
+int32_t Terms::stored(NodeId id, std::span<const VariableId> axes) {
+    auto [place, added] = stored_.try_emplace({id, std::vector<VariableId>(axes.begin(), axes.end())}, -1);
     if (!added) return place->second;
     Local local{fmt::format("stored{}", stored_.size() - 1), body_.node(id).dtype, {}, -1};
     Substitution own;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -42,16 +43,16 @@ public:
     // Safe, and neither a reduction nor a local is below: cheap to ask anywhere.
     bool plain(NodeId id);
     // A local with the values of `id` over `axes`, which are among its free variables; the same for the same question.
-    int32_t stored(NodeId id, const std::vector<VariableId>& axes);
+    int32_t stored(NodeId id, std::span<const VariableId> axes);
 
-    NodeId scalar(ScalarOp op, std::vector<NodeId> operands) { return nodes_.scalar(op, std::move(operands)); }
+    NodeId scalar(ScalarOp op, NodeList operands) { return nodes_.scalar(op, std::move(operands)); }
     NodeId number(int64_t value) { return nodes_.integer(value, DType::int64, true); }
     NodeId size(const Size& value) { return nodes_.sized_integer(value, DType::int64, true); }
     NodeId plus_multiple(NodeId sum, NodeId value, int64_t factor);  // sum + factor * value
 
 private:
     class Scope;
-    NodeId rebuilt(const Node& node, std::vector<NodeId> operands);
+    NodeId rebuilt(const Node& node, NodeList operands);
     std::optional<Interval> made_range(const Node& node);
     bool made_safe(NodeId id);
     bool made_plain(NodeId id);

@@ -13,12 +13,15 @@
 
 #include "graph/scalar_op.h"
 #include "support/dtype.h"
+#include "support/inline_vector.h"
 #include "zspace/size.h"
 
 namespace heddle {
 
 using NodeId = int32_t;
 using VariableId = int32_t;
+using NodeList = InlineVector<NodeId, 4>;
+using VariableList = InlineVector<VariableId, 4>;
 
 struct Variable {
     enum class Kind : uint8_t {
@@ -53,8 +56,8 @@ struct Node {
     int32_t index = 0;    // variable, tensor or local
     int64_t integer = 0;  // literal
     double real = 0;      // literal
-    std::vector<NodeId> operands;
-    std::vector<VariableId> variables;  // reduce: outermost first
+    NodeList operands;
+    VariableList variables;     // reduce: outermost first
     bool from_template = true;  // a literal that a template wrote stays in a kernel's text; one from data leaves it
     OriginPointer origin;       // an integer literal that is computed from named dimensions: how; else null
 };
@@ -64,7 +67,7 @@ struct Node {
 struct Local {
     std::string name;
     DType dtype = DType::float32;
-    std::vector<VariableId> variables;
+    VariableList variables;
     NodeId value = 0;
     // A state of a scan: `variables[0]` is the scan's axis t. As an array its first dimension has one element more than
     // t has values: element 0 is `initial`, element t + 1 is `value` at t, which may read what is `previous` to t. It
@@ -79,8 +82,8 @@ struct Local {
 // constant.
 struct BodyEquation {
     int32_t output = 0;  // of the operation
-    std::vector<VariableId> variables;
-    std::vector<NodeId> left;
+    VariableList variables;
+    NodeList left;
     NodeId value = 0;  // of the output's dtype
 };
 

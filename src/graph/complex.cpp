@@ -449,7 +449,7 @@ Graph lower_complex(const Graph& graph) {
                 IndexProjection& projection = projections[i];
                 const auto axes =
                     std::ranges::count_if(operation.index, [](const IndexAxis& axis) { return !axis.extends(); });
-                projection.projection.emplace_back(static_cast<size_t>(axes), 0);
+                projection.projection.push_zeros(static_cast<size_t>(axes));
                 projection.offset.push_back(0);
                 projection.shape.push_back(2);
                 if (!projection.whole.empty()) projection.whole.push_back(false);

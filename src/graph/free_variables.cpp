@@ -44,7 +44,7 @@ bool FreeVariables::contains(NodeId node, VariableId variable) const {
     return row[variable / 64] >> (variable % 64) & 1;
 }
 
-bool FreeVariables::meets(NodeId node, const std::vector<VariableId>& variables) const {
+bool FreeVariables::meets(NodeId node, std::span<const VariableId> variables) const {
     for (VariableId id : variables) {
         if (contains(node, id)) return true;
     }

@@ -29,7 +29,7 @@ std::string TensorType::text() const {
 
 std::string IndexProjection::augmented_matrix() const {
     std::vector<std::vector<std::string>> cells;  // one row a tensor dimension: coefficients, offset, shape
-    size_t columns = projection.empty() ? 0 : projection.front().size();
+    size_t columns = projection.columns();
     for (size_t row = 0; row < shape.size(); row++) {
         bool all = row < whole.size() && whole[row];
         auto& line = cells.emplace_back();

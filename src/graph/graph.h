@@ -1,15 +1,18 @@
 // The graph: immutable tensors and the operations that make them. A pass is a function from graph to graph.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "graph/body.h"
 #include "support/diagnostic.h"
 #include "support/dtype.h"
+#include "support/inline_vector.h"
 #include "support/tensor_data.h"
 #include "zspace/size.h"
 
@@ -39,14 +42,44 @@ struct Tensor {
     std::vector<int64_t> start;
 };
 
+// A matrix, row by row.
+class CoefficientRows {
+public:
+    CoefficientRows() = default;
+    CoefficientRows(std::initializer_list<std::initializer_list<int64_t>> rows) {
+        for (const auto& row : rows) push_back({row.begin(), row.size()});
+    }
+    size_t size() const { return rows_; }  // rows
+    bool empty() const { return rows_ == 0; }
+    size_t columns() const { return columns_; }
+    std::span<int64_t> operator[](size_t row) { return {values_.data() + row * columns_, columns_}; }
+    std::span<const int64_t> operator[](size_t row) const { return {values_.data() + row * columns_, columns_}; }
+    // Of as many columns as the rows before.
+    void push_back(std::span<const int64_t> row) {
+        columns_ = static_cast<uint32_t>(row.size());
+        values_.append(row.begin(), row.end());
+        ++rows_;
+    }
+    void push_zeros(size_t columns) {
+        columns_ = static_cast<uint32_t>(columns);
+        values_.resize(values_.size() + columns, 0);
+        ++rows_;
+    }
+    bool operator==(const CoefficientRows& other) const = default;
+
+private:
+    InlineVector<int64_t, 9> values_;
+    uint32_t rows_ = 0, columns_ = 0;
+};
+
 // The box of a tensor that a point of the (extended) index space touches: start = projection * point + offset, of
 // `shape`.
 // Rows are tensor dimensions, columns index axes. A dimension without a common affine start is `whole`.
 struct IndexProjection {
-    std::vector<std::vector<int64_t>> projection;
-    std::vector<int64_t> offset;
-    std::vector<int64_t> shape;
-    std::vector<bool> whole;
+    CoefficientRows projection;
+    InlineVector<int64_t, 4> offset;
+    InlineVector<int64_t, 4> shape;
+    InlineVector<bool, 8> whole;
 
     std::string augmented_matrix() const;  // ( A | b | shape ), a row a line
     bool operator==(const IndexProjection& other) const = default;

@@ -103,14 +103,14 @@ private:
         return text.strength < strength ? "(" + text.text + ")" : text.text;
     }
 
-    std::string list(const std::vector<NodeId>& ids, size_t begin, size_t end) const {
+    std::string list(std::span<const NodeId> ids, size_t begin, size_t end) const {
         std::string text;
         for (size_t i = begin; i < end; i++)
             text += (i == begin ? "" : ", ") + texts_[static_cast<size_t>(ids[i])].text;
         return text;
     }
 
-    std::string domain(const std::vector<VariableId>& variables) const {
+    std::string domain(std::span<const VariableId> variables) const {
         std::string text;
         for (VariableId id : variables) {
             text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", variables_[static_cast<size_t>(id)],
@@ -199,8 +199,8 @@ private:
 
     void print_local(const Local& local) {
         if (local.is_state()) {
-            lines_ += fmt::format("scan {}: {}[{}]: {} = {} from {}\n", domain({local.variables[0]}), local.name,
-                                  domain({local.variables.begin() + 1, local.variables.end()}), name(local.dtype),
+            lines_ += fmt::format("scan {}: {}[{}]: {} = {} from {}\n", domain(std::span(local.variables).first(1)),
+                                  local.name, domain(std::span(local.variables).subspan(1)), name(local.dtype),
                                   texts_[static_cast<size_t>(local.value)].text,
                                   texts_[static_cast<size_t>(local.initial)].text);
             return;

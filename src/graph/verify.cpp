@@ -169,7 +169,7 @@ private:
                 size_t rank = graph_.tensor(tensors[i]).type.shape.size();
                 bool fits = p.projection.size() == rank && p.offset.size() == rank && p.shape.size() == rank &&
                             (p.whole.empty() || p.whole.size() == rank) &&
-                            std::ranges::all_of(p.projection, [&](const auto& row) { return row.size() == axes; });
+                            (rank == 0 || p.projection.columns() == axes);
                 if (!fits) {
                     problem("graph.arity",
                             fmt::format("a projection of operation '{}' does not fit tensor '{}'", operation.name,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -58,10 +59,10 @@ class FreeVariables {
 public:
     explicit FreeVariables(const Body& body);
     bool contains(NodeId node, VariableId variable) const;
-    bool meets(NodeId node, const std::vector<VariableId>& variables) const;
+    bool meets(NodeId node, std::span<const VariableId> variables) const;
     std::vector<VariableId> list(NodeId node) const;  // ascending
     // Of a local's value, without the local's own variables.
-    const std::vector<VariableId>& of_local(int32_t local) const { return locals_[static_cast<size_t>(local)]; }
+    std::span<const VariableId> of_local(int32_t local) const { return locals_[static_cast<size_t>(local)]; }
 
 private:
     size_t words_ = 0;

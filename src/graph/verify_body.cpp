@@ -91,7 +91,7 @@ private:
     }
 
     // A list of distinct variables, all (or none) of them bound by reductions, with a number of points that fits.
-    bool check_domain(const std::vector<VariableId>& variables, bool reduced, const string& where) {
+    bool check_domain(std::span<const VariableId> variables, bool reduced, const string& where) {
         std::set<VariableId> seen;
         int64_t points = 1;
         for (VariableId id : variables) {
@@ -407,7 +407,7 @@ private:
         }
     }
 
-    void check_free(const FreeVariables& free, NodeId node, const std::vector<VariableId>& bound, const string& where) {
+    void check_free(const FreeVariables& free, NodeId node, std::span<const VariableId> bound, const string& where) {
         for (VariableId id : free.list(node)) {
             if (std::ranges::find(bound, id) != bound.end()) continue;
             return problem("graph.scope", fmt::format("{} uses variable '{}', which it does not bind", where,

@@ -49,7 +49,11 @@ DocumentRange range_of(const Tensor& tensor) {
 
 // Counts from where the tensor begins; in `clip` the dimensions where some point's box reaches outside of it.
 DocumentProjection moved(const IndexProjection& projection, const Tensor& tensor, const DocumentRange& index) {
-    DocumentProjection result{projection.projection, projection.offset, projection.shape};
+    DocumentProjection result;
+    for (size_t row = 0; row < projection.projection.size(); row++)
+        result.projection.emplace_back(projection.projection[row].begin(), projection.projection[row].end());
+    result.offset.assign(projection.offset.begin(), projection.offset.end());
+    result.shape.assign(projection.shape.begin(), projection.shape.end());
     DocumentRange range = range_of(tensor);
     for (size_t row = 0; row < result.shape.size(); row++) {
         if (row < projection.whole.size() && projection.whole[row]) {

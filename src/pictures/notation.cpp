@@ -107,7 +107,8 @@ std::optional<std::string> diagonal_notation(const IndexProjection& projection, 
 
 std::string structured_notation(const IndexProjection& projection) {
     std::vector<std::string> rows;
-    for (const auto& row : projection.projection) rows.push_back(fmt::format("[{}]", fmt::join(row, ", ")));
+    for (size_t row = 0; row < projection.projection.size(); row++)
+        rows.push_back(fmt::format("[{}]", fmt::join(projection.projection[row], ", ")));
     return fmt::format("{{affineMap: {{projection: [{}], offset: [{}]}}, shape: [{}]}}", fmt::join(rows, ", "),
                        fmt::join(projection.offset, ", "), fmt::join(projection.shape, ", "));
 }

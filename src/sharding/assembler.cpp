@@ -27,7 +27,7 @@ void drop_empty_equations(Body& body, const std::vector<TensorType>& outputs) {
 }
 
 void keep_read_inputs(Work& work) {
-    std::vector<bool> read = tensors_read(work.body, static_cast<int32_t>(work.inputs.size()));
+    auto read = tensors_read(work.body, static_cast<int32_t>(work.inputs.size()));
     std::vector<int32_t> kept;
     std::vector<TensorId> inputs;
     for (size_t i = 0; i < read.size(); ++i) {
@@ -119,7 +119,7 @@ void Assembler::copy_box(TensorId from, TensorId to, const Box& box, bool into) 
               .params = {}};
     BodyNodes nodes(work.body);
     BodyEquation equation;
-    std::vector<NodeId> near, far;
+    NodeList near, far;
     for (size_t d = 0; d < box.start.size(); ++d) {
         equation.variables.push_back(
             nodes.add_variable(fmt::format("i{}", d), Variable::Kind::index, box.end[d] - box.start[d]));

@@ -445,7 +445,7 @@ bool Axis::contains(VariableId id) const { return std::ranges::find(variables, i
 
 std::vector<NodeId> sources_of(const Body& body, NodeId id) {
     const Node& node = body.node(id);
-    std::vector<NodeId> result = node.operands;
+    std::vector<NodeId> result(node.operands.begin(), node.operands.end());
     if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
         const Local& local = body.locals[static_cast<size_t>(node.index)];
         result.push_back(local.value);

@@ -81,7 +81,7 @@ void BodyCopy::copy_values(int32_t id) {
 
 NodeId BodyCopy::read(const Node& node) {
     size_t guard = node.kind == Node::Kind::guarded_read ? 1 : 0;
-    std::vector<NodeId> coordinates;
+    NodeList coordinates;
     for (size_t i = 0; i + guard < node.operands.size(); ++i) coordinates.push_back(value(node.operands[i]));
     int32_t input = node.index;
     if (!inputs_.empty()) {
@@ -98,7 +98,7 @@ NodeId BodyCopy::read_local(const Node& node) {
     bool before = node.kind == Node::Kind::previous;  // its coordinates are those behind the step
     int32_t own = before ? previous_state(node.index) : local(node.index);
     const auto& axes = from_.locals[static_cast<size_t>(node.index)].variables;
-    std::vector<NodeId> coordinates;
+    NodeList coordinates;
     for (size_t i = 0; i < node.operands.size(); ++i) {
         int64_t begin = begins_[static_cast<size_t>(axes[i + (before ? 1 : 0)])];
         NodeId coordinate = value(node.operands[i]);
@@ -118,14 +118,14 @@ NodeId BodyCopy::value(NodeId id) {
     if (NodeId known = nodes_[static_cast<size_t>(id)]; known >= 0) return known;
     const Node& node = from_.node(id);
     if (auto stored = stored_.find(id); stored != stored_.end()) {
-        std::vector<NodeId> coordinates;
+        NodeList coordinates;
         for (VariableId axis : stored->second.variables) coordinates.push_back(value_of(axis));
         NodeId made = to_.read(stored->second.input, node.dtype, std::move(coordinates));
         return nodes_[static_cast<size_t>(id)] = made;
     }
     auto operand = [&](size_t i) { return value(node.operands[i]); };
     auto operands = [&] {
-        std::vector<NodeId> list;
+        NodeList list;
         for (NodeId from : node.operands) list.push_back(value(from));
         return list;
     };
@@ -148,7 +148,7 @@ NodeId BodyCopy::value(NodeId id) {
     case Node::Kind::local:
     case Node::Kind::previous: made = read_local(node); break;
     case Node::Kind::reduce: {
-        std::vector<VariableId> own;
+        VariableList own;
         for (VariableId bound : node.variables) own.push_back(variable(bound));
         NodeId term = operand(0);
         NodeId filter = node.operands.size() > 1 ? operand(1) : -1;

@@ -27,7 +27,7 @@ struct InputRegion {
 // A value that another operation has computed: element [variables...] of an input.
 struct StoredValue {
     int32_t input = 0;
-    std::vector<VariableId> variables;
+    VariableList variables;
 };
 
 class BodyCopy : private StateCopies {
@@ -69,7 +69,7 @@ private:
     std::vector<InputRegion> inputs_;
     std::map<NodeId, StoredValue> stored_;
     std::vector<NodeId> nodes_;
-    std::vector<VariableId> variables_;
+    VariableList variables_;
     std::vector<int64_t> begins_;
     std::vector<int32_t> locals_;
 };

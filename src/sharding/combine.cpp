@@ -13,10 +13,10 @@ Reducer value_reducer(Reducer argument) {
 
 // The least of the winners' numbers. Asked for by argmin, so that no winner at all is the error that it is in the
 // whole.
-NodeId some_winner(BodyNodes& nodes, const std::vector<int64_t>& counts, const std::vector<VariableId>& among,
-                   NodeId number, NodeId wins, const std::vector<NodeId>& coordinates) {
+NodeId some_winner(BodyNodes& nodes, const std::vector<int64_t>& counts, std::span<const VariableId> among,
+                   NodeId number, NodeId wins, std::span<const NodeId> coordinates) {
     NodeId winner = nodes.reduce(Reducer::argument_minimum, DType::int64, among, number, wins);
-    std::vector<NodeId> at;
+    NodeList at;
     for (size_t i = counts.size(); i-- > 0;) {
         NodeId count = nodes.integer(counts[i], DType::int64, true);
         at.insert(at.begin(), i > 0 ? nodes.scalar(ScalarOp::modulo, {winner, count}) : winner);
@@ -95,8 +95,8 @@ private:
         return copy;
     }
 
-    std::vector<VariableId> bound(BodyCopy& copy) {
-        std::vector<VariableId> list;
+    VariableList bound(BodyCopy& copy) {
+        VariableList list;
         for (VariableId id : of_.node().variables) list.push_back(copy.variable(id));
         return list;
     }
@@ -138,7 +138,7 @@ private:
     BodyNodes nodes_;
     const std::function<Range(VariableId)>& range_;
     const std::vector<std::pair<NodeId, StoredValue>>& stored_;
-    std::vector<VariableId> free_;  // index variables of the part
+    VariableList free_;  // index variables of the part
     std::vector<int64_t> begins_;
 };
 
@@ -188,7 +188,7 @@ void PartialResults::write_combination(Body& into, const std::vector<int64_t>& c
                                        const BodyEquation* equation) const {
     BodyNodes nodes(into);
     BodyCopy copy(body_, nodes, into);
-    std::vector<NodeId> coordinates;
+    NodeList coordinates;
     BodyEquation made;
     for (VariableId id : reduction_.variables) {
         const Variable& from = body_.variable(id);
@@ -203,17 +203,17 @@ void PartialResults::write_combination(Body& into, const std::vector<int64_t>& c
     }
     std::vector<std::pair<std::string, DType>> parts = values();
     auto parts_variables = [&] {
-        std::vector<VariableId> list;
+        VariableList list;
         for (int64_t count : counts) list.push_back(nodes.add_variable("part", Variable::Kind::reduction, count));
         return list;
     };
-    auto value = [&](int32_t input, const std::vector<VariableId>& at) {
-        std::vector<NodeId> all;
+    auto value = [&](int32_t input, std::span<const VariableId> at) {
+        NodeList all;
         for (VariableId id : at) all.push_back(nodes.variable(id));
         all.insert(all.end(), coordinates.begin(), coordinates.end());
         return nodes.read(input, parts[static_cast<size_t>(input)].second, std::move(all));
     };
-    std::vector<VariableId> over = parts_variables();
+    VariableList over = parts_variables();
     if (!is_argument(node().reducer)) {
         NodeId term = value(0, over);
         if (reduction_.rescaled.is_given()) term = rescaled_term(nodes, copy, term, value(1, over));
@@ -222,7 +222,7 @@ void PartialResults::write_combination(Body& into, const std::vector<int64_t>& c
         DType dtype = parts[0].second;
         NodeId best =
             nodes.reduce(value_reducer(node().reducer), dtype, over, value(0, over), filtered() ? value(2, over) : -1);
-        std::vector<VariableId> among = parts_variables();
+        VariableList among = parts_variables();
         NodeId own = value(0, among);
         NodeId wins = nodes.scalar(ScalarOp::equal, {own, best});
         if (is_float(dtype)) {

@@ -136,7 +136,8 @@ private:
         Body alone = *made_;
         alone.equations = {BodyEquation{0, FreeVariables(alone).list(id), {}, id}};
         BodyAccesses accesses(alone);
-        if (accesses.exhausted() || !accesses.failures(extents_).empty()) return false;
+        std::vector<std::span<const int64_t>> extents(extents_.begin(), extents_.end());
+        if (accesses.exhausted() || !accesses.failures(extents).empty()) return false;
         return std::ranges::all_of(accesses.accesses(), [&](const Access& access) {
             for (size_t d = 0; d < access.coordinates.size(); ++d)
                 if (accesses.range(access, d).data && !access.guarded) return false;

@@ -314,9 +314,9 @@ private:
         const BodyEquation* result = nullptr;
         for (const BodyEquation& equation : body.equations) {
             if (equation.value != reduction.node) continue;
-            std::vector<VariableId> variables = equation.variables;
+            VariableList variables = equation.variables;
             std::ranges::sort(variables);
-            if (result || variables != reduction.variables) return nullptr;
+            if (result || !std::ranges::equal(variables, reduction.variables)) return nullptr;
             result = &equation;
         }
         for (const Local& local : body.locals)

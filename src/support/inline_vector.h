@@ -3,58 +3,151 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace heddle {
 
-// `T` is small and has a default value. References are valid until an element is added.
+// `T` is copied as its bytes are. References and iterators are valid until an element is added or the vector is moved.
 template <typename T, size_t most_inline>
 class InlineVector {
+    static_assert(std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T>);
+    static_assert(most_inline > 0);
+
 public:
-    InlineVector() = default;
-    InlineVector(size_t count, T value) {
-        for (size_t i = 0; i < count; ++i) push_back(value);
+    using value_type = T;
+    using iterator = T*;
+    using const_iterator = const T*;
+
+    InlineVector() noexcept {}
+    explicit InlineVector(size_t count, T value = T()) { resize(count, value); }
+    InlineVector(std::initializer_list<T> values) { append(values.begin(), values.end()); }
+    template <std::forward_iterator Iterator>
+    InlineVector(Iterator first, Iterator last) {
+        append(first, last);
     }
-    InlineVector(std::initializer_list<T> values) {
-        for (const T& value : values) push_back(value);
+    // A copy of any list of such elements.
+    template <std::ranges::contiguous_range Range>
+        requires(std::same_as<std::ranges::range_value_t<Range>, T> &&
+                 !std::same_as<std::remove_cvref_t<Range>, InlineVector>)
+    InlineVector(Range&& range)  // NOLINT: a list is a list
+        : InlineVector(std::ranges::begin(range), std::ranges::end(range)) {}
+    InlineVector(const InlineVector& other) { append(other.begin(), other.end()); }
+    InlineVector(InlineVector&& other) noexcept { take(other); }
+    InlineVector& operator=(const InlineVector& other) {
+        if (this != &other) assign(other.begin(), other.end());
+        return *this;
     }
+    InlineVector& operator=(InlineVector&& other) noexcept {
+        if (this == &other) return *this;
+        release();
+        take(other);
+        return *this;
+    }
+    ~InlineVector() { release(); }
 
     size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
+    T* data() { return is_inline() ? few_ : many_; }
+    const T* data() const { return is_inline() ? few_ : many_; }
     T* begin() { return data(); }
     T* end() { return data() + size_; }
     const T* begin() const { return data(); }
     const T* end() const { return data() + size_; }
     T& operator[](size_t position) { return data()[position]; }
     const T& operator[](size_t position) const { return data()[position]; }
+    T& front() { return *begin(); }
+    const T& front() const { return *begin(); }
+    T& back() { return end()[-1]; }
+    const T& back() const { return end()[-1]; }
 
+    void reserve(size_t wanted) {
+        if (wanted <= capacity_) return;
+        wanted = std::max<size_t>(wanted, size_t{2} * capacity_);
+        T* moved = std::allocator<T>().allocate(wanted);
+        std::uninitialized_copy(begin(), end(), moved);
+        release();
+        many_ = moved;
+        capacity_ = static_cast<uint32_t>(wanted);
+    }
     void push_back(T value) {
-        if (size_ == most_inline) many_.assign(few_.begin(), few_.end());
-        if (size_ < most_inline)
-            few_[size_] = std::move(value);
-        else
-            many_.push_back(std::move(value));
-        ++size_;
+        if (size_ == capacity_) reserve(size_ + 1);
+        std::construct_at(data() + size_++, value);
     }
     template <typename... Arguments>
-    void emplace_back(Arguments&&... arguments) {
+    T& emplace_back(Arguments&&... arguments) {
         push_back(T(std::forward<Arguments>(arguments)...));
+        return back();
     }
-    bool operator==(const InlineVector& other) const {
-        return size_ == other.size_ && std::equal(begin(), end(), other.begin());
+    void pop_back() { --size_; }
+    void clear() { size_ = 0; }
+    void resize(size_t count, T value = T()) {
+        reserve(count);
+        if (count > size_) std::uninitialized_fill(end(), data() + count, value);
+        size_ = static_cast<uint32_t>(count);
     }
+    template <std::forward_iterator Iterator>
+    void append(Iterator first, Iterator last) {
+        auto count = static_cast<size_t>(std::distance(first, last));
+        reserve(size_ + count);
+        std::uninitialized_copy(first, last, end());
+        size_ += static_cast<uint32_t>(count);
+    }
+    // From elsewhere than this vector.
+    template <std::forward_iterator Iterator>
+    void assign(Iterator first, Iterator last) {
+        clear();
+        append(first, last);
+    }
+    void assign(size_t count, T value) {
+        clear();
+        resize(count, value);
+    }
+    void insert(const T* position, T value) { insert(position, &value, &value + 1); }
+    template <std::forward_iterator Iterator>
+    void insert(const T* position, Iterator first, Iterator last) {
+        auto at = position - begin();
+        size_t before = size_;
+        append(first, last);
+        std::rotate(begin() + at, begin() + before, end());
+    }
+    void erase(const T* position) { erase(position, position + 1); }
+    void erase(const T* first, const T* last) {
+        std::copy(last, static_cast<const T*>(end()), begin() + (first - begin()));
+        size_ -= static_cast<uint32_t>(last - first);
+    }
+
+    bool operator==(const InlineVector& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
 
 private:
-    T* data() { return size_ <= most_inline ? few_.data() : many_.data(); }
-    const T* data() const { return size_ <= most_inline ? few_.data() : many_.data(); }
+    bool is_inline() const { return capacity_ == most_inline; }
+    void release() {
+        if (!is_inline()) std::allocator<T>().deallocate(many_, capacity_);
+    }
+    // From a state in which nothing is owned.
+    void take(InlineVector& other) noexcept {
+        size_ = other.size_;
+        capacity_ = other.capacity_;
+        if (is_inline())
+            std::uninitialized_copy(other.few_, other.few_ + size_, few_);
+        else
+            many_ = other.many_;
+        other.size_ = 0;
+        other.capacity_ = most_inline;
+    }
 
-    std::array<T, most_inline> few_{};
-    std::vector<T> many_;  // all elements, once there are more than a few
-    size_t size_ = 0;
+    union {
+        T few_[most_inline];
+        T* many_;  // once there were more than a few
+    };
+    uint32_t size_ = 0, capacity_ = most_inline;
 };
 
 }  // namespace heddle

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "symbolic/environment_state.h"
 #include "symbolic/static_errors.h"
@@ -33,7 +34,7 @@ Result<void> check_rank(size_t rank, const Place& place) {
     return limit_error(place, fmt::format("{} dimensions; there are at most {}", rank, largest_rank));
 }
 
-Result<std::vector<Size>> extents_of(Environment& environment, const std::vector<Value>& values, const Syntax& syntax) {
+Result<std::vector<Size>> extents_of(Environment& environment, std::span<const Value> values, const Syntax& syntax) {
     if (auto fine = check_rank(values.size(), syntax.place); !fine) return std::unexpected(fine.error());
     std::vector<Size> extents;
     extents.reserve(values.size());
@@ -60,6 +61,17 @@ Result<std::vector<Size>> extents_of(Environment& environment, const std::vector
     return extents;
 }
 
+Result<std::vector<Size>> axis_extents(Environment& environment, const SyntaxPointer& element) {
+    if (element->kind == Kind::static_name) {  // mostly, and without a list
+        auto value = environment.evaluate(*element);
+        if (!value) return std::unexpected(value.error());
+        return extents_of(environment, {&*value, 1}, *element);
+    }
+    auto values = environment.evaluate_elements({&element, 1}, std::nullopt);
+    if (!values) return std::unexpected(values.error());
+    return extents_of(environment, *values, *element);
+}
+
 // An index may have any number of entries from one list; each `BoundAxis` keeps its own.
 Result<void> bind_index(Environment& environment) {
     Environment::State& state = environment.state();
@@ -77,9 +89,7 @@ Result<void> bind_index(Environment& environment) {
     axes.reserve(index->children.size());
     size_t rank = 0;
     for (const auto& element : index->children) {
-        auto values = environment.evaluate_elements({element}, std::nullopt);
-        if (!values) return std::unexpected(values.error());
-        auto extents = extents_of(environment, *values, *element);
+        auto extents = axis_extents(environment, element);
         if (!extents) return std::unexpected(extents.error());
         rank += extents->size();
         if (auto fine = check_rank(rank, index->place); !fine) return fine;
@@ -92,6 +102,9 @@ Result<void> bind_index(Environment& environment) {
 
 std::vector<Size> index_extents(const std::vector<BoundAxis>& index) {
     std::vector<Size> extents;
+    size_t count = 0;
+    for (const BoundAxis& axis : index) count += axis.extents.size();
+    extents.reserve(count);
     for (const BoundAxis& axis : index) extents.insert(extents.end(), axis.extents.begin(), axis.extents.end());
     return extents;
 }

@@ -69,7 +69,7 @@ Result<void> match_dtypes(Environment& environment) {
             if (slot->phase != NameSlot::Phase::known) {
                 slot->phase = NameSlot::Phase::known;
                 slot->value = StaticValue::of(tensor.type.dtype);
-                slot->bound_at = dtype->place;
+                slot->bound_at = &dtype->place;
                 slot->bound_by = tensor.name;
             } else if (!slot->value.is_dtype() || slot->value.dtype() != tensor.type.dtype) {
                 Diagnostic diagnostic = environment.diagnostic(
@@ -79,7 +79,7 @@ Result<void> match_dtypes(Environment& environment) {
                 diagnostic.expected = slot->value.print();
                 diagnostic.found = name(tensor.type.dtype);
                 diagnostic.remedy = "cast one of the two first, or let the template name two dtypes: $T and $U";
-                diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), slot->bound_at});
+                diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), *slot->bound_at});
                 diagnostic.params.emplace_back("input", tensor.name);
                 return fail(std::move(diagnostic));
             }

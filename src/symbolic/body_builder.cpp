@@ -43,18 +43,18 @@ private:
         }
     }
 
-    void block(const std::vector<SyntaxPointer>& statements, BodyScope& scope,
-               const std::vector<VariableId>& variables);
+    void block(const std::vector<SyntaxPointer>& statements, BodyScope& scope, const VariableList& variables);
     void let(const Syntax& statement, BodyScope& scope);
-    void parallel_block(const Syntax& statement, const BodyScope& scope, std::vector<VariableId> variables);
-    void scan(const Syntax& statement, BodyScope& scope, std::vector<VariableId> variables);
+    void parallel_block(const Syntax& statement, const BodyScope& scope, VariableList variables);
+    void scan(const Syntax& statement, BodyScope& scope, VariableList variables);
     int32_t declare_state(const Syntax& statement, const BodyScope& scope, VariableId step,
-                          const std::vector<VariableId>& variables);
+                          const VariableList& variables);
     void state_equation(const Syntax& statement, const BodyScope& scope);
     void need_untimed(NodeId initial, const BodyState& state, const Place& place);
-    void equation(const Syntax& statement, const BodyScope& scope, const std::vector<VariableId>& variables);
-    std::vector<NodeId> left(const Syntax& statement, const BoundOutput& output, const TensorType& type,
-                             BodyScope& scope, std::vector<VariableId>& variables);
+    void equation(const Syntax& statement, const BodyScope& scope, const VariableList& variables);
+    NodeList coordinates_of(const std::vector<BodyValue>& values, const Place& place);
+    NodeList left(const Syntax& statement, const BoundOutput& output, const TensorType& type, BodyScope& scope,
+                  VariableList& variables);
     std::vector<BodyValue> default_left(const Syntax& statement, const BoundOutput& output, const TensorType& type);
     TensorReference written_tensor(const Syntax& statement, int32_t position, const BodyScope& scope,
                                    bool& picked_by_left);
@@ -68,12 +68,11 @@ private:
     const StateTypes& types_;
     StateTypes strong_, weak_;
     bool in_scan_ = false;
-    std::vector<TensorReference> outputs_;
-    std::vector<Place> equation_places_;
+    InlineVector<TensorReference, 4> outputs_;
+    std::vector<const Place*> equation_places_;
 };
 
-void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope& scope,
-                        const std::vector<VariableId>& variables) {
+void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope& scope, const VariableList& variables) {
     for (const SyntaxPointer& statement : statements) {
         guarded([&] {
             switch (statement->kind) {
@@ -101,7 +100,7 @@ void BodyBuilder::let(const Syntax& statement, BodyScope& scope) {
         return;
     }
     BodyScope inner{&scope, {}};
-    std::vector<VariableId> variables;
+    VariableList variables;
     for (const Generator& generator : statement.generators)
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
     BodyValue value = expressions_.evaluate(*statement.value, inner);
@@ -111,14 +110,14 @@ void BodyBuilder::let(const Syntax& statement, BodyScope& scope) {
     scope.names.set(statement.text, std::move(named));
 }
 
-void BodyBuilder::parallel_block(const Syntax& statement, const BodyScope& scope, std::vector<VariableId> variables) {
+void BodyBuilder::parallel_block(const Syntax& statement, const BodyScope& scope, VariableList variables) {
     BodyScope inner{&scope, {}};
     for (const Generator& generator : statement.generators)
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
     block(statement.children, inner, variables);
 }
 
-void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, std::vector<VariableId> variables) {
+void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, VariableList variables) {
     BodyElements& elements = expressions_.elements();
     auto refuse_scan = [&](const Place& place, std::string summary, std::string remedy) {
         Diagnostic diagnostic = elements.error("symbolic.scan", place, std::move(summary));
@@ -129,7 +128,7 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, std::vector<Va
         refuse_scan(statement.place, "a scan stands in a scan",
                     "count the steps of both by one variable, and take it apart with // and %");
     BodyScope inner{&scope, {}};
-    std::vector<VariableId> steps;
+    VariableList steps;
     expressions_.bind(statement.generators[0], Variable::Kind::ordered, inner, steps);
     if (steps.size() != 1)
         refuse_scan(statement.generators[0].place, "a scan has one axis, and this extent is a list", "");
@@ -157,7 +156,7 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, std::vector<Va
 
 // name[t, j < $n, ...]: the axes have extents of their own.
 int32_t BodyBuilder::declare_state(const Syntax& statement, const BodyScope& scope, VariableId step,
-                                   const std::vector<VariableId>& variables) {
+                                   const VariableList& variables) {
     BodyElements& elements = expressions_.elements();
     BodyState state;
     state.name = statement.text;
@@ -299,23 +298,31 @@ std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const 
     expressions_.elements().refuse(std::move(diagnostic));
 }
 
-std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput& output, const TensorType& type,
-                                      BodyScope& scope, std::vector<VariableId>& variables) {
+NodeList BodyBuilder::coordinates_of(const std::vector<BodyValue>& values, const Place& place) {
+    NodeList result;
+    for (const BodyValue& value : values)
+        result.push_back(expressions_.elements().coordinate(expressions_.values().element(value, place), place));
+    return result;
+}
+
+NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, const TensorType& type, BodyScope& scope,
+                           VariableList& variables) {
     // A name alone that means nothing yet is a new variable over the whole dimension; `j...` over all that are left.
     struct Part {
         std::string_view name;  // of a new variable
         bool spread = false;
-        std::vector<BodyValue> values;
+        size_t first = 0, count = 0;  // its values, of coordinates that are not new
         const Place& place;
     };
-    std::vector<Part> parts;
-    parts.reserve(statement.children.size());
+    std::vector<BodyValue> values;
+    values.reserve(type.shape.size());
+    InlineVector<Part, 6> parts;
     size_t fixed = 0;
     const Part* open = nullptr;
     for (const SyntaxPointer& child : statement.children) {
         bool spread = child->kind == Syntax::Kind::spread && child->children.size() == 1;
         const Syntax& element = spread ? *child->children[0] : *child;
-        Part part{{}, spread, {}, child->place};
+        Part part{{}, spread, values.size(), 0, child->place};
         bool is_new = element.kind == Syntax::Kind::name && !scope.find(element.text) &&
                       environment_.input_position(element.text) < 0;
         if (is_new) {
@@ -323,8 +330,14 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
             part.name = element.text;
             fixed += spread ? 0 : 1;
         } else {
-            part.values = expressions_.expanded({child}, 0, std::nullopt, scope);
-            fixed += part.values.size();
+            if (child->kind == Syntax::Kind::spread) {
+                for (BodyValue& value : expressions_.expanded({&child, 1}, 0, std::nullopt, scope))
+                    values.push_back(std::move(value));
+            } else {
+                values.push_back(expressions_.one(*child, scope));
+            }
+            part.count = values.size() - part.first;
+            fixed += part.count;
         }
         parts.push_back(std::move(part));
     }
@@ -342,11 +355,13 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
         diagnostic.found = std::to_string(fixed);
         expressions_.elements().refuse(std::move(diagnostic));
     }
+    if (std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.name.empty(); }))
+        return coordinates_of(values, statement.place);
     std::vector<BodyValue> coordinates;
     coordinates.reserve(rank);
     for (const Part& part : parts) {
         if (part.name.empty()) {
-            coordinates.insert(coordinates.end(), part.values.begin(), part.values.end());
+            for (size_t i = part.first; i < part.first + part.count; ++i) coordinates.push_back(std::move(values[i]));
             continue;
         }
         if (scope.names.contains(part.name)) expressions_.need_new_name(part.name, scope, part.place);
@@ -361,15 +376,10 @@ std::vector<NodeId> BodyBuilder::left(const Syntax& statement, const BoundOutput
         }
         scope.names.set(part.name, part.spread ? BodyValue::of(std::move(own)) : own[0]);
     }
-    std::vector<NodeId> result;
-    result.reserve(coordinates.size());
-    for (const BodyValue& coordinate : coordinates)
-        result.push_back(expressions_.elements().coordinate(expressions_.values().element(coordinate, statement.place),
-                                                            statement.place));
-    return result;
+    return coordinates_of(coordinates, statement.place);
 }
 
-void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, const std::vector<VariableId>& variables) {
+void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, const VariableList& variables) {
     int32_t position = environment_.output_position(statement.text);
     BodyElements& elements = expressions_.elements();
     if (position < 0) {
@@ -394,9 +404,7 @@ void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, cons
     if (statement.has_left && !picked_by_left) {
         result.left = left(statement, output, type, inner, result.variables);
     } else {
-        for (const BodyValue& coordinate : default_left(statement, output, type))
-            result.left.push_back(
-                elements.coordinate(expressions_.values().element(coordinate, statement.place), statement.place));
+        result.left = coordinates_of(default_left(statement, output, type), statement.place);
     }
     BodyValue value = expressions_.evaluate(*statement.value, inner);
     Element stored = expressions_.values().element(value, statement.value->place);
@@ -405,13 +413,19 @@ void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, cons
     result.output = static_cast<int32_t>(known - outputs_.begin());
     if (known == outputs_.end()) outputs_.push_back(reference);
     body_.equations.push_back(std::move(result));
-    equation_places_.push_back(statement.place);
+    equation_places_.push_back(&statement.place);
+}
+
+InlineVector<int64_t, 6> extents_of(const TensorType& type) {
+    InlineVector<int64_t, 6> extents;
+    for (const Size& size : type.shape) extents.push_back(size.value);
+    return extents;
 }
 
 Result<BodyResult> BodyBuilder::finished() {
     BodyResult result;
     // Outputs and inputs in the template's order, whatever the order in which equations name them.
-    std::vector<size_t> order(outputs_.size());
+    InlineVector<size_t, 8> order(outputs_.size());
     result.inputs.reserve(expressions_.tensors().size());
     result.outputs.reserve(order.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -419,32 +433,31 @@ Result<BodyResult> BodyBuilder::finished() {
         return std::pair(outputs_[a].position, outputs_[a].element) <
                std::pair(outputs_[b].position, outputs_[b].element);
     });
-    std::vector<int32_t> renumbered(outputs_.size());
+    InlineVector<int32_t, 8> renumbered(outputs_.size());
     for (size_t i = 0; i < order.size(); ++i) {
         renumbered[order[i]] = static_cast<int32_t>(i);
         result.outputs.push_back(outputs_[order[i]]);
     }
     for (BodyEquation& equation : body_.equations) equation.output = renumbered[static_cast<size_t>(equation.output)];
 
-    const std::vector<BodyTensor>& tensors = expressions_.tensors();
-    std::vector<bool> read = tensors_read(body_, static_cast<int32_t>(tensors.size()));
-    std::vector<int32_t> kept;
+    std::span<const BodyTensor> tensors = expressions_.tensors();
+    InlineVector<bool, 8> read = tensors_read(body_, static_cast<int32_t>(tensors.size()));
+    InlineVector<int32_t, 8> kept;
     ProjectedBody projected;
     projected.inputs.reserve(tensors.size());
     projected.outputs.reserve(result.outputs.size());
-    kept.reserve(tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (!read[i]) continue;
         kept.push_back(static_cast<int32_t>(i));
         result.inputs.push_back(tensors[i].reference);
-        projected.inputs.push_back({tensors[i].bound->name, tensors[i].bound->type.extents(), tensors[i].spec});
+        projected.inputs.push_back({tensors[i].bound->name, extents_of(tensors[i].bound->type), tensors[i].spec});
     }
     for (const TensorReference& reference : result.outputs) {
         const BoundOutput& output = environment_.outputs()[static_cast<size_t>(reference.position)];
         projected.outputs.push_back(
-            {output.spec->name, output.types[static_cast<size_t>(reference.element)].extents(), output.spec});
+            {output.spec->name, extents_of(output.types[static_cast<size_t>(reference.element)]), output.spec});
     }
-    std::vector<NodeId> renumbered_nodes;
+    InlineVector<NodeId, 64> renumbered_nodes;
     auto body = std::make_shared<const Body>(compacted(std::move(body_), kept, &renumbered_nodes));
     projected.read_places.resize(body->nodes.size());
     for (const auto& [node, place] : expressions_.read_places()) {

@@ -20,13 +20,14 @@ namespace heddle {
 // What one equation writes: a box of one output tensor. Bounds are half open.
 struct EquationBox {
     TensorReference output;
-    std::vector<int64_t> begin, end;
-    Place place;  // of the equation
+    InlineVector<int64_t, 6> begin, end;
+    const Place* place = nullptr;  // of the equation
 };
 
 // The index and the projections of one operation.
 struct OperationProjections {
-    std::vector<IndexAxis> index;  // the axes of the operation index, then one for each reduction with its combiner, then scans
+    std::vector<IndexAxis>
+        index;  // the axes of the operation index, then one for each reduction with its combiner, then scans
     std::vector<IndexProjection>
         inputs;  // one a tensor of `BodyResult::inputs`, over the index axes without a combiner
     std::vector<IndexProjection> outputs;  // one a tensor of `BodyResult::outputs`

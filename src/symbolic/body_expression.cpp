@@ -32,8 +32,6 @@ BodyExpressions::BodyExpressions(Environment& environment, Body& body)
       elements_(nodes_, environment),
       values_(elements_, environment.budget()),
       body_(body) {
-    first_tensor_.reserve(environment.inputs().size());
-    tensors_.reserve(environment.inputs().size());
     for (size_t position = 0; position < environment.inputs().size(); ++position) {
         const BoundInput& input = environment.inputs()[position];
         first_tensor_.push_back(static_cast<int32_t>(tensors_.size()));
@@ -45,6 +43,7 @@ BodyExpressions::BodyExpressions(Environment& environment, Body& body)
     for (const BoundAxis& axis : environment.index()) axes += axis.extents.size();
     index_variables_.reserve(axes);
     all_coordinates_.reserve(axes);
+    axes_.reserve(environment.index().size());
     for (const BoundAxis& axis : environment.index()) {
         std::vector<BodyValue> coordinates;
         if (axis.spread) coordinates.reserve(axis.extents.size());
@@ -211,7 +210,14 @@ BodyValue BodyExpressions::conditional(const Syntax& syntax, const BodyScope& sc
     return values_.select(condition, then, otherwise, syntax.place);
 }
 
-std::vector<BodyValue> BodyExpressions::expanded(const std::vector<SyntaxPointer>& children, size_t first,
+BodyValue BodyExpressions::one(const Syntax& element, const BodyScope& scope) {
+    BodyValue value = evaluate(element, scope);
+    if (value.is_list())
+        values_.refuse_type(element.place, "a list inside a list", "one element", "write ... after it to expand it");
+    return value;
+}
+
+std::vector<BodyValue> BodyExpressions::expanded(std::span<const SyntaxPointer> children, size_t first,
                                                  std::optional<size_t> size, const BodyScope& scope) {
     std::vector<BodyValue> result;
     result.reserve(std::max(children.size() - first, size.value_or(4)));
@@ -219,14 +225,11 @@ std::vector<BodyValue> BodyExpressions::expanded(const std::vector<SyntaxPointer
     for (size_t i = first; i < children.size(); ++i) {
         const Syntax& child = *children[i];
         bool spread = child.kind == Syntax::Kind::spread;
-        BodyValue value = evaluate(spread ? *child.children[0] : child, scope);
         if (!spread) {
-            if (value.is_list())
-                values_.refuse_type(child.place, "a list inside a list", "one element",
-                                    "write ... after it to expand it");
-            result.push_back(std::move(value));
+            result.push_back(one(child, scope));
             continue;
         }
+        BodyValue value = evaluate(*child.children[0], scope);
         bool counted = child.children.size() > 1;
         std::optional<int64_t> count;
         if (counted)
@@ -339,7 +342,7 @@ BodyValue BodyExpressions::call(const Syntax& syntax, const BodyScope& scope) {
             arguments.push_back(evaluate(*child, scope));
             continue;
         }
-        for (BodyValue& item : expanded({child}, 0, std::nullopt, scope)) arguments.push_back(std::move(item));
+        for (BodyValue& item : expanded({&child, 1}, 0, std::nullopt, scope)) arguments.push_back(std::move(item));
     }
     // NumPy's sum(x): here it would be the element at the point, silently.
     bool one_element = syntax.children.size() == 1 && syntax.children[0]->kind != Syntax::Kind::spread &&
@@ -386,7 +389,7 @@ void BodyExpressions::comprehend(const Syntax& syntax, size_t generator, const B
             result.push_back(evaluate(*element, scope));  // which may be a list: a list of lists
             return;
         }
-        for (BodyValue& item : expanded({element}, 0, std::nullopt, scope)) result.push_back(std::move(item));
+        for (BodyValue& item : expanded({&element, 1}, 0, std::nullopt, scope)) result.push_back(std::move(item));
         return;
     }
     const Generator& from = syntax.generators[generator];

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <span>
 #include <vector>
 
 #include "language/template.h"
@@ -27,6 +28,7 @@ public:
             }
         values_.emplace_back(name, std::move(value));
     }
+    void reserve(size_t count) { values_.reserve(count); }
     auto begin() const { return values_.begin(); }
     auto end() const { return values_.end(); }
 
@@ -63,9 +65,9 @@ struct StateType {
 struct BodyState {
     std::string name;
     int32_t local = -1;
-    VariableId step = -1;           // the scan's variable
-    std::vector<VariableId> outer;  // of the index and of blocks around the scan: read at their own point only
-    std::vector<VariableId> own;
+    VariableId step = -1;  // the scan's variable
+    VariableList outer;    // of the index and of blocks around the scan: read at their own point only
+    VariableList own;
     BodyNames own_names;
     std::optional<StateType> type;  // unknown in a first attempt: it is then read as the integer 0
     bool active = true;             // its scan has not ended
@@ -80,23 +82,25 @@ public:
     BodyElements& elements() { return elements_; }
     BodyValues& values() { return values_; }
     BodyNodes& nodes() { return nodes_; }
-    const std::vector<BodyTensor>& tensors() const { return tensors_; }
-    const std::vector<VariableId>& index_variables() const { return index_variables_; }
+    std::span<const BodyTensor> tensors() const { return tensors_; }
+    const VariableList& index_variables() const { return index_variables_; }
 
     // The value of an expression; a bare tensor is the element that its pattern or its projection names.
     BodyValue evaluate(const Syntax& syntax, const BodyScope& scope);
+    // One element of a list: not a list itself.
+    BodyValue one(const Syntax& element, const BodyScope& scope);
     // Elements with their spreads expanded; a spread scalar fills up to `size`.
-    std::vector<BodyValue> expanded(const std::vector<SyntaxPointer>& children, size_t first,
-                                    std::optional<size_t> size, const BodyScope& scope);
+    std::vector<BodyValue> expanded(std::span<const SyntaxPointer> children, size_t first, std::optional<size_t> size,
+                                    const BodyScope& scope);
     // All axes of the index as coordinates.
     const std::vector<BodyValue>& all_coordinates() const { return all_coordinates_; }
     bool is_index_name(std::string_view name) const { return axes_.contains(name); }
     // Binds `name < extent` to new variables, one for each element of a list extent; appends them to `variables`.
-    void bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, std::vector<VariableId>& variables) {
+    void bind(const Generator& generator, Variable::Kind kind, BodyScope& scope, VariableList& variables) {
         bind(generator.name, *generator.range, generator.place, kind, scope, variables);
     }
     void bind(const std::string& name, const Syntax& range, const Place& place, Variable::Kind kind, BodyScope& scope,
-              std::vector<VariableId>& variables);
+              VariableList& variables);
     // A new name of the body: refused if it means something already.
     void need_new_name(std::string_view name, const BodyScope& scope, const Place& place);
     BodyValue variable_value(VariableId id) {
@@ -104,7 +108,7 @@ public:
     }
     // Where reads are written, in order: the first place of a node counts.
     const std::vector<std::pair<NodeId, const Place*>>& read_places() const { return read_places_; }
-    int32_t add_local(std::string name, std::vector<VariableId> variables, Element value);
+    int32_t add_local(std::string name, VariableList variables, Element value);
     // A state without values yet: the position of its BodyState.
     int32_t add_state(BodyState state);
     BodyState& state(int32_t position) { return states_[static_cast<size_t>(position)]; }
@@ -127,8 +131,7 @@ private:
     // ---- reads (body_reads.cpp)
     BodyValue bare(int32_t tensor, const Place& place);
     std::vector<BodyValue> coordinates_by_name(const BodyTensor& tensor, const Place& place);
-    std::vector<NodeId> tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given,
-                                           const Place& place);
+    NodeList tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given, const Place& place);
     BodyValue read(int32_t tensor, const std::vector<BodyValue>& coordinates, const Place& place);
     BodyValue guarded(int32_t tensor, const std::vector<BodyValue>& coordinates, const BodyValue& otherwise,
                       const Place& place);
@@ -140,8 +143,9 @@ private:
 
     // ---- reductions (body_reductions.cpp)
     BodyValue reduction(const Syntax& syntax, const BodyScope& scope);
+    bool picks(const Syntax& subscript, const std::string& name);
     bool must_unroll(const Syntax& syntax, const std::string& name);
-    using Generators = std::vector<const Generator*>;
+    using Generators = InlineVector<const Generator*, 4>;
     void unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const BodyScope& scope,
                 std::vector<BodyValue>& terms, int64_t& count);
     BodyValue reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
@@ -155,9 +159,9 @@ private:
     BodyElements elements_;
     BodyValues values_;
     Body& body_;
-    std::vector<BodyTensor> tensors_;
-    std::vector<int32_t> first_tensor_;  // of each input, a position in tensors_
-    std::vector<VariableId> index_variables_;
+    InlineVector<BodyTensor, 8> tensors_;
+    InlineVector<int32_t, 8> first_tensor_;  // of each input, a position in tensors_
+    VariableList index_variables_;
     std::vector<BodyValue> all_coordinates_;
     BodyNames axes_;
     std::vector<Element::Weak> local_weakness_;

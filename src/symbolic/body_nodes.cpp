@@ -54,15 +54,12 @@ BodyNodes::BodyNodes(Body& body) : body_(&body), places_(64, -1) {
     constexpr size_t usual = 32;
     body.nodes.reserve(usual);
     body.variables.reserve(usual / 4);
-    hashes_.reserve(usual);
-    open_read_.reserve(usual);
-    depth_.reserve(usual);
 }
 
 void BodyNodes::grow() {
     places_.assign(2 * places_.size(), -1);
-    for (size_t id = 0; id < hashes_.size(); ++id) {
-        size_t at = hashes_[id] & (places_.size() - 1);
+    for (size_t id = 0; id < known_.size(); ++id) {
+        size_t at = known_[id].hash & (places_.size() - 1);
         while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
         places_[at] = static_cast<NodeId>(id);
     }
@@ -70,24 +67,22 @@ void BodyNodes::grow() {
 
 NodeId BodyNodes::intern(Node node) {
     auto hash = static_cast<uint32_t>(hash_of(node) >> 32);
-    if (2 * (hashes_.size() + 1) > places_.size()) grow();
+    if (2 * (known_.size() + 1) > places_.size()) grow();
     size_t at = hash & (places_.size() - 1);
     for (; places_[at] >= 0; at = (at + 1) & (places_.size() - 1))
-        if (hashes_[static_cast<size_t>(places_[at])] == hash && same(body_->node(places_[at]), node))
+        if (known_[static_cast<size_t>(places_[at])].hash == hash && same(body_->node(places_[at]), node))
             return places_[at];
     auto id = static_cast<NodeId>(body_->nodes.size());
     places_[at] = id;
-    hashes_.push_back(hash);
     bool open = node.kind == Node::Kind::read || node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
     int32_t depth = 0;
     for (NodeId operand : node.operands) {
-        open = open || open_read_[static_cast<size_t>(operand)];
-        depth = std::max(depth, depth_[static_cast<size_t>(operand)]);
+        open = open || has_open_read(operand);
+        depth = std::max(depth, this->depth(operand));
     }
     if (node.kind == Node::Kind::local)
-        depth = std::max(depth, depth_[static_cast<size_t>(body_->locals[static_cast<size_t>(node.index)].value)]);
-    open_read_.push_back(open);
-    depth_.push_back(depth + 1);
+        depth = std::max(depth, this->depth(body_->locals[static_cast<size_t>(node.index)].value));
+    known_.push_back({hash, depth + 1, open});
     body_->nodes.push_back(std::move(node));
     return id;
 }
@@ -199,7 +194,7 @@ std::optional<bool> comparison_of(ScalarOp op, int64_t a, int64_t b) {
 
 }  // namespace
 
-std::optional<NodeId> BodyNodes::folded(ScalarOp op, const std::vector<NodeId>& operands) {
+std::optional<NodeId> BodyNodes::folded(ScalarOp op, std::span<const NodeId> operands) {
     if (op == ScalarOp::logical_not) {
         if (auto value = literal_boolean(operands[0])) return boolean(!*value);
         return std::nullopt;
@@ -234,7 +229,7 @@ std::optional<NodeId> BodyNodes::folded(ScalarOp op, const std::vector<NodeId>& 
     return std::nullopt;
 }
 
-NodeId BodyNodes::scalar(ScalarOp op, std::vector<NodeId> operands) {
+NodeId BodyNodes::scalar(ScalarOp op, NodeList operands) {
     if (auto simpler = folded(op, operands)) return *simpler;
     Node made_node = made(Node::Kind::scalar, result_type(op, node(operands[0]).dtype));
     made_node.op = op;
@@ -272,14 +267,14 @@ NodeId BodyNodes::select(NodeId condition, NodeId then, NodeId otherwise) {
     return intern(std::move(made_node));
 }
 
-NodeId BodyNodes::read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates) {
+NodeId BodyNodes::read(int32_t tensor, DType dtype, NodeList coordinates) {
     Node node = made(Node::Kind::read, dtype);
     node.index = tensor;
     node.operands = std::move(coordinates);
     return intern(std::move(node));
 }
 
-NodeId BodyNodes::guarded_read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates, NodeId otherwise) {
+NodeId BodyNodes::guarded_read(int32_t tensor, DType dtype, NodeList coordinates, NodeId otherwise) {
     Node node = made(Node::Kind::guarded_read, dtype);
     node.index = tensor;
     node.operands = std::move(coordinates);
@@ -287,14 +282,14 @@ NodeId BodyNodes::guarded_read(int32_t tensor, DType dtype, std::vector<NodeId> 
     return intern(std::move(node));
 }
 
-NodeId BodyNodes::local(int32_t local, DType dtype, std::vector<NodeId> coordinates) {
+NodeId BodyNodes::local(int32_t local, DType dtype, NodeList coordinates) {
     Node node = made(Node::Kind::local, dtype);
     node.index = local;
     node.operands = std::move(coordinates);
     return intern(std::move(node));
 }
 
-NodeId BodyNodes::previous(int32_t state, DType dtype, std::vector<NodeId> coordinates) {
+NodeId BodyNodes::previous(int32_t state, DType dtype, NodeList coordinates) {
     Node node = made(Node::Kind::previous, dtype);
     node.index = state;
     node.operands = std::move(coordinates);
@@ -320,8 +315,7 @@ bool BodyNodes::same_up_to_variables(NodeId a, NodeId b, std::unordered_map<Vari
     return true;
 }
 
-NodeId BodyNodes::reduce(Reducer reducer, DType dtype, std::vector<VariableId> variables, NodeId operand,
-                         NodeId filter) {
+NodeId BodyNodes::reduce(Reducer reducer, DType dtype, VariableList variables, NodeId operand, NodeId filter) {
     Node node = made(Node::Kind::reduce, dtype);
     node.reducer = reducer;
     node.variables = std::move(variables);
@@ -379,7 +373,7 @@ namespace {
 class Compaction : private StateCopies {
 public:
     // Takes the nodes out of `body`.
-    Compaction(Body& body, const std::vector<int32_t>& tensors)
+    Compaction(Body& body, std::span<const int32_t> tensors)
         : StateCopies(body),
           from_(body),
           nodes_(body.nodes.size(), -1),
@@ -412,7 +406,7 @@ public:
         }
         return std::move(to_);
     }
-    const std::vector<NodeId>& nodes() const { return nodes_; }
+    const InlineVector<NodeId, 64>& nodes() const { return nodes_; }
 
 private:
     VariableId variable(VariableId id) {
@@ -473,23 +467,24 @@ private:
 
     Body& from_;
     Body to_;
-    std::vector<NodeId> nodes_;
-    std::vector<VariableId> variables_;
-    std::vector<int32_t> locals_, tensors_;
+    InlineVector<NodeId, 64> nodes_;
+    InlineVector<VariableId, 16> variables_;
+    InlineVector<int32_t, 8> locals_, tensors_;
 };
 
 }  // namespace
 
-Body compacted(Body body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes) {
+Body compacted(Body body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes) {
     Compaction compaction(body, tensors);
     Body result = compaction.run();
     if (nodes) *nodes = compaction.nodes();
     return result;
 }
 
-std::vector<bool> tensors_read(const Body& body, int32_t count) {
-    std::vector<bool> read(static_cast<size_t>(count)), seen(body.nodes.size());
-    std::vector<NodeId> open;
+InlineVector<bool, 8> tensors_read(const Body& body, int32_t count) {
+    InlineVector<bool, 8> read(static_cast<size_t>(count), false);
+    InlineVector<bool, 64> seen(body.nodes.size(), false);
+    InlineVector<NodeId, 32> open;
     for (const BodyEquation& equation : body.equations) {
         open.push_back(equation.value);
         open.insert(open.end(), equation.left.begin(), equation.left.end());

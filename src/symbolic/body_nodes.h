@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,38 +40,41 @@ public:
     NodeId variable(VariableId id);
 
     // Operands are of the types that the operation's row asks for.
-    NodeId scalar(ScalarOp op, std::vector<NodeId> operands);
+    NodeId scalar(ScalarOp op, NodeList operands);
     // The same node if it is of that type already; a literal of the new type for a literal that it can hold exactly. To a
     // complex type by way of its parts'.
     NodeId cast(NodeId operand, DType dtype);
     NodeId select(NodeId condition, NodeId then, NodeId otherwise);
-    NodeId read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates);
-    NodeId guarded_read(int32_t tensor, DType dtype, std::vector<NodeId> coordinates, NodeId otherwise);
-    NodeId local(int32_t local, DType dtype, std::vector<NodeId> coordinates);
-    NodeId previous(int32_t state, DType dtype, std::vector<NodeId> coordinates);
+    NodeId read(int32_t tensor, DType dtype, NodeList coordinates);
+    NodeId guarded_read(int32_t tensor, DType dtype, NodeList coordinates, NodeId otherwise);
+    NodeId local(int32_t local, DType dtype, NodeList coordinates);
+    NodeId previous(int32_t state, DType dtype, NodeList coordinates);
     // `filter` may be absent (-1). A reduction equal to an earlier one up to the names of its variables is that one.
-    NodeId reduce(Reducer reducer, DType dtype, std::vector<VariableId> variables, NodeId operand, NodeId filter);
+    NodeId reduce(Reducer reducer, DType dtype, VariableList variables, NodeId operand, NodeId filter);
 
     // Operands below `id`, itself included, along the longest path. Callers refuse a body deeper than `deepest_body`.
-    int32_t depth(NodeId id) const { return depth_[static_cast<size_t>(id)]; }
+    int32_t depth(NodeId id) const { return known_[static_cast<size_t>(id)].depth; }
     // Some read below `id` is not guarded and of an input or a local.
-    bool has_open_read(NodeId id) const { return open_read_[static_cast<size_t>(id)]; }
+    bool has_open_read(NodeId id) const { return known_[static_cast<size_t>(id)].open_read; }
     std::optional<int64_t> literal_integer(NodeId id) const;
     std::optional<bool> literal_boolean(NodeId id) const;
 
 private:
     NodeId intern(Node node);
     void grow();
-    std::optional<NodeId> folded(ScalarOp op, const std::vector<NodeId>& operands);
+    std::optional<NodeId> folded(ScalarOp op, std::span<const NodeId> operands);
     bool same_up_to_variables(NodeId a, NodeId b, std::unordered_map<VariableId, VariableId>& renamed,
                               std::unordered_map<NodeId, NodeId>& equal) const;
 
     Body* body_;
     // Nodes by their hash, -1 for none: a power of two of places, at most half in use.
-    std::vector<NodeId> places_;
-    std::vector<uint32_t> hashes_;  // of each node
-    std::vector<bool> open_read_;
-    std::vector<int32_t> depth_;
+    InlineVector<NodeId, 64> places_;
+    struct Known {
+        uint32_t hash = 0;
+        int32_t depth = 0;
+        bool open_read = false;
+    };
+    InlineVector<Known, 32> known_;  // of each node
     std::vector<NodeId> reductions_;
 };
 
@@ -103,9 +107,9 @@ private:
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors
 // numbered by `tensors` (the old number of each new one). `nodes`, if given, gets the new number of each old node, or
 // -1.
-Body compacted(Body body, const std::vector<int32_t>& tensors, std::vector<NodeId>* nodes = nullptr);
+Body compacted(Body body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes = nullptr);
 
 // Whether each tensor of 0 .. count is read by an equation, directly or through a local.
-std::vector<bool> tensors_read(const Body& body, int32_t count);
+InlineVector<bool, 8> tensors_read(const Body& body, int32_t count);
 
 }  // namespace heddle

@@ -22,13 +22,13 @@ void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t
 
 // The coordinates of `tensor` itself. Under ~ the joint coordinates were given: missing dimensions are dropped, those
 // of size one are read at 0.
-std::vector<NodeId> BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given,
-                                                        const Place& place) {
+NodeList BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given,
+                                             const Place& place) {
     const BoundTensor& bound = *tensor.bound;
     bool by_pattern = tensor.spec->shape != nullptr;
     size_t expected = by_pattern ? bound.coordinates.size() : bound.type.shape.size();
     if (given.size() != expected) refuse_rank(bound.name, expected, given.size(), place);
-    std::vector<NodeId> result(bound.type.shape.size());
+    NodeList result(bound.type.shape.size());
     for (size_t i = 0; i < expected; ++i) {
         NodeId coordinate = elements_.coordinate(values_.element(given[i], place), place);
         if (!by_pattern) {
@@ -44,7 +44,7 @@ std::vector<NodeId> BodyExpressions::tensor_coordinates(const BodyTensor& tensor
 
 BodyValue BodyExpressions::read(int32_t tensor, const std::vector<BodyValue>& coordinates, const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
-    std::vector<NodeId> own = tensor_coordinates(from, coordinates, place);
+    NodeList own = tensor_coordinates(from, coordinates, place);
     NodeId node = nodes_.read(tensor, from.bound->type.dtype, std::move(own));
     read_places_.emplace_back(node, &place);
     return BodyValue::of(elements_.widened(node));
@@ -67,7 +67,7 @@ BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>&
                                    const BodyValue& otherwise, const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     DType dtype = from.bound->type.dtype;
-    std::vector<NodeId> own = tensor_coordinates(from, coordinates, place);
+    NodeList own = tensor_coordinates(from, coordinates, place);
     Element outside = values_.element(otherwise, place);
     Element inside = elements_.widened(nodes_.read(tensor, dtype, own));
     elements_.unify(inside, outside, "??", place);
@@ -133,7 +133,7 @@ BodyValue BodyExpressions::bare(int32_t tensor, const Place& place) {
     return read(tensor, coordinates_by_name(from, place), place);
 }
 
-int32_t BodyExpressions::add_local(std::string name, std::vector<VariableId> variables, Element value) {
+int32_t BodyExpressions::add_local(std::string name, VariableList variables, Element value) {
     body_.locals.push_back({std::move(name), elements_.dtype(value), std::move(variables), value.node});
     local_weakness_.push_back(value.weak);
     return static_cast<int32_t>(body_.locals.size() - 1);
@@ -162,7 +162,7 @@ bool BodyExpressions::is_step_before(NodeId coordinate, VariableId step) const {
 // Inside its scan at `t - 1` and, behind its equation, at `t`; after the scan at any step from -1.
 BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<BodyValue>& given, const Place& place) {
     if (given.size() != 1 + state.own.size()) refuse_rank(state.name, 1 + state.own.size(), given.size(), place);
-    std::vector<NodeId> coordinates;
+    NodeList coordinates;
     for (const BodyValue& coordinate : given)
         coordinates.push_back(elements_.coordinate(values_.element(coordinate, place), place));
     const bool before = state.active && is_step_before(coordinates[0], state.step);
@@ -187,7 +187,7 @@ BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<
         coordinates.erase(coordinates.begin());
     else
         coordinates[0] = nodes_.scalar(ScalarOp::add, {coordinates[0], one});
-    std::vector<NodeId> outer;
+    NodeList outer;
     for (VariableId axis : state.outer) outer.push_back(nodes_.variable(axis));
     coordinates.insert(coordinates.begin() + (before ? 0 : 1), outer.begin(), outer.end());
     NodeId node = before ? nodes_.previous(state.local, state.type->dtype, std::move(coordinates))
@@ -200,7 +200,7 @@ BodyValue BodyExpressions::read_local(int32_t local, const std::vector<BodyValue
     const Local& array = body_.locals[static_cast<size_t>(local)];
     if (coordinates.size() != array.variables.size())
         refuse_rank(array.name, array.variables.size(), coordinates.size(), place);
-    std::vector<NodeId> own;
+    NodeList own;
     for (const BodyValue& coordinate : coordinates)
         own.push_back(elements_.coordinate(values_.element(coordinate, place), place));
     NodeId node = nodes_.local(local, array.dtype, std::move(own));

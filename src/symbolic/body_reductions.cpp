@@ -20,7 +20,7 @@ bool mentions(const SyntaxPointer& syntax, const std::string& name) {
 }  // namespace
 
 void BodyExpressions::bind(const std::string& name, const Syntax& range, const Place& place, Variable::Kind kind,
-                           BodyScope& scope, std::vector<VariableId>& variables) {
+                           BodyScope& scope, VariableList& variables) {
     need_new_name(name, scope, place);
     BodyValue extent = evaluate(range, scope);
     auto add = [&](const Size& size, const std::string& variable) {
@@ -53,29 +53,34 @@ void BodyExpressions::bind(const std::string& name, const Syntax& range, const P
     scope.names.set(name, BodyValue::of(std::move(coordinates)));
 }
 
-// True if the variable picks a tensor of a variadic input, or something of a list that is not a number.
+// The base[... name ...] of this node is a tensor of a variadic input, or something of a list that is not a number.
+bool BodyExpressions::picks(const Syntax& subscript, const std::string& name) {
+    const Syntax& base = *subscript.children[0];
+    bool is_static = base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute;
+    if (base.kind == Syntax::Kind::name) {
+        int32_t position = environment_.input_position(base.text);
+        if (position < 0 || !environment_.inputs()[static_cast<size_t>(position)].spec->variadic) return false;
+    } else if (!is_static) {
+        return false;
+    }
+    bool by_variable = std::any_of(subscript.children.begin() + 1, subscript.children.end(),
+                                   [&](const SyntaxPointer& child) { return mentions(child, name); });
+    if (!is_static || !by_variable) return by_variable;
+    auto value = environment_.evaluate(base);
+    if (!value || !value->is_list()) return false;
+    const auto& list = value->list();
+    return !std::all_of(list.begin(), list.end(), [](const StaticValue& item) { return item.is_number(); });
+}
+
+// True if the variable picks something below this expression.
 bool BodyExpressions::must_unroll(const Syntax& syntax, const std::string& name) {
-    bool found = false;
-    auto visit = [&](const Syntax& node) {
-        if (found || node.kind != Syntax::Kind::subscript) return;
-        const Syntax& base = *node.children[0];
-        auto is_index = [&] {
-            return std::any_of(node.children.begin() + 1, node.children.end(),
-                               [&](const SyntaxPointer& child) { return mentions(child, name); });
-        };
-        if (base.kind == Syntax::Kind::name) {
-            int32_t position = environment_.input_position(base.text);
-            found = position >= 0 && environment_.inputs()[static_cast<size_t>(position)].spec->variadic && is_index();
-        } else if ((base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute) && is_index()) {
-            auto value = environment_.evaluate(base);
-            if (!value || !value->is_list()) return;
-            const auto& list = value->list();
-            found = !std::all_of(list.begin(), list.end(), [](const StaticValue& item) { return item.is_number(); });
-        }
-    };
-    visit_all(syntax.children[0], visit);
-    visit_all(syntax.filter, visit);
-    return found;
+    if (syntax.kind == Syntax::Kind::subscript && picks(syntax, name)) return true;
+    auto below = [&](const SyntaxPointer& child) { return child && must_unroll(*child, name); };
+    return std::any_of(syntax.children.begin(), syntax.children.end(), below) || below(syntax.filter) ||
+           std::any_of(syntax.generators.begin(), syntax.generators.end(),
+                       [&](const Generator& generator) { return below(generator.range); }) ||
+           std::any_of(syntax.named.begin(), syntax.named.end(),
+                       [&](const NamedArgument& argument) { return below(argument.value); });
 }
 
 BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scope) {
@@ -83,7 +88,9 @@ BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scop
     for (const Generator& generator : syntax.generators) {
         if (generator.kind != Generator::Kind::below)
             values_.refuse_type(generator.place, "a reduction variable is written name < extent", "name < extent", "");
-        (must_unroll(syntax, generator.name) ? unrolled : reduced_over).push_back(&generator);
+        bool picks = must_unroll(*syntax.children[0], generator.name) ||
+                     (syntax.filter && must_unroll(*syntax.filter, generator.name));
+        (picks ? unrolled : reduced_over).push_back(&generator);
     }
     int64_t count = 1;
     if (unrolled.empty()) return reduced(syntax, reduced_over, syntax.text, scope, count);
@@ -168,7 +175,7 @@ void BodyExpressions::need_reducible(const std::string& reducer, Element operand
 BodyValue BodyExpressions::reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
                                    const BodyScope& scope, int64_t& count) {
     BodyScope inner{&scope, {}};
-    std::vector<VariableId> variables;
+    VariableList variables;
     for (const Generator* generator : generators) bind(*generator, Variable::Kind::reduction, inner, variables);
     for (VariableId id : variables) {
         int64_t extent = body_.variable(id).extent.value;

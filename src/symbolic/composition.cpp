@@ -106,7 +106,7 @@ private:
     std::map<std::string, GraphValue, std::less<>> variables_;
 };
 
-GraphValue list_of(const std::vector<TensorId>& tensors) {
+GraphValue list_of(std::span<const TensorId> tensors) {
     std::vector<GraphValue> list;
     for (TensorId tensor : tensors) list.push_back(GraphValue::of(tensor));
     return GraphValue::of(std::move(list));
@@ -247,7 +247,8 @@ Result<void> Composer::append_element(const Syntax& element, const StaticScope* 
         results.insert(results.end(), value->list.begin(), value->list.end());
         return {};
     }
-    auto fixed = environment_.evaluate_elements({std::make_shared<Syntax>(element)}, std::nullopt, scope);
+    SyntaxPointer borrowed(std::shared_ptr<void>(), &element);
+    auto fixed = environment_.evaluate_elements({&borrowed, 1}, std::nullopt, scope);
     if (!fixed) return std::unexpected(fixed.error());
     for (StaticValue& one : *fixed) results.push_back(GraphValue::of(std::move(one)));
     return {};

@@ -129,6 +129,33 @@ Environment::Environment(const Template& metakernel) : state_(std::make_unique<S
 }
 Environment::~Environment() = default;
 
+void Environment::State::forget() {
+    node_name.clear();
+    given_parameters = nullptr;
+    for (BoundInput& input : inputs) {
+        input.given = false;
+        input.tensors.clear();
+    }
+    for (BoundOutput& output : outputs) {
+        output.requested = true;
+        output.types.clear();
+    }
+    index.clear();
+    index_known = false;
+    each_value = 0;
+    budget = {};
+    for (NameSlot& slot : slots) {
+        slot.phase = NameSlot::Phase::unknown;
+        slot.per_operation = slot.kind == NameSlot::Kind::each || slot.kind == NameSlot::Kind::index;
+        slot.value = {};
+        slot.bound_at = nullptr;
+        slot.bound_by = {};
+    }
+    matching = met_unbound = touched_operation = false;
+    frames = nesting = 0;
+    fill_size.reset();
+}
+
 const Template& Environment::metakernel() const { return *state_->metakernel; }
 EvaluationBudget& Environment::budget() { return state_->budget; }
 const std::vector<BoundInput>& Environment::inputs() const { return state_->inputs; }

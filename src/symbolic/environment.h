@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,7 +100,7 @@ public:
     Result<StaticValue> evaluate(const Syntax& expression, const StaticScope* scope = nullptr);
     // A list of elements (a `list` node's children, an index, a shape): spreads expanded, a fill filled up to `size`
     // (the rank described; without it a fill is an error). Elements such as `*` or `:>` are not static: symbolic.type.
-    Result<std::vector<StaticValue>> evaluate_elements(const std::vector<SyntaxPointer>& elements,
+    Result<std::vector<StaticValue>> evaluate_elements(std::span<const SyntaxPointer> elements,
                                                        std::optional<int64_t> size, const StaticScope* scope = nullptr);
     // True if `expression` needs nothing but static values: no @, no reads, no reductions, no bare name outside `scope`
     // other than a dtype's.

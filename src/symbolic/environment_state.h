@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/inline_vector.h"
 #include "symbolic/environment.h"
 
 namespace heddle {
@@ -22,11 +23,14 @@ struct NameSlot {
     bool collected = false;      // a variable with [$i]: a list of one value a tensor
     int32_t number = 0;          // of the parameter, let or input
     StaticValue value;
-    Place bound_at;        // a variable: the pattern or dtype that bound it
-    std::string bound_by;  // a variable: the tensor that bound it
+    const Place* bound_at = nullptr;  // a variable: the pattern or dtype that bound it; of the template
+    std::string_view bound_by;        // a variable: the tensor that bound it
 };
 
 struct Environment::State {
+    // As it was made: nothing given or known.
+    void forget();
+
     const Template* metakernel = nullptr;
     std::string node_name;
     const std::map<std::string, StaticValue>* given_parameters = nullptr;  // null: none
@@ -39,7 +43,7 @@ struct Environment::State {
 
     std::vector<NameSlot> slots;
     // Positions of slots by the hash of their names, -1 for none: a power of two of places, at most half in use.
-    std::vector<int32_t> places;
+    InlineVector<int32_t, 64> places;
 
     // Set when an expression needed a pattern variable that no pattern has bound yet: matching tries again later.
     bool matching = false;

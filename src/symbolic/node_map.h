@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/body.h"
+#include "support/inline_vector.h"
 
 namespace heddle {
 
@@ -50,13 +51,13 @@ private:
         places_[at] = entry;
     }
     void grow() {
-        std::vector<Entry> before = std::move(places_);
+        InlineVector<Entry, 32> before = std::move(places_);
         places_.assign(before.empty() ? 32 : 2 * before.size(), {});
         for (const Entry& entry : before)
             if (entry.value >= 0) put(entry);
     }
 
-    std::vector<Entry> places_;  // a power of two of them, at most half in use
+    InlineVector<Entry, 32> places_;  // a power of two of them, at most half in use
     std::vector<std::unique_ptr<Block>> blocks_;
     size_t size_ = 0;
 };

@@ -243,8 +243,8 @@ Result<void> check_constraints(Environment& environment) {
             diagnostic.expected += (diagnostic.expected.empty() ? "" : ", ") + known;
         }
         diagnostic.found = found;
-        if (slot->bound_at.source)
-            diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), slot->bound_at});
+        if (slot->bound_at)
+            diagnostic.contexts.push_back({fmt::format("bound by {}", slot->bound_by), *slot->bound_at});
         problems.push_back(std::move(diagnostic));
     }
     for (const Requirement& requirement : metakernel.requirements) {

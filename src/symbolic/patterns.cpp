@@ -87,7 +87,7 @@ private:
 };
 
 Value sizes_value(const TensorType& type, int64_t first, int64_t length) {
-    return Value::of_sizes(std::vector<Size>(type.shape.begin() + first, type.shape.begin() + first + length));
+    return Value::of_sizes(std::span(type.shape).subspan(static_cast<size_t>(first), static_cast<size_t>(length)));
 }
 
 std::string shape_text(const BoundTensor& tensor) {
@@ -313,8 +313,8 @@ Diagnostic Matcher::conflict(const BoundTensor& bound, const Syntax& dimension, 
         "pass tensors that agree; in the template, ~${0} broadcasts and another name is another size", dimension.text);
     diagnostic.params.emplace_back("input", bound.name);
     diagnostic.params.emplace_back("dimension", dimension.text);
-    if (slot.bound_at.source)
-        diagnostic.contexts.push_back({fmt::format("{} by {}", slot.value.print(), slot.bound_by), slot.bound_at});
+    if (slot.bound_at)
+        diagnostic.contexts.push_back({fmt::format("{} by {}", slot.value.print(), slot.bound_by), *slot.bound_at});
     return diagnostic;
 }
 
@@ -328,7 +328,7 @@ Result<void> Matcher::bind(Pending& pending, const Syntax& dimension, int64_t fi
     if (slot.phase != NameSlot::Phase::known) {
         slot.phase = NameSlot::Phase::known;
         slot.value = std::move(value);
-        slot.bound_at = dimension.place;
+        slot.bound_at = &dimension.place;
         slot.bound_by = tensor(pending).name;
         return {};
     }
@@ -361,7 +361,7 @@ Result<void> Matcher::bind_collected(Pending& pending, const Syntax& dimension, 
     own = own.is_none() ? std::move(value) : named_of(own, value);
     slot.value = Value::of(std::move(list));
     if (slot.phase != NameSlot::Phase::known) {
-        slot.bound_at = dimension.place;
+        slot.bound_at = &dimension.place;
         slot.bound_by = input.spec->name;
     }
     slot.phase = NameSlot::Phase::known;
@@ -402,7 +402,7 @@ Result<void> Matcher::settle_joints() {
         std::reverse(value.begin(), value.end());
         slot.phase = NameSlot::Phase::known;
         slot.value = joint.list ? Value::of_sizes(value) : Value::of(value[0]);
-        slot.bound_at = joint.parts[0].dimension->place;
+        slot.bound_at = &joint.parts[0].dimension->place;
         slot.bound_by = joint.parts[0].tensor->name;
     }
     return {};

@@ -52,8 +52,10 @@ public:
     void put(IndexProjection& projection, int64_t extent) const {
         bool whole = whole_ || !any_;
         projection.whole.push_back(whole);
-        projection.projection.emplace_back(coefficients_.begin(), coefficients_.end());
-        if (whole) projection.projection.back().assign(index_.size(), 0);
+        if (whole)
+            projection.projection.push_zeros(index_.size());
+        else
+            projection.projection.push_back(coefficients_);
         projection.offset.push_back(whole ? 0 : rest_.low);
         projection.shape.push_back(whole ? extent : std::max<int64_t>(0, rest_.high - rest_.low + 1));
     }
@@ -85,18 +87,9 @@ private:
     bool any_ = false, whole_ = false;
 };
 
-void reserve(IndexProjection& projection, size_t rank) {
-    projection.projection.reserve(rank);
-    projection.offset.reserve(rank);
-    projection.shape.reserve(rank);
-    projection.whole.reserve(rank);
-}
-
-IndexProjection written_by(const Body& body, RangeEvaluator& ranges, int32_t output,
-                           const std::vector<int64_t>& extents) {
+IndexProjection written_by(const Body& body, RangeEvaluator& ranges, int32_t output, std::span<const int64_t> extents) {
     IndexVariables index = index_variables(body);
     IndexProjection result;
-    reserve(result, extents.size());
     for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
         DimensionHull hull(body, index);
         for (const BodyEquation& equation : body.equations)
@@ -132,7 +125,7 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
     bool steps = is_local && failure.access.before == 0 && failure.dimension == 0 &&
                  body.locals[static_cast<size_t>(failure.access.local)].is_state();
     int64_t shift = steps ? 1 : 0;
-    Place place = projected.places[static_cast<size_t>(failure.access.equation)];
+    Place place = *projected.places[static_cast<size_t>(failure.access.equation)];
     auto node = static_cast<size_t>(failure.access.node);
     if (node < projected.read_places.size() && projected.read_places[node]) place = *projected.read_places[node];
     Diagnostic diagnostic = environment.diagnostic(
@@ -158,14 +151,13 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
 
 }  // namespace
 
-IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents) {
+IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, std::span<const int64_t> extents) {
     const Body& body = accesses.body();
     IndexVariables index = index_variables(body);
     bool all_dead = true;
     for (const Access& access : accesses.accesses())
         if (access.tensor == input) all_dead = all_dead && access.dead;
     IndexProjection result;
-    reserve(result, extents.size());
     for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
         DimensionHull hull(body, index);
         for (const Access& access : accesses.accesses()) {
@@ -178,7 +170,7 @@ IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, 
     return result;
 }
 
-IndexProjection written_projection(const Body& body, int32_t output, const std::vector<int64_t>& extents) {
+IndexProjection written_projection(const Body& body, int32_t output, std::span<const int64_t> extents) {
     int64_t budget = 100'000;
     RangeEvaluator ranges(body, full_ranges(body), &budget);
     return written_by(body, ranges, output, extents);
@@ -255,8 +247,7 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
         else if (*box)
             written.push_back(std::move(**box));
     }
-    std::vector<std::vector<int64_t>> extents;
-    extents.reserve(projected.inputs.size());
+    InlineVector<std::span<const int64_t>, 8> extents;
     for (const ProjectedTensor& input : projected.inputs) extents.push_back(input.extents);
     for (const FootprintFailure& failure : accesses.failures(extents)) {
         constexpr size_t most_errors = 16;
@@ -274,7 +265,7 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
     result.index = extended_index(accesses);
     result.inputs.reserve(projected.inputs.size());
     result.outputs.reserve(projected.outputs.size());
-    std::vector<int64_t> index;
+    InlineVector<int64_t, 8> index;
     for (VariableId id : index_variables(body)) index.push_back(body.variable(id).extent.value);
     IpfEvaluator declarations(environment);
     auto compare = [&](const ProjectedTensor& tensor, const IndexProjection& derived, bool clipped) {

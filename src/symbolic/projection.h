@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ class BodyExpressions;
 
 struct ProjectedTensor {
     std::string name;
-    std::vector<int64_t> extents;
+    InlineVector<int64_t, 6> extents;
     const TensorSpec* spec = nullptr;
 };
 
@@ -24,7 +25,7 @@ struct ProjectedBody {
     const Body* body = nullptr;
     std::vector<ProjectedTensor> inputs, outputs;
     std::vector<TensorReference> references;  // of `outputs`
-    std::vector<Place> places;                // of each equation
+    std::vector<const Place*> places;         // of each equation
     std::vector<const Place*> read_places;    // of each node that reads, in the template; others have none
 };
 
@@ -34,10 +35,10 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
                                      std::vector<EquationBox>& written);
 
 // The summary of the accesses to one tensor: per dimension the common coefficients, the least offset and the hull.
-IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, const std::vector<int64_t>& extents);
+IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, std::span<const int64_t> extents);
 
 // The same of what the left sides write of output number `output`.
-IndexProjection written_projection(const Body& body, int32_t output, const std::vector<int64_t>& extents);
+IndexProjection written_projection(const Body& body, int32_t output, std::span<const int64_t> extents);
 
 // The index axes, then one axis a reduction variable; variables of one combiner that read alike are one axis.
 std::vector<IndexAxis> extended_index(const BodyAccesses& accesses);
@@ -70,7 +71,7 @@ private:
 // count. A note where it holds more. `clipped` says that accesses are guarded.
 Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor,
                                    const IndexProjection& declared, const IndexProjection& derived,
-                                   const std::vector<int64_t>& index, bool clipped);
+                                   std::span<const int64_t> index, bool clipped);
 
 // The projection of a bare tensor: dimensions named like index axes take those coordinates, others are whole.
 IndexProjection projection_by_name(const Environment& environment, const BoundTensor& tensor);

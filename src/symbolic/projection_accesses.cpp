@@ -11,8 +11,8 @@ constexpr int64_t most_points = 65'536;  // enumerated for one body, where inter
 }  // namespace
 
 BodyAccesses::BodyAccesses(const Body& body)
-    : body_(body), budget_(most_steps), points_(most_points), local_done_(body.locals.size()) {
-    seen_everywhere_.resize(body.nodes.size());
+    : body_(body), budget_(most_steps), points_(most_points), local_done_(body.locals.size(), false) {
+    seen_everywhere_.resize(body.nodes.size(), false);
     reads_.reserve(body.nodes.size());
     plain_.reserve(body.nodes.size());
     for (const Node& node : body.nodes) {
@@ -27,13 +27,15 @@ BodyAccesses::BodyAccesses(const Body& body)
         plain_.push_back(plain);
     }
     contexts_.push_back({std::make_unique<RangeEvaluator>(body, full_ranges(body), &budget_), {}});
+    constexpr size_t usual = 4;
+    accesses_.reserve(usual);
     for (const BodyEquation& equation : body.equations) {
         walk(equation.value, 0, is_empty_extent(equation.variables));
         ++equation_;
     }
 }
 
-bool BodyAccesses::is_empty_extent(const std::vector<VariableId>& variables) const {
+bool BodyAccesses::is_empty_extent(std::span<const VariableId> variables) const {
     return std::any_of(variables.begin(), variables.end(),
                        [&](VariableId id) { return body_.variable(id).extent.value <= 0; });
 }
@@ -128,7 +130,7 @@ void BodyAccesses::walk(NodeId id, int32_t context, bool dead) {
     }
 }
 
-std::vector<FootprintFailure> BodyAccesses::failures(const std::vector<std::vector<int64_t>>& extents) const {
+std::vector<FootprintFailure> BodyAccesses::failures(std::span<const std::span<const int64_t>> extents) const {
     std::vector<FootprintFailure> result;
     for (const Access& access : accesses_) {
         if (access.guarded || access.dead) continue;

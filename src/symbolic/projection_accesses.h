@@ -7,7 +7,9 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
+#include <span>
 #include <vector>
 
 #include "symbolic/projection_range.h"
@@ -65,26 +67,26 @@ public:
     bool exhausted() const { return budget_ < 0; }
     // Every unguarded read that may leave its tensor, by inputs' extents. Coordinates that depend on tensors are
     // checked when the body runs.
-    std::vector<FootprintFailure> failures(const std::vector<std::vector<int64_t>>& extents) const;
+    std::vector<FootprintFailure> failures(std::span<const std::span<const int64_t>> extents) const;
 
 private:
     void walk(NodeId id, int32_t context, bool dead);
     void walk_local(int32_t local);
     void record(NodeId id, int32_t context, bool dead);
     int32_t under(int32_t context, NodeId condition, bool holds);
-    bool is_empty_extent(const std::vector<VariableId>& variables) const;
+    bool is_empty_extent(std::span<const VariableId> variables) const;
     std::optional<FootprintFailure> failure(const Access& access, size_t dimension, int64_t extent) const;
     bool enumerate(const Access& access, size_t dimension, FootprintFailure& failure) const;
 
     const Body& body_;
     mutable int64_t budget_;
-    mutable int64_t points_;   // left to enumerate
-    std::vector<bool> reads_;  // a read lies below the node
-    std::vector<bool> plain_;  // the node depends on variables alone
-    std::vector<bool> local_done_;
+    mutable int64_t points_;        // left to enumerate
+    InlineVector<bool, 64> reads_;  // a read lies below the node
+    InlineVector<bool, 64> plain_;  // the node depends on variables alone
+    InlineVector<bool, 8> local_done_;
     std::vector<AccessContext> contexts_;
     std::map<std::pair<int32_t, std::pair<NodeId, bool>>, int32_t> context_under_;
-    std::vector<bool> seen_everywhere_;          // nodes in the first context
+    InlineVector<bool, 64> seen_everywhere_;     // nodes in the first context
     std::set<std::pair<int32_t, NodeId>> seen_;  // in others
     std::vector<Access> accesses_;
     int32_t equation_ = 0;

@@ -12,13 +12,13 @@ namespace {
 
 Diagnostic cover_error(const Environment& environment, const ProjectedBody& body, size_t equation,
                        std::string summary) {
-    Diagnostic diagnostic = environment.diagnostic("symbolic.cover", body.places[equation], std::move(summary));
+    Diagnostic diagnostic = environment.diagnostic("symbolic.cover", *body.places[equation], std::move(summary));
     diagnostic.params.emplace_back("output",
                                    body.outputs[static_cast<size_t>(body.body->equations[equation].output)].name);
     return diagnostic;
 }
 
-std::string printed(const std::vector<int64_t>& point) { return fmt::format("[{}]", fmt::join(point, ", ")); }
+std::string printed(std::span<const int64_t> point) { return fmt::format("[{}]", fmt::join(point, ", ")); }
 
 std::string printed(const EquationBox& box) { return fmt::format("{} .. {}", printed(box.begin), printed(box.end)); }
 
@@ -63,7 +63,7 @@ std::optional<std::vector<int64_t>> uncovered(const EquationBox& whole, const st
         left = std::move(next);
         if (left.empty() || left.size() > most_pieces) return std::nullopt;
     }
-    return left[0].begin;
+    return std::vector<int64_t>(left[0].begin.begin(), left[0].begin.end());
 }
 
 // Two boxes that overlap, if any do: a sweep along the dimension in which they differ most.
@@ -100,9 +100,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
     EquationBox box{projected.references[static_cast<size_t>(equation.output)], {}, {}, projected.places[number]};
     for (VariableId id : equation.variables)
         if (body.variable(id).extent.value <= 0) return std::nullopt;
-    box.begin.reserve(equation.left.size());
-    box.end.reserve(equation.left.size());
-    std::vector<int> used(body.variables.size());
+    InlineVector<int, 16> used(body.variables.size(), 0);
     for (size_t i = 0; i < equation.left.size(); ++i) {
         const ValueRange& value = ranges.of(equation.left[i]);
         if (!value.affine) {
@@ -183,17 +181,17 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
             std::vector<const EquationBox*> boxes;
             for (const EquationBox& box : written)
                 if (box.output == reference) boxes.push_back(&box);
-            EquationBox whole{reference, {}, output.types[element].extents(), {}};
+            EquationBox whole{reference, {}, output.types[element].extents(), nullptr};
             whole.begin.assign(whole.end.size(), 0);
-            const Place& place = boxes.empty() ? output.spec->place : boxes[0]->place;
+            const Place& place = boxes.empty() ? output.spec->place : *boxes[0]->place;
             if (auto pair = overlapping(boxes)) {
                 Diagnostic diagnostic = environment.diagnostic(
-                    "symbolic.cover", pair->second->place,
+                    "symbolic.cover", *pair->second->place,
                     fmt::format("two equations write the same elements of '{}'", output.spec->name));
                 diagnostic.expected = "disjoint boxes";
                 diagnostic.found = fmt::format("{} and {}", printed(*pair->first), printed(*pair->second));
                 diagnostic.remedy = "let each write a part of its own, or join them: condition ? value : other";
-                diagnostic.contexts.push_back({"the other equation", pair->first->place});
+                diagnostic.contexts.push_back({"the other equation", *pair->first->place});
                 diagnostics.push_back(std::move(diagnostic));
                 continue;
             }

@@ -16,10 +16,6 @@ public:
                        std::unique_ptr<BodyExpressions>& expressions)
         : environment_(environment), tensor_(tensor), body_(body), expressions_(expressions) {
         for (const BoundAxis& axis : environment.index()) axes_ += axis.extents.size();
-        result_.projection.reserve(rank());
-        result_.offset.reserve(rank());
-        result_.shape.reserve(rank());
-        result_.whole.reserve(rank());
     }
 
     IndexProjection evaluate() {
@@ -42,6 +38,9 @@ private:
         std::optional<size_t> moving;  // the start, where it is no number: its place in `moving_`
         const Place* place = nullptr;
     };
+    using Entries = InlineVector<Entry, 6>;
+
+    using Coefficients = InlineVector<int64_t, 8>;  // of the index axes
 
     size_t rank() const { return tensor_.extents.size(); }
     size_t axes() const { return axes_; }
@@ -76,9 +75,8 @@ private:
     }
 
     // Elements with spreads expanded and a fill filled up to `size`.
-    std::vector<Entry> expanded(const std::vector<SyntaxPointer>& children, size_t size) {
-        std::vector<Entry> result;
-        result.reserve(size + 1);
+    Entries expanded(const std::vector<SyntaxPointer>& children, size_t size) {
+        Entries result;
         std::optional<size_t> fill;
         for (const SyntaxPointer& child : children) {
             bool spread = child->kind == Syntax::Kind::spread;
@@ -98,18 +96,23 @@ private:
         if (fill) {
             size_t others = result.size() - 1;
             Entry entry = result[*fill];
-            auto at = result.erase(result.begin() + static_cast<std::ptrdiff_t>(*fill));
-            if (size > others) result.insert(at, size - others, entry);
+            result.erase(result.begin() + *fill);
+            for (size_t i = others; i < size; ++i) result.insert(result.begin() + *fill, entry);
         }
         return result;
     }
 
     // The entries of one element: several if it is a list, which is the answer.
-    bool add_entries(const Syntax& element, std::vector<Entry>& result) {
+    bool add_entries(const Syntax& element, Entries& result) {
         Entry one;
         one.place = &element.place;
         if (element.kind == Syntax::Kind::whole) {
             one.whole = true;
+            result.push_back(one);
+            return false;
+        }
+        if (element.kind == Syntax::Kind::integer) {  // mostly
+            one.start = element.integer;
             result.push_back(one);
             return false;
         }
@@ -142,22 +145,22 @@ private:
     }
 
     void add_whole(int64_t extent) {
-        result_.projection.emplace_back(axes(), 0);
+        result_.projection.push_zeros(axes());
         result_.offset.push_back(0);
         result_.shape.push_back(extent);
         result_.whole.push_back(true);
     }
 
-    void add_row(std::vector<int64_t> coefficients, int64_t offset, int64_t extent, const Place& place) {
+    void add_row(std::span<const int64_t> coefficients, int64_t offset, int64_t extent, const Place& place) {
         if (extent < 0) refuse(place, fmt::format("the extent {} is negative", extent), "0 or more");
-        result_.projection.push_back(std::move(coefficients));
+        result_.projection.push_back(coefficients);
         result_.offset.push_back(offset);
         result_.shape.push_back(extent);
         result_.whole.push_back(false);
     }
 
     void rows(const Syntax& ipf) {
-        std::vector<Entry> entries = expanded(ipf.children, rank());
+        Entries entries = expanded(ipf.children, rank());
         if (entries.size() != rank())
             refuse(ipf.place, fmt::format("{} rows for a tensor of rank {}", entries.size(), rank()),
                    "one row a dimension");
@@ -167,15 +170,15 @@ private:
                 add_whole(tensor_.extents[i]);
                 continue;
             }
-            std::vector<int64_t> coefficients(axes(), 0);
+            Coefficients coefficients(axes(), 0);
             int64_t offset =
                 entries[i].moving ? affine_start(moving_[*entries[i].moving], place, coefficients) : entries[i].start;
-            add_row(std::move(coefficients), offset, entries[i].extent, place);
+            add_row(coefficients, offset, entries[i].extent, place);
         }
     }
 
     // The offset of a start that moves with the index, and its coefficients.
-    int64_t affine_start(const BodyValue& start, const Place& place, std::vector<int64_t>& coefficients) {
+    int64_t affine_start(const BodyValue& start, const Place& place, Coefficients& coefficients) {
         NodeId node = expressions().elements().coordinate(expressions().values().element(start, place), place);
         int64_t budget = 10'000;
         RangeEvaluator ranges(body_, full_ranges(body_), &budget);
@@ -190,8 +193,8 @@ private:
 
     // Entry j is the coefficient of the next index dimension; `*` is a tensor dimension without one.
     void diagonal(const Syntax& ipf) {
-        std::vector<Entry> entries = expanded(ipf.children, rank());
-        std::optional<std::vector<Entry>> extents, offsets;
+        Entries entries = expanded(ipf.children, rank());
+        std::optional<Entries> extents, offsets;
         if (ipf.extents) extents = expanded(ipf.extents->children, rank());
         if (ipf.offset) offsets = expanded(ipf.offset->children, rank());
         if (entries.size() != rank() || (extents && extents->size() != rank()) ||
@@ -207,13 +210,13 @@ private:
             if (axis >= axes())
                 refuse(*entries[i].place, fmt::format("more entries than the index has dimensions, {}", axes()),
                        "one entry an index dimension", "mark the tensor dimensions without one by *");
-            std::vector<int64_t> coefficients(axes(), 0);
+            Coefficients coefficients(axes(), 0);
             coefficients[axis++] = fixed_start(entries[i], *entries[i].place);
             int64_t offset = offsets && !(*offsets)[i].whole ? fixed_start((*offsets)[i], ipf.offset->place) : 0;
             int64_t extent = !extents              ? 1
                              : (*extents)[i].whole ? tensor_.extents[i]
                                                    : fixed_start((*extents)[i], ipf.extents->place);
-            add_row(std::move(coefficients), offset, extent, *entries[i].place);
+            add_row(coefficients, offset, extent, *entries[i].place);
         }
         if (axis != axes())
             refuse(ipf.place, fmt::format("{} index dimensions have no entry", axes() - axis),
@@ -258,7 +261,7 @@ private:
             if (coefficients[i].size() != axes())
                 refuse(ipf.place, fmt::format("row {} has {} entries", i, coefficients[i].size()),
                        fmt::format("{}, one an index dimension", axes()));
-            add_row(std::move(coefficients[i]), offset[i], shape[i], ipf.place);
+            add_row(coefficients[i], offset[i], shape[i], ipf.place);
         }
     }
 
@@ -287,7 +290,7 @@ Range range_at(const IndexProjection& projection, size_t row, const std::vector<
 // extremes are at corners. Clipping bends them: then every point of the axes that matter, as far as that is possible;
 // beyond, what clipping would excuse is not excused.
 std::vector<std::vector<int64_t>> telling_points(const IndexProjection& declared, const IndexProjection& derived,
-                                                 size_t row, const std::vector<int64_t>& index, bool& clipped) {
+                                                 size_t row, std::span<const int64_t> index, bool& clipped) {
     constexpr int64_t most_points = 16'384;
     std::vector<std::vector<int64_t>> points(1, std::vector<int64_t>(index.size(), 0));
     points.push_back(points[0]);
@@ -334,14 +337,15 @@ Result<IndexProjection> IpfEvaluator::of(const ProjectedTensor& tensor) {
 
 Result<Diagnostics> check_declared(const Environment& environment, const ProjectedTensor& tensor,
                                    const IndexProjection& declared, const IndexProjection& derived,
-                                   const std::vector<int64_t>& index, bool clipped) {
+                                   std::span<const int64_t> index, bool clipped) {
     Diagnostics notes;
     if (std::any_of(index.begin(), index.end(), [](int64_t extent) { return extent <= 0; })) return notes;
     const Place& place = tensor.spec->ipf->place;
     bool loose = false;
     for (size_t row = 0; row < tensor.extents.size(); ++row) {
-        if (derived.projection[row] == declared.projection[row] && derived.offset[row] == declared.offset[row] &&
-            derived.shape[row] == declared.shape[row] && derived.whole[row] == declared.whole[row])
+        if (std::ranges::equal(derived.projection[row], declared.projection[row]) &&
+            derived.offset[row] == declared.offset[row] && derived.shape[row] == declared.shape[row] &&
+            derived.whole[row] == declared.whole[row])
             continue;
         int64_t extent = tensor.extents[row];
         bool excused = clipped;
@@ -410,9 +414,8 @@ IndexProjection projection_by_name(const Environment& environment, const BoundTe
     if (!any && rank == axes)
         for (size_t i = 0; i < rank; ++i) axis_of[i] = static_cast<int64_t>(i);
     for (size_t i = 0; i < rank; ++i) {
-        std::vector<int64_t> coefficients(axes, 0);
-        if (axis_of[i] >= 0) coefficients[static_cast<size_t>(axis_of[i])] = 1;
-        result.projection.push_back(std::move(coefficients));
+        result.projection.push_zeros(axes);
+        if (axis_of[i] >= 0) result.projection[i][static_cast<size_t>(axis_of[i])] = 1;
         result.offset.push_back(0);
         result.shape.push_back(axis_of[i] == -1 ? tensor.type.shape[i].value : 1);
         result.whole.push_back(axis_of[i] == -1);

@@ -47,7 +47,7 @@ struct ValueRange {
 };
 
 // One interval for each variable of a body.
-using VariableRanges = std::vector<ValueInterval>;
+using VariableRanges = InlineVector<ValueInterval, 8>;
 
 // 0 .. extent - 1 of every variable.
 VariableRanges full_ranges(const Body& body);

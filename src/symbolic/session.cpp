@@ -17,7 +17,7 @@ std::string unique_name(std::unordered_set<std::string>& taken, std::string name
     if (name.empty()) name = otherwise;
     if (taken.insert(name).second) return name;
     for (size_t number = taken.size();; ++number) {
-        std::string candidate = fmt::format("{}_{}", name, number);
+        std::string candidate = name + "_" + std::to_string(number);
         if (taken.insert(candidate).second) return candidate;
     }
 }
@@ -30,8 +30,9 @@ Result<BoundArguments> bind_arguments(const State& session, const Template& meta
     auto diagnostic_of = [&](const char* code, const Place& place, std::string summary) {
         return application_diagnostic(metakernel, node_name, code, place, std::move(summary));
     };
-    BoundArguments bound{std::vector<std::vector<TensorId>>(specifications.size()),
-                         std::vector<bool>(specifications.size(), false)};
+    BoundArguments bound;
+    bound.tensors.resize(specifications.size());
+    bound.given.resize(specifications.size(), false);
     size_t last_variadic =
         !specifications.empty() && specifications.back().variadic ? specifications.size() - 1 : specifications.size();
     for (size_t position = 0; position < inputs.size(); ++position) {
@@ -63,7 +64,7 @@ Result<BoundArguments> bind_arguments(const State& session, const Template& meta
             return fail(std::move(diagnostic));
         }
         bound.given[slot] = true;
-        bound.tensors[slot].insert(bound.tensors[slot].end(), argument.tensors.begin(), argument.tensors.end());
+        bound.tensors[slot].append(argument.tensors.begin(), argument.tensors.end());
     }
     Diagnostics missing;
     for (size_t slot = 0; slot < specifications.size(); ++slot) {
@@ -154,7 +155,7 @@ private:
 };
 
 std::vector<TensorId> ids_of(const std::vector<TensorReference>& references,
-                             const std::vector<std::vector<TensorId>>& tensors) {
+                             std::span<const InlineVector<TensorId, 4>> tensors) {
     std::vector<TensorId> ids;
     ids.reserve(references.size());
     for (const TensorReference& reference : references) {
@@ -173,7 +174,7 @@ std::vector<OperandName> names_of(const std::vector<TensorReference>& references
 }
 
 void add_operations(State& session, Application& application, const Template& metakernel, const std::string& node,
-                    const BoundArguments& arguments, const std::vector<std::vector<TensorId>>& outputs) {
+                    const BoundArguments& arguments, std::span<const InlineVector<TensorId, 4>> outputs) {
     std::string first_name;
     for (size_t number = 0; number < application.operations.size(); ++number) {
         AppliedOperation& applied = application.operations[number];
@@ -206,7 +207,7 @@ void add_operations(State& session, Application& application, const Template& me
     }
 }
 
-std::vector<TensorId> flattened(const std::vector<std::vector<TensorId>>& outputs) {
+std::vector<TensorId> flattened(std::span<const InlineVector<TensorId, 4>> outputs) {
     std::vector<TensorId> answer;
     answer.reserve(outputs.size());
     for (const auto& tensors : outputs) {
@@ -222,7 +223,7 @@ Result<std::vector<TensorId>> instantiate(State& session, Application& applicati
     ResultNames names(options, metakernel, node);
     auto folded = fold_application(session, application, arguments);
     if (!folded) return std::unexpected(folded.error());
-    std::vector<std::vector<TensorId>> outputs(application.outputs.size());
+    std::vector<InlineVector<TensorId, 4>> outputs(application.outputs.size());
     for (size_t output = 0; output < outputs.size(); ++output) {
         const AppliedOutput& applied = application.outputs[output];
         if (!applied.requested) names.next(output, 0);
@@ -307,7 +308,8 @@ Call call_of(const Template& metakernel, const BoundArguments& arguments,
         if (!arguments.given[slot])
             call.inputs.emplace_back();
         else if (metakernel.inputs[slot].variadic)
-            call.inputs.emplace_back(arguments.tensors[slot]);
+            call.inputs.emplace_back(
+                std::vector<TensorId>(arguments.tensors[slot].begin(), arguments.tensors[slot].end()));
         else
             call.inputs.emplace_back(arguments.tensors[slot][0]);
     }
@@ -344,7 +346,9 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
             return instantiate(*this, *found->second, metakernel, arguments, options);
         }
     }
-    Environment environment(metakernel);
+    auto used = std::move(spare_environments[&metakernel]);
+    if (!used) used = std::make_unique<Environment>(metakernel);
+    Environment& environment = *used;
     environment.state().node_name = options.node_name;
     environment.state().given_parameters = &parameters;
     auto& outputs = environment.state().outputs;
@@ -362,6 +366,8 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
     auto application = std::make_shared<Application>(std::move(*applied));
     if (applications.size() >= most_applications) applications.clear();
     applications.emplace(key, application);
+    environment.state().forget();
+    spare_environments[&metakernel] = std::move(used);
     return instantiate(*this, *application, metakernel, arguments, options);
 }
 

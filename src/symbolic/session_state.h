@@ -1,6 +1,7 @@
 // The inside of a session, shared by the files that build with it.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,7 @@ struct Session::State {
     static constexpr size_t most_applications = 65'536;
     std::string key;  // of the application at hand, which applies nothing else until it is kept
     std::unordered_map<std::string, std::shared_ptr<Application>> applications;
+    std::unordered_map<const Template*, std::unique_ptr<Environment>> spare_environments;  // used before, forgotten
     int32_t compositions = 0;  // within each other, at this moment
     int64_t expanded = 0;      // operators applied by the outermost composition
     std::vector<Call> calls;
@@ -49,8 +51,8 @@ struct Session::State {
 
 // What was given to the inputs of a template, one list of tensors an input; `given` tells an empty list from nothing.
 struct BoundArguments {
-    std::vector<std::vector<TensorId>> tensors;
-    std::vector<bool> given;
+    std::vector<InlineVector<TensorId, 4>> tensors;
+    InlineVector<bool, 8> given;
 };
 
 // What a template declares of its operations (`reduces`, `grad`), checked against types and bodies. Codes:

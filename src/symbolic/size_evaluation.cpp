@@ -28,7 +28,7 @@ public:
 
 private:
     template <typename Visit>
-    void over(const std::vector<VariableId>& variables, const Visit& visit, size_t position = 0) {
+    void over(std::span<const VariableId> variables, const Visit& visit, size_t position = 0) {
         if (position == variables.size()) {
             if (spend()) visit();
             return;

@@ -483,7 +483,7 @@ Result<StaticValue> Environment::evaluate(const Syntax& expression, const Static
     return Evaluator(*this).evaluate(expression, scope);
 }
 
-Result<std::vector<StaticValue>> Environment::evaluate_elements(const std::vector<SyntaxPointer>& elements,
+Result<std::vector<StaticValue>> Environment::evaluate_elements(std::span<const SyntaxPointer> elements,
                                                                 std::optional<int64_t> size, const StaticScope* scope) {
     auto before = state_->fill_size;
     state_->fill_size = size;

@@ -15,7 +15,7 @@ StaticValue StaticValue::of(List elements) {
     return StaticValue(Storage(std::in_place_index<6>, std::move(shared)));
 }
 
-StaticValue StaticValue::of_sizes(const std::vector<Size>& sizes) {
+StaticValue StaticValue::of_sizes(std::span<const Size> sizes) {
     List elements;
     elements.reserve(sizes.size());
     for (const Size& size : sizes) elements.push_back(of(size));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -44,7 +45,7 @@ public:
     // value.
     static StaticValue of(const BoundTensor* tensor) { return StaticValue(Storage(std::in_place_index<7>, tensor)); }
     static StaticValue of(List elements);
-    static StaticValue of_sizes(const std::vector<Size>& sizes);
+    static StaticValue of_sizes(std::span<const Size> sizes);
     static StaticValue of_integers(const std::vector<int64_t>& numbers);
 
     Kind kind() const { return static_cast<Kind>(storage_.index()); }

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -37,7 +38,7 @@ public:
     NodeId value_of(VariableId variable) {
         return add({.kind = Node::Kind::variable, .dtype = DType::int64, .index = variable});
     }
-    std::vector<NodeId> values_of(const std::vector<VariableId>& variables) {
+    std::vector<NodeId> values_of(std::span<const VariableId> variables) {
         std::vector<NodeId> result;
         for (VariableId variable : variables) result.push_back(value_of(variable));
         return result;
@@ -160,7 +161,7 @@ public:
     }
 
     // A read of input `slot` (tensor `id`) with the coordinates broadcast to it by NumPy's rule.
-    NodeId broadcast_read(BodyBuilder& b, int32_t slot, TensorId id, const std::vector<NodeId>& coordinates) const {
+    NodeId broadcast_read(BodyBuilder& b, int32_t slot, TensorId id, std::span<const NodeId> coordinates) const {
         std::vector<NodeId> own;
         const size_t missing = coordinates.size() - shape(id).size();
         for (size_t d = 0; d < shape(id).size(); d++) {

@@ -119,7 +119,7 @@ private:
     }
 
     // Often of the forms that are solved: (o + p - c k) % s == r, and o == k.
-    NodeId filter(int depth, const std::vector<VariableId>& own) {
+    NodeId filter(int depth, std::span<const VariableId> own) {
         const int64_t choice = pick(0, 3);
         if (choice == 0) return condition(depth - 1);
         const NodeId k = b.times(b.value_of(own[0]), b.integer(pick(-2, 3)));

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -45,7 +46,7 @@ public:
 
 private:
     template <typename Visit>
-    bool walk(const std::vector<VariableId>& variables, Visit visit, size_t depth = 0) {
+    bool walk(std::span<const VariableId> variables, Visit visit, size_t depth = 0) {
         if (depth == variables.size()) return visit();
         auto id = static_cast<size_t>(variables[depth]);
         int64_t saved = values_[id];

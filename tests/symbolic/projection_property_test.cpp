@@ -47,7 +47,8 @@ TEST(Metakernels12, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
                 ASSERT_EQ(start + projection.shape[d] - 1, high) << "seed " << seed << " dimension " << d;
             }
         });
-        auto failures = accesses.failures({extents});
+        std::span<const int64_t> whole = extents;
+        auto failures = accesses.failures({&whole, 1});
         ASSERT_EQ(!failures.empty(), outside) << "seed " << seed;
         for (const FootprintFailure& failure : failures) {
             std::vector<int64_t> point = random.origin();
@@ -77,7 +78,8 @@ TEST(Metakernels12, RangesHoldEveryValueAndTheProofAgreesWithEnumeration) {
             ASSERT_LE(value, interval.high) << "seed " << seed;
             outside = outside || value < 0 || value >= extent;
         });
-        ASSERT_EQ(!accesses.failures({{extent}}).empty(), outside) << "seed " << seed;
+        std::span<const int64_t> whole(&extent, 1);
+        ASSERT_EQ(!accesses.failures({&whole, 1}).empty(), outside) << "seed " << seed;
         (outside ? refused : proved)++;
     }
     EXPECT_GT(proved, 200);

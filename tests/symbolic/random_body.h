@@ -73,7 +73,7 @@ public:
 
     // Calls visit(point) for every point of `over`, the other variables as in `point`.
     template <typename Visit>
-    void each_point(const std::vector<VariableId>& over, std::vector<int64_t> point, const Visit& visit) const {
+    void each_point(std::span<const VariableId> over, std::vector<int64_t> point, const Visit& visit) const {
         for (VariableId id : over) point[static_cast<size_t>(id)] = 0;
         while (true) {
             visit(point);
