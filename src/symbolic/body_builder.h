@@ -26,8 +26,7 @@ struct EquationBox {
 
 // The index and the projections of one operation.
 struct OperationProjections {
-    std::vector<IndexAxis>
-        index;  // the axes of the operation index, then one for each reduction with its combiner, then scans
+    std::vector<IndexAxis> index;  // of the operation index, then one a reduction with its combiner, then scans
     std::vector<IndexProjection>
         inputs;  // one a tensor of `BodyResult::inputs`, over the index axes without a combiner
     std::vector<IndexProjection> outputs;  // one a tensor of `BodyResult::outputs`

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -20,6 +23,40 @@ TEST(InlineVector, HoldsAsManyElementsAsAreAdded) {
     EXPECT_FALSE(copy == vector);
     copy[9] = 81;
     EXPECT_TRUE(copy == vector);
+}
+
+// The same steps on a standard vector, across the border between few and many elements.
+TEST(InlineVector, IsAVector) {
+    InlineVector<int32_t, 3> ours;
+    std::vector<int32_t> theirs;
+    for (int32_t step = 0; step < 400; ++step) {
+        const std::vector<int32_t> more = {step, -step, 7};
+        size_t at = theirs.empty() ? 0 : static_cast<size_t>(step * 31) % theirs.size();
+        auto here = static_cast<std::ptrdiff_t>(at);
+        switch (step * 7 % 11) {
+        case 0: ours.insert(ours.begin() + at, step), theirs.insert(theirs.begin() + here, step); break;
+        case 1: ours.append(more.begin(), more.end()), theirs.insert(theirs.end(), more.begin(), more.end()); break;
+        case 2: ours.resize(step % 9, step), theirs.resize(static_cast<size_t>(step % 9), step); break;
+        case 3: ours = more, theirs = more; break;
+        case 4:
+            ours.insert(ours.begin() + at, more.begin(), more.end());
+            theirs.insert(theirs.begin() + here, more.begin(), more.end());
+            break;
+        case 5:
+            if (!theirs.empty()) ours.erase(ours.begin() + at), theirs.erase(theirs.begin() + here);
+            break;
+        case 6: {
+            InlineVector<int32_t, 3> moved = std::move(ours), copy = moved;
+            EXPECT_TRUE(ours.empty());
+            EXPECT_TRUE(copy == moved);
+            ours = std::move(copy);
+            break;
+        }
+        default: ours.push_back(step), theirs.push_back(step);
+        }
+        ASSERT_TRUE(std::ranges::equal(ours, theirs)) << "step " << step;
+        if (!theirs.empty()) ASSERT_EQ(ours.back(), theirs.back());
+    }
 }
 
 TEST(InlineVector, ComparesElements) {

@@ -99,6 +99,51 @@ both:
     }
 }
 
+// An environment is used again by the next application of its template: of other ranks, inputs, parameters, after errors.
+TEST(Metakernels21, ApplicationsKnowNothingOfEachOther) {
+    Library library = library_of(R"yaml(
+scaled:
+  inputs: {x: "$dtype[$batch..., $n]", by: "$dtype[$n]?", all: "$dtype[$n]*"}
+  params: {add: "float = 0.0"}
+  let: |
+    $rank = len($batch)
+  constraints: {require: [["$n < 100", "n is small"]]}
+  index: "[$batch..., $n]"
+  outputs: {y: "$dtype"}
+  body: |
+    let own = has(by) ? x * by[@n] : x
+    y = own + sum(i < len($all) : all[i][@n]) + $add + $rank
+)yaml");
+    struct Use {
+        std::vector<int64_t> shape;
+        bool by;
+        size_t all;
+        double add;
+    };
+    const std::vector<Use> uses = {{{2, 3, 4}, true, 2, 1.5}, {{5}, false, 0, 0},   {{2, 200}, true, 1, 2},
+                                   {{3, 4}, false, 3, 0},     {{6, 5}, true, 0, 3}, {{2, 3, 4}, false, 1, 0}};
+    auto applied = [&](Session& session, const Use& use) -> std::string {
+        TensorType row{DType::float32, {use.shape.back()}};
+        std::vector<Argument> inputs = {session.add_input("x", {DType::float32, {use.shape.begin(), use.shape.end()}})};
+        inputs.push_back(use.by ? Argument(session.add_input("by", row)) : Argument());
+        for (size_t i = 0; i < use.all; ++i) inputs.emplace_back(session.add_input("each", row));
+        std::map<std::string, StaticValue> parameters;
+        if (use.add != 0) parameters.emplace("add", StaticValue::of(use.add));
+        auto made = session.apply(find(library, "scaled"), inputs, parameters);
+        if (!made) return made.error()[0].code;
+        const Operation& operation = session.graph().operations.back();
+        std::string text = print(*operation.body, {"a", "b", "c", "d", "e"}, {"y"});
+        for (const auto& projection : operation.input_projections) text += projection.augmented_matrix();
+        for (const auto& [name, value] : operation.params) text += name + value;
+        return text;
+    };
+    Session session(library);
+    for (const Use& use : uses) {
+        Session fresh(library);
+        EXPECT_EQ(applied(session, use), applied(fresh, use));
+    }
+}
+
 TEST(NodeMap, KeepsWhatWasInserted) {
     NodeMap<int64_t> map;
     EXPECT_EQ(map.find(0), nullptr);
