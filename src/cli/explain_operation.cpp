@@ -38,6 +38,13 @@ std::string type_text(const Tensor& tensor) {
     return fmt::format("{}[{}]", name(tensor.type.dtype), fmt::join(ranges, ", "));
 }
 
+template <typename List>
+Json list_json(const List& list) {
+    Json result = Json::array();
+    for (const auto& item : list) result.push_back(item);
+    return result;
+}
+
 Json projection_json(const Tensor& tensor, IndexProjection projection, const std::vector<IndexAxis>& index) {
     std::vector<int64_t> extents = tensor.type.extents();
     IndexProjection named = projection;  // where a dimension that is touched whole still begins at zero
@@ -48,13 +55,16 @@ Json projection_json(const Tensor& tensor, IndexProjection projection, const std
         projection.offset[row] += tensor.start[row];
         if (!whole) named.offset[row] = projection.offset[row];
     }
+    Json rows = Json::array();
+    for (size_t row = 0; row < projection.projection.size(); row++)
+        rows.push_back(list_json(projection.projection[row]));
     auto diagonal = diagonal_notation(named, index, extents);
     return {{"name", tensor.name},
             {"type", type_text(tensor)},
-            {"projection", projection.projection},
-            {"offset", projection.offset},
-            {"shape", projection.shape},
-            {"whole", projection.whole},
+            {"projection", std::move(rows)},
+            {"offset", list_json(projection.offset)},
+            {"shape", list_json(projection.shape)},
+            {"whole", list_json(projection.whole)},
             {"rows", rows_notation(named, index, extents)},
             {"diagonal", diagonal ? Json(*diagonal) : Json(nullptr)},
             {"structured", structured_notation(projection)},
