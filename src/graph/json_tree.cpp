@@ -89,7 +89,10 @@ public:
         std::string& reason = errors.back().reason;
         reason = colon == std::string::npos ? message : message.substr(colon);
         constexpr size_t longest = 300;  // it quotes what was read last
-        if (reason.size() > longest) reason = reason.substr(0, longest) + "...";
+        if (reason.size() > longest) {
+            reason.resize(longest);
+            reason += "...";
+        }
         return false;
     }
 
