@@ -132,7 +132,8 @@ private:
         }
         in_scan_ = true;
         for (int32_t state : states_) {
-            scope_ = b.body.locals[static_cast<size_t>(state)].variables;
+            const VariableList& own = b.body.locals[static_cast<size_t>(state)].variables;
+            scope_.assign(own.begin(), own.end());
             NodeId value = bounded(DType::float32, expression(DType::float32, 3));
             b.body.locals[static_cast<size_t>(state)].value = value;
             done_++;
@@ -143,7 +144,7 @@ private:
 
     NodeId state_read() {
         size_t which = static_cast<size_t>(pick(static_cast<int>(states_.size())));
-        const std::vector<VariableId> variables = b.body.locals[static_cast<size_t>(states_[which])].variables;
+        const VariableList variables = b.body.locals[static_cast<size_t>(states_[which])].variables;
         std::vector<NodeId> at;
         for (size_t d = 1; d < variables.size(); d++) {
             int64_t extent = b.body.variable(variables[d]).extent.value;
