@@ -346,9 +346,18 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
             return instantiate(*this, *found->second, metakernel, arguments, options);
         }
     }
-    auto used = std::move(spare_environments[&metakernel]);
-    if (!used) used = std::make_unique<Environment>(metakernel);
-    Environment& environment = *used;
+    std::unique_ptr<Environment>& spare = spare_environments[&metakernel];
+    auto environment = spare ? std::move(spare) : std::make_unique<Environment>(metakernel);
+    auto results = apply_in(*environment, arguments, parameters, options);
+    environment->state().forget();
+    spare = std::move(environment);
+    return results;
+}
+
+Result<std::vector<TensorId>> State::apply_in(Environment& environment, const BoundArguments& arguments,
+                                              const std::map<std::string, StaticValue>& parameters,
+                                              const ApplyOptions& options) {
+    const Template& metakernel = environment.metakernel();
     environment.state().node_name = options.node_name;
     environment.state().given_parameters = &parameters;
     auto& outputs = environment.state().outputs;
@@ -366,8 +375,6 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
     auto application = std::make_shared<Application>(std::move(*applied));
     if (applications.size() >= most_applications) applications.clear();
     applications.emplace(key, application);
-    environment.state().forget();
-    spare_environments[&metakernel] = std::move(used);
     return instantiate(*this, *application, metakernel, arguments, options);
 }
 

@@ -47,6 +47,10 @@ struct Session::State {
     Result<std::vector<TensorId>> apply_bound(const Template& metakernel, const struct BoundArguments& arguments,
                                               const std::map<std::string, StaticValue>& parameters,
                                               const ApplyOptions& options);
+    // In an environment of the template without anything given; it is to be forgotten afterwards.
+    Result<std::vector<TensorId>> apply_in(Environment& environment, const struct BoundArguments& arguments,
+                                           const std::map<std::string, StaticValue>& parameters,
+                                           const ApplyOptions& options);
 };
 
 // What was given to the inputs of a template, one list of tensors an input; `given` tells an empty list from nothing.

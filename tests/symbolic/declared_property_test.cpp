@@ -117,7 +117,7 @@ std::vector<int64_t> numbers_of(const std::string& text) {
 
 TEST(Metakernels12, DeclaredBoxesOfRandomBodiesAreJudgedAsByEnumeration) {
     int accepted = 0, refused = 0;
-    for (uint32_t seed = 0; seed < 1'000; seed++) {
+    for (uint32_t seed = 0; seed < 10'000; seed++) {
         const Declared declared(seed);
         SCOPED_TRACE(declared.text());
         Library library = library_of(declared.text());
