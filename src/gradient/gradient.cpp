@@ -208,7 +208,7 @@ private:
             used.push_back(static_cast<int32_t>(i));
             operation.inputs.push_back(tensors[i]);
         }
-        auto made = std::make_shared<Body>(compacted(body, used));
+        auto made = std::make_shared<Body>(compacted(Body(body), used));
         BodyAccesses accesses(*made);
         operation.index = extended_index(accesses);
         for (size_t i = 0; i < used.size(); ++i) {

@@ -100,6 +100,22 @@ struct OperandName {
     int32_t element = 0;
 };
 
+// One name an operand, or none where nobody knows. Equal operations share them.
+class OperandNames {
+public:
+    OperandNames() = default;
+    explicit OperandNames(std::vector<OperandName> names)
+        : names_(std::make_shared<const std::vector<OperandName>>(std::move(names))) {}
+    size_t size() const { return names_ ? names_->size() : 0; }
+    bool empty() const { return size() == 0; }
+    const OperandName& operator[](size_t operand) const { return (*names_)[operand]; }
+    const OperandName* begin() const { return names_ ? names_->data() : nullptr; }
+    const OperandName* end() const { return begin() + size(); }
+
+private:
+    std::shared_ptr<const std::vector<OperandName>> names_;
+};
+
 struct Graph;
 struct GradientRule;
 
@@ -133,8 +149,8 @@ struct Operation {
     std::map<std::string, std::string> params;  // as printed
     std::vector<Fold> folds;
     std::shared_ptr<const GradientRule> gradient;  // null: it is derived from the body
-    std::vector<OperandName> input_names;  // one an input, or empty where nobody knows; for exchange and for people
-    std::vector<OperandName> output_names;
+    OperandNames input_names;                      // for exchange and for people
+    OperandNames output_names;
     std::optional<EachPart> each;  // of an operator with `each`; for exchange
 };
 

@@ -365,7 +365,7 @@ private:
 
     void compare(const OperatorUse::Part& part, const char* side, const OperatorUse::Operands& operands,
                  const DocumentProjections& written, const DocumentProjections& right, const DocumentRange& index,
-                 const std::vector<OperandName>& names) {
+                 const OperandNames& names) {
         std::map<std::pair<std::string, int64_t>, std::pair<const DocumentProjection*, size_t>> ours;
         for (const auto& [name, list] : written) {
             for (size_t i = 0; i < list.size(); i++) ours[{name, part.element(side, name, i)}] = {&list[i], i};

@@ -16,7 +16,7 @@ constexpr const char* each_parameter = "$each";
 constexpr const char* elements_parameter = "$elements";
 
 // The lists that are not 0, 1, 2 and on.
-std::string elements_json(const std::vector<OperandName>& names) {
+std::string elements_json(const OperandNames& names) {
     std::map<std::string, std::vector<int64_t>> lists;
     for (const OperandName& name : names) lists[name.name].push_back(name.element);
     DocumentParameters members;

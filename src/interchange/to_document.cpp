@@ -113,7 +113,7 @@ std::vector<DocumentProjection> all_moved(const Graph& graph, const std::vector<
 // Items by the names of their operands, in the order of the first of each; within a name by number. Without names all
 // are of `unnamed`.
 template <typename Item>
-std::vector<std::pair<std::string, std::vector<Item>>> grouped(const std::vector<OperandName>& names,
+std::vector<std::pair<std::string, std::vector<Item>>> grouped(const OperandNames& names,
                                                                const std::vector<Item>& items, const char* unnamed) {
     std::vector<std::pair<std::string, std::vector<Item>>> result;
     if (names.size() != items.size()) {

@@ -35,7 +35,7 @@ void keep_read_inputs(Work& work) {
         kept.push_back(static_cast<int32_t>(i));
         inputs.push_back(work.inputs[i]);
     }
-    work.body = compacted(work.body, kept);
+    work.body = compacted(std::move(work.body), kept);
     work.inputs = std::move(inputs);
 }
 

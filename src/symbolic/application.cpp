@@ -191,14 +191,12 @@ Result<AppliedOperation> build_operation(Environment& environment, std::vector<E
         operation.projections = std::move(declared->projections);
         return operation;
     }
-    auto built = build_body(environment);
+    auto built = build_body(environment, written);
     if (!built) return std::unexpected(built.error());
     operation.body = std::move(built->body);
     operation.inputs = std::move(built->inputs);
     operation.outputs = std::move(built->outputs);
     operation.projections = std::move(built->projections);
-    written.insert(written.end(), std::make_move_iterator(built->written.begin()),
-                   std::make_move_iterator(built->written.end()));
     return operation;
 }
 

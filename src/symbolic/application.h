@@ -12,9 +12,10 @@
 namespace heddle {
 
 struct AppliedOperation {
-    std::shared_ptr<const Body> body;      // null: a kernel elsewhere
-    std::vector<TensorReference> inputs;   // what the body reads, of the template's inputs
-    std::vector<TensorReference> outputs;  // what it writes
+    std::shared_ptr<const Body> body;        // null: a kernel elsewhere
+    std::vector<TensorReference> inputs;     // what the body reads, of the template's inputs
+    std::vector<TensorReference> outputs;    // what it writes
+    OperandNames input_names, output_names;  // of those
     OperationProjections projections;
     std::vector<Fold> folds;                       // declared
     std::shared_ptr<const GradientRule> gradient;  // declared

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "symbolic/body_expression.h"
+#include "symbolic/environment_state.h"
 #include "symbolic/projection.h"
 
 namespace heddle {
@@ -17,8 +18,12 @@ using StateTypes = std::map<const Syntax*, StateType>;  // by equation
 
 class BodyBuilder {
 public:
-    BodyBuilder(Environment& environment, const StateTypes& types)
-        : environment_(environment), expressions_(environment, body_), types_(types) {}
+    BodyBuilder(Environment& environment, const StateTypes& types, std::vector<EquationBox>& written)
+        : environment_(environment),
+          body_(emptied(environment.state().scratch)),
+          expressions_(environment, body_),
+          types_(types),
+          written_(written) {}
 
     Result<BodyResult> run() {
         BodyScope scope;
@@ -32,6 +37,14 @@ public:
     const StateTypes& found() const { return strong_.empty() ? weak_ : strong_; }
 
 private:
+    static Body& emptied(Body& body) {
+        body.variables.clear();
+        body.nodes.clear();
+        body.locals.clear();
+        body.equations.clear();
+        return body;
+    }
+
     // A statement that fails does not hide the errors of those after it; users of its name are silent.
     template <typename F>
     void guarded(const F& statement) {
@@ -61,11 +74,12 @@ private:
     Result<BodyResult> finished();
 
     Environment& environment_;
-    Body body_;
+    Body& body_;
     BodyExpressions expressions_;
     Diagnostics diagnostics_;
     bool failed_ = false;
     const StateTypes& types_;
+    std::vector<EquationBox>& written_;
     StateTypes strong_, weak_;
     bool in_scan_ = false;
     InlineVector<TensorReference, 4> outputs_;
@@ -469,7 +483,7 @@ Result<BodyResult> BodyBuilder::finished() {
     projected.body = body.get();
     projected.places = std::move(equation_places_);
     projected.references = result.outputs;
-    auto projections = project(environment_, projected, result.written);
+    auto projections = project(environment_, projected, written_);
     if (!projections) return fail(std::move(projections.error()));
     result.projections = std::move(*projections);
     result.body = std::move(body);
@@ -478,11 +492,11 @@ Result<BodyResult> BodyBuilder::finished() {
 
 }  // namespace
 
-Result<BodyResult> build_body(Environment& environment) {
+Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>& written) {
     // A state's equation reads the state: its type is found by building with the types that are known so far.
     StateTypes types;
     for (;;) {
-        BodyBuilder builder(environment, types);
+        BodyBuilder builder(environment, types, written);
         auto result = builder.run();
         if (builder.found().empty()) return result;
         types.insert(builder.found().begin(), builder.found().end());

@@ -37,13 +37,12 @@ struct BodyResult {
     std::shared_ptr<const Body> body;
     std::vector<TensorReference> inputs;   // what the body reads, in the template's order; read number i is inputs[i]
     std::vector<TensorReference> outputs;  // what it writes; an equation's `output` is a position here
-    std::vector<EquationBox> written;      // one an equation that writes anything
     OperationProjections projections;
 };
 
 // The body of the operation that `environment` stands for (one value of its `each`). Outputs that were not requested
-// have no equations.
-Result<BodyResult> build_body(Environment& environment);
+// have no equations. Appends to `written` the box of each equation that writes anything.
+Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>& written);
 
 // Whether the boxes that all operations of an application write are disjoint and fill every requested output.
 // Code: symbolic.cover, with the gap or the two equations that overlap.

@@ -235,11 +235,11 @@ std::vector<BodyValue> BodyExpressions::expanded(std::span<const SyntaxPointer> 
         if (counted)
             count = values_.static_integer(evaluate(*child.children[1], scope), "the count", child.children[1]->place);
         if (value.is_list()) {
-            std::vector<BodyValue> items = values_.items(value, child.place);
+            std::vector<BodyValue> items = values_.items(std::move(value), child.place);
             if (count && *count != static_cast<int64_t>(items.size()))
                 values_.refuse_type(child.place, fmt::format("a list of {} elements has {} here", items.size(), *count),
                                     fmt::format("{} elements", *count), "");
-            result.insert(result.end(), items.begin(), items.end());
+            result.insert(result.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
         } else if (count) {
             values_.spend(std::max<int64_t>(*count, 0), child.place);
             for (int64_t n = 0; n < *count; ++n) result.push_back(value);

@@ -144,6 +144,7 @@ private:
     // ---- reductions (body_reductions.cpp)
     BodyValue reduction(const Syntax& syntax, const BodyScope& scope);
     bool picks(const Syntax& subscript, const std::string& name);
+    bool may_pick(const Syntax& reduction);
     bool must_unroll(const Syntax& syntax, const std::string& name);
     using Generators = InlineVector<const Generator*, 4>;
     void unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const BodyScope& scope,

@@ -474,7 +474,7 @@ private:
 
 }  // namespace
 
-Body compacted(Body body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes) {
+Body compacted(Body&& body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes) {
     Compaction compaction(body, tensors);
     Body result = compaction.run();
     if (nodes) *nodes = compaction.nodes();

@@ -106,8 +106,8 @@ private:
 
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors
 // numbered by `tensors` (the old number of each new one). `nodes`, if given, gets the new number of each old node, or
-// -1.
-Body compacted(Body body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes = nullptr);
+// -1. Takes the nodes and variables out of `body`, and leaves it the memory that they stood in.
+Body compacted(Body&& body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes = nullptr);
 
 // Whether each tensor of 0 .. count is read by an equation, directly or through a local.
 InlineVector<bool, 8> tensors_read(const Body& body, int32_t count);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "symbolic/body_expression.h"
+#include "symbolic/environment_state.h"
 
 namespace heddle {
 namespace {
@@ -53,23 +54,47 @@ void BodyExpressions::bind(const std::string& name, const Syntax& range, const P
     scope.names.set(name, BodyValue::of(std::move(coordinates)));
 }
 
+namespace {
+
+bool is_static(const Syntax& base) {
+    return base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute;
+}
+
+// A variadic input, or what may be a list.
+bool may_be_picked_from(const Environment& environment, const Syntax& base) {
+    if (base.kind != Syntax::Kind::name) return is_static(base);
+    int32_t position = environment.input_position(base.text);
+    return position >= 0 && environment.inputs()[static_cast<size_t>(position)].spec->variadic;
+}
+
+}  // namespace
+
 // The base[... name ...] of this node is a tensor of a variadic input, or something of a list that is not a number.
 bool BodyExpressions::picks(const Syntax& subscript, const std::string& name) {
     const Syntax& base = *subscript.children[0];
-    bool is_static = base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute;
-    if (base.kind == Syntax::Kind::name) {
-        int32_t position = environment_.input_position(base.text);
-        if (position < 0 || !environment_.inputs()[static_cast<size_t>(position)].spec->variadic) return false;
-    } else if (!is_static) {
-        return false;
-    }
+    if (!may_be_picked_from(environment_, base)) return false;
     bool by_variable = std::any_of(subscript.children.begin() + 1, subscript.children.end(),
                                    [&](const SyntaxPointer& child) { return mentions(child, name); });
-    if (!is_static || !by_variable) return by_variable;
+    if (!is_static(base) || !by_variable) return by_variable;
     auto value = environment_.evaluate(base);
     if (!value || !value->is_list()) return false;
     const auto& list = value->list();
     return !std::all_of(list.begin(), list.end(), [](const StaticValue& item) { return item.is_number(); });
+}
+
+// Whether some subscript below may pick: mostly none does, which one search of each reduction says for all its uses.
+bool BodyExpressions::may_pick(const Syntax& reduction) {
+    auto& known = environment_.state().may_pick;
+    auto found = std::ranges::find(known, &reduction, &std::pair<const Syntax*, bool>::first);
+    if (found != known.end()) return found->second;
+    bool may = false;
+    auto look = [&](const Syntax& below) {
+        may = may || (below.kind == Syntax::Kind::subscript && may_be_picked_from(environment_, *below.children[0]));
+    };
+    visit_all(reduction.children[0], look);
+    visit_all(reduction.filter, look);
+    known.emplace_back(&reduction, may);
+    return may;
 }
 
 // True if the variable picks something below this expression.
@@ -88,8 +113,8 @@ BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scop
     for (const Generator& generator : syntax.generators) {
         if (generator.kind != Generator::Kind::below)
             values_.refuse_type(generator.place, "a reduction variable is written name < extent", "name < extent", "");
-        bool picks = must_unroll(*syntax.children[0], generator.name) ||
-                     (syntax.filter && must_unroll(*syntax.filter, generator.name));
+        bool picks = may_pick(syntax) && (must_unroll(*syntax.children[0], generator.name) ||
+                                          (syntax.filter && must_unroll(*syntax.filter, generator.name)));
         (picks ? unrolled : reduced_over).push_back(&generator);
     }
     int64_t count = 1;

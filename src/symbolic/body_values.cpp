@@ -69,11 +69,11 @@ Element BodyValues::element(const BodyValue& value, const Place& place) {
     }
 }
 
-std::vector<BodyValue> BodyValues::items(const BodyValue& value, const Place& place) {
+std::vector<BodyValue> BodyValues::items(BodyValue value, const Place& place) {
     if (value.kind == Kind::failed) throw BodyFailure{};
     if (!value.is_list()) refuse_type(place, "a list is needed here", "a list", "");
     spend(static_cast<int64_t>(value.size()), place);
-    if (value.kind == Kind::list) return value.list;
+    if (value.kind == Kind::list) return std::move(value.list);
     std::vector<BodyValue> result;
     result.reserve(value.size());
     for (const StaticValue& item : value.value.list()) result.push_back(BodyValue::of(item, value.from_template));

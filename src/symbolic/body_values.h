@@ -62,7 +62,7 @@ public:
     BodyValues(BodyElements& elements, EvaluationBudget& budget) : elements_(elements), budget_(budget) {}
 
     Element element(const BodyValue& value, const Place& place);
-    std::vector<BodyValue> items(const BodyValue& value, const Place& place);
+    std::vector<BodyValue> items(BodyValue value, const Place& place);
     // A list of static values is static again.
     BodyValue list_of(std::vector<BodyValue> items) const;
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/body.h"
 #include "support/inline_vector.h"
 #include "symbolic/environment.h"
 
@@ -40,9 +41,12 @@ struct Environment::State {
     bool index_known = false;
     int64_t each_value = 0;
     EvaluationBudget budget;
+    // Whether a variable of this reduction may pick from a list; the syntax outlives the environment.
+    std::vector<std::pair<const Syntax*, bool>> may_pick;
+    Body scratch;  // where bodies are built: the next one finds the memory of the last
 
     std::vector<NameSlot> slots;
-    // Positions of slots by the hash of their names, -1 for none: a power of two of places, at most half in use.
+    // Positions of slots by `hash_of` their names, -1 for none: a power of two of places, at most half in use.
     InlineVector<int32_t, 64> places;
 
     // Set when an expression needed a pattern variable that no pattern has bound yet: matching tries again later.
@@ -59,10 +63,16 @@ struct Environment::State {
     const NameSlot* slot(std::string_view name) const { return const_cast<State*>(this)->slot(name); }
     // Where the name stands among `places`, or would.
     size_t place_of(std::string_view name) const {
-        size_t at = std::hash<std::string_view>{}(name) & (places.size() - 1);
+        size_t at = hash_of(name) & (places.size() - 1);
         while (places[at] >= 0 && slots[static_cast<size_t>(places[at])].name != name)
             at = (at + 1) & (places.size() - 1);
         return at;
+    }
+    // Names are short and few.
+    static size_t hash_of(std::string_view name) {
+        if (name.empty()) return 0;
+        auto letter = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(name[at])); };
+        return name.size() + 5 * letter(0) + 23 * letter(name.size() / 2) + 3 * letter(name.size() - 1);
     }
     // A list of values as wide as the rank described, for a fill; nothing where there is no such rank.
     std::optional<int64_t> fill_size;

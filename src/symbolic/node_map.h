@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    static constexpr size_t block_size = 8;
+    static constexpr size_t block_size = 4;  // so that blocks are small to the allocator
     using Block = std::array<Value, block_size>;
     struct Entry {
         NodeId id = -1;

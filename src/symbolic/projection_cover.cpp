@@ -28,6 +28,8 @@ bool overlap(const EquationBox& a, const EquationBox& b) {
     return true;
 }
 
+using Boxes = InlineVector<const EquationBox*, 8>;
+
 __int128 volume(const EquationBox& box) {
     __int128 result = 1;
     for (size_t i = 0; i < box.begin.size(); ++i) result *= box.end[i] - box.begin[i];
@@ -35,7 +37,7 @@ __int128 volume(const EquationBox& box) {
 }
 
 // A point of `whole` that no box holds, found by cutting what is left of it at each box in turn.
-std::optional<std::vector<int64_t>> uncovered(const EquationBox& whole, const std::vector<const EquationBox*>& boxes) {
+std::optional<std::vector<int64_t>> uncovered(const EquationBox& whole, const Boxes& boxes) {
     constexpr size_t most_pieces = 4'096;
     std::vector<EquationBox> left = {whole};
     for (const EquationBox* box : boxes) {
@@ -67,7 +69,7 @@ std::optional<std::vector<int64_t>> uncovered(const EquationBox& whole, const st
 }
 
 // Two boxes that overlap, if any do: a sweep along the dimension in which they differ most.
-std::optional<std::pair<const EquationBox*, const EquationBox*>> overlapping(std::vector<const EquationBox*> boxes) {
+std::optional<std::pair<const EquationBox*, const EquationBox*>> overlapping(Boxes boxes) {
     if (boxes.size() < 2 || boxes[0]->begin.empty()) {
         if (boxes.size() < 2) return std::nullopt;
         return std::pair(boxes[0], boxes[1]);
@@ -178,10 +180,11 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
         const BoundOutput& output = outputs[position];
         for (size_t element = 0; output.requested && element < output.types.size(); ++element) {
             TensorReference reference{static_cast<int32_t>(position), static_cast<int32_t>(element)};
-            std::vector<const EquationBox*> boxes;
+            Boxes boxes;
             for (const EquationBox& box : written)
                 if (box.output == reference) boxes.push_back(&box);
-            EquationBox whole{reference, {}, output.types[element].extents(), nullptr};
+            EquationBox whole{reference, {}, {}, nullptr};
+            for (const Size& extent : output.types[element].shape) whole.end.push_back(extent.value);
             whole.begin.assign(whole.end.size(), 0);
             const Place& place = boxes.empty() ? output.spec->place : *boxes[0]->place;
             if (auto pair = overlapping(boxes)) {

@@ -13,13 +13,33 @@ namespace {
 
 using State = Session::State;
 
-std::string unique_name(std::unordered_set<std::string>& taken, std::string name, const char* otherwise) {
+size_t hash_of(const std::string& text) { return std::hash<std::string>{}(text); }
+
+// Whether nothing in `things` has the name; then it is that of the thing that is added next.
+template <typename Thing>
+bool take_name(PlaceTable& taken, const std::vector<Thing>& things, const std::string& name) {
+    const size_t hash = hash_of(name);
+    auto has_it = [&](int32_t place) { return things[static_cast<size_t>(place)].name == name; };
+    if (taken.find(hash, has_it) >= 0) return false;
+    taken.insert(hash, static_cast<int32_t>(things.size()));
+    return true;
+}
+
+template <typename Thing>
+std::string unique_name(PlaceTable& taken, const std::vector<Thing>& things, std::string name, const char* otherwise) {
     if (name.empty()) name = otherwise;
-    if (taken.insert(name).second) return name;
-    for (size_t number = taken.size();; ++number) {
+    if (take_name(taken, things, name)) return name;
+    for (size_t number = things.size();; ++number) {
         std::string candidate = name + "_" + std::to_string(number);
-        if (taken.insert(candidate).second) return candidate;
+        if (take_name(taken, things, candidate)) return candidate;
     }
+}
+
+// Takes back all that stands from `count` on, and its names.
+template <typename Thing>
+void shorten(PlaceTable& taken, std::vector<Thing>& things, size_t count) {
+    for (size_t i = count; i < things.size(); ++i) taken.erase(hash_of(things[i].name), static_cast<int32_t>(i));
+    things.resize(count);
 }
 
 // ---- arguments
@@ -164,13 +184,26 @@ std::vector<TensorId> ids_of(const std::vector<TensorReference>& references,
     return ids;
 }
 
-std::vector<OperandName> names_of(const std::vector<TensorReference>& references,
-                                  const std::vector<TensorSpec>& specifications) {
+OperandNames names_of(const std::vector<TensorReference>& references, const std::vector<TensorSpec>& specifications) {
     std::vector<OperandName> names;
     names.reserve(references.size());
     for (const TensorReference& reference : references)
         names.push_back({specifications[static_cast<size_t>(reference.position)].name, reference.element});
-    return names;
+    return OperandNames(std::move(names));
+}
+
+// Mostly those of the last operation of the template.
+void name_operands(State::TemplateUse& use, AppliedOperation& operation, const Template& metakernel) {
+    if (use.input_names.empty() || use.inputs != operation.inputs) {
+        use.inputs = operation.inputs;
+        use.input_names = names_of(operation.inputs, metakernel.inputs);
+    }
+    if (use.output_names.empty() || use.outputs != operation.outputs) {
+        use.outputs = operation.outputs;
+        use.output_names = names_of(operation.outputs, metakernel.outputs);
+    }
+    operation.input_names = use.input_names;
+    operation.output_names = use.output_names;
 }
 
 void add_operations(State& session, Application& application, const Template& metakernel, const std::string& node,
@@ -178,12 +211,16 @@ void add_operations(State& session, Application& application, const Template& me
     std::string first_name;
     for (size_t number = 0; number < application.operations.size(); ++number) {
         AppliedOperation& applied = application.operations[number];
-        Operation operation;
-        operation.name = session.unique_operation_name(
-            application.operations.size() == 1 ? node : fmt::format("{}[{}]", node, number));
+        std::string name =
+            unique_name(session.operation_names, session.graph.operations,
+                        application.operations.size() == 1 ? node : fmt::format("{}[{}]", node, number), "operation");
+        Operation& operation = session.graph.operations.emplace_back();
+        operation.name = std::move(name);
         operation.operator_name = metakernel.name;
         operation.inputs = ids_of(applied.inputs, arguments.tensors);
         operation.outputs = ids_of(applied.outputs, outputs);
+        const auto id = static_cast<OperationId>(session.graph.operations.size() - 1);
+        for (TensorId output : operation.outputs) session.graph.tensors[static_cast<size_t>(output)].producer = id;
         if (applied.first) {
             const Operation& first = session.graph.operations[static_cast<size_t>(*applied.first)];
             operation.index = first.index;
@@ -193,17 +230,16 @@ void add_operations(State& session, Application& application, const Template& me
             operation.index = std::move(applied.projections.index);
             operation.input_projections = std::move(applied.projections.inputs);
             operation.output_projections = std::move(applied.projections.outputs);
-            applied.first = static_cast<OperationId>(session.graph.operations.size());
+            applied.first = id;
         }
         operation.body = applied.body;
         operation.folds = applied.folds;
         operation.gradient = applied.gradient;
         operation.params = application.parameters;
-        operation.input_names = names_of(applied.inputs, metakernel.inputs);
-        operation.output_names = names_of(applied.outputs, metakernel.outputs);
+        operation.input_names = applied.input_names;
+        operation.output_names = applied.output_names;
         if (number == 0) first_name = operation.name;
         if (metakernel.each) operation.each = EachPart{first_name, static_cast<int64_t>(number)};
-        session.graph.add_operation(std::move(operation));
     }
 }
 
@@ -262,14 +298,9 @@ void add_node(Diagnostics& diagnostics, const Template& metakernel, const std::s
 
 }  // namespace
 
-std::string State::unique_tensor_name(std::string name) { return unique_name(tensor_names, std::move(name), "t"); }
-std::string State::unique_operation_name(std::string name) {
-    return unique_name(operation_names, std::move(name), "operation");
-}
-
 TensorId State::add_tensor(std::string name, TensorType type) {
     Tensor tensor;
-    tensor.name = unique_tensor_name(std::move(name));
+    tensor.name = unique_name(tensor_names, graph.tensors, std::move(name), "t");
     tensor.type = std::move(type);
     graph.tensors.push_back(std::move(tensor));
     return static_cast<TensorId>(graph.tensors.size() - 1);
@@ -342,15 +373,18 @@ Result<std::vector<TensorId>> State::apply_bound(const Template& metakernel, con
                                                  const ApplyOptions& options) {
     if (!metakernel.is_composition()) {
         write_application_key(*this, metakernel, arguments, parameters, options.requested, key);
-        if (auto found = applications.find(key); found != applications.end()) {
-            return instantiate(*this, *found->second, metakernel, arguments, options);
-        }
+        key_hash = hash_of(key);
+        const int32_t found = application_keys.find(
+            key_hash, [&](int32_t place) { return applications[static_cast<size_t>(place)].key == key; });
+        if (found >= 0)
+            return instantiate(*this, applications[static_cast<size_t>(found)].application, metakernel, arguments,
+                               options);
     }
-    std::unique_ptr<Environment>& spare = spare_environments[&metakernel];
-    auto environment = spare ? std::move(spare) : std::make_unique<Environment>(metakernel);
+    TemplateUse& use = uses[&metakernel];
+    auto environment = use.spare ? std::move(use.spare) : std::make_unique<Environment>(metakernel);
     auto results = apply_in(*environment, arguments, parameters, options);
     environment->state().forget();
-    spare = std::move(environment);
+    use.spare = std::move(environment);
     return results;
 }
 
@@ -366,16 +400,24 @@ Result<std::vector<TensorId>> State::apply_in(Environment& environment, const Bo
     if (metakernel.is_composition()) return expand_composition(*this, environment, arguments, options);
     auto applied = apply_template(environment);
     if (!applied) return std::unexpected(applied.error());
-    for (const AppliedOperation& operation : applied->operations)
+    TemplateUse& use = uses[&metakernel];
+    for (AppliedOperation& operation : applied->operations) {
         notes.insert(notes.end(), operation.projections.notes.begin(), operation.projections.notes.end());
+        name_operands(use, operation, metakernel);
+    }
     if (declares) {
         if (auto added = add_declared(*this, environment, arguments, *applied); !added)
             return std::unexpected(added.error());
     }
-    auto application = std::make_shared<Application>(std::move(*applied));
-    if (applications.size() >= most_applications) applications.clear();
-    applications.emplace(key, application);
-    return instantiate(*this, *application, metakernel, arguments, options);
+    if (applications.size() >= most_applications) forget_applications();
+    application_keys.insert(key_hash, static_cast<int32_t>(applications.size()));
+    applications.push_back({key, std::move(*applied)});
+    return instantiate(*this, applications.back().application, metakernel, arguments, options);
+}
+
+void State::forget_applications() {
+    applications.clear();
+    application_keys.clear();
 }
 
 Session::Session(const Library& library) : state_(std::make_unique<State>()) { state_->library = &library; }
@@ -434,16 +476,11 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
     if (result) return result;
     // Undo what a composition made before its error.
     auto& graph = state_->graph;
-    for (size_t i = tensors; i < graph.tensors.size(); ++i) {
-        state_->tensor_names.erase(graph.tensors[i].name);
-        state_->sizes.erase(static_cast<TensorId>(i));
-    }
-    for (size_t i = operations; i < graph.operations.size(); ++i)
-        state_->operation_names.erase(graph.operations[i].name);
-    graph.tensors.resize(tensors);
-    graph.operations.resize(operations);
+    for (size_t i = tensors; i < graph.tensors.size(); ++i) state_->sizes.erase(static_cast<TensorId>(i));
+    shorten(state_->tensor_names, graph.tensors, tensors);
+    shorten(state_->operation_names, graph.operations, operations);
     state_->calls.resize(calls);
-    state_->applications.clear();  // some may have been made into operations that are gone
+    state_->forget_applications();  // some may have been made into operations that are gone
     add_node(result.error(), metakernel, options.node_name);
     return result;
 }

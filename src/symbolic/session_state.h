@@ -2,12 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <deque>
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "support/place_table.h"
 #include "symbolic/application.h"
 #include "symbolic/session.h"
 
@@ -16,7 +17,7 @@ namespace heddle {
 struct Session::State {
     const Library* library = nullptr;
     Graph graph;
-    std::unordered_set<std::string> tensor_names, operation_names;
+    PlaceTable tensor_names, operation_names;               // by the hashes of the names in `graph`
     std::unordered_map<TensorId, std::vector<Size>> sizes;  // of constants with origins
     std::unordered_map<TensorId, TensorData> offered;       // values of inputs, for where one must be known
     std::unordered_map<TensorId, TensorData> decided;       // values that followed from offered ones
@@ -24,8 +25,20 @@ struct Session::State {
     // Equal applications share bodies: a network repeats its layers. Forgotten all together when there are too many.
     static constexpr size_t most_applications = 65'536;
     std::string key;  // of the application at hand, which applies nothing else until it is kept
-    std::unordered_map<std::string, std::shared_ptr<Application>> applications;
-    std::unordered_map<const Template*, std::unique_ptr<Environment>> spare_environments;  // used before, forgotten
+    size_t key_hash = 0;
+    struct KeptApplication {
+        std::string key;
+        Application application;
+    };
+    std::deque<KeptApplication> applications;
+    PlaceTable application_keys;
+    // What applications of one template have in common.
+    struct TemplateUse {
+        std::unique_ptr<Environment> spare;            // used before, forgotten; null while it is in use
+        std::vector<TensorReference> inputs, outputs;  // of the last operation
+        OperandNames input_names, output_names;
+    };
+    std::unordered_map<const Template*, TemplateUse> uses;
     int32_t compositions = 0;  // within each other, at this moment
     int64_t expanded = 0;      // operators applied by the outermost composition
     std::vector<Call> calls;
@@ -34,8 +47,7 @@ struct Session::State {
     bool records = false;    // what callers apply
     bool recording = false;  // at this moment: not within a composition that is itself a recorded call
 
-    std::string unique_tensor_name(std::string name);
-    std::string unique_operation_name(std::string name);
+    void forget_applications();
     TensorId add_tensor(std::string name, TensorType type);
     TensorId add_constant(std::string name, TensorData data);
     const TensorData* known_value(TensorId tensor) const;

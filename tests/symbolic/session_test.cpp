@@ -1,6 +1,8 @@
 // Applications in a session: operations, constants, origins of sizes, compositions, programs, and what must fail.
 #include "session_test_support.h"
 
+#include <set>
+
 #include "evaluate/evaluate.h"
 #include "symbolic/program.h"
 
@@ -269,6 +271,32 @@ TEST_F(Sessions, WhatMustFail) {
     EXPECT_EQ(types("three_of_two", {v}), "symbolic.results");
     EXPECT_EQ(session.graph().tensors.size(), tensors + 2);  // an error leaves nothing behind
     EXPECT_TRUE(session.graph().operations.empty());
+}
+
+TEST_F(Sessions, NamesOfWhatFailedAreFreeAgain) {
+    TensorId x = session.add_input("x", type({2, 3})), w = session.add_input("w", type({3, 5})),
+             wrong = session.add_input("wrong", type({4}));
+    auto names = [&] {
+        std::vector<std::string> result;
+        for (const Operation& operation : session.graph().operations) result.push_back(operation.name);
+        for (const Tensor& tensor : session.graph().tensors) result.push_back(tensor.name);
+        return result;
+    };
+    for (int i = 0; i < 50; ++i) {
+        ASSERT_TRUE(apply("linear", {x, w}, {}, {"layer", {}, {}}));
+        const auto before = names();
+        // Its product is made, its sum is not.
+        ASSERT_FALSE(apply("linear", {x, w, wrong}, {}, {"layer", {}, {}}));
+        EXPECT_EQ(names(), before);
+    }
+    std::set<std::string> operation_names, tensor_names;
+    for (const Operation& operation : session.graph().operations) operation_names.insert(operation.name);
+    for (const Tensor& tensor : session.graph().tensors) tensor_names.insert(tensor.name);
+    EXPECT_EQ(operation_names.size(), session.graph().operations.size());
+    EXPECT_EQ(tensor_names.size(), session.graph().tensors.size());
+    ASSERT_FALSE(apply("linear", {x, w, wrong}, {}, {"layer_of_its_own", {}, {}}));
+    ASSERT_TRUE(apply("linear", {x, w}, {}, {"layer_of_its_own", {}, {}}));
+    EXPECT_EQ(session.graph().tensors.back().name, "layer_of_its_own.z");
 }
 
 TEST_F(Sessions, RanksHaveALimit) {
