@@ -1,8 +1,8 @@
 // The inside of a session, shared by the files that build with it.
 #pragma once
 
-#include <memory>
 #include <deque>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
