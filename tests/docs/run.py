@@ -18,6 +18,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import report
 # What examples may use; all else (build folders, caches) stays away from them.
 USED = ["examples", "operators", "environments", "tests/models", "bench", "README.md"]
 SECONDS = 120
@@ -102,7 +105,7 @@ def prepare(folder, heddle):
             (folder / name).symlink_to(ROOT / name)
 
 
-def run_page(page, heddle, count):
+def run_page(page, heddle, results):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         prepare(folder, heddle)
@@ -112,14 +115,11 @@ def run_page(page, heddle, count):
             if file:
                 (folder / file[1]).write_text("\n".join(lines) + "\n")
             if language == "console no-test":
-                count["SKIP"] += 1
-                print(f"SKIP {place}: only shown")
+                results.add("SKIP", place, "only shown")
             if language != "console":
                 continue
             problem = run_block(lines, folder)
-            status = "FAIL" if problem else "PASS"
-            count[status] += 1
-            print(f"{status} {place}" + (f"\n{problem}" if problem else ""), flush=True)
+            results.check(place, problem and "\n" + problem)
 
 
 def main():
@@ -131,11 +131,10 @@ def main():
         sys.exit(f"{options.heddle} is not there: run make build first")
     os.environ["COLUMNS"] = "120"
     os.environ["PYTHONPATH"] = str(options.heddle.resolve().parent / "python")
-    count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
+    results = report.Report()
     for page in options.pages or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        run_page(page.resolve(), options.heddle.resolve(), count)
-    print(f"{count['PASS']} passed, {count['FAIL']} failed, {count['SKIP']} skipped")
-    return 1 if count["FAIL"] else 0
+        run_page(page.resolve(), options.heddle.resolve(), results)
+    return results.end()
 
 
 if __name__ == "__main__":

@@ -13,14 +13,17 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
 
+import report
+
+results = report.Report(quiet=True)
 try:
     import jsonschema
     import yaml
 except ImportError as missing:
-    print(f"SKIP schema.py: {missing}")
-    print("0 passed, 0 failed, 1 skipped")
-    sys.exit(0)
+    results.add("SKIP", "schema.py", missing)
+    sys.exit(results.end())
 
 GOOD = """t:
   inputs: {x: "$T[$n]"}
@@ -66,14 +69,6 @@ def main():
     schema = json.loads(subprocess.run([heddle, "schema"], check=True, capture_output=True, text=True).stdout)
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)
-    passed = failed = 0
-
-    def report(what, problem):
-        nonlocal passed, failed
-        passed, failed = passed + (not problem), failed + bool(problem)
-        if problem:
-            print(f"FAIL {what}: {problem}")
-
     def refusal(text):
         error = jsonschema.exceptions.best_match(validator.iter_errors(yaml.safe_load(text)))
         return error and f"{error.json_path}: {error.message[:200]}"
@@ -84,19 +79,18 @@ def main():
     for page in sorted((ROOT / "docs").glob("*.md")):
         right.update(blocks_of(page))
     for name, text in right.items():
-        report(name, refusal(text))
-    report("the file that wrong ones are made of", refusal(GOOD))
+        results.check(name, refusal(text))
+    results.check("the file that wrong ones are made of", refusal(GOOD))
     with tempfile.TemporaryDirectory() as folder:
         for name, (old, new) in WRONG.items():
             text = GOOD.replace(old, new, 1)
             assert text != GOOD, name
-            report(name, None if refusal(text) else "the schema accepts it")
+            results.check(name, None if refusal(text) else "the schema accepts it")
             path = pathlib.Path(folder) / "t.yaml"
             path.write_text(text)
             accepts = subprocess.run([heddle, "check", path], capture_output=True).returncode == 0
-            report(name, "heddle check accepts it" if accepts else None)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
+            results.check(name, "heddle check accepts it" if accepts else None)
+    return results.end()
 
 
 if __name__ == "__main__":

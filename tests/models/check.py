@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "scripts")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/models"), str(ROOT / "scripts")]
 
 import numpy as np
 import onnx
@@ -20,6 +20,7 @@ from onnx import numpy_helper
 import equality
 import inputs
 import make_models
+import report
 
 onnxruntime.set_default_logger_severity(3)
 
@@ -156,7 +157,7 @@ def main():
         cases.append(("silero-vad over 20 frames with its state", check_state, ("silero-vad", 20)))
     if "minilm" in names:
         cases.append(("minilm with its layers rewritten", check_rewritten, ("minilm", 36)))
-    count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
+    results = report.Report()
     for title, run, rest in cases:
         try:
             fine, detail = run(arguments.heddle, *rest)
@@ -165,10 +166,8 @@ def main():
             status, detail = "SKIP", str(problem)
         except RuntimeError as problem:
             status, detail = "FAIL", str(problem)
-        count[status] += 1
-        print(f"{status} {title}: {detail}", flush=True)
-    print(f"{count['PASS']} passed, {count['FAIL']} failed, {count['SKIP']} skipped")
-    return 1 if count["FAIL"] else 0
+        results.add(status, title, detail)
+    return results.end()
 
 
 if __name__ == "__main__":

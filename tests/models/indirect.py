@@ -9,13 +9,14 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "scripts")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/models"), str(ROOT / "scripts")]
 
 import numpy as np
 import onnx
 import onnxruntime
 
 import check
+import report
 
 TYPES = {np.float32: onnx.TensorProto.FLOAT, np.float64: onnx.TensorProto.DOUBLE, np.int32: onnx.TensorProto.INT32,
          np.int64: onnx.TensorProto.INT64, np.bool_: onnx.TensorProto.BOOL}
@@ -171,7 +172,7 @@ def main():
     parser.add_argument("--heddle", default=str(ROOT / "build/heddle"))
     binary = parser.parse_args().heddle
     random = np.random.default_rng(7)
-    passed = failed = 0
+    results = report.Report(quiet=True)
     with tempfile.TemporaryDirectory() as folder:
         for make, reduction, count in CASES:
             for _ in range(count):
@@ -180,20 +181,11 @@ def main():
                     wrong = agrees(binary, folder, operator, opset, feeds, attributes)
                 except RuntimeError as error:
                     wrong = str(error)
-                passed, failed = passed + (not wrong), failed + bool(wrong)
-                if wrong:
-                    print(f"FAIL {operator} {attributes} {[(n, v.dtype, v.shape) for n, v in feeds.items()]}: {wrong}")
+                results.check(f"{operator} {attributes} {[(n, v.dtype, v.shape) for n, v in feeds.items()]}", wrong)
         for _ in range(20):
-            wrong = top_k(binary, folder, random)
-            passed, failed = passed + (not wrong), failed + bool(wrong)
-            if wrong:
-                print(f"FAIL {wrong}")
-        right = outside_is_an_error(binary, folder)
-        passed, failed = passed + right, failed + (not right)
-        if not right:
-            print("FAIL an index outside is no error")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+            results.check("TopK", top_k(binary, folder, random))
+        results.check("an index outside", None if outside_is_an_error(binary, folder) else "it is no error")
+    return results.end()
 
 
 if __name__ == "__main__":

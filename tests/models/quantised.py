@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "scripts")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/models"), str(ROOT / "scripts")]
 
 import numpy as np
 import onnx
@@ -31,6 +31,7 @@ import check
 import equality
 import inputs
 import make_models
+import report
 
 
 def quantised_by(model):
@@ -138,13 +139,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heddle", default=str(ROOT / "build/heddle"))
     binary = parser.parse_args().heddle
+    results = report.Report()
     try:
         model = onnx.load(make_models.make("smart-turn"))
     except make_models.Unavailable as problem:
-        print(f"SKIP smart-turn: {problem}\n0 passed, 0 failed, 1 skipped")
-        return 0
+        results.add("SKIP", "smart-turn", problem)
+        return results.end()
     feeds = inputs.of("smart-turn")
-    failed = 0
     cases = [("each quantised layer of smart-turn equals ONNX Runtime", check_pieces, (model, feeds)),
              ("a batch of 4 through all of smart-turn, which proves little", check.check, ("smart-turn", 4)),
              ("mutation is noticed: one weight of smart-turn by one step", check_mutation, (model, feeds))]
@@ -153,10 +154,8 @@ def main():
             fine, detail = run(binary, *rest)
         except RuntimeError as problem:
             fine, detail = False, str(problem)
-        failed += not fine
-        print(f"{'PASS' if fine else 'FAIL'} {title}: {detail}", flush=True)
-    print(f"{len(cases) - failed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+        results.add("PASS" if fine else "FAIL", title, detail)
+    return results.end()
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "scripts")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/models"), str(ROOT / "scripts")]
 
 import numpy as np
 import onnx
 import onnxruntime
 
 import check
+import report
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DIRECTIONS = ("forward", "reverse", "bidirectional")
@@ -91,18 +92,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heddle", default=str(ROOT / "build/heddle"))
     binary = parser.parse_args().heddle
-    passed = failed = 0
+    results = report.Report(quiet=True)
     with tempfile.TemporaryDirectory() as folder:
         for model, feeds, text in cases():
             try:
                 problem = wrong(binary, folder, model, feeds)
             except RuntimeError as error:
                 problem = str(error)
-            passed, failed = passed + (not problem), failed + bool(problem)
-            if problem:
-                print(f"FAIL {text}: {problem}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+            results.check(text, problem)
+    return results.end()
 
 
 if __name__ == "__main__":

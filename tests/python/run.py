@@ -12,6 +12,9 @@ import traceback
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import report
 
 
 def tests_of(path):
@@ -27,12 +30,11 @@ def main():
     parser.add_argument("--package", type=pathlib.Path, default=ROOT / "build/python", help="the folder of the package")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    results = report.Report()
     if not list((options.package / "heddle").glob("_heddle*.so")):
-        print(f"SKIP {options.package}/heddle holds no module: nanobind was not there when it was built\n"
-              "0 passed, 0 failed, 1 skipped")
-        return 0
+        results.add("SKIP", f"{options.package}/heddle", "it holds no module: nanobind was not there when it was built")
+        return results.end()
     sys.path[:0] = [str(options.package), str(ROOT / "tests/models"), str(ROOT / "tests/python"), str(ROOT / "scripts")]
-    count = {"PASS": 0, "FAIL": 0, "SKIP": 0}
     for path in sorted(pathlib.Path(__file__).parent.glob("test_*.py")):
         for title, test in tests_of(path):
             if options.names and not any(name in title for name in options.names):
@@ -41,13 +43,11 @@ def main():
                 test()
                 status, detail = "PASS", ""
             except unittest.SkipTest as reason:
-                status, detail = "SKIP", f": {reason}"
+                status, detail = "SKIP", str(reason)
             except Exception:
-                status, detail = "FAIL", f"\n{traceback.format_exc()}"
-            count[status] += 1
-            print(f"{status} {title}{detail}", flush=True)
-    print(f"{count['PASS']} passed, {count['FAIL']} failed, {count['SKIP']} skipped")
-    return 1 if count["FAIL"] else 0
+                status, detail = "FAIL", "\n" + traceback.format_exc()
+            results.add(status, title, detail)
+    return results.end()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,24 @@
+"""What the test programs written in Python print: a line a test, and at the end how many passed, failed and were skipped."""
+import collections
+
+
+class Report:
+    def __init__(self, quiet=False):
+        """`quiet` prints only what fails."""
+        self.count = collections.Counter()
+        self.quiet = quiet
+
+    def add(self, status, title, detail=""):
+        """`status` is PASS, FAIL or SKIP."""
+        self.count[status] += 1
+        if status == "FAIL" or not self.quiet:
+            print(f"{status} {title}" + (f": {detail}" if detail else ""), flush=True)
+
+    def check(self, title, problem):
+        """Fails if there is a problem."""
+        self.add("FAIL" if problem else "PASS", title, problem or "")
+
+    def end(self):
+        """Prints the closing line; the exit status of the program."""
+        print(f"{self.count['PASS']} passed, {self.count['FAIL']} failed, {self.count['SKIP']} skipped")
+        return int(self.count["FAIL"] > 0)
