@@ -19,9 +19,9 @@ using namespace pictures;
 using sharding::Application;
 using sharding::Region;
 
-constexpr double margin = 28, side = 210, thin = 18, gap = 56, stripe = 4;
+constexpr double page_margin = 28, shown_side = 210, thin = 18, gap = 56, stripe = 4;
 constexpr size_t most_named = 16;   // shards in the legend
-constexpr int64_t most_cells = 32;  // along a side that shows its elements
+constexpr int64_t most_shard_cells = 32;  // along a shown_side that shows its elements
 
 // Hues a golden angle apart, so that neighbours differ however many there are.
 std::string colour_of(size_t shard) {
@@ -46,7 +46,7 @@ struct Stage {
 class ShardDrawing {
 public:
     ShardPicture run(const std::vector<ShardedOperation>& operations) {
-        y_ = margin;
+        y_ = page_margin;
         for (const ShardedOperation& operation : operations) draw(operation);
         picture_.width = std::max(width_, 320.0);
         picture_.height = y_;
@@ -57,21 +57,21 @@ private:
     void draw(const ShardedOperation& operation) {
         sharded_ = &operation;
         const Operation& whole = operation.before.operations[static_cast<size_t>(operation.operation)];
-        text({margin, y_ + 4}, fmt::format("{} in {} shards", whole.name, operation.sharding.boxes.size()),
+        text({page_margin, y_ + 4}, fmt::format("{} in {} shards", whole.name, operation.sharding.boxes.size()),
              {.size = 15, .bold = true});
         y_ += 24;
         legend();
         shared_ = false;
         for (const Stage& stage : stages()) draw(stage);
         if (!shared_) return;
-        text({margin, y_}, "striped: several shards touch the same", {.size = 9, .colour = "#777"});
+        text({page_margin, y_}, "striped: several shards touch the same", {.size = 9, .colour = "#777"});
         y_ += 24;
     }
 
     void text(Point at, const std::string& line, const TextStyle& style) {
         picture_.svg.text(at, line, style);
         double left = style.anchor == "middle" ? text_width(line, style.size) / 2 : text_width(line, style.size);
-        if (style.anchor != "end") width_ = std::max(width_, at.x + left * (style.bold ? 1.08 : 1) + margin);
+        if (style.anchor != "end") width_ = std::max(width_, at.x + left * (style.bold ? 1.08 : 1) + page_margin);
     }
 
     void legend() {
@@ -83,12 +83,12 @@ private:
                 if (start != 0 || end != sharding.axes[axis].extent.value)
                     ranges.push_back(fmt::format("{} {}:{}", sharding.axes[axis].name, start, end));
             }
-            picture_.svg.rectangle({margin, y_}, 12, 12, colour_of(shard), colour_of(shard), 2, {}, 0.55);
-            text({margin + 18, y_ + 10}, fmt::format("shard {}: {}", shard, fmt::join(ranges, ", ")), {.size = 10});
+            picture_.svg.rectangle({page_margin, y_}, 12, 12, colour_of(shard), colour_of(shard), 2, {}, 0.55);
+            text({page_margin + 18, y_ + 10}, fmt::format("shard {}: {}", shard, fmt::join(ranges, ", ")), {.size = 10});
             y_ += 17;
         }
         if (sharding.boxes.size() > most_named) {
-            text({margin + 18, y_ + 10}, fmt::format("and {} more", sharding.boxes.size() - most_named), {.size = 10});
+            text({page_margin + 18, y_ + 10}, fmt::format("and {} more", sharding.boxes.size() - most_named), {.size = 10});
             y_ += 17;
         }
         y_ += 14;
@@ -178,8 +178,8 @@ private:
     // ---- drawing
 
     void draw(const Stage& stage) {
-        text({margin, y_ + 4}, stage.title, {.size = 12, .bold = true});
-        double top = y_ + 30, x = margin + 30, bottom = top;
+        text({page_margin, y_ + 4}, stage.title, {.size = 12, .bold = true});
+        double top = y_ + 30, x = page_margin + 30, bottom = top;
         for (const Panel& panel : stage.inputs) x = draw(panel, {x, top}, bottom) + gap;
         if (!stage.inputs.empty()) {
             picture_.svg.line({{x - 22, top + 40}, {x + 22, top + 40}}, "#777", 1.5, true);
@@ -205,7 +205,7 @@ private:
             return shown.empty() ? 1.0 : std::max<double>(static_cast<double>(extents[d]), 1);
         };
         double columns = length(across), rows = flat ? 1 : length(shown[0]);
-        double cell = std::min(side / std::max(columns, rows), 26.0);
+        double cell = std::min(shown_side / std::max(columns, rows), 26.0);
         double width = std::max(columns * cell, thin), height = std::max(rows * cell, thin);
         text({corner.x, corner.y - 8}, tensor.name, {.size = 11, .bold = true});
         picture_.svg.rectangle(corner, width, height, "#f6f6f6", "#888", 0, tensor.name + ": " + tensor.type.text());
@@ -217,7 +217,7 @@ private:
             stripes({corner.x + left, corner.y + up}, right - left, down - up, shards);
         }
         draw_grid(picture_.svg, corner, width, height, flat ? 1 : extents[shown[0]],
-                  shown.empty() ? 1 : extents[across], most_cells);
+                  shown.empty() ? 1 : extents[across], most_shard_cells);
         captions(panel, corner, height, shown, extents);
         bottom = std::max(bottom, corner.y + height + 44);
         double label = std::max({width, text_width(tensor.name, 11) * 1.08, caption_width_});

@@ -9,7 +9,6 @@
 namespace heddle::evaluation {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double real_of(const void* lanes, LaneType type, int64_t lane) {
     if (type == LaneType::real) return static_cast<const double*>(lanes)[lane];

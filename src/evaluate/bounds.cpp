@@ -7,7 +7,6 @@
 namespace heddle::evaluation {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double anything_if(bool undecided) { return undecided ? infinity : 0; }
 

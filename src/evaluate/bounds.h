@@ -3,9 +3,13 @@
 // the operation's own rounding, u |r| with u from its stated accuracy. An infinite bound means "anything passes".
 #pragma once
 
+#include <limits>
+
 #include "graph/graph.h"
 
 namespace heddle::evaluation {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The bound carried through the function, without its own rounding. a, b: operands; ea, eb: their bounds; r: the
 // result.

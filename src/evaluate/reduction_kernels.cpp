@@ -20,7 +20,7 @@ void accumulate(void* accumulator, const void* term, const int64_t* filter, int6
 }
 
 template <typename F>
-Accumulate pick(DType dtype, LaneType lanes) {
+Accumulate reduction_for(DType dtype, LaneType lanes) {
     if (lanes == LaneType::single) return &accumulate<F, float>;
     if (lanes == LaneType::real) return &accumulate<F, double>;
     return dtype == DType::uint64 ? &accumulate<F, uint64_t> : &accumulate<F, int64_t>;
@@ -53,7 +53,7 @@ void accumulate_argument(void* best_lanes, int64_t* index, const void* term, con
 }
 
 template <typename Order>
-AccumulateArgument pick_argument(DType dtype, LaneType lanes) {
+AccumulateArgument argument_reduction_for(DType dtype, LaneType lanes) {
     if (lanes == LaneType::single) return &accumulate_argument<Order, float>;
     if (lanes == LaneType::real) return &accumulate_argument<Order, double>;
     return dtype == DType::uint64 ? &accumulate_argument<Order, uint64_t> : &accumulate_argument<Order, int64_t>;
@@ -74,10 +74,10 @@ int64_t integer_limit(DType dtype, bool greatest) {
 
 Accumulate accumulate_kernel(Reducer reducer, DType term, LaneType lanes) {
     switch (reducer) {
-    case Reducer::sum: return pick<Add>(term, lanes);
-    case Reducer::product: return pick<Multiply>(term, lanes);
-    case Reducer::minimum: return pick<Minimum>(term, lanes);
-    case Reducer::maximum: return pick<Maximum>(term, lanes);
+    case Reducer::sum: return reduction_for<Add>(term, lanes);
+    case Reducer::product: return reduction_for<Multiply>(term, lanes);
+    case Reducer::minimum: return reduction_for<Minimum>(term, lanes);
+    case Reducer::maximum: return reduction_for<Maximum>(term, lanes);
     case Reducer::any: return &accumulate<BitOr, int64_t>;
     case Reducer::all: return &accumulate<BitAnd, int64_t>;
     default: return nullptr;
@@ -85,8 +85,8 @@ Accumulate accumulate_kernel(Reducer reducer, DType term, LaneType lanes) {
 }
 
 AccumulateArgument argument_kernel(Reducer reducer, DType term, LaneType lanes) {
-    return reducer == Reducer::argument_minimum ? pick_argument<Lower>(term, lanes)
-                                                : pick_argument<Higher>(term, lanes);
+    return reducer == Reducer::argument_minimum ? argument_reduction_for<Lower>(term, lanes)
+                                                : argument_reduction_for<Higher>(term, lanes);
 }
 
 void neutral_value(Reducer reducer, DType term, LaneType lanes, void* value) {

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-using Kind = Node::Kind;
+using NodeKind = Node::Kind;
 
 // A real value is in `whole`. `either`: as a function of the variable that runs over the last dimension, 0 for the real
 // part and 1 for the imaginary one; only some values have one.
@@ -52,12 +52,12 @@ private:
 
     // ---- what is needed
     // A real number that became complex by a cast: it counts as real.
-    bool is_real(NodeId id) const { return node(id).kind == Kind::cast && !is_complex(node(id).operands[0]); }
+    bool is_real(NodeId id) const { return node(id).kind == NodeKind::cast && !is_complex(node(id).operands[0]); }
     NodeId real_of(NodeId id) const { return node(id).operands[0]; }
     bool is_zero(NodeId id) const {
         const Node& number = node(id);
-        if (number.kind == Kind::integer) return number.integer == 0;
-        return number.kind == Kind::real && number.real == 0 && !std::signbit(number.real);
+        if (number.kind == NodeKind::integer) return number.integer == 0;
+        return number.kind == NodeKind::real && number.real == 0 && !std::signbit(number.real);
     }
 
     // Values whose parts are computed alike, each from nothing but the same part of operands and from reals.
@@ -68,12 +68,12 @@ private:
             if (!heddle::is_complex(n.dtype)) continue;
             auto of = [&](size_t operand) { return bool(separable_[static_cast<size_t>(n.operands[operand])]); };
             switch (n.kind) {
-            case Kind::read: separable_[i] = true; break;
-            case Kind::guarded_read: separable_[i] = of(n.operands.size() - 1); break;
-            case Kind::cast: separable_[i] = is_complex(n.operands[0]) ? of(0) : is_zero(n.operands[0]); break;
-            case Kind::select: separable_[i] = of(1) && of(2); break;
-            case Kind::reduce: separable_[i] = of(0); break;
-            case Kind::scalar:
+            case NodeKind::read: separable_[i] = true; break;
+            case NodeKind::guarded_read: separable_[i] = of(n.operands.size() - 1); break;
+            case NodeKind::cast: separable_[i] = is_complex(n.operands[0]) ? of(0) : is_zero(n.operands[0]); break;
+            case NodeKind::select: separable_[i] = of(1) && of(2); break;
+            case NodeKind::reduce: separable_[i] = of(0); break;
+            case NodeKind::scalar:
                 if (n.op == ScalarOp::negate) separable_[i] = of(0);
                 if (n.op == ScalarOp::add || n.op == ScalarOp::subtract) separable_[i] = of(0) && of(1);
                 if (n.op == ScalarOp::multiply)
@@ -106,16 +106,16 @@ private:
     // values share what they are computed from.
     void need_operands(NodeId id, Part part) {
         const Node& n = node(id);
-        if (n.kind == Kind::local || n.kind == Kind::previous) {
+        if (n.kind == NodeKind::local || n.kind == NodeKind::previous) {
             const Local& local = from_.locals[static_cast<size_t>(n.index)];
             need(local.value, part);
             if (local.is_state()) need(local.initial, part);
         }
-        if (n.kind == Kind::scalar) return need_operands_of_scalar(n, part);
+        if (n.kind == NodeKind::scalar) return need_operands_of_scalar(n, part);
         for (NodeId operand : n.operands) {
             if (is_complex(operand))
                 need(operand, part);
-            else if (!(n.kind == Kind::cast && part == imaginary))
+            else if (!(n.kind == NodeKind::cast && part == imaginary))
                 need(operand, whole);
         }
     }
@@ -185,7 +185,7 @@ private:
         }
         to_.locals = std::move(locals);
         for (Node& n : to_.nodes) {
-            if (n.kind == Kind::local || n.kind == Kind::previous) n.index = now[static_cast<size_t>(n.index)];
+            if (n.kind == NodeKind::local || n.kind == NodeKind::previous) n.index = now[static_cast<size_t>(n.index)];
         }
     }
 
@@ -196,7 +196,7 @@ private:
     }
     NodeId number(double value, DType dtype) {
         Node literal;
-        literal.kind = Kind::real;
+        literal.kind = NodeKind::real;
         literal.dtype = dtype;
         literal.real = value;
         return add(std::move(literal));
@@ -205,7 +205,7 @@ private:
         NodeId& known = coordinates_[part];
         if (known >= 0) return known;
         Node made_node;
-        made_node.kind = part == either ? Kind::variable : Kind::integer;
+        made_node.kind = part == either ? NodeKind::variable : NodeKind::integer;
         made_node.dtype = DType::int64;
         made_node.integer = part == imaginary ? 1 : 0;
         if (part == either) {
@@ -217,7 +217,7 @@ private:
     }
     NodeId scalar(ScalarOp op, std::vector<NodeId> operands) {
         Node made_node;
-        made_node.kind = Kind::scalar;
+        made_node.kind = NodeKind::scalar;
         made_node.op = op;
         made_node.dtype = result_type(op, to_.node(operands[0]).dtype);
         made_node.operands = std::move(operands);
@@ -225,7 +225,7 @@ private:
     }
     NodeId select(NodeId condition, NodeId then, NodeId otherwise) {
         Node made_node;
-        made_node.kind = Kind::select;
+        made_node.kind = NodeKind::select;
         made_node.dtype = to_.node(then).dtype;
         made_node.operands = {condition, then, otherwise};
         return add(std::move(made_node));
@@ -233,7 +233,7 @@ private:
     NodeId cast(NodeId operand, DType dtype) {
         if (to_.node(operand).dtype == dtype) return operand;
         Node made_node;
-        made_node.kind = Kind::cast;
+        made_node.kind = NodeKind::cast;
         made_node.dtype = dtype;
         made_node.operands = {operand};
         return add(std::move(made_node));
@@ -244,17 +244,17 @@ private:
     // A node that does not mix the parts of complex operands, or a real one.
     NodeId lowered(NodeId id, Part part) {
         const Node& n = node(id);
-        if (part == whole && n.kind == Kind::scalar) return real_scalar(n);
-        if (n.kind == Kind::cast && is_complex(id)) return cast_part(n, part);
-        if (part == either && n.kind == Kind::scalar && is_product(n)) return scaled(n, part);
+        if (part == whole && n.kind == NodeKind::scalar) return real_scalar(n);
+        if (n.kind == NodeKind::cast && is_complex(id)) return cast_part(n, part);
+        if (part == either && n.kind == NodeKind::scalar && is_product(n)) return scaled(n, part);
         Node copy = n;
         copy.dtype = real_type(n.dtype);
         for (NodeId& operand : copy.operands) operand = of(operand, part);
         if (is_complex(id)) {
-            if (n.kind == Kind::read) copy.operands.push_back(coordinate(part));
-            if (n.kind == Kind::guarded_read) copy.operands.insert(copy.operands.end() - 1, coordinate(part));
+            if (n.kind == NodeKind::read) copy.operands.push_back(coordinate(part));
+            if (n.kind == NodeKind::guarded_read) copy.operands.insert(copy.operands.end() - 1, coordinate(part));
         }
-        if (n.kind == Kind::local || n.kind == Kind::previous)
+        if (n.kind == NodeKind::local || n.kind == NodeKind::previous)
             copy.index = locals_[static_cast<size_t>(n.index)] + (part == imaginary);
         return add(std::move(copy));
     }
@@ -313,12 +313,12 @@ private:
     void lower_parts(NodeId id) {
         const Node& n = node(id);
         std::array<NodeId, 2> values = {-1, -1};
-        if (n.kind == Kind::scalar && is_product(n) && !has_real_factor(n)) {
+        if (n.kind == NodeKind::scalar && is_product(n) && !has_real_factor(n)) {
             values = n.op == ScalarOp::multiply ? product(id) : quotient(id);
         } else {
             for (size_t i = 0; i < both.size(); ++i) {
                 if (is_needed(id, both[i]))
-                    values[i] = n.kind == Kind::scalar ? scalar_part(n, both[i]) : lowered(id, both[i]);
+                    values[i] = n.kind == NodeKind::scalar ? scalar_part(n, both[i]) : lowered(id, both[i]);
             }
         }
         for (size_t i = 0; i < both.size(); ++i) made(id, both[i]) = values[i];

@@ -12,9 +12,9 @@
 namespace heddle::interchange {
 namespace {
 
-class Check {
+class ApplicationsCheck {
 public:
-    explicit Check(Checked& checked) : checked_(checked) {}
+    explicit ApplicationsCheck(Checked& checked) : checked_(checked) {}
 
     void application(size_t number, const ApplicationBody& body) {
         auto found = checked_.find<OperationBody>(body.operation_id);
@@ -224,7 +224,7 @@ private:
 }  // namespace
 
 void check_applications(Checked& checked) {
-    Check check(checked);
+    ApplicationsCheck check(checked);
     for (size_t i = 0; i < checked.document.nodes.size(); i++) {
         if (const auto* body = std::get_if<ApplicationBody>(&checked.node(i).body)) check.application(i, *body);
     }

@@ -8,9 +8,9 @@
 namespace heddle::interchange {
 namespace {
 
-class Check {
+class EnvironmentCheck {
 public:
-    explicit Check(Checked& checked) : checked_(checked), dialect_(checked.options.dialect) {}
+    explicit EnvironmentCheck(Checked& checked) : checked_(checked), dialect_(checked.options.dialect) {}
 
     void node(size_t number) {
         const DocumentNode& node = checked_.node(number);
@@ -77,7 +77,7 @@ private:
 }  // namespace
 
 void check_environment(Checked& checked) {
-    Check check(checked);
+    EnvironmentCheck check(checked);
     for (size_t i = 0; i < checked.document.nodes.size(); i++) check.node(i);
 }
 

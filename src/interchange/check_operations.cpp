@@ -24,9 +24,9 @@ struct Written {
     DocumentRange range;
 };
 
-class Check {
+class OperationsCheck {
 public:
-    explicit Check(Checked& checked) : checked_(checked) {}
+    explicit OperationsCheck(Checked& checked) : checked_(checked) {}
 
     void operation(size_t number, const OperationBody& body) {
         bool sound = true;
@@ -277,7 +277,7 @@ bool check_projections(Checked& checked, size_t node, const DocumentSignature& s
 }
 
 void check_operations(Checked& checked) {
-    Check check(checked);
+    OperationsCheck check(checked);
     for (size_t i = 0; i < checked.document.nodes.size(); i++) {
         if (const auto* body = std::get_if<OperationBody>(&checked.node(i).body)) check.operation(i, *body);
     }

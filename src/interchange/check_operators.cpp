@@ -44,9 +44,9 @@ std::string text(const DocumentProjection& projection) {
                        fmt::join(projection.offset, ", "), fmt::join(projection.shape, ", "));
 }
 
-class Check {
+class OperatorsCheck {
 public:
-    Check(Checked& checked, Validation& validation)
+    OperatorsCheck(Checked& checked, Validation& validation)
         : checked_(checked), validation_(validation), session_(*checked.options.library) {}
 
     void use(const OperatorUse& use) {
@@ -409,7 +409,7 @@ private:
 
 void check_operators(Checked& checked, Validation& validation) {
     if (!checked.options.library || !checked.options.dialect.library) return;
-    Check check(checked, validation);
+    OperatorsCheck check(checked, validation);
     for (const OperatorUse& use : operator_uses(checked)) {
         if (checked.full()) return;
         check.use(use);

@@ -17,7 +17,7 @@ constexpr std::string_view magic = "\x93NUMPY";
 constexpr size_t maximum_header = size_t{1} << 20;
 constexpr size_t maximum_rank = 64;
 
-Diagnostic problem(const char* code, std::string summary, const std::string& name, std::string expected = {},
+Diagnostic malformed(const char* code, std::string summary, const std::string& name, std::string expected = {},
                    std::string found = {}) {
     Diagnostic diagnostic;
     diagnostic.code = code;
@@ -147,41 +147,41 @@ std::optional<size_t> payload(const Header& header, DType dtype) {
 Result<TensorData> parse_npy(std::span<const std::byte> bytes, const std::string& name) {
     std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.size() < 10 || !text.starts_with(magic))
-        return fail(problem("support.npy_format", "this is not a .npy file", name));
+        return fail(malformed("support.npy_format", "this is not a .npy file", name));
     auto byte = [&](size_t index) { return static_cast<size_t>(static_cast<unsigned char>(text[index])); };
     size_t version = byte(6), length = byte(8) | byte(9) << 8, begin = 10;
     if (version != 1 && version != 2) {
         return fail(
-            problem("support.npy_format", "unknown version of the format", name, "1 or 2", std::to_string(version)));
+            malformed("support.npy_format", "unknown version of the format", name, "1 or 2", std::to_string(version)));
     }
     if (version == 2) {
-        if (text.size() < 12) return fail(problem("support.npy_format", "the header is cut short", name));
+        if (text.size() < 12) return fail(malformed("support.npy_format", "the header is cut short", name));
         length |= byte(10) << 16 | byte(11) << 24;
         begin = 12;
     }
     if (length > maximum_header || length > text.size() - begin)
-        return fail(problem("support.npy_format", "the header is cut short or too long", name));
+        return fail(malformed("support.npy_format", "the header is cut short or too long", name));
     auto header = HeaderParser(text.substr(begin, length)).run();
     if (!header)
-        return fail(problem("support.npy_format", "the header is malformed", name,
+        return fail(malformed("support.npy_format", "the header is malformed", name,
                             "{'descr': ..., 'fortran_order': ..., 'shape': (...)}"));
     auto dtype = dtype_of(header->descriptor);
     if (!dtype) {
-        Diagnostic diagnostic = problem("support.npy_dtype", "elements of this type are not supported", name,
+        Diagnostic diagnostic = malformed("support.npy_dtype", "elements of this type are not supported", name,
                                         "little-endian numbers or bool", header->descriptor);
         if (header->descriptor.find('V') != std::string::npos)
             diagnostic.remedy = "save it as a number's type, or as ONNX's TensorProto, which says what the bytes are";
         return fail(std::move(diagnostic));
     }
     if (header->fortran_order && header->shape.size() > 1) {
-        Diagnostic diagnostic = problem("support.npy_order", "the array is in Fortran order", name);
+        Diagnostic diagnostic = malformed("support.npy_order", "the array is in Fortran order", name);
         diagnostic.remedy = "save numpy.ascontiguousarray(array)";
         return fail(std::move(diagnostic));
     }
     auto size = payload(*header, *dtype);
     size_t available = text.size() - begin - length;
     if (!size || *size > available) {
-        return fail(problem("support.npy_size", "the file ends before its elements do", name,
+        return fail(malformed("support.npy_size", "the file ends before its elements do", name,
                             size ? fmt::format("{} bytes", *size)
                                  : fmt::format("an array of shape ({})", fmt::join(header->shape, ", ")),
                             fmt::format("{} bytes", available)));

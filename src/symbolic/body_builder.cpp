@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-using Kind = BodyValue::Kind;
+using ValueKind = BodyValue::Kind;
 
 using StateTypes = std::map<const Syntax*, StateType>;  // by equation
 
@@ -106,7 +106,7 @@ void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope&
 void BodyBuilder::let(const Syntax& statement, BodyScope& scope) {
     expressions_.need_new_name(statement.text, scope, statement.place);
     BodyValue named;
-    named.kind = Kind::failed;  // until its value is known
+    named.kind = ValueKind::failed;  // until its value is known
     scope.names.set(statement.text, named);
     if (statement.generators.empty()) {
         BodyScope inner{&scope, {}};
@@ -119,7 +119,7 @@ void BodyBuilder::let(const Syntax& statement, BodyScope& scope) {
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
     BodyValue value = expressions_.evaluate(*statement.value, inner);
     Element element = expressions_.values().element(value, statement.value->place);
-    named.kind = Kind::local;
+    named.kind = ValueKind::local;
     named.index = expressions_.add_local(statement.text, std::move(variables), element);
     scope.names.set(statement.text, std::move(named));
 }
@@ -152,10 +152,10 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, VariableList v
         guarded([&] {
             expressions_.need_new_name(child->text, scope, child->mark);
             BodyValue named;
-            named.kind = Kind::failed;
+            named.kind = ValueKind::failed;
             scope.names.set(child->text, named);
             int32_t state = declare_state(*child, inner, steps[0], variables);
-            named.kind = Kind::state;
+            named.kind = ValueKind::state;
             named.index = state;
             scope.names.set(child->text, std::move(named));
             states.push_back(state);
@@ -216,8 +216,8 @@ void BodyBuilder::need_untimed(NodeId initial, const BodyState& state, const Pla
 void BodyBuilder::state_equation(const Syntax& statement, const BodyScope& scope) {
     BodyElements& elements = expressions_.elements();
     const BodyValue* named = scope.find(statement.text);
-    if (!named || named->kind != Kind::state) {
-        if (named && named->kind == Kind::failed) throw BodyFailure{};
+    if (!named || named->kind != ValueKind::state) {
+        if (named && named->kind == ValueKind::failed) throw BodyFailure{};
         Diagnostic diagnostic =
             elements.error("symbolic.scan", statement.place,
                            fmt::format("the state '{}' does not stand in a scan itself", statement.text));

@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-using Kind = BodyValue::Kind;
+using ValueKind = BodyValue::Kind;
 
 // Guards the recursion over an expression, through user functions too.
 struct BodyExpressions::Depth {
@@ -62,13 +62,13 @@ BodyExpressions::BodyExpressions(Environment& environment, Body& body)
 
 BodyValue BodyExpressions::evaluate(const Syntax& syntax, const BodyScope& scope) {
     BodyValue value = reference(syntax, scope);
-    if (value.kind == Kind::failed) throw BodyFailure{};
-    if (value.kind == Kind::tensor) return bare(value.index, syntax.place);
-    if (value.kind == Kind::local && body_.locals[static_cast<size_t>(value.index)].variables.empty())
+    if (value.kind == ValueKind::failed) throw BodyFailure{};
+    if (value.kind == ValueKind::tensor) return bare(value.index, syntax.place);
+    if (value.kind == ValueKind::local && body_.locals[static_cast<size_t>(value.index)].variables.empty())
         return read_local(value.index, {}, syntax.place);
-    if (value.kind == Kind::tensors || value.kind == Kind::local || value.kind == Kind::state)
+    if (value.kind == ValueKind::tensors || value.kind == ValueKind::local || value.kind == ValueKind::state)
         values_.refuse_type(syntax.place, "a name of several elements stands where one is needed", "one element",
-                            value.kind == Kind::tensors ? "pick a tensor, as in tensors[$i]" : "give it coordinates");
+                            value.kind == ValueKind::tensors ? "pick a tensor, as in tensors[$i]" : "give it coordinates");
     return value;
 }
 
@@ -139,7 +139,7 @@ BodyValue BodyExpressions::named(const Syntax& syntax, const BodyScope& scope) {
             elements_.refuse(std::move(diagnostic));
         }
         BodyValue value;
-        value.kind = input.spec->variadic ? Kind::tensors : Kind::tensor;
+        value.kind = input.spec->variadic ? ValueKind::tensors : ValueKind::tensor;
         value.index = input.spec->variadic ? position : first_tensor_[static_cast<size_t>(position)];
         return value;
     }
@@ -261,7 +261,7 @@ std::vector<BodyValue> BodyExpressions::expanded(std::span<const SyntaxPointer> 
 
 BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scope) {
     BodyValue base = reference(*syntax.children[0], scope);
-    if (base.kind == Kind::failed) throw BodyFailure{};
+    if (base.kind == ValueKind::failed) throw BodyFailure{};
     if (base.is_list() || base.is_fixed()) {
         // An index that is a list picks.
         for (size_t i = 1; i < syntax.children.size(); ++i)
@@ -269,10 +269,10 @@ BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scop
         return base;
     }
     std::vector<BodyValue> indices = expanded(syntax.children, 1, std::nullopt, scope);
-    if (base.kind == Kind::tensor) return read(base.index, indices, syntax.place);
-    if (base.kind == Kind::local) return read_local(base.index, indices, syntax.place);
-    if (base.kind == Kind::state) return read_state(state(base.index), indices, syntax.place);
-    if (base.kind == Kind::tensors) {
+    if (base.kind == ValueKind::tensor) return read(base.index, indices, syntax.place);
+    if (base.kind == ValueKind::local) return read_local(base.index, indices, syntax.place);
+    if (base.kind == ValueKind::state) return read_state(state(base.index), indices, syntax.place);
+    if (base.kind == ValueKind::tensors) {
         if (indices.size() != 1) refuse_rank("the list of tensors", 1, indices.size(), syntax.place);
         int64_t number = values_.static_integer(indices[0], "the number of a tensor", syntax.place);
         const BoundInput& input = environment_.inputs()[static_cast<size_t>(base.index)];
@@ -284,7 +284,7 @@ BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scop
             elements_.refuse(std::move(diagnostic));
         }
         BodyValue tensor;
-        tensor.kind = Kind::tensor;
+        tensor.kind = ValueKind::tensor;
         tensor.index =
             first_tensor_[static_cast<size_t>(base.index)] + static_cast<int32_t>(number < 0 ? number + count : number);
         return tensor;
@@ -296,7 +296,7 @@ BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scop
 
 BodyValue BodyExpressions::slice(const Syntax& syntax, const BodyScope& scope) {
     BodyValue base = reference(*syntax.children[0], scope);
-    if (base.kind == Kind::tensor || base.kind == Kind::tensors || base.kind == Kind::local || base.kind == Kind::state)
+    if (base.kind == ValueKind::tensor || base.kind == ValueKind::tensors || base.kind == ValueKind::local || base.kind == ValueKind::state)
         values_.refuse_type(syntax.place, "a slice of a tensor in a body", "coordinates of one element",
                             "a body computes one element: write its coordinates");
     auto bound = [&](const SyntaxPointer& child) {
@@ -309,8 +309,8 @@ BodyValue BodyExpressions::guard(const Syntax& syntax, const BodyScope& scope) {
     const Syntax& access = *syntax.children[0];
     BodyValue base;
     if (access.kind == Syntax::Kind::subscript) base = reference(*access.children[0], scope);
-    if (base.kind == Kind::failed) throw BodyFailure{};
-    if (base.kind != Kind::tensor) {
+    if (base.kind == ValueKind::failed) throw BodyFailure{};
+    if (base.kind != ValueKind::tensor) {
         Diagnostic diagnostic =
             elements_.error("symbolic.guard", syntax.place, "?? stands behind something that is not an access");
         diagnostic.expected = "an access with coordinates, as in x[@n - 1] ?? 0";
@@ -346,7 +346,7 @@ BodyValue BodyExpressions::call(const Syntax& syntax, const BodyScope& scope) {
     }
     // NumPy's sum(x): here it would be the element at the point, silently.
     bool one_element = syntax.children.size() == 1 && syntax.children[0]->kind != Syntax::Kind::spread &&
-                       arguments[0].kind == Kind::element;
+                       arguments[0].kind == ValueKind::element;
     if (one_element && is_reduction_name(syntax.text))
         values_.refuse_type(syntax.place, fmt::format("{} of one element", syntax.text), "a reduction, or a list",
                             fmt::format("name what it runs over: {}(k < $n : x[k])", syntax.text));

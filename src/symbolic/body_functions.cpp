@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-using Kind = BodyValue::Kind;
+using ValueKind = BodyValue::Kind;
 
 void BodyValues::need_arguments(std::string_view name, size_t given, size_t least, size_t most, const Place& place) {
     if (given >= least && given <= most) return;
@@ -190,7 +190,7 @@ std::optional<BodyValue> BodyValues::element_function(std::string_view name, con
 BodyValue BodyValues::function(std::string_view name, const std::vector<BodyValue>& arguments, const Place& place) {
     bool fixed = true, from_template = true;
     for (const BodyValue& argument : arguments) {
-        if (argument.kind == Kind::failed) throw BodyFailure{};
+        if (argument.kind == ValueKind::failed) throw BodyFailure{};
         fixed = fixed && argument.is_fixed();
         from_template = from_template && argument.from_template;
     }

@@ -6,7 +6,7 @@
 
 namespace heddle {
 
-using Kind = BodyValue::Kind;
+using ValueKind = BodyValue::Kind;
 
 void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place) {
     Diagnostic diagnostic = elements_.error(
@@ -98,7 +98,7 @@ std::vector<BodyValue> BodyExpressions::coordinates_by_name(const BodyTensor& te
     auto axis = [&](std::string_view name, bool listed, int32_t position) -> const BodyValue* {
         const BodyValue* found = name.empty() ? nullptr : axes_.find(name);
         if (!found) return nullptr;
-        if (found->kind != Kind::list) return listed ? nullptr : found;
+        if (found->kind != ValueKind::list) return listed ? nullptr : found;
         bool inside = listed && static_cast<size_t>(position) < found->list.size();
         return inside ? &found->list[static_cast<size_t>(position)] : nullptr;
     };

@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-using Kind = BodyValue::Kind;
+using ValueKind = BodyValue::Kind;
 
 namespace {
 
@@ -51,7 +51,7 @@ BodyValue BodyValues::unwrapped(Result<StaticValue> value, bool from_template) {
 
 Element BodyValues::element(const BodyValue& value, const Place& place) {
     switch (value.kind) {
-    case Kind::element:
+    case ValueKind::element:
         if (elements_.nodes().depth(value.element.node) > deepest_body) {
             Diagnostic diagnostic =
                 elements_.error("symbolic.limit", place, "the body's expressions are too deep together");
@@ -60,9 +60,9 @@ Element BodyValues::element(const BodyValue& value, const Place& place) {
             elements_.refuse(std::move(diagnostic));
         }
         return value.element;
-    case Kind::fixed: return elements_.literal(value.value, value.from_template, place);
-    case Kind::failed: throw BodyFailure{};
-    case Kind::list:
+    case ValueKind::fixed: return elements_.literal(value.value, value.from_template, place);
+    case ValueKind::failed: throw BodyFailure{};
+    case ValueKind::list:
         refuse_type(place, fmt::format("a list of {} elements stands where one element is needed", value.list.size()),
                     "one element", "pick one element, or reduce the list with sum, all, any, min or max");
     default: refuse_type(place, "an array stands where one element is needed", "one element", "give it coordinates");
@@ -70,10 +70,10 @@ Element BodyValues::element(const BodyValue& value, const Place& place) {
 }
 
 std::vector<BodyValue> BodyValues::items(BodyValue value, const Place& place) {
-    if (value.kind == Kind::failed) throw BodyFailure{};
+    if (value.kind == ValueKind::failed) throw BodyFailure{};
     if (!value.is_list()) refuse_type(place, "a list is needed here", "a list", "");
     spend(static_cast<int64_t>(value.size()), place);
-    if (value.kind == Kind::list) return std::move(value.list);
+    if (value.kind == ValueKind::list) return std::move(value.list);
     std::vector<BodyValue> result;
     result.reserve(value.size());
     for (const StaticValue& item : value.value.list()) result.push_back(BodyValue::of(item, value.from_template));
@@ -191,19 +191,19 @@ BodyValue BodyValues::cast(const BodyValue& a, DType dtype, const Place& place) 
 }
 
 int64_t BodyValues::static_integer(const BodyValue& value, std::string_view what, const Place& place) {
-    if (value.kind == Kind::failed) throw BodyFailure{};
+    if (value.kind == ValueKind::failed) throw BodyFailure{};
     if (value.is_fixed() && value.value.is_integer()) return value.value.integer();
     refuse_type(place, fmt::format("{} is not a static integer", what), "a static integer", "");
 }
 
 BodyValue BodyValues::pick(const BodyValue& base, const BodyValue& index, const Place& place) {
-    if (base.kind == Kind::failed || index.kind == Kind::failed) throw BodyFailure{};
+    if (base.kind == ValueKind::failed || index.kind == ValueKind::failed) throw BodyFailure{};
     if (base.is_fixed() && index.is_fixed())
         return unwrapped(static_element(base.value, index.value, place, budget_),
                          base.from_template && index.from_template);
     if (!base.is_list()) refuse_type(place, "only a list or a tensor has elements", "a list or a tensor", "");
     if (index.is_list()) return each(index, place, [&](const BodyValue& item) { return pick(base, item, place); });
-    if (index.kind == Kind::element) return table(base, index, place);
+    if (index.kind == ValueKind::element) return table(base, index, place);
     int64_t position = static_integer(index, "the position", place);
     auto count = static_cast<int64_t>(base.size());
     if (position < -count || position >= count) {
@@ -252,7 +252,7 @@ BodyValue BodyValues::table(const BodyValue& base, const BodyValue& index, const
 }
 
 BodyValue BodyValues::slice(const BodyValue& base, const BodyValue& from, const BodyValue& to, const Place& place) {
-    if (base.kind == Kind::failed || from.kind == Kind::failed || to.kind == Kind::failed) throw BodyFailure{};
+    if (base.kind == ValueKind::failed || from.kind == ValueKind::failed || to.kind == ValueKind::failed) throw BodyFailure{};
     if (!from.is_fixed() || !to.is_fixed())
         refuse_type(place, "the bounds of a slice are static", "static integers", "");
     if (base.is_fixed())

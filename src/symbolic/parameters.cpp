@@ -10,20 +10,20 @@ namespace heddle {
 namespace {
 
 using Value = StaticValue;
-using Kind = ParameterType::Kind;
+using TypeKind = ParameterType::Kind;
 
-std::string_view kind_name(Kind kind) {
+std::string_view kind_name(TypeKind kind) {
     switch (kind) {
-    case Kind::integer: return "an int";
-    case Kind::real: return "a float";
-    case Kind::boolean: return "a bool";
-    case Kind::string: return "a string";
-    case Kind::dtype: return "a dtype";
-    case Kind::number: return "a number";
-    case Kind::axis: return "an axis";
-    case Kind::axes: return "axes";
-    case Kind::choice: return "one of its choices";
-    case Kind::any: return "a value";
+    case TypeKind::integer: return "an int";
+    case TypeKind::real: return "a float";
+    case TypeKind::boolean: return "a bool";
+    case TypeKind::string: return "a string";
+    case TypeKind::dtype: return "a dtype";
+    case TypeKind::number: return "a number";
+    case TypeKind::axis: return "an axis";
+    case TypeKind::axes: return "axes";
+    case TypeKind::choice: return "one of its choices";
+    case TypeKind::any: return "a value";
     }
     return {};
 }
@@ -79,7 +79,7 @@ Result<Value> axis(const Environment& environment, const Parameter& parameter, c
 Result<Value> axes(Environment& environment, const Parameter& parameter, const Value& value) {
     auto rank = described_rank(environment, parameter);
     if (!rank) return std::unexpected(rank.error());
-    if (parameter.type.kind == Kind::axis) return axis(environment, parameter, value, *rank);
+    if (parameter.type.kind == TypeKind::axis) return axis(environment, parameter, value, *rank);
     Value::List given = value.is_list() ? value.list() : Value::List{value};
     Value::List result;
     for (const Value& element : given) {
@@ -100,32 +100,32 @@ Result<Value> axes(Environment& environment, const Parameter& parameter, const V
 
 Result<Value> scalar(const Environment& environment, const Parameter& parameter, const Value& value) {
     switch (parameter.type.kind) {
-    case Kind::integer:
+    case TypeKind::integer:
         if (value.is_integer()) return value;
         break;
-    case Kind::real:
+    case TypeKind::real:
         if (value.is_number()) return Value::of(value.number());
         break;
-    case Kind::number:
+    case TypeKind::number:
         if (value.is_number()) return value;
         break;
-    case Kind::boolean:
+    case TypeKind::boolean:
         if (value.is_boolean()) return value;
         // Model formats without booleans write 0 and 1.
         if (value.is_integer() && (value.integer() == 0 || value.integer() == 1))
             return Value::of(value.integer() == 1);
         break;
-    case Kind::string:
+    case TypeKind::string:
         if (value.is_text()) return value;
         break;
-    case Kind::dtype:
+    case TypeKind::dtype:
         if (value.is_dtype()) return value;
         if (value.is_text()) {
             if (auto dtype = dtype_named(value.text())) return Value::of(*dtype);
         }
         break;
-    case Kind::choice: return choice(environment, parameter, value);
-    case Kind::any: return value;
+    case TypeKind::choice: return choice(environment, parameter, value);
+    case TypeKind::any: return value;
     default: break;
     }
     return wrong_type(environment, parameter, value);

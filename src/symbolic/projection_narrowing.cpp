@@ -9,8 +9,6 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
-constexpr int64_t highest = std::numeric_limits<int64_t>::max();
 
 // The comparison that holds where `op` does not.
 ScalarOp opposite(ScalarOp op) {

@@ -9,7 +9,6 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
 
 class PointEvaluator {
 public:

@@ -10,8 +10,6 @@ namespace heddle {
 namespace {
 
 using Wide = __int128;
-constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
-constexpr int64_t highest = std::numeric_limits<int64_t>::max();
 constexpr double exact_integers = 9.0e15;  // below 2^53: a double holds every integer up to here
 
 int64_t saturated(Wide value) {

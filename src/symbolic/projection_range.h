@@ -14,6 +14,9 @@
 
 namespace heddle {
 
+inline constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
+inline constexpr int64_t highest = std::numeric_limits<int64_t>::max();
+
 // constant + sum coefficient * variable; sorted by variable, without zeros.
 struct AffineCoordinate {
     InlineVector<std::pair<VariableId, int64_t>, 4> terms;
@@ -25,8 +28,8 @@ struct AffineCoordinate {
 
 // Inclusive bounds. Empty if low > high.
 struct ValueInterval {
-    int64_t low = std::numeric_limits<int64_t>::min();
-    int64_t high = std::numeric_limits<int64_t>::max();
+    int64_t low = lowest;
+    int64_t high = highest;
 
     bool is_empty() const { return low > high; }
     bool bounded() const {

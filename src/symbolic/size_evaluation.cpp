@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t most_steps = 200'000;
+constexpr int64_t most_size_steps = 200'000;
 
 // A value that is followed; nothing for one that is not an integer or a bool (0 or 1), or not known.
 using Followed = std::optional<Size>;
@@ -202,7 +202,7 @@ private:
     const Body& body_;
     const SizeEvaluation& evaluation_;
     std::vector<int64_t> values_;
-    int64_t steps_ = most_steps;
+    int64_t steps_ = most_size_steps;
 };
 
 bool has_origin(const Body& body, const SizeEvaluation& evaluation) {
