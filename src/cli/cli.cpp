@@ -103,7 +103,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
                       "The derived operations from adjoints of outputs to those of inputs; what follows shows theirs");
     command->add_flag("--equations", options.equations,
                       "The equations before and after fusion, and why what was fused");
-    command->add_flag("--schedule", options.schedule, "The scheduled kernels");
+    command->add_flag("--schedule", options.schedule, "What was chosen for each kernel, the plan, and the scheduled kernels");
     command->add_flag("--source", options.source, "The C code of the kernels");
     auto* shards = command
                        ->add_option("--shard", options.shards,

@@ -138,7 +138,8 @@ void add_plan_json(const plan::Plan& plan, const ExplainOptions& options, Json& 
         Json trees = Json::array();
         for (size_t i = 0; i < plan.trees.size(); i++)
             trees.push_back({{"key", plan.keys[i]}, {"tree", schedules::print(*plan.trees[i])}});
-        json["schedule"] = {{"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
+        json["schedule"] = {
+            {"choices", plan::summary(plan)}, {"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
     }
     if (options.source) {
         json["source"] = Json::array();
@@ -206,7 +207,10 @@ void print_text(const Json& json, const ExplainOptions& options) {
     }
     if (options.gradient) print_gradient(json["gradient"]);
     if (json.contains("equations")) print_equations(json["equations"]);
-    if (json.contains("schedule")) fmt::print("\n{}", text_of(json["schedule"], "plan"));
+    if (json.contains("schedule")) {
+        fmt::print("\nchoices\n{}", indented(text_of(json["schedule"], "choices"), 2));
+        fmt::print("\n{}", text_of(json["schedule"], "plan"));
+    }
     if (json.contains("source")) {
         for (const Json& kernel : json["source"]) fmt::print("\n{}", text_of(kernel, "c"));
     }

@@ -91,6 +91,8 @@ Result<void> verify(const Plan& plan);
 // Text in and out (docs/schedules.md): print(parse_plan(print(p))) == print(p), and both run to the same bits. All of a
 // plan is in its text but the constants' elements: the parser finds those by name.
 std::string print(const Plan& plan);
+// What was chosen, in few lines: maps of buffers that are not plain, launches, and the nests of their kernels.
+std::string summary(const Plan& plan);
 using Constants = std::map<std::string, TensorData>;
 // The constants that plans of this graph may name: its own, and tables that lowering makes. Fails as lowering does.
 Result<Constants> constants_of(const Graph& graph);

@@ -125,4 +125,25 @@ std::string print(const Plan& plan) {
     return text;
 }
 
+std::string summary(const Plan& plan) {
+    std::string text;
+    for (const Buffer& b : plan.buffers) {
+        if (b.packed.empty() && b.storage.is_row_major()) continue;
+        text += fmt::format("{} buffer {}: {}\n", names::kinds[static_cast<size_t>(b.kind)], quoted(b.name),
+                            b.packed.empty() ? map_text(b.storage) : "packed " + quoted(b.packed));
+    }
+    auto add = [&](const char* phase, const Batch& batch) {
+        for (const Launch& launch : batch) {
+            text += fmt::format("{} {}: {} tasks{}\n", phase, quoted(launch.name), launch.tasks,
+                                launch.layout ? ", layout" : "");
+            if (launch.layout) continue;
+            std::istringstream lines(schedules::summary(*plan.trees[static_cast<size_t>(launch.tree)], launch.numbers));
+            for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
+        }
+    };
+    for (const Batch& batch : plan.prepare) add("prepare", batch);
+    for (const Batch& batch : plan.run) add("run", batch);
+    return text;
+}
+
 }  // namespace heddle::plan

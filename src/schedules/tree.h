@@ -312,6 +312,8 @@ struct Varies {
 std::vector<Varies> varies(const Tree& tree);
 
 std::string print(const Tree& tree);
+// The choices alone: tasks, arrays, nests, tiles and how memory is touched, with this launch's extents and steps.
+std::string summary(const Tree& tree, const std::vector<int64_t>& numbers);
 Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text);
 // Ids in range and in scope, operand types, accesses that agree with their addresses, row sizes, masks.
 Result<void> verify(const Tree& tree);

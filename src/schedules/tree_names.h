@@ -18,4 +18,9 @@ inline const char* mask(Lanes::Mask mask) {
     return names[static_cast<size_t>(mask)];
 }
 
+inline const char* rows_mode(Rows::Mode mode) {
+    static constexpr const char* names[] = {"balanced", "transpose"};
+    return names[static_cast<size_t>(mode)];
+}
+
 }  // namespace heddle::schedules::tree_names

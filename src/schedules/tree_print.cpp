@@ -207,8 +207,8 @@ private:
 
     void print_statement(const Rows& rows, int depth) {
         prepare(rows.range, depth);
-        std::string content = "rows " + variable(rows.variable) + " in " + range(rows.range) + " " +
-                              (rows.mode == Rows::Mode::balanced ? "balanced" : "transpose");
+        std::string content =
+            "rows " + variable(rows.variable) + " in " + range(rows.range) + " " + tree_names::rows_mode(rows.mode);
         for (int size : rows.sizes) content += " " + std::to_string(size);
         for (const Rows::Digit& digit : rows.fused)
             content += " digit " + variable(digit.variable) + " < " + text(digit.extent);
