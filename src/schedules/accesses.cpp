@@ -89,8 +89,6 @@ AxisIndex plain_axis(const Coordinate& coordinate) {
     return coordinate.axes[0].first;
 }
 
-bool is_plain(const Coordinate& coordinate, AxisIndex axis) { return plain_axis(coordinate) == axis; }
-
 bool is_constant(const Coordinate& coordinate) { return coordinate.axes.empty() && coordinate.values.empty(); }
 
 bool same_coordinates(const std::vector<Coordinate>& a, const std::vector<Coordinate>& b) {

@@ -28,7 +28,6 @@ bool contains_read(const Kernel& kernel, ValueIndex root);
 
 int64_t coefficient(const Coordinate& coordinate, AxisIndex axis);
 // The coordinate is nothing but this axis.
-bool is_plain(const Coordinate& coordinate, AxisIndex axis);
 // The only axis of the coordinate, if it is nothing else; -1 if not.
 AxisIndex plain_axis(const Coordinate& coordinate);
 // A constant that may have come from sizes: it is a launch number even where it is 0.

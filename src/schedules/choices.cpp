@@ -50,8 +50,8 @@ void Chooser::choose_prefetch() {
     for (AxisIndex axis : group_.reduced) bytes_of_panel *= std::min<int64_t>(hint(axis), 1 << 16);
     int64_t panels = (hint(group_.lanes) + group_.vectors * group_.width - 1) / (group_.vectors * group_.width);
     bool large = bytes_of_panel * panels > target_.l2_bytes / 2;
-    group_.prefetch_panel = record_.prefetch.value_or(rows >= group_.vectors * group_.maximum_rows && large) &&
-                            contains(kernel_.common, group_.rows);
+    group_.prefetch_panel =
+        large && rows >= group_.vectors * group_.maximum_rows && contains(kernel_.common, group_.rows);
     if (bytes_of_panel > target_.l1_bytes / 2) group_.prefetch_ahead = 16LL * group_.vectors * group_.width;
 }
 
@@ -63,7 +63,7 @@ void Chooser::drop_single_panels() {
         // No other dimension lies between.
         bool contiguous = p.inner.size() == 1 && p.inner[0] + 2 >= static_cast<int>(tensor.dimensions.size());
         bool one = contiguous && hint(group_.lanes) <= panel && movements_.of(p.read, group_.lanes) == Movement::unit;
-        return one && !record_.pack.value_or(false) && !kernel_.tensor(p.tensor).constant;
+        return one && !kernel_.tensor(p.tensor).constant;
     });
     for (PackedOperand& packed : group_.packed) packed.panel = panel;
 }
@@ -90,9 +90,6 @@ void Chooser::choose_row_sizes() {
         named = named || kernel_.axis(group_.fused[i]).named;
     }
     group_.row_sizes = group_.transposed ? std::vector<int>{group_.width} : row_sizes(group_.maximum_rows, rows, named);
-    if (record_.row_sizes && !group_.transposed && !record_.row_sizes->empty() && record_.row_sizes->back() == 1) {
-        group_.row_sizes = *record_.row_sizes;
-    }
     group_.maximum_rows = group_.row_sizes.front();
 }
 
@@ -108,7 +105,6 @@ void Chooser::choose() {
         return;
     }
     choose_rows();
-    choose_row_tile();
     choose_packing();
     choose_tile_size();
     drop_single_panels();
@@ -117,7 +113,6 @@ void Chooser::choose() {
     order_packed();
     choose_prefetch();
     choose_row_sizes();
-    group_.lanes_outside = record_.lanes_outside.value_or(true);
     double written = 0;
     for (EquationIndex index : writes_)
         written += static_cast<double>(bytes(kernel_.tensor(equation(index).tensor).dtype));
@@ -166,18 +161,14 @@ void order_aliases(std::vector<LocalStorage>& storage) {
 
 }  // namespace
 
-void choose(const Kernel& kernel, const Target& target, const Record& record, std::vector<PhaseGroup>& groups,
+void choose(const Kernel& kernel, const Target& target, std::vector<PhaseGroup>& groups,
             std::vector<LocalStorage>& storage) {
     std::vector<size_t> costly(groups.size());
     std::iota(costly.begin(), costly.end(), size_t{0});
     std::stable_sort(costly.begin(), costly.end(),
                      [&](size_t a, size_t b) { return work(kernel, groups[a]) > work(kernel, groups[b]); });
-    static const PhaseRecord none;
     for (size_t index : costly) {
-        auto found = record.phases.find(static_cast<int>(index));
-        const PhaseRecord& phase = found == record.phases.end() ? none : found->second;
-        Chooser(kernel, target, phase, groups[index], storage, groups.size() == 1).choose();
-        if (record.non_temporal) groups[index].non_temporal = *record.non_temporal && groups[index].reductions.empty();
+        Chooser(kernel, target, groups[index], storage, groups.size() == 1).choose();
         order_arrays(kernel, groups[index], storage);
         order_aliases(storage);
     }

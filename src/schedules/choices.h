@@ -10,7 +10,7 @@
 namespace heddle::schedules {
 
 // Fills the choices of all groups, decides the order of arrays, and asks for packed operands.
-void choose(const Kernel& kernel, const Target& target, const Record& record, std::vector<PhaseGroup>& groups,
+void choose(const Kernel& kernel, const Target& target, std::vector<PhaseGroup>& groups,
             std::vector<LocalStorage>& storage);
 
 }  // namespace heddle::schedules

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "schedules/movements.h"
@@ -12,11 +11,10 @@ namespace heddle::schedules {
 
 class Chooser {
 public:
-    Chooser(const Kernel& kernel, const Target& target, const PhaseRecord& record, PhaseGroup& group,
-            const std::vector<LocalStorage>& storage, bool single)
+    Chooser(const Kernel& kernel, const Target& target, PhaseGroup& group, const std::vector<LocalStorage>& storage,
+            bool single)
         : kernel_(kernel),
           target_(target),
-          record_(record),
           group_(group),
           storage_(storage),
           single_(single),
@@ -41,7 +39,6 @@ private:
     bool moves_as_vector(AxisIndex axis) const;
     void choose_lanes();
     void choose_rows();
-    void choose_row_tile();
     void choose_tile_size();
     void choose_fused_rows();
     void choose_packing();
@@ -50,11 +47,9 @@ private:
     void drop_single_panels();
     void order_packed();
     void choose_row_sizes();
-    std::optional<AxisIndex> axis_named(const std::string& name) const;
 
     const Kernel& kernel_;
     const Target& target_;
-    const PhaseRecord& record_;
     PhaseGroup& group_;
     const std::vector<LocalStorage>& storage_;
     bool single_;

@@ -87,8 +87,7 @@ int64_t Chooser::rows_sharing(ValueIndex read, AxisIndex lanes) const {
 }
 
 std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisIndex lanes) const {
-    if (record_.pack == false || read.address || group_.reductions.empty() || contains(group_.reduced, lanes))
-        return {};
+    if (read.address || group_.reductions.empty() || contains(group_.reduced, lanes)) return {};
     const Value& value = kernel_.value(read.value);
     const KernelTensor& tensor = kernel_.tensor(read.tensor);
     if (value.kind != Value::Kind::read || tensor.role != KernelTensor::Role::input || tensor.may_alias) return {};
@@ -148,16 +147,6 @@ double Chooser::cost(AxisIndex axis) const {
     return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;
 }
 
-std::optional<AxisIndex> Chooser::axis_named(const std::string& name) const {
-    for (AxisIndex axis : group_.axes) {
-        if (kernel_.axis(axis).name == name) return axis;
-    }
-    for (AxisIndex axis : group_.reduced) {
-        if (kernel_.axis(axis).name == name) return axis;
-    }
-    return std::nullopt;
-}
-
 void Chooser::choose_lanes() {
     std::vector<AxisIndex> candidates = group_.axes;
     candidates.insert(candidates.end(), group_.reduced.begin(), group_.reduced.end());
@@ -170,10 +159,6 @@ void Chooser::choose_lanes() {
             best = c;
             group_.lanes = axis;
         }
-    }
-    if (record_.lanes) {
-        auto wanted = axis_named(*record_.lanes);
-        if (wanted && is_candidate(*wanted)) group_.lanes = *wanted;
     }
     group_.lanes_reduced = contains(group_.reduced, group_.lanes);
 }

@@ -60,18 +60,6 @@ void Chooser::choose_rows() {
     }
 }
 
-void Chooser::choose_row_tile() {
-    if (!record_.rows) return;
-    auto wanted = axis_named(*record_.rows);
-    if (record_.rows->empty()) {
-        group_.rows = -1;
-        group_.transposed = group_.contraction = false;
-    } else if (wanted && *wanted != group_.lanes && contains(group_.axes, *wanted) && !group_.transposed) {
-        group_.rows = *wanted;
-        group_.contraction = saved(*wanted) > 0;
-    }
-}
-
 void Chooser::choose_tile_size() {
     bool reduces = !group_.reductions.empty();
     auto set = [&](int vectors, int rows) { group_.vectors = vectors, group_.maximum_rows = rows; };
@@ -86,7 +74,7 @@ void Chooser::choose_tile_size() {
         int64_t reduced = 1;
         for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
         TileChoice tile = choose_tile(target_, group_.width, hint(group_.lanes), free ? 5040 : hint(group_.rows),
-                                      reduced, record_.vectors, record_.maximum_rows);
+                                      reduced, {}, {});
         set(tile.vectors, tile.rows);
     } else if (group_.contraction) {
         set(2, 4);
@@ -99,11 +87,6 @@ void Chooser::choose_tile_size() {
         set(reduces ? 8 : 4, 1);
     }
     if (group_.lanes < 0) set(1, 1);
-    if (record_.vectors && group_.lanes >= 0 && !group_.transposed)
-        group_.vectors = std::clamp(*record_.vectors, 1, 16);
-    if (record_.maximum_rows && group_.rows >= 0 && !group_.transposed) {
-        group_.maximum_rows = std::clamp(*record_.maximum_rows, 1, 32);
-    }
     // A packed operand's panel may not follow M; nor need others be wider than the axis.
     if (group_.packed.empty() && group_.lanes >= 0) {
         int64_t wanted = (hint(group_.lanes) + group_.width - 1) / group_.width;
@@ -114,7 +97,7 @@ void Chooser::choose_tile_size() {
 // One row index over several row axes where tiles within the innermost divide badly.
 void Chooser::choose_fused_rows() {
     if (!group_.contraction || group_.lanes_reduced || group_.windowed || !single_) return;
-    if (!contains(kernel_.common, group_.rows) || record_.fuse_rows == false) return;
+    if (!contains(kernel_.common, group_.rows)) return;
     auto at = std::find(group_.axes.begin(), group_.axes.end(), group_.rows);
     std::vector<AxisIndex> more;
     while (at != group_.axes.begin()) {
@@ -146,7 +129,7 @@ void Chooser::choose_fused_rows() {
             .cycles;
     };
     double apart = cycles(inner) * static_cast<double>(all) / static_cast<double>(inner);
-    if (!record_.fuse_rows.value_or(cycles(all) < 0.93 * apart)) return;
+    if (cycles(all) >= 0.93 * apart) return;
     group_.fused = more;
     group_.fused.push_back(group_.rows);
 }

@@ -413,8 +413,7 @@ Phase Nest::build() {
     }
     phase.body = serial(outside, [&] {
         if (group_.lanes_reduced) return rows([&] { return core(); });
-        if (group_.lanes_outside) return lanes([&] { return rows([&] { return core(); }); });
-        return rows([&] { return lanes([&] { return core(); }); });
+        return lanes([&] { return rows([&] { return core(); }); });
     });
     return phase;
 }

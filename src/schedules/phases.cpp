@@ -186,14 +186,13 @@ bool reads_own_points(const Kernel& kernel, const KernelEquation& reader, const 
     return true;
 }
 
-std::vector<PhaseGroup> group_phases(const Kernel& kernel, const Record& record) {
+std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
     std::vector<PhaseGroup> groups;
     for (size_t i = 0; i < kernel.equations.size(); i++) {
         const KernelEquation& e = kernel.equations[i];
         auto index = static_cast<EquationIndex>(i);
         bool piece = writers(kernel, e.tensor) > 1;
-        if (!groups.empty() && !piece && record.join_phases.value_or(true) && join(kernel, groups.back(), index))
-            continue;
+        if (!groups.empty() && !piece && join(kernel, groups.back(), index)) continue;
         PhaseGroup group;
         group.axes = e.axes;
         group.reduced = e.reduced;

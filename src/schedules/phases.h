@@ -39,7 +39,6 @@ struct PhaseGroup {
     bool transposed = false;
     bool contraction = false;  // moving along the rows leaves an operand unmoved
     bool windowed = false;     // strides of windows are facts
-    bool lanes_outside = true;
     int vectors = 1, maximum_rows = 1, width = 1;
     std::vector<int> row_sizes;
     std::vector<AxisIndex> loops;  // reduced axes but for lanes, outermost first
@@ -52,7 +51,7 @@ struct PhaseGroup {
 };
 
 // Joins each equation to the phase before it where the rules of docs/schedules.md (1) allow.
-std::vector<PhaseGroup> group_phases(const Kernel& kernel, const Record& record);
+std::vector<PhaseGroup> group_phases(const Kernel& kernel);
 
 struct LocalStorage {
     enum class Kind : uint8_t {

@@ -5,11 +5,11 @@
 
 namespace heddle::schedules {
 
-Result<Scheduled> schedule(const Kernel& kernel, const Target& target, const Record& record) {
+Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     if (auto correct = verify(kernel); !correct) return fail(correct.error());
-    std::vector<PhaseGroup> groups = group_phases(kernel, record);
+    std::vector<PhaseGroup> groups = group_phases(kernel);
     std::vector<LocalStorage> storage = store_locals(kernel, groups);
-    choose(kernel, target, record, groups, storage);
+    choose(kernel, target, groups, storage);
     Assembly assembly(kernel, target, std::move(groups), std::move(storage));
     Block& body = assembly.result.tree.body;
     for (size_t i = 0; i < assembly.groups.size();) {

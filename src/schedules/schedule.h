@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,18 +11,6 @@
 #include "target/target.h"
 
 namespace heddle::schedules {
-
-// Choices that override the rules; all optional. Phases are numbered in order.
-struct PhaseRecord {
-    std::optional<std::string> lanes, rows;    // names of axes; rows "" is none
-    std::optional<int> vectors, maximum_rows;  // NV, MR
-    std::optional<std::vector<int>> row_sizes;
-    std::optional<bool> fuse_rows, lanes_outside, prefetch, pack;
-};
-struct Record {
-    std::map<int, PhaseRecord> phases;
-    std::optional<bool> join_phases, non_temporal;
-};
 
 // What the kernel is launched with: `numbers` in the order of Tree::numbers.
 struct LaunchNumbers {
@@ -63,6 +48,6 @@ struct Scheduled {
 // offsets and data literals reach nothing but the launch numbers. So for another size of the same class: schedule that
 // kernel; its tree has the same text and `key`, hence the same code, and `launch` is its own.
 // The kernel must pass `verify`. Errors: those of verify only, every correct kernel has a schedule.
-Result<Scheduled> schedule(const Kernel& kernel, const Target& target, const Record& record = {});
+Result<Scheduled> schedule(const Kernel& kernel, const Target& target);
 
 }  // namespace heddle::schedules
