@@ -73,6 +73,7 @@ private:
     // States may be read before their equation (at the step before) and after the scan: they are declared first, in the
     // scope around the scan.
     void scan(const Syntax& statement) {
+        if (!scans_.empty()) return nested_scan(statement);
         for (const SyntaxPointer& child : statement.children) {
             if (child->kind != Kind::equation || !child->initial) continue;
             if (names_.declare(child->text, BareName::Kind::state, child->mark)) block_names_.push_back(child->text);
@@ -80,6 +81,20 @@ private:
         scans_.push_back(statement.generators[0].name);
         names_.with_generators(statement.generators, [&] { in_block([&] { statements(statement.children); }); });
         scans_.pop_back();
+    }
+
+    // Nothing more is said of what it computes.
+    void nested_scan(const Syntax& statement) {
+        names_.report(
+            {.code = "language.nested_scan",
+             .summary = "a scan stands in a scan",
+             .place = statement.place,
+             .remedy = fmt::format("count the steps of both by one variable, as in scan {} < $steps * $of_each:, "
+                                   "and take it apart with // and %",
+                                   scans_.back())});
+        for (const SyntaxPointer& child : statement.children) {
+            if (child->kind == Kind::equation) names_.failed.insert(child->text);
+        }
     }
 
     void equation(const Syntax& statement) {

@@ -139,10 +139,19 @@ private:
                    real ? "write inf, or a number that a double holds" : "integers have 64 bits");
         } else if (is_letter(peek())) {
             token.kind = Token::Kind::bad;
-            word();
+            const std::string rest = word();
+            if (digits == "0" && (rest[0] == 'x' || rest[0] == 'X')) return hexadecimal(token, rest);
             report(token, "language.number", "a letter follows a number",
                    "names begin with a letter, and products are written with *");
         }
+    }
+
+    void hexadecimal(const Token& token, std::string_view word) {
+        int64_t value = 0;
+        const char* last = word.data() + word.size();
+        const auto [stop, status] = std::from_chars(word.data() + 1, last, value, 16);
+        report(token, "language.number", "numbers are written with decimal digits",
+               stop == last && status == std::errc{} ? fmt::format("write {}", value) : "");
     }
 
     void quoted(Token& token) {

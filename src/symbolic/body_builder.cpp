@@ -81,7 +81,6 @@ private:
     const StateTypes& types_;
     std::vector<EquationBox>& written_;
     StateTypes strong_, weak_;
-    bool in_scan_ = false;
     InlineVector<TensorReference, 4> outputs_;
     std::vector<const Place*> equation_places_;
 };
@@ -138,9 +137,6 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, VariableList v
         diagnostic.remedy = std::move(remedy);
         elements.refuse(std::move(diagnostic));
     };
-    if (in_scan_)
-        refuse_scan(statement.place, "a scan stands in a scan",
-                    "count the steps of both by one variable, and take it apart with // and %");
     BodyScope inner{&scope, {}};
     VariableList steps;
     expressions_.bind(statement.generators[0], Variable::Kind::ordered, inner, steps);
@@ -162,9 +158,7 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, VariableList v
         });
     }
     variables.push_back(steps[0]);
-    in_scan_ = true;
     block(statement.children, inner, variables);
-    in_scan_ = false;
     for (int32_t state : states) expressions_.state(state).active = false;
 }
 

@@ -304,7 +304,7 @@ NodeId BodyElements::coordinate(Element a, const Place& place) {
     diagnostic.expected = "an integer";
     diagnostic.found = type_name(a);
     diagnostic.remedy = is_complex(dtype(a)) ? "round re(z)"
-                        : is_float(dtype(a)) ? "round it with floor, ceil or round, or write a cast"
+                        : is_float(dtype(a)) ? "write a cast, which truncates, around it or around its floor: int64(floor(v))"
                                              : "write a cast";
     refuse(std::move(diagnostic));
 }

@@ -67,8 +67,9 @@ BodyValue BodyExpressions::evaluate(const Syntax& syntax, const BodyScope& scope
     if (value.kind == ValueKind::local && body_.locals[static_cast<size_t>(value.index)].variables.empty())
         return read_local(value.index, {}, syntax.place);
     if (value.kind == ValueKind::tensors || value.kind == ValueKind::local || value.kind == ValueKind::state)
-        values_.refuse_type(syntax.place, "a name of several elements stands where one is needed", "one element",
-                            value.kind == ValueKind::tensors ? "pick a tensor, as in tensors[$i]" : "give it coordinates");
+        values_.refuse_type(
+            syntax.place, "a name of several elements stands where one is needed", "one element",
+            value.kind == ValueKind::tensors ? "pick a tensor, as in tensors[$i]" : "give it coordinates");
     return value;
 }
 
@@ -296,7 +297,8 @@ BodyValue BodyExpressions::subscript(const Syntax& syntax, const BodyScope& scop
 
 BodyValue BodyExpressions::slice(const Syntax& syntax, const BodyScope& scope) {
     BodyValue base = reference(*syntax.children[0], scope);
-    if (base.kind == ValueKind::tensor || base.kind == ValueKind::tensors || base.kind == ValueKind::local || base.kind == ValueKind::state)
+    if (base.kind == ValueKind::tensor || base.kind == ValueKind::tensors || base.kind == ValueKind::local ||
+        base.kind == ValueKind::state)
         values_.refuse_type(syntax.place, "a slice of a tensor in a body", "coordinates of one element",
                             "a body computes one element: write its coordinates");
     auto bound = [&](const SyntaxPointer& child) {
@@ -311,11 +313,17 @@ BodyValue BodyExpressions::guard(const Syntax& syntax, const BodyScope& scope) {
     if (access.kind == Syntax::Kind::subscript) base = reference(*access.children[0], scope);
     if (base.kind == ValueKind::failed) throw BodyFailure{};
     if (base.kind != ValueKind::tensor) {
+        const bool is_array = base.kind == ValueKind::local || base.kind == ValueKind::state;
         Diagnostic diagnostic =
-            elements_.error("symbolic.guard", syntax.place, "?? stands behind something that is not an access");
-        diagnostic.expected = "an access with coordinates, as in x[@n - 1] ?? 0";
-        diagnostic.reason = "a guard binds to its access alone";
-        diagnostic.remedy = "write ?? behind each access";
+            elements_.error("symbolic.guard", syntax.place,
+                            is_array ? fmt::format("?? stands behind '{}', which is {}", access.children[0]->text,
+                                                   base.kind == ValueKind::local ? "a local array" : "a state")
+                                     : "?? stands behind something that is not an access");
+        diagnostic.expected = is_array ? "a tensor" : "an access with coordinates, as in x[@n - 1] ?? 0";
+        diagnostic.reason = is_array ? "only tensors are read outside" : "a guard binds to its access alone";
+        diagnostic.remedy = is_array ? fmt::format("write a condition around it, as in j >= 1 ? {}[j - 1] : 0",
+                                                   access.children[0]->text)
+                                     : "write ?? behind each access";
         elements_.refuse(std::move(diagnostic));
     }
     std::vector<BodyValue> coordinates = expanded(access.children, 1, std::nullopt, scope);

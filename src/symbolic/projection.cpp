@@ -94,7 +94,7 @@ IndexProjection written_by(const Body& body, RangeEvaluator& ranges, int32_t out
         DimensionHull hull(body, index);
         for (const BodyEquation& equation : body.equations)
             if (equation.output == output)
-                hull.add(equation.left[dimension], ranges.of(equation.left[dimension]), ranges.ranges());
+                hull.add(equation.left[dimension], ranges.of(equation.left[dimension]), ranges.region().ranges);
         hull.put(result, extents[dimension]);
     }
     return result;
@@ -140,8 +140,10 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
     diagnostic.found = fmt::format("values in {} .. {}", failure.values.low - shift, failure.values.high - shift);
     diagnostic.remedy =
         is_local ? "read the local array inside its extent"
-                 : fmt::format("write {}[...] ?? v for a value outside, a condition around it, or clamp the coordinate",
-                               tensor);
+        : failure.extent == 0
+            ? fmt::format("write {}[...] ?? v for the value where there is none, or a condition around it", tensor)
+            : fmt::format("write {}[...] ?? v for a value outside, a condition around it, or clamp the coordinate",
+                          tensor);
     if (auto axis = named_by_its_size(body, failure); !is_local && axis)
         diagnostic.remedy = fmt::format("did you mean the coordinate @{} for the size ${}?", *axis, *axis);
     diagnostic.params.emplace_back("tensor", tensor);
@@ -172,7 +174,7 @@ IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, 
 
 IndexProjection written_projection(const Body& body, int32_t output, std::span<const int64_t> extents) {
     int64_t budget = 100'000;
-    RangeEvaluator ranges(body, full_ranges(body), &budget);
+    RangeEvaluator ranges(body, full_region(body), &budget);
     return written_by(body, ranges, output, extents);
 }
 

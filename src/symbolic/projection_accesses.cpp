@@ -26,7 +26,7 @@ BodyAccesses::BodyAccesses(const Body& body)
         reads_.push_back(reads);
         plain_.push_back(plain);
     }
-    contexts_.push_back({std::make_unique<RangeEvaluator>(body, full_ranges(body), &budget_), {}});
+    contexts_.push_back({std::make_unique<RangeEvaluator>(body, full_region(body), &budget_), {}});
     constexpr size_t usual = 4;
     accesses_.reserve(usual);
     for (const BodyEquation& equation : body.equations) {
@@ -45,7 +45,7 @@ const ValueRange& BodyAccesses::range(const Access& access, size_t dimension) co
 }
 
 const VariableRanges& BodyAccesses::variable_ranges(const Access& access) const {
-    return contexts_[static_cast<size_t>(access.context)].ranges->ranges();
+    return contexts_[static_cast<size_t>(access.context)].ranges->region().ranges;
 }
 
 // The context where `condition` holds as well (or does not); -1 if that is nowhere.
@@ -56,7 +56,7 @@ int32_t BodyAccesses::under(int32_t context, NodeId condition, bool holds) {
     int32_t result = context;
     auto truth = ranges.of(condition).truth;
     auto narrowed = ranges.narrowed(condition, holds);
-    bool nowhere = (truth && *truth != holds) || (narrowed && is_empty(*narrowed) && !is_empty(ranges.ranges()));
+    bool nowhere = (truth && *truth != holds) || (narrowed && narrowed->is_empty() && !ranges.region().is_empty());
     if (nowhere) {
         result = -1;
     } else if (!truth && (narrowed || plain_[static_cast<size_t>(condition)])) {
@@ -65,7 +65,7 @@ int32_t BodyAccesses::under(int32_t context, NodeId condition, bool holds) {
         inner.conditions = contexts_[static_cast<size_t>(context)].conditions;
         if (plain_[static_cast<size_t>(condition)]) inner.conditions.emplace_back(condition, holds);
         inner.ranges =
-            std::make_unique<RangeEvaluator>(body_, narrowed ? std::move(*narrowed) : ranges.ranges(), &budget_);
+            std::make_unique<RangeEvaluator>(body_, narrowed ? std::move(*narrowed) : ranges.region(), &budget_);
         result = static_cast<int32_t>(contexts_.size());
         contexts_.push_back(std::move(inner));
     }

@@ -130,8 +130,10 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
                     "factors sorted by size start at 1, and each next one is the last one times its axis's extent";
                 if (coefficient < 0)
                     diagnostic.remedy = "write forwards, and read the input backwards";
-                else if (coefficient > wanted)
-                    diagnostic.remedy = fmt::format("add an axis that fills the gap, as in for c < {}:", coefficient);
+                else if (coefficient > wanted && coefficient % wanted == 0)
+                    diagnostic.remedy =
+                        fmt::format("add an axis that fills the gap: for c < {}:, with {}c in the sum",
+                                    coefficient / wanted, wanted == 1 ? "" : fmt::format("{} * ", wanted));
                 return fail(std::move(diagnostic));
             }
             wanted = coefficient * body.variable(variable).extent.value;

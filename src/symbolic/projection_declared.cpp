@@ -181,7 +181,7 @@ private:
     int64_t affine_start(const BodyValue& start, const Place& place, Coefficients& coefficients) {
         NodeId node = expressions().elements().coordinate(expressions().values().element(start, place), place);
         int64_t budget = 10'000;
-        RangeEvaluator ranges(body_, full_ranges(body_), &budget);
+        RangeEvaluator ranges(body_, full_region(body_), &budget);
         const ValueRange& range = ranges.of(node);
         if (!range.affine)
             refuse(place, "the start of a row is not affine", "static factors of coordinates, and a static offset",

@@ -2,13 +2,14 @@
 #include "symbolic/projection_range.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "zspace/checked.h"
 #include "zspace/linear_sum.h"
 
 namespace heddle {
 namespace {
-
 
 // The comparison that holds where `op` does not.
 ScalarOp opposite(ScalarOp op) {
@@ -57,40 +58,57 @@ void cut(ValueInterval& range, ScalarOp op, int64_t c, int64_t k) {
 
 }  // namespace
 
-std::optional<VariableRanges> RangeEvaluator::narrowed(NodeId condition, bool holds) {
-    VariableRanges ranges = ranges_;
-    return narrow(condition, holds, ranges) ? std::optional(std::move(ranges)) : std::nullopt;
+std::optional<VariableRegion> RangeEvaluator::narrowed(NodeId condition, bool holds) {
+    VariableRegion region = region_;
+    return narrow(condition, holds, region) ? std::optional(std::move(region)) : std::nullopt;
 }
 
-bool RangeEvaluator::narrow(NodeId condition, bool holds, VariableRanges& ranges) {
+bool RangeEvaluator::narrow(NodeId condition, bool holds, VariableRegion& region) {
     const Node& node = body_.node(condition);
     if (node.kind == Node::Kind::select &&
         is_bool(node.dtype)) {  // a && b whose b is lazy; !(a && b) says nothing of one
         const Node& otherwise = body_.node(node.operands[2]);
         if (!holds || otherwise.kind != Node::Kind::integer || otherwise.integer != 0) return false;
-        bool first = narrow(node.operands[0], true, ranges);
-        return narrow(node.operands[1], true, ranges) || first;
+        bool first = narrow(node.operands[0], true, region);
+        return narrow(node.operands[1], true, region) || first;
     }
     if (node.kind != Node::Kind::scalar) return false;
-    if (node.op == ScalarOp::logical_not) return narrow(node.operands[0], !holds, ranges);
+    if (node.op == ScalarOp::logical_not) return narrow(node.operands[0], !holds, region);
     if ((node.op == ScalarOp::logical_and && holds) || (node.op == ScalarOp::logical_or && !holds)) {
-        bool first = narrow(node.operands[0], holds, ranges);
-        return narrow(node.operands[1], holds, ranges) || first;
+        bool first = narrow(node.operands[0], holds, region);
+        return narrow(node.operands[1], holds, region) || first;
     }
     if (info(node.op).kind != ScalarClass::comparison) return false;
     const ValueRange a = of(node.operands[0]), b = of(node.operands[1]);
     if (!a.affine || !b.affine) return false;
     auto difference = linear_sum(*a.affine, *b.affine, -1);
-    if (!difference || difference->terms.size() != 1) return false;
-    auto [variable, coefficient] = difference->terms[0];
-    ScalarOp op = holds ? node.op : opposite(node.op);
-    if (coefficient < 0) {
-        if (coefficient == lowest || difference->constant == lowest) return false;
-        coefficient = -coefficient;
-        difference->constant = -difference->constant;
+    return difference && narrow(std::move(*difference), holds ? node.op : opposite(node.op), region);
+}
+
+// difference op 0
+bool RangeEvaluator::narrow(AffineCoordinate difference, ScalarOp op, VariableRegion& region) {
+    auto is_lowest = [](const auto& term) { return term.second == lowest; };
+    if (difference.terms.empty() || std::ranges::any_of(difference.terms, is_lowest)) return false;
+    if (difference.terms[0].second < 0) {
+        auto negated = linear_sum({}, difference, -1);
+        if (!negated) return false;
+        difference = std::move(*negated);
         op = mirrored(op);
     }
-    cut(ranges[static_cast<size_t>(variable)], op, coefficient, difference->constant);
+    int64_t factor = 0;
+    for (const auto& [variable, coefficient] : difference.terms) factor = std::gcd(factor, coefficient);
+    const int64_t constant = std::exchange(difference.constant, 0);
+    for (auto& [variable, coefficient] : difference.terms) coefficient /= factor;
+    if (difference.terms.size() == 1) {
+        cut(region.ranges[static_cast<size_t>(difference.terms[0].first)], op, factor, constant);
+        return true;
+    }
+    auto sum = std::ranges::find(region.sums, difference, &VariableRegion::Sum::form);
+    if (sum == region.sums.end()) {
+        if (region.sums.size() == VariableRegion::most_sums) return false;
+        sum = region.sums.insert(sum, {difference, interval(difference)});
+    }
+    cut(sum->values, op, factor, constant);
     return true;
 }
 

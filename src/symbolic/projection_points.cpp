@@ -9,7 +9,6 @@
 namespace heddle {
 namespace {
 
-
 class PointEvaluator {
 public:
     PointEvaluator(const Body& body, const std::vector<int64_t>& point) : body_(body), point_(point) {}

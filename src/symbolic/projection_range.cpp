@@ -79,21 +79,46 @@ int64_t AffineCoordinate::coefficient(VariableId variable) const {
     return 0;
 }
 
-VariableRanges full_ranges(const Body& body) {
-    VariableRanges ranges;
-    ranges.reserve(body.variables.size());
-    for (const Variable& variable : body.variables) ranges.push_back({0, variable.extent.value - 1});
-    return ranges;
+bool VariableRegion::is_empty() const {
+    return std::ranges::any_of(ranges, &ValueInterval::is_empty) ||
+           std::ranges::any_of(sums, [](const Sum& sum) { return sum.values.is_empty(); });
 }
 
-ValueInterval RangeEvaluator::interval(const AffineCoordinate& form) const {
+VariableRegion full_region(const Body& body) {
+    VariableRegion region;
+    region.ranges.reserve(body.variables.size());
+    for (const Variable& variable : body.variables) region.ranges.push_back({0, variable.extent.value - 1});
+    return region;
+}
+
+ValueInterval RangeEvaluator::over_ranges(const AffineCoordinate& form) const {
     Wide low = form.constant, high = form.constant;
     for (const auto& [variable, coefficient] : form.terms) {
-        const ValueInterval& range = ranges_[static_cast<size_t>(variable)];
+        const ValueInterval& range = region_.ranges[static_cast<size_t>(variable)];
         low += Wide(coefficient) * (coefficient > 0 ? range.low : range.high);
         high += Wide(coefficient) * (coefficient > 0 ? range.high : range.low);
     }
     return {saturated(low), saturated(high)};
+}
+
+// What is known of a sum S bounds form = factor * S + rest, by each factor that takes a variable out of the rest.
+ValueInterval RangeEvaluator::interval(const AffineCoordinate& form) const {
+    const ValueInterval plain = over_ranges(form);
+    ValueInterval narrow = plain;
+    for (const VariableRegion::Sum& sum : region_.sums) {
+        for (const auto& [variable, coefficient] : sum.form.terms) {
+            const int64_t wanted = form.coefficient(variable);
+            if (wanted == 0 || wanted == lowest || wanted % coefficient != 0) continue;
+            const int64_t factor = wanted / coefficient;
+            const auto rest = linear_sum(form, sum.form, -factor);
+            if (!rest) continue;
+            const ValueInterval others = over_ranges(*rest);
+            const auto& [low, high] = sum.values;
+            narrow.low = std::max(narrow.low, saturated(Wide(factor) * (factor > 0 ? low : high) + others.low));
+            narrow.high = std::min(narrow.high, saturated(Wide(factor) * (factor > 0 ? high : low) + others.high));
+        }
+    }
+    return narrow.is_empty() ? plain : narrow;  // empty: no point is there, of which anything may be said
 }
 
 ValueRange RangeEvaluator::exact(AffineCoordinate form) const {
@@ -368,13 +393,13 @@ ValueRange RangeEvaluator::selection(const Node& node) {
     std::optional<ValueRange> sides[2];
     for (int side = 0; side < 2; ++side) {
         NodeId branch = node.operands[static_cast<size_t>(1 + side)];
-        auto ranges = narrowed(node.operands[0], side == 0);
-        if (ranges && is_empty(*ranges)) continue;
-        if (!ranges) {
+        auto region = narrowed(node.operands[0], side == 0);
+        if (region && region->is_empty()) continue;
+        if (!region) {
             sides[side] = of(branch);
             continue;
         }
-        RangeEvaluator inside(body_, std::move(*ranges), budget_);
+        RangeEvaluator inside(body_, std::move(*region), budget_);
         ValueRange value = inside.of(branch);
         sides[side] = std::move(value);
     }

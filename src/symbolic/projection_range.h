@@ -52,22 +52,35 @@ struct ValueRange {
 // One interval for each variable of a body.
 using VariableRanges = InlineVector<ValueInterval, 8>;
 
+// What is known of variables at one place: a range for each, and of sums of several what conditions say of them.
+struct VariableRegion {
+    struct Sum {
+        AffineCoordinate form;  // of two variables or more, without a constant, its first coefficient positive
+        ValueInterval values;
+    };
+    static constexpr size_t most_sums = 16;
+    VariableRanges ranges;
+    std::vector<Sum> sums;
+
+    bool is_empty() const;
+};
+
 // 0 .. extent - 1 of every variable.
-VariableRanges full_ranges(const Body& body);
+VariableRegion full_region(const Body& body);
 
 // Evaluates nodes over fixed ranges, none of them empty. Remembers what it has seen. Total, and bounded by `budget`
 // steps, shared between evaluators that were made from each other; when it is used up every answer is "unbounded".
 class RangeEvaluator {
 public:
-    RangeEvaluator(const Body& body, VariableRanges ranges, int64_t* budget)
-        : body_(body), ranges_(std::move(ranges)), budget_(budget) {}
+    RangeEvaluator(const Body& body, VariableRegion region, int64_t* budget)
+        : body_(body), region_(std::move(region)), budget_(budget) {}
 
-    const VariableRanges& ranges() const { return ranges_; }
+    const VariableRegion& region() const { return region_; }
     const ValueRange& of(NodeId id);
     ValueInterval interval(const AffineCoordinate& form) const;
-    // The ranges where `condition` is `holds`, as far as comparisons of one variable with a constant say. Nothing if
-    // the condition says nothing; an empty range in it if it cannot be.
-    std::optional<VariableRanges> narrowed(NodeId condition, bool holds);
+    // The region where `condition` is `holds`, as far as comparisons of affine forms say. Nothing if the condition says
+    // nothing; an empty region if it cannot be.
+    std::optional<VariableRegion> narrowed(NodeId condition, bool holds);
 
 private:
     ValueRange evaluate(const Node& node);
@@ -81,19 +94,15 @@ private:
     ValueRange selection(const Node& node);
     ValueRange reduction(const Node& node);
     ValueRange exact(AffineCoordinate form) const;
-    bool narrow(NodeId condition, bool holds, VariableRanges& ranges);
+    bool narrow(NodeId condition, bool holds, VariableRegion& region);
+    bool narrow(AffineCoordinate difference, ScalarOp op, VariableRegion& region);
+    ValueInterval over_ranges(const AffineCoordinate& form) const;
 
     const Body& body_;
-    VariableRanges ranges_;
+    VariableRegion region_;
     int64_t* budget_;
     NodeMap<ValueRange> known_;
 };
-
-inline bool is_empty(const VariableRanges& ranges) {
-    for (const ValueInterval& range : ranges)
-        if (range.is_empty()) return true;
-    return false;
-}
 
 // The value of an integer or bool node at one point; nothing if it depends on tensors or is not an integer.
 std::optional<int64_t> value_at(const Body& body, NodeId id, const std::vector<int64_t>& point);

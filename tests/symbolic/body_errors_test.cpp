@@ -38,9 +38,31 @@ TEST(BodyErrors, ReadsOutsideTheTensor) {
     EXPECT_EQ(code_of(over_x("y = @n > 0 ? x[@n - 1] : 0")), "");
     EXPECT_EQ(code_of(over_x("y = x[@n + 1] ?? 0")), "");
     EXPECT_EQ(code_of(over_x("y = sum(k < 9 if k < $n : x[k])")), "");
-    // Two variables in one condition: no interval decides it, the points do.
     EXPECT_EQ(code_of(over_x("y = sum(k < $n if k <= @n : x[@n - k])")), "");
     EXPECT_EQ(code_of(over_x("y = sum(k < $n if k <= @n + 1 : x[@n - k])")), "symbolic.footprint");
+}
+
+// Conditions of two variables bound their sum; there are far too many points to try them all.
+TEST(BodyErrors, GuardsOverSeveralVariablesHoldAtAnySize) {
+    auto code = [](const std::string& body) {
+        auto library = library_of(
+            "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: |\n"
+            "    y = " +
+            body + "\n");
+        Session session(library);
+        TensorId x = session.add_input("x", {DType::float32, {int64_t{1} << 40}});
+        auto applied = session.apply(**library.find("t"), {x}, {});
+        return applied ? "" : applied.error()[0].code;
+    };
+    EXPECT_EQ(code("max(a < 3 if @n + a - 1 >= 0 && @n + a - 1 < $n : x[@n + a - 1])"), "");
+    EXPECT_EQ(code("max(a < 3 if 0 <= @n + a - 1 && !(@n + a > $n) : x[@n + a - 1])"), "");
+    EXPECT_EQ(code("max(a < 3 if @n + a - 1 >= 0 && @n + a - 1 <= $n : x[@n + a - 1])"), "symbolic.footprint");
+    EXPECT_EQ(code("sum(k < $n if k <= @n : x[@n - k])"), "");
+    EXPECT_EQ(code("sum(k < $n if k <= @n + 1 : x[@n - k])"), "symbolic.footprint");
+    EXPECT_EQ(code("sum(k < $n, j < 5 if 2 * @n + 6 * k < $n : x[@n + 3 * k + j])"), "");
+    EXPECT_EQ(code("sum(k < $n, j < 5 if @n + 3 * k < $n - 4 : x[@n + 3 * k + j])"), "");
+    EXPECT_EQ(code("sum(k < $n, j < 5 if @n + 3 * k < $n - 3 : x[@n + 3 * k + j])"), "symbolic.footprint");
+    EXPECT_EQ(code("@n > 0 ? sum(k < $n if @n + k == $n : x[@n + k - 1]) : 0"), "");
 }
 
 TEST(BodyErrors, FootprintNamesPointCoordinateAndBox) {

@@ -36,7 +36,7 @@ TEST(BodyScan, StatesAreReadAtStepsThatAreKnown) {
 
 TEST(BodyScan, MistakesAreNamed) {
     EXPECT_EQ(code_of(scan("      scan u < 2:\n        r[u] = r[u - 1] from 0\n      s[t] = s[t - 1] from 0.5\n")),
-              "symbolic.scan");
+              "language.nested_scan");
     EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from t\n")), "symbolic.scan");
     EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from x[@m, t]\n")), "symbolic.scan");
     EXPECT_EQ(code_of(scan("      s[t - 1] = x[@m, t] from 0\n")), "symbolic.scan");

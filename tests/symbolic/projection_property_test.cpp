@@ -60,6 +60,48 @@ TEST(Metakernels12, TheDerivedBoxOfAnAffineBodyIsThatOfEnumeration) {
     }
 }
 
+TEST(Metakernels12, ConditionsOfSeveralVariablesBoundWhatTheyGuard) {
+    int proved = 0, refused = 0, narrower = 0;
+    for (uint32_t seed = 0; seed < 10'000; ++seed) {
+        RandomBody random(seed + 20'000);
+        random.make_variables();
+        std::vector<int64_t> coefficients;
+        for (size_t v = 0; v < random.variables.size(); ++v) coefficients.push_back(random.below(5) - 2);
+        const NodeId coordinate = random.affine(coefficients, random.below(5) - 2);
+        const NodeId filter = random.condition();
+        random.finish({{coordinate}}, false, filter);
+        const int64_t extent = 1 + random.below(8);
+        BodyAccesses accesses(random.body);
+        bool outside = false, reached = false;
+        int64_t low = INT64_MAX, high = INT64_MIN;
+        random.each_point(random.variables, random.origin(), [&](const std::vector<int64_t>& point) {
+            if (*value_at(random.body, filter, point) == 0) return;
+            const int64_t value = *value_at(random.body, coordinate, point);
+            reached = true;
+            low = std::min(low, value);
+            high = std::max(high, value);
+            outside = outside || value < 0 || value >= extent;
+        });
+        if (accesses.accesses().empty()) {
+            ASSERT_FALSE(reached) << "seed " << seed;
+            continue;
+        }
+        const ValueInterval interval = accesses.range(accesses.accesses()[0], 0).interval;
+        if (reached) {
+            ASSERT_LE(interval.low, low) << "seed " << seed;
+            ASSERT_GE(interval.high, high) << "seed " << seed;
+            const ValueInterval everywhere = accesses.everywhere().of(coordinate).interval;
+            narrower += interval.low > everywhere.low || interval.high < everywhere.high;
+        }
+        std::span<const int64_t> whole(&extent, 1);
+        ASSERT_EQ(!accesses.failures({&whole, 1}).empty(), outside) << "seed " << seed;
+        (outside ? refused : proved)++;
+    }
+    EXPECT_GT(proved, 1'000);
+    EXPECT_GT(refused, 1'000);
+    EXPECT_GT(narrower, 1'000);
+}
+
 TEST(Metakernels12, RangesHoldEveryValueAndTheProofAgreesWithEnumeration) {
     int proved = 0, refused = 0;
     for (uint32_t seed = 0; seed < 10'000; ++seed) {

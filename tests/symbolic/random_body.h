@@ -54,8 +54,24 @@ public:
         }
     }
 
-    // y[i...] = sum of the reads over the reduced variables; guarded ones are 7 outside.
-    void finish(const std::vector<std::vector<NodeId>>& reads, bool guarded = false) {
+    // One or two comparisons of affine forms with small coefficients, both to hold.
+    NodeId condition() {
+        constexpr ScalarOp comparisons[] = {ScalarOp::less,          ScalarOp::less_equal, ScalarOp::greater,
+                                            ScalarOp::greater_equal, ScalarOp::equal,      ScalarOp::not_equal};
+        NodeId both = -1;
+        for (int64_t i = 0, count = 1 + below(2); i < count; ++i) {
+            std::vector<int64_t> coefficients;
+            for (size_t v = 0; v < variables.size(); ++v) coefficients.push_back(below(5) - 2);
+            NodeId one =
+                nodes_.scalar(comparisons[below(6)], {affine(coefficients, below(5) - 2), number(below(9) - 4)});
+            both = both < 0 ? one : nodes_.scalar(ScalarOp::logical_and, {both, one});
+        }
+        return both;
+    }
+
+    // y[i...] = sum of the reads over the reduced variables, where `filter` holds if there is one; guarded reads are 7
+    // outside.
+    void finish(const std::vector<std::vector<NodeId>>& reads, bool guarded = false, NodeId filter = -1) {
         NodeId value = -1;
         for (const auto& coordinates : reads) {
             NodeId one = guarded
@@ -63,6 +79,7 @@ public:
                              : nodes_.read(0, DType::float32, coordinates);
             value = value < 0 ? one : nodes_.scalar(ScalarOp::add, {value, one});
         }
+        if (filter >= 0) value = nodes_.select(filter, value, nodes_.real(0, DType::float32, true));
         if (!reduced.empty()) value = nodes_.reduce(Reducer::sum, DType::float32, reduced, value, -1);
         BodyEquation equation;
         equation.variables = index;
