@@ -19,6 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "helpers/source_folder.h"
 #include "interchange/to_document.h"
 #include "interchange/validate.h"
 #include "language/library.h"
@@ -194,7 +195,7 @@ Json measure_mixed(const Library& library, const interchange::Dialect& dialect, 
 }
 
 int run(const Options& options) {
-    const std::filesystem::path root = HEDDLE_SOURCE_DIR;
+    const std::filesystem::path root = in_source();
     Library library = expect(open_library(root / "operators"));
     Json report = {{"templates", Json::array()}, {"mixed", Json::array()}};
     for (const Use& use : uses()) {

@@ -86,6 +86,15 @@ nb::object ml_dtypes_type(const DTypeInfo& type) {
     }
 }
 
+// What has only __dlpack__ and is not contiguous: an array of NumPy in the same memory, which can be copied.
+nb::object through_numpy(nb::handle object) {
+    try {
+        return nb::module_::import_("numpy").attr("from_dlpack")(object);
+    } catch (nb::python_error&) {
+        return nb::none();
+    }
+}
+
 }  // namespace
 
 Array array_of(nb::handle given, const std::string& name) {
@@ -100,7 +109,7 @@ Array array_of(nb::handle given, const std::string& name) {
     } catch (nb::python_error&) {
         no_array(given, name);
     }
-    if (!nb::try_cast(object, array.kept)) no_array(object, name);
+    if (!nb::try_cast(object, array.kept) && !nb::try_cast(through_numpy(object), array.kept)) no_array(object, name);
     auto dtype = foreign ? foreign->dtype : dtype_of_dlpack(array.kept.dtype());
     if (!dtype) no_array(object, name);
     const auto& kept = array.kept;

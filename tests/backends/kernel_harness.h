@@ -15,6 +15,7 @@
 
 #include "../schedules/kernel_cases.h"
 #include "../schedules/kernel_reference.h"
+#include "helpers/source_folder.h"
 #include "schedules/backend.h"
 #include "schedules/schedule.h"
 
@@ -55,7 +56,7 @@ struct LoadedKernel {
 
 inline std::vector<LoadedKernel> load_kernels(const Target& target) {
     std::vector<LoadedKernel> loaded;
-    for (const auto& test : schedules::testing::load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+    for (const auto& test : schedules::testing::load_kernel_cases(in_source())) {
         for (const auto& sizes : test.sizes) {
             std::string name = test.name;
             for (const auto& [size, value] : sizes) name += " " + size + "=" + std::to_string(value);

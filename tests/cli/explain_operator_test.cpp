@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command_test.h"
+#include "helpers/source_folder.h"
 
 namespace heddle {
 namespace {
@@ -74,8 +75,8 @@ protected:
 TEST_F(Metakernels1, ThePublishedDraftLoadsAndProjects) {
     std::string file = write("draft.yaml", draft);
     EXPECT_EQ(heddle({"check", file}).status, 0);
-    for (const std::string& library : {file, std::string(HEDDLE_SOURCE_DIR "/tests/language/acceptance/templates.yaml"),
-                                       std::string(HEDDLE_SOURCE_DIR "/operators/contraction.yaml")}) {
+    for (const std::string& library : {file, in_source("tests/language/acceptance/templates.yaml"),
+                                       in_source("operators/contraction.yaml")}) {
         std::vector<std::string> words = {"given::matmul", "X=float32[2,3,4,5]", "W=float32[2,3,5,7]", "--library",
                                           "given=" + library};
         Json found = json(words);

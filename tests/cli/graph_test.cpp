@@ -1,6 +1,7 @@
 // heddle graph with documents: in and out, validation, environments, pictures.
 #include "command_test.h"
 #include "helpers/files.h"
+#include "helpers/source_folder.h"
 
 namespace heddle {
 namespace {
@@ -8,7 +9,7 @@ namespace {
 class GraphDocuments : public CommandTest {
 protected:
     static std::string published(const std::string& name) {
-        return std::string(HEDDLE_SOURCE_DIR "/tests/interchange/graphs/") + name;
+        return in_source("tests/interchange/graphs/") + name;
     }
     std::string changed(const std::string& from, const std::string& to) {
         std::string text = file_text(published("sharded_add.json"));

@@ -10,6 +10,7 @@
 #include "cli/onnx_writer.h"
 #include "frontends/onnx/import.h"
 #include "helpers/files.h"
+#include "helpers/source_folder.h"
 #include "language/library.h"
 #include "plan/plan.h"
 
@@ -46,7 +47,7 @@ public:
         }
         fs::remove_all(folder_);
         fs::create_directories(folder_ / "onnx");
-        fs::path from = HEDDLE_SOURCE_DIR "/operators";
+        fs::path from = in_source("operators");
         for (const auto& entry : fs::recursive_directory_iterator(from)) {
             if (entry.path().extension() == ".yaml") write(entry.path(), fs::relative(entry.path(), from));
         }
@@ -159,7 +160,7 @@ std::string plan_text(const std::string& bytes, const Library& library) {
 }
 
 TEST(Renaming, the_plan_is_the_same) {
-    auto original = open_library(HEDDLE_SOURCE_DIR "/operators");
+    auto original = open_library(in_source("operators"));
     ASSERT_TRUE(original);
     RenamedLibrary made(*original, fs::path(testing::TempDir()) / "heddle_renamed_operators");
     EXPECT_GT(made.edits(), 200u);
@@ -181,7 +182,7 @@ TEST(Renaming, the_plan_is_the_same) {
 }
 
 TEST(Determinism, the_same_plan_twice) {
-    auto first = open_library(HEDDLE_SOURCE_DIR "/operators"), second = open_library(HEDDLE_SOURCE_DIR "/operators");
+    auto first = open_library(in_source("operators")), second = open_library(in_source("operators"));
     ASSERT_TRUE(first && second);
     // Other questions come first: the order in which files are opened does not matter.
     (void)second->onnx_names();

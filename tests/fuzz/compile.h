@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fuzz.h"
+#include "helpers/source_folder.h"
 #include "language/library.h"
 #include "plan/plan.h"
 
@@ -9,7 +10,7 @@ namespace heddle::fuzz {
 
 inline const Library& operators() {
     static const Library library = [] {
-        auto opened = open_library(HEDDLE_SOURCE_DIR "/operators");
+        auto opened = open_library(in_source("operators"));
         require(fine(opened), "the library opens");
         return std::move(*opened);
     }();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "helpers/source_folder.h"
 #include "language/library.h"
 
 namespace heddle {
@@ -23,7 +24,7 @@ inline Library library_of(const std::string& text) {
 
 // The shipped operators, and a text behind them.
 inline Library library_with(const std::string& text = {}) {
-    auto library = open_library(HEDDLE_SOURCE_DIR "/operators");
+    auto library = open_library(in_source("operators"));
     EXPECT_TRUE(library) << (library ? "" : render(library.error()));
     if (!text.empty()) add_text(*library, text);
     return std::move(*library);

@@ -1,4 +1,5 @@
 // Programs by shapes and deciding values: what is compiled again, what is kept, what is refused before it is compiled.
+#include "helpers/source_folder.h"
 #include "inference/program_cache.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@ namespace heddle::inference {
 namespace {
 
 const Library& library() {
-    static const Library shipped = std::move(*open_library(HEDDLE_SOURCE_DIR "/operators"));
+    static const Library shipped = std::move(*open_library(in_source("operators")));
     return shipped;
 }
 

@@ -7,6 +7,7 @@
 #include "helpers/codes.h"
 #include "helpers/files.h"
 #include "helpers/library.h"
+#include "helpers/source_folder.h"
 #include "interchange/graph_builder.h"
 #include "interchange/validate.h"
 
@@ -23,7 +24,7 @@ inline std::string masked_add() { return file_text("tests/interchange/graphs/mas
 inline std::string sharded_add() { return file_text("tests/interchange/graphs/sharded_add.json"); }
 
 inline Dialect dialect(const std::string& name) {
-    auto loaded = load_dialect(HEDDLE_SOURCE_DIR "/environments/" + name + ".json");
+    auto loaded = load_dialect(in_source("environments/") + name + ".json");
     EXPECT_TRUE(loaded) << render(loaded.error());
     return loaded ? *loaded : Dialect{};
 }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "helpers/files.h"
+#include "helpers/source_folder.h"
 #include "language/template.h"
 #include "text_test.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = HEDDLE_SOURCE_DIR;
+const fs::path root = in_source();
 
 TEST(LanguageDiagnostics, TextCases) {
     auto cases = read_text_cases(root / "tests/text/language");

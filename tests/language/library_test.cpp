@@ -2,6 +2,7 @@
 // load.
 #include "helpers/codes.h"
 #include "helpers/files.h"
+#include "helpers/source_folder.h"
 #include "language/library.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = HEDDLE_SOURCE_DIR;
+const fs::path root = in_source();
 
 std::shared_ptr<const SourceText> source(const std::string& text) {
     return std::make_shared<const SourceText>("user.yaml", text);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "helpers/source_folder.h"
 #include "language/library.h"
 
 namespace heddle {
@@ -233,7 +234,7 @@ TEST(Syntax, PrintedTreesParseBack) {
 }
 
 TEST(Syntax, BodiesOfTheLibraryParseBack) {
-    auto library = open_library(std::string(HEDDLE_SOURCE_DIR) + "/operators");
+    auto library = open_library(in_source("operators"));
     ASSERT_TRUE(library.has_value());
     for (const std::string& name : library->names()) {
         const Template& made = **library->find(name);

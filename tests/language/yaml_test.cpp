@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "helpers/files.h"
+#include "helpers/source_folder.h"
 #include "language/template.h"
 #include "language/yaml_document.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = HEDDLE_SOURCE_DIR;
+const fs::path root = in_source();
 
 std::shared_ptr<const SourceText> source(const std::string& text) {
     return std::make_shared<const SourceText>("t.yaml", text);

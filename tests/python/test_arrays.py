@@ -88,6 +88,8 @@ def test_arrays_that_are_not_contiguous():
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     for view in (x.T, x[::2, 1::3], x[::-1], np.asfortranarray(x), np.broadcast_to(x[0], (3, 6))):
         assert (LIBRARY.call("neg", view) == -view).all()
+        if view.flags.writeable:  # NumPy gives no other array away by DLPack
+            assert (LIBRARY.call("neg", OnlyDLPack(view)) == -view).all()
     unaligned = np.frombuffer(b"\0" + x.tobytes(), np.float32, offset=1)
     assert (LIBRARY.call("neg", unaligned) == -x.ravel()).all()
 

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "helpers/files.h"
+#include "helpers/source_folder.h"
 #include "rewrite_session.h"
 
 namespace heddle::rewrite {
@@ -92,7 +93,7 @@ TEST(RewriteErrors, MutatedRulesNeverCrash) {
         std::string mutated = text;
         for (size_t i = 1 + random() % 3; i > 0; --i)
             mutated.replace(random() % mutated.size(), random() % 6, pieces[random() % pieces.size()]);
-        auto library = open_library(HEDDLE_SOURCE_DIR "/operators");
+        auto library = open_library(in_source("operators"));
         ASSERT_TRUE(library);
         if (!library->add_source(std::make_shared<const SourceText>("rules.yaml", mutated))) continue;
         for (const RewriteRule* source : library->rewrites()) {

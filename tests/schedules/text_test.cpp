@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "helpers/source_folder.h"
 #include "kernel_cases.h"
 #include "kernel_reference.h"
 #include "schedules/schedule.h"
@@ -20,7 +21,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 Kernel kernel_named(const std::string& name) {
-    for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+    for (const KernelCase& test : load_kernel_cases(in_source())) {
         if (test.name != name) continue;
         auto kernel = parse_kernel(source(with_sizes(test.text, test.sizes.back())));
         if (kernel) return *kernel;
@@ -32,7 +33,7 @@ Kernel kernel_named(const std::string& name) {
 std::string tree_text(const std::string& name) { return print(schedule(kernel_named(name), Target()).value().tree); }
 
 TEST(KernelText, PrintsAndParses) {
-    for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+    for (const KernelCase& test : load_kernel_cases(in_source())) {
         auto kernel = parse_kernel(source(with_sizes(test.text, test.sizes.back())));
         ASSERT_TRUE(kernel.has_value()) << test.name << render(kernel.error());
         EXPECT_TRUE(verify(*kernel).has_value()) << test.name;
@@ -44,7 +45,7 @@ TEST(KernelText, PrintsAndParses) {
 }
 
 TEST(TreeText, PrintsAndParses) {
-    for (const KernelCase& test : load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+    for (const KernelCase& test : load_kernel_cases(in_source())) {
         Tree tree = schedule(kernel_named(test.name), Target()).value().tree;
         std::string text = print(tree);
         auto again = parse_tree(source(text));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "helpers/files.h"
+#include "helpers/source_folder.h"
 
 namespace heddle {
 namespace {
@@ -47,7 +48,7 @@ std::string without_comments(const std::string& text) {
 
 // A literal that is a room's name, a point and a name in small letters is a code.
 std::set<std::string> codes_of_sources() {
-    fs::path source = HEDDLE_SOURCE_DIR "/src";
+    fs::path source = in_source("src");
     std::set<std::string> rooms = {"onnx"}, codes;
     for (const auto& entry : fs::directory_iterator(source)) {
         if (entry.is_directory()) rooms.insert(entry.path().filename().string());
@@ -65,7 +66,7 @@ std::set<std::string> codes_of_sources() {
 std::set<std::string> codes_of_tests() {
     std::set<std::string> found;
     static const std::regex word("[a-z]+\\.[a-z][a-z0-9_]+");
-    each_file(HEDDLE_SOURCE_DIR "/tests", {".cpp", ".h", ".py", ".test", ".txt"}, [&](const fs::path& path) {
+    each_file(in_source("tests"), {".cpp", ".h", ".py", ".test", ".txt"}, [&](const fs::path& path) {
         if (path.filename() == fs::path(__FILE__).filename()) return;
         std::string text = without_comments(file_text(path));
         for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match)
@@ -79,7 +80,7 @@ std::vector<std::string> codes_of_catalogue() {
     static const std::regex entry(
         R"re(([a-z]+\.[a-z][a-z0-9_]+): \{means: "((?:[^"\\]|\\.)+)", remedy: "((?:[^"\\]|\\.)+)"\})re");
     std::vector<std::string> codes;
-    std::stringstream lines(file_text(HEDDLE_SOURCE_DIR "/docs/diagnostics.yaml"));
+    std::stringstream lines(file_text(in_source("docs/diagnostics.yaml")));
     for (std::string line; std::getline(lines, line);) {
         if (line.empty() || line[0] == '#') continue;
         std::smatch match;

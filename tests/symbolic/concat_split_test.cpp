@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "evaluate/evaluate.h"
+#include "helpers/source_folder.h"
 #include "symbolic/session.h"
 
 namespace heddle {
@@ -45,7 +46,7 @@ std::vector<int64_t> elements_of(const TensorData& data) {
 class Metakernels4 : public testing::Test {
 protected:
     Metakernels4() {
-        auto added = library_.add_folder(HEDDLE_SOURCE_DIR "/operators");
+        auto added = library_.add_folder(in_source("operators"));
         EXPECT_TRUE(added);
     }
     TensorId add(Session& session, const TensorData& data) {

@@ -2,6 +2,7 @@
 // a part `call` is applied, to inputs of the types under `inputs`; the others fail when they are loaded.
 #include <sstream>
 
+#include "helpers/source_folder.h"
 #include "language/library.h"
 #include "support/dtype.h"
 #include "symbolic/program.h"
@@ -29,7 +30,7 @@ std::vector<ProgramInput> program_inputs(const std::string& text) {
 
 Diagnostics outcome(const TextCase& test) {
     Library library;
-    auto shipped = library.add_folder(HEDDLE_SOURCE_DIR "/operators");
+    auto shipped = library.add_folder(in_source("operators"));
     EXPECT_TRUE(shipped) << (shipped ? "" : render(shipped.error()));
     auto added = library.add_source(std::make_shared<const SourceText>("t.yaml", test.part("template")));
     if (!added) return added.error();
@@ -40,7 +41,7 @@ Diagnostics outcome(const TextCase& test) {
 }
 
 TEST(Mistakes, are_found_at_their_place_with_a_remedy) {
-    auto cases = read_text_cases(HEDDLE_SOURCE_DIR "/tests/text/mistakes");
+    auto cases = read_text_cases(in_source("tests/text/mistakes"));
     ASSERT_GE(cases.size(), 50U);
     for (const TextCase& test : cases) {
         Diagnostics found = outcome(test);

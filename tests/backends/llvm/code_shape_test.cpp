@@ -5,6 +5,7 @@
 
 #include "backends/llvm/llvm_backend.h"
 #include "../kernel_harness.h"
+#include "helpers/source_folder.h"
 
 namespace heddle::backends {
 namespace {
@@ -16,7 +17,7 @@ Target avx512() {
 }
 
 std::string assembly(const std::string& name) {
-    for (const auto& c : schedules::testing::load_kernel_cases(HEDDLE_SOURCE_DIR)) {
+    for (const auto& c : schedules::testing::load_kernel_cases(in_source())) {
         if (c.name != name) continue;
         auto kernel = schedules::parse_kernel(
             std::make_shared<SourceText>(c.name, schedules::testing::with_sizes(c.text, c.sizes[0])));

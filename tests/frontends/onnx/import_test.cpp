@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "evaluate/evaluate.h"
+#include "helpers/source_folder.h"
 #include "model_builder.h"
 
 namespace heddle::onnx {
@@ -193,7 +194,7 @@ TEST(Import, an_operator_of_ones_own_domain) {
                            "  index: \"[$shape...]\"\n"
                            "  outputs: {y: \"$T\"}\n"
                            "  body: \"y = x / (1 + exp(-$beta * x))\"\n";
-    auto own = open_library(HEDDLE_SOURCE_DIR "/operators");
+    auto own = open_library(in_source("operators"));
     ASSERT_TRUE(own);
     auto added = own->add_library(file);
     ASSERT_TRUE(added) << render(added.error());
