@@ -8,6 +8,7 @@
 
 #include "helpers/files.h"
 #include "helpers/library.h"
+#include "helpers/source_folder.h"
 #include "plan/plan.h"
 #include "symbolic/program.h"
 #include "text_test.h"
@@ -18,7 +19,7 @@ namespace {
 const std::filesystem::path folder = std::filesystem::path("tests") / "plan" / "choices";
 
 Target target_named(const std::string& name) {
-    auto target = load_target(HEDDLE_SOURCE_DIR / folder / (name + ".json"));
+    auto target = load_target(std::filesystem::path(in_source()) / folder / (name + ".json"));
     EXPECT_TRUE(target) << (target ? "" : render(target.error()));
     return target ? *target : Target{};
 }
@@ -87,7 +88,7 @@ void write_found(const TextCase& test, const std::map<std::string, std::string>&
 }
 
 TEST(Choices, ArePinned) {
-    const auto cases = read_text_cases(HEDDLE_SOURCE_DIR / folder);
+    const auto cases = read_text_cases(std::filesystem::path(in_source()) / folder);
     EXPECT_GE(cases.size(), 30u);
     for (const TextCase& test : cases) {
         SCOPED_TRACE(test.file + ": " + test.title);
