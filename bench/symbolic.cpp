@@ -176,7 +176,7 @@ Json measure_mixed(const Library& library, const interchange::Dialect& dialect, 
         Graph graph;
         applied.push_back(seconds_of([&] { graph = MixedGraph(library, operations).finish(); }));
         verified.push_back(seconds_of([&] { expect(verify(graph)); }));
-        GraphDocument document;
+        interchange::GraphDocument document;
         documented.push_back(seconds_of([&] { document = interchange::to_document(graph); }));
         interchange::Validation validation;
         validated.push_back(

@@ -8,7 +8,7 @@
 #include "pictures/draw_parts.h"
 #include "cli/explain_arguments.h"
 #include "cli/support.h"
-#include "graph/json_tree.h"
+#include "interchange/json_tree.h"
 #include "interchange/to_document.h"
 #include "interchange/validate.h"
 #include "support/file.h"
@@ -16,6 +16,7 @@
 namespace heddle::cli {
 namespace {
 
+using namespace interchange;
 using namespace pictures;
 
 using Json = nlohmann::ordered_json;
@@ -105,7 +106,7 @@ std::vector<std::pair<const char*, size_t>> counts_of(const Loaded& loaded) {
     return {{"tensors", counts[1]}, {"operations", counts[2]}, {"applications", counts[3]}, {"notes", counts[0]}};
 }
 
-void print_json(const GraphOptions& options, const Loaded& loaded, const interchange::Validation* validation,
+void print_json(const GraphOptions& options, const Loaded& loaded, const Validation* validation,
                 const std::string& environment) {
     Json json = Json::object();
     for (const auto& [name, count] : counts_of(loaded)) json[name] = count;
@@ -121,7 +122,7 @@ void print_json(const GraphOptions& options, const Loaded& loaded, const interch
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_text(const GraphOptions& options, const Loaded& loaded, const interchange::Validation* validation,
+void print_text(const GraphOptions& options, const Loaded& loaded, const Validation* validation,
                 const std::string& environment) {
     print_rewrites(loaded.rewrites);
     std::string counts;
@@ -148,7 +149,7 @@ Result<void> show(const GraphOptions& options) {
     auto loaded = load(options, *library);
     if (!loaded) return fail(std::move(loaded.error()));
     std::string environment = !options.environment.empty() ? options.environment : loaded->text ? "loom" : "heddle";
-    std::optional<interchange::Validation> validation;
+    std::optional<Validation> validation;
     if (options.validate) {
         auto dialect = open_environment(environment);
         if (!dialect) return fail(std::move(dialect.error()));

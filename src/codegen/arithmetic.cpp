@@ -1,12 +1,12 @@
-#include "schedules/arithmetic.h"
+#include "codegen/arithmetic.h"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "schedules/functions.h"
+#include "codegen/functions.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 namespace {
 
 // Operators over one Code.
@@ -510,4 +510,4 @@ CodeValue neutral(Code& code, Reducer reducer, DType dtype) {
     return code.integer(dtype, least ? (is_signed ? -highest - 1 : 0) : highest);
 }
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

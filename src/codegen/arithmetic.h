@@ -4,9 +4,9 @@
 
 #include <span>
 
-#include "schedules/code.h"
+#include "codegen/code.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 
 CodeValue widened(Code& code, CodeValue value, int width);
 CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands);
@@ -21,4 +21,4 @@ CodeValue is_better_or_first(Code& code, Reducer reducer, CodeValue a, CodeValue
 // The neutral element of the reducer, of the argument reductions that of minimum and maximum; a scalar.
 CodeValue neutral(Code& code, Reducer reducer, DType dtype);
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -10,8 +10,12 @@
 #include "target/target.h"
 
 namespace heddle::schedules {
-
 struct Tree;
+}
+
+namespace heddle::codegen {
+
+using schedules::Tree;
 
 // Tasks [begin, end) are independent of each other. `buffers`: the tree's in order, then this thread's scratch, whose
 // size is in the launch. `numbers`: the tree's launch numbers; a float is passed as the bits of a double. 0, or a
@@ -37,4 +41,4 @@ public:
     virtual Result<std::string> source(const Tree& tree, const Target& target) = 0;
 };
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -1,6 +1,5 @@
-// What a backend must be able to write so that a tree can be walked into code (walk.h): typed registers, memory,
-// control.
-// The walk decides what is written, in which order; a backend decides only how its text spells it.
+// What a backend must be able to write so that a tree can be walked into code (walk, below): typed registers,
+// memory, control. The walk decides what is written, in which order; a backend decides only how its text spells it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,10 @@
 #include "schedules/tree.h"
 #include "support/dtype.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
+
+using schedules::MemoryId;
+using schedules::Tree;
 
 // A value in a register: a scalar (width 1) or a vector. Booleans are truth values (a mask, if a vector). What is
 // only stored (bfloat16, 8-bit floats, int4 in a byte) is nothing but its bits, and so is a float16 but in `convert`.
@@ -116,4 +118,4 @@ public:
 // Writes the whole kernel but its frame. The tree must pass `verify`.
 void walk(const Tree& tree, Code& code);
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -1,13 +1,13 @@
-// Writing recipes (schedules/functions.h) as arithmetic: operators on V record steps. For functions.cpp alone.
+// Writing recipes (codegen/functions.h) as arithmetic: operators on V record steps. For functions.cpp alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
-#include "schedules/functions.h"
+#include "codegen/functions.h"
 
-namespace heddle::schedules::functions {
+namespace heddle::codegen::functions {
 
 struct Builder;
 
@@ -116,4 +116,4 @@ V polynomial(V x, const double (&coefficients)[n]) {
     return sum;
 }
 
-}  // namespace heddle::schedules::functions
+}  // namespace heddle::codegen::functions

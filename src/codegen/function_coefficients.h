@@ -2,7 +2,7 @@
 // computed with 120 digits. The figure is the largest absolute error of the polynomial.
 #pragma once
 
-namespace heddle::schedules::coefficients {
+namespace heddle::codegen::coefficients {
 
 // (exp(r) - 1 - r) / r^2, |r| <= log(2) / 2: 1.4e-9
 inline constexpr double exp_single[] = {0.500000001,   0.166666667, 0.0416664649,
@@ -73,4 +73,4 @@ inline constexpr double arcsine[] = {
     0.017352816540325495,  0.01396378001220357,  0.011566459612121669,  0.009621842970100281, 0.0093195607947674463,
     0.0030448799094556774, 0.019554513336123379, -0.019241671746743041, 0.02961201126495512};
 
-}  // namespace heddle::schedules::coefficients
+}  // namespace heddle::codegen::coefficients

@@ -1,12 +1,12 @@
-#include "schedules/functions.h"
+#include "codegen/functions.h"
 
 #include <array>
 #include <limits>
 
-#include "schedules/function_builder.h"
-#include "schedules/function_coefficients.h"
+#include "codegen/function_builder.h"
+#include "codegen/function_coefficients.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 namespace functions {
 namespace {
 
@@ -430,4 +430,4 @@ const Recipe* recipe(ScalarOp op, DType type) {
     return found.result >= 0 ? &found : nullptr;
 }
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

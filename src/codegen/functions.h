@@ -13,7 +13,7 @@
 #include "graph/scalar_op.h"
 #include "support/dtype.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 
 // One step. The operands' types follow from it; see Step::type for the result.
 enum class Primitive : uint8_t {
@@ -73,4 +73,4 @@ struct Recipe {
 // Made once, at the first use; safe to call from several threads.
 const Recipe* recipe(ScalarOp op, DType type);
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cassert>
 
-#include "schedules/arithmetic.h"
-#include "schedules/walker.h"
+#include "codegen/arithmetic.h"
+#include "codegen/walker.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 namespace {
 
 // The memories that a block stores to, inner blocks included.
@@ -495,4 +495,4 @@ void Walker::statement(const Prefetch& node) {
 
 void walk(const Tree& tree, Code& code) { Walker(tree, code).run(); }
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <array>
 
-#include "schedules/arithmetic.h"
-#include "schedules/walker.h"
+#include "codegen/arithmetic.h"
+#include "codegen/walker.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 
 std::optional<CodeValue> Walker::remembered(ExpressionId id, int i, int j) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
@@ -309,4 +309,4 @@ CodeValue Walker::evaluate(ExpressionId id, int i, int j) {
     return value;
 }
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/code.h"
+#include "codegen/code.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
+
+using namespace schedules;  // the nodes of the tree that is walked
 
 class Walker {
 public:
@@ -129,4 +131,4 @@ private:
     bool lanes_reduced_ = false;
 };
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/json.h"
+#include "interchange/document.h"
 
 namespace heddle::interchange {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "graph/json_names.h"
+#include "interchange/document_names.h"
 #include "interchange/issues.h"
 
 namespace heddle::interchange {
@@ -14,7 +14,7 @@ public:
 
     void node(size_t number) {
         const DocumentNode& node = checked_.node(number);
-        const std::string& type = json_names::nodes[node.body.index()];
+        const std::string& type = document_names::nodes[node.body.index()];
         if (!allows(dialect_.node_types, type)) {
             refuse("interchange.node_type", {number, {"type"}},
                    fmt::format("{} is a node of type {}", checked_.title(number), type), "node types",
@@ -28,9 +28,9 @@ public:
         }
         if (const auto* operation = std::get_if<OperationBody>(&node.body)) kernel(number, operation->kernel);
         if (!node.tags) return;
-        tag(number, json_names::signature, node.tags->signature.has_value());
-        tag(number, json_names::index, node.tags->index.has_value());
-        tag(number, json_names::sequence_point, node.tags->sequence_point.has_value());
+        tag(number, document_names::signature, node.tags->signature.has_value());
+        tag(number, document_names::index, node.tags->index.has_value());
+        tag(number, document_names::sequence_point, node.tags->sequence_point.has_value());
     }
 
 private:

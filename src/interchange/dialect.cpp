@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "graph/json_names.h"
-#include "graph/json_tree.h"
+#include "interchange/document_names.h"
+#include "interchange/json_tree.h"
 #include "support/file.h"
 
 namespace heddle::interchange {
@@ -26,9 +26,9 @@ public:
             error(value, "an environment is a JSON object", "an object", kind_name(value.kind));
             return dialect;
         }
-        const std::vector<std::string> node_types(json_names::nodes.begin(), json_names::nodes.end());
-        const std::vector<std::string> tag_types = {json_names::signature, json_names::index,
-                                                    json_names::sequence_point};
+        const std::vector<std::string> node_types(document_names::nodes.begin(), document_names::nodes.end());
+        const std::vector<std::string> tag_types = {document_names::signature, document_names::index,
+                                                    document_names::sequence_point};
         for (const JsonValue& member : value.items) {
             if (member.name == "doc" && member.kind == Kind::string)
                 dialect.doc = member.text;

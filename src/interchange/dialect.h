@@ -25,7 +25,7 @@ struct Dialect {
     bool library = false;
 };
 
-// `name` says where it comes from in messages. Codes: those of reading JSON (graph/json_tree.h),
+// `name` says where it comes from in messages. Codes: those of reading JSON (interchange/json_tree.h),
 // interchange.environment.
 Result<Dialect> parse_dialect(const std::string& name, const std::shared_ptr<const SourceText>& source);
 

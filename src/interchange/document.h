@@ -12,7 +12,7 @@
 
 #include "support/diagnostic.h"
 
-namespace heddle {
+namespace heddle::interchange {
 
 // A box of integers: `end` is exclusive, both have a number a dimension.
 struct DocumentRange {
@@ -60,7 +60,8 @@ struct TensorBody {
 // Members that a file may leave out are printed only if they are there.
 struct OperationBody {
     std::string kernel;
-    std::optional<std::vector<std::pair<std::string, std::string>>> params;  // name and JSON text (graph/json_text.h)
+    std::optional<std::vector<std::pair<std::string, std::string>>>
+        params;  // name and JSON text (interchange/json_text.h)
     std::optional<DocumentSelections> inputs, outputs;
     bool operator==(const OperationBody& other) const = default;
 };
@@ -74,7 +75,7 @@ struct ApplicationBody {
 struct DocumentTags {
     std::optional<DocumentSignature> signature;  // IPFSignature: of an operation
     std::optional<DocumentRange> index;          // IPFIndex: of an operation or an application
-    std::optional<std::string> sequence_point;   // IOSequencePoint: any JSON, as text (graph/json_text.h)
+    std::optional<std::string> sequence_point;   // IOSequencePoint: any JSON, as text (interchange/json_text.h)
     bool operator==(const DocumentTags& other) const = default;
 };
 
@@ -104,4 +105,4 @@ Result<GraphDocument> parse_graph_json(std::shared_ptr<const SourceText> source)
 // What was printed so parses and prints to the same bytes.
 std::string print_graph_json(const GraphDocument& document);
 
-}  // namespace heddle
+}  // namespace heddle::interchange

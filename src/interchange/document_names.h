@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-namespace heddle::json_names {
+namespace heddle::interchange::document_names {
 
 inline const std::string schema = "http://tensortapestry.org/schemas/loom/2024-01/";
 inline const std::string node_types = schema + "node_types.jsd#/nodes/";
@@ -14,4 +14,4 @@ inline const std::string old_tag_types = schema + "annotation_types.jsd#/annotat
 inline const std::array<std::string, 4> nodes = {"Note", "Tensor", "Operation", "Application"};
 inline const std::string signature = "IPFSignature", index = "IPFIndex", sequence_point = "IOSequencePoint";
 
-}  // namespace heddle::json_names
+}  // namespace heddle::interchange::document_names

@@ -1,11 +1,11 @@
-#include "graph/json.h"
+#include "interchange/document.h"
 
 #include <algorithm>
 
-#include "graph/json_names.h"
-#include "graph/json_text.h"
+#include "interchange/document_names.h"
+#include "interchange/json_text.h"
 
-namespace heddle {
+namespace heddle::interchange {
 namespace {
 
 using Members = std::vector<std::pair<std::string, std::string>>;
@@ -67,17 +67,17 @@ std::string print(const DocumentTags& tags) {
     Members members;
     if (tags.signature) {
         Members lists = {{"inputs", print(tags.signature->inputs)}, {"outputs", print(tags.signature->outputs)}};
-        members.emplace_back(json_names::tag_types + json_names::signature, json_object(lists));
+        members.emplace_back(document_names::tag_types + document_names::signature, json_object(lists));
     }
-    if (tags.index) members.emplace_back(json_names::tag_types + json_names::index, print(*tags.index));
+    if (tags.index) members.emplace_back(document_names::tag_types + document_names::index, print(*tags.index));
     if (tags.sequence_point)
-        members.emplace_back(json_names::tag_types + json_names::sequence_point, *tags.sequence_point);
+        members.emplace_back(document_names::tag_types + document_names::sequence_point, *tags.sequence_point);
     return json_object(members);
 }
 
 std::string print(const DocumentNode& node) {
     Members members = {{"id", json_string(node.id)},
-                       {"type", json_string(json_names::node_types + json_names::nodes[node.body.index()])}};
+                       {"type", json_string(document_names::node_types + document_names::nodes[node.body.index()])}};
     if (node.label) members.emplace_back("label", json_string(*node.label));
     members.emplace_back("body", std::visit([](const auto& body) { return print(body); }, node.body));
     if (node.tags) members.emplace_back("tags", print(*node.tags));
@@ -98,4 +98,4 @@ std::string print_graph_json(const GraphDocument& document) {
     return json_object({{"id", json_string(document.id)}, {"nodes", json_array(nodes)}}) + "\n";
 }
 
-}  // namespace heddle
+}  // namespace heddle::interchange

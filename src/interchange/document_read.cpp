@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "graph/json.h"
-#include "graph/json_names.h"
-#include "graph/json_tree.h"
+#include "interchange/document.h"
+#include "interchange/document_names.h"
+#include "interchange/json_tree.h"
 
-namespace heddle {
+namespace heddle::interchange {
 namespace {
 
 using Kind = JsonValue::Kind;
@@ -265,23 +265,23 @@ private:
     DocumentTags tags(const JsonValue& value, const std::string& path, const std::string& node_type) {
         DocumentTags result;
         if (!kind(value, path, Kind::object)) return result;
-        Names known = {json_names::sequence_point};
-        if (node_type == "Operation" || node_type == "Application") known.push_back(json_names::index);
-        if (node_type == "Operation") known.push_back(json_names::signature);
+        Names known = {document_names::sequence_point};
+        if (node_type == "Operation" || node_type == "Application") known.push_back(document_names::index);
+        if (node_type == "Operation") known.push_back(document_names::signature);
         std::set<std::string> seen;
         for (const JsonValue& item : value.items) {
             std::string name = item.name, item_path = path + "." + name;
-            for (const std::string& prefix : {json_names::tag_types, json_names::old_tag_types}) {
+            for (const std::string& prefix : {document_names::tag_types, document_names::old_tag_types}) {
                 if (item.name.starts_with(prefix)) name = item.name.substr(prefix.size());
             }
             bool fits = name != item.name && std::find(known.begin(), known.end(), name) != known.end();
             if (!fits || !seen.insert(name).second) {
                 error("graph.json_tag", item, item_path,
                       fmt::format("a node of type {} has no such tag, or has it twice", node_type),
-                      fmt::format("{} and one of {}", json_names::tag_types, fmt::join(known, ", ")), item.name);
-            } else if (name == json_names::signature) {
+                      fmt::format("{} and one of {}", document_names::tag_types, fmt::join(known, ", ")), item.name);
+            } else if (name == document_names::signature) {
                 result.signature = signature(item, item_path);
-            } else if (name == json_names::index) {
+            } else if (name == document_names::index) {
                 result.index = range(item, item_path);
             } else {
                 result.sequence_point = print_json_tree(item);
@@ -309,11 +309,13 @@ private:
         if (const JsonValue* label = member(value, "label")) result.label = string(*label, path + ".label");
         const JsonValue* type = member(value, "type");
         if (!type || !kind(*type, path + ".type", Kind::string)) return result;
-        std::string name =
-            type->text.starts_with(json_names::node_types) ? type->text.substr(json_names::node_types.size()) : "";
-        if (std::find(json_names::nodes.begin(), json_names::nodes.end(), name) == json_names::nodes.end()) {
+        std::string name = type->text.starts_with(document_names::node_types)
+                               ? type->text.substr(document_names::node_types.size())
+                               : "";
+        if (std::find(document_names::nodes.begin(), document_names::nodes.end(), name) ==
+            document_names::nodes.end()) {
             error("graph.json_node_type", *type, path + ".type", "an unknown type of node",
-                  fmt::format("{} and one of {}", json_names::node_types, fmt::join(json_names::nodes, ", ")),
+                  fmt::format("{} and one of {}", document_names::node_types, fmt::join(document_names::nodes, ", ")),
                   type->text);
             return result;
         }
@@ -343,4 +345,4 @@ Result<GraphDocument> parse_graph_json(std::shared_ptr<const SourceText> source)
     return document;
 }
 
-}  // namespace heddle
+}  // namespace heddle::interchange

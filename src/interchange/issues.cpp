@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "graph/json_names.h"
-#include "graph/json_tree.h"
+#include "interchange/document_names.h"
+#include "interchange/json_tree.h"
 
 namespace heddle::interchange {
 namespace {
@@ -60,7 +60,7 @@ private:
     static const JsonValue* member(const JsonValue& value, const std::string& name) {
         for (const JsonValue& item : value.items) {
             bool old = name == "tags" && item.name == "annotations";
-            bool tag = item.name.ends_with("/" + name) && item.name.starts_with(json_names::schema);
+            bool tag = item.name.ends_with("/" + name) && item.name.starts_with(document_names::schema);
             if (item.name == name || old || tag) return &item;
         }
         return nullptr;
@@ -91,7 +91,7 @@ const Template* Checked::operator_of(const std::string& kernel) {
 
 std::string Checked::title(size_t number) const {
     const DocumentNode& n = node(number);
-    std::string type = json_names::nodes[n.body.index()];
+    std::string type = document_names::nodes[n.body.index()];
     type[0] = static_cast<char>(type[0] - 'A' + 'a');
     return n.label && !n.label->empty() ? fmt::format("{} '{}'", type, *n.label) : fmt::format("{} {}", type, n.id);
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/json.h"
+#include "interchange/document.h"
 #include "interchange/validate.h"
 
 namespace heddle::interchange {

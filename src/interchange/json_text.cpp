@@ -1,8 +1,8 @@
-#include "graph/json_text.h"
+#include "interchange/json_text.h"
 
 #include <nlohmann/json.hpp>
 
-namespace heddle {
+namespace heddle::interchange {
 namespace {
 
 void append_indented(std::string& result, const std::string& text) {
@@ -52,4 +52,4 @@ std::string json_number_vector(const std::vector<int64_t>& numbers) {
     return json_number_vector(texts);
 }
 
-}  // namespace heddle
+}  // namespace heddle::interchange

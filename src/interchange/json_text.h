@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace heddle {
+namespace heddle::interchange {
 
 std::string json_string(const std::string& text);  // quoted; bytes that are not UTF-8 become U+FFFD
 std::string json_object(
@@ -16,4 +16,4 @@ std::string json_array(const std::vector<std::string>& items);
 std::string json_number_vector(const std::vector<std::string>& numbers);
 std::string json_number_vector(const std::vector<int64_t>& numbers);
 
-}  // namespace heddle
+}  // namespace heddle::interchange

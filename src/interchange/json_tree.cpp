@@ -1,4 +1,4 @@
-#include "graph/json_tree.h"
+#include "interchange/json_tree.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "graph/json_text.h"
+#include "interchange/json_text.h"
 
-namespace heddle {
+namespace heddle::interchange {
 namespace {
 
 // Tells how far the reader has come: its events carry no places.
@@ -209,4 +209,4 @@ std::string print_json_tree(const JsonValue& value) {
     return numbers ? json_number_vector(items) : json_array(items);
 }
 
-}  // namespace heddle
+}  // namespace heddle::interchange

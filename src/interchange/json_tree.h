@@ -8,7 +8,7 @@
 
 #include "support/diagnostic.h"
 
-namespace heddle {
+namespace heddle::interchange {
 
 struct JsonValue {
     enum class Kind : uint8_t { null, boolean, integer, number, string, array, object };
@@ -43,7 +43,7 @@ inline constexpr size_t deepest_json = 32;                    // levels
 Result<JsonValue> read_json_tree(const std::shared_ptr<const SourceText>& source,
                                  size_t most_memory = largest_json_tree);
 
-// In the layout of graph/json_text.h.
+// In the layout of interchange/json_text.h.
 std::string print_json_tree(const JsonValue& value);
 
-}  // namespace heddle
+}  // namespace heddle::interchange

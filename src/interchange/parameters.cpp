@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "graph/json_text.h"
-#include "graph/json_tree.h"
+#include "interchange/json_text.h"
+#include "interchange/json_tree.h"
 #include "symbolic/environment.h"
 
 namespace heddle::interchange {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/json_text.h"
+#include "interchange/json_text.h"
 #include "interchange/box.h"
 #include "interchange/issues.h"
 #include "interchange/operator_use.h"

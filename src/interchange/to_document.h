@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/json.h"
+#include "interchange/document.h"
 
 namespace heddle::interchange {
 

@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/json.h"
+#include "interchange/document.h"
 #include "interchange/dialect.h"
 #include "language/library.h"
 #include "support/diagnostic.h"

@@ -9,6 +9,9 @@
 #include "interchange/box.h"
 
 namespace heddle::pictures {
+
+using namespace interchange;
+
 namespace {
 
 constexpr size_t most_applications = 24;  // drawn of an operation

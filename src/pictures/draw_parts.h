@@ -8,7 +8,7 @@
 #include "pictures/notation.h"
 #include "pictures/svg.h"
 #include "graph/graph.h"
-#include "graph/json.h"
+#include "interchange/document.h"
 #include "plan/plan.h"
 
 namespace heddle::pictures {
@@ -61,6 +61,6 @@ std::string bytes_text(int64_t bytes);
 // The pictures of `heddle graph`.
 Picture draw_operations(const std::string& title, const Graph& graph);
 Result<Picture> draw_plan(const std::string& title, const Graph& graph);
-Picture draw_document(const std::string& title, const GraphDocument& document);
+Picture draw_document(const std::string& title, const interchange::GraphDocument& document);
 
 }  // namespace heddle::pictures

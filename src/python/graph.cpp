@@ -27,10 +27,10 @@ std::unexpected<Diagnostics> wrong_shape(const std::string& name, const char* ex
                  .params = {{"tensor", name}}});
 }
 
-Result<DocumentRange> range_of(const std::string& name, const std::vector<int64_t>& shape,
-                               const std::vector<int64_t>& start) {
+Result<interchange::DocumentRange> range_of(const std::string& name, const std::vector<int64_t>& shape,
+                                            const std::vector<int64_t>& start) {
     if (!start.empty() && start.size() != shape.size()) return wrong_shape(name, "one start a dimension", start);
-    DocumentRange range{start.empty() ? std::vector<int64_t>(shape.size(), 0) : start, {}};
+    interchange::DocumentRange range{start.empty() ? std::vector<int64_t>(shape.size(), 0) : start, {}};
     int64_t elements = 1;
     for (size_t d = 0; d < shape.size(); d++) {
         int64_t end = 0;
@@ -74,7 +74,7 @@ public:
         return results.size() == 1 ? nb::object(answer[0]) : nb::object(nb::tuple(answer));
     }
 
-    std::string json() const { return print_graph_json(builder_.document()); }
+    std::string json() const { return interchange::print_graph_json(builder_.document()); }
 
     std::string svg(const std::string& title) const {
         pictures::Picture picture = pictures::draw_operations(title, builder_.graph());

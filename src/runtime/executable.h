@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "schedules/backend.h"
+#include "codegen/backend.h"
 #include "support/tensor_data.h"
 #include "support/thread_pool.h"
 
@@ -18,17 +18,17 @@ namespace heddle::runtime {
 // Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing.
 class KernelCache {
 public:
-    explicit KernelCache(std::shared_ptr<schedules::Backend> backend) : backend_(std::move(backend)) {}
+    explicit KernelCache(std::shared_ptr<codegen::Backend> backend) : backend_(std::move(backend)) {}
 
     struct Entry {
-        std::shared_ptr<schedules::CompiledKernels> code;
-        schedules::KernelFunction function = nullptr;
+        std::shared_ptr<codegen::CompiledKernels> code;
+        codegen::KernelFunction function = nullptr;
     };
     // Functions of all trees of the plan; `compiled` counts those that were not known.
     Result<std::vector<Entry>> functions(const plan::Plan& plan, int threads, int64_t* compiled);
 
 private:
-    std::shared_ptr<schedules::Backend> backend_;
+    std::shared_ptr<codegen::Backend> backend_;
     std::mutex mutex_;
     std::map<std::string, Entry> entries_;
 };

@@ -12,7 +12,7 @@ namespace {
 
 // One launch made ready: pointers at coordinate zero.
 struct Ready {
-    schedules::KernelFunction function = nullptr;
+    codegen::KernelFunction function = nullptr;
     const plan::Launch* launch = nullptr;
     std::vector<void*> buffers;  // without the scratch
     int64_t first_task = 0;      // in the batch
@@ -40,8 +40,7 @@ std::unexpected<Diagnostics> out_of_range(const plan::Plan& plan, const Failure&
     const auto& buffers = failure.launch->buffers;
     const auto memory = static_cast<size_t>(point[0]);
     std::string indexed = "a value that it computes before";
-    if (memory < buffers.size())
-        indexed = fmt::format("'{}'", plan.buffers[static_cast<size_t>(buffers[memory])].name);
+    if (memory < buffers.size()) indexed = fmt::format("'{}'", plan.buffers[static_cast<size_t>(buffers[memory])].name);
     return fail({.code = "runtime.index_out_of_range",
                  .summary = fmt::format("computing '{}', an index read from a tensor lies outside of {}",
                                         failure.launch->name, indexed),

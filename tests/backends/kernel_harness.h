@@ -15,14 +15,14 @@
 
 #include "../schedules/kernel_cases.h"
 #include "../schedules/kernel_reference.h"
+#include "codegen/backend.h"
 #include "helpers/source_folder.h"
-#include "schedules/backend.h"
 #include "schedules/schedule.h"
 
 namespace heddle::backends {
 
+using codegen::KernelFunction;
 using schedules::Kernel;
-using schedules::KernelFunction;
 using schedules::KernelTensor;
 using schedules::Scheduled;
 using schedules::Tree;

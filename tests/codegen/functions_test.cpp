@@ -1,6 +1,6 @@
 // The functions' recipes against the C library in a wider type: dense sweeps over all bit patterns, and the special
 // values.
-#include "schedules/functions.h"
+#include "codegen/functions.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "recipe_interpreter.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 namespace {
 
 using Long = long double;
@@ -186,4 +186,4 @@ TEST(Functions, InstructionsHaveNoRecipe) {
 }
 
 }  // namespace
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/functions.h"
+#include "codegen/functions.h"
 
-namespace heddle::schedules {
+namespace heddle::codegen {
 
 namespace interpreter_detail {
 
@@ -117,4 +117,4 @@ void interpret(const Recipe& recipe, const T* x, const T* y, T* result, size_t c
     }
 }
 
-}  // namespace heddle::schedules
+}  // namespace heddle::codegen

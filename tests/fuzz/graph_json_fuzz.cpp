@@ -4,6 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace heddle;
+    using namespace heddle::interchange;
     auto source = fuzz::source_of(fuzz::text_of(data, size));
     auto document = parse_graph_json(source);
     if (!fuzz::fine(document)) return 0;
@@ -11,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::require(*parse_graph_json(fuzz::source_of(print_graph_json(*document))) == *document,
                   "a document comes back");
     const std::vector<std::string> any = {"*"};
-    interchange::Dialect dialect{.node_types = any, .tag_types = any, .dtypes = any, .kernels = any};
-    auto validation = interchange::validate(*document, {.dialect = dialect, .source = source});
+    Dialect dialect{.node_types = any, .tag_types = any, .dtypes = any, .kernels = any};
+    auto validation = validate(*document, {.dialect = dialect, .source = source});
     render(validation.issues);
     return 0;
 }

@@ -21,11 +21,11 @@ namespace {
 using Complex = std::complex<double>;
 using Vector = std::vector<Complex>;
 
-class GccBackend : public schedules::Backend {
+class GccBackend : public codegen::Backend {
 public:
     std::string name() const override { return "gcc"; }
-    Result<std::shared_ptr<schedules::CompiledKernels>> compile(const std::vector<const schedules::Tree*>& trees,
-                                                                const Target&, int) override {
+    Result<std::shared_ptr<codegen::CompiledKernels>> compile(const std::vector<const schedules::Tree*>& trees,
+                                                              const Target&, int) override {
         std::string text;
         for (size_t i = 0; i < trees.size(); i++) text += backends::c_source(*trees[i], "kernel" + std::to_string(i));
         return std::make_shared<Kernels>(text);
@@ -35,10 +35,10 @@ public:
     }
 
 private:
-    struct Kernels : schedules::CompiledKernels {
+    struct Kernels : codegen::CompiledKernels {
         explicit Kernels(const std::string& text) : library(text, "-O0") { EXPECT_EQ(library.error, ""); }
-        schedules::KernelFunction function(size_t i) const override {
-            return library.function<schedules::KernelFunction>("kernel" + std::to_string(i));
+        codegen::KernelFunction function(size_t i) const override {
+            return library.function<codegen::KernelFunction>("kernel" + std::to_string(i));
         }
         backends::GccLibrary library;
     };
@@ -51,7 +51,7 @@ Graph graph_of(const std::string& call, const Library& library, const std::vecto
 }
 
 std::vector<TensorData> run(const Graph& graph, const std::vector<TensorData>& feeds, bool fuse,
-                            std::shared_ptr<schedules::Backend> backend) {
+                            std::shared_ptr<codegen::Backend> backend) {
     auto made = plan::make_plan(graph, detect_host(), {.fuse = fuse});
     EXPECT_TRUE(made) << (made ? "" : render(made.error()));
     if (!made) return {};
@@ -124,7 +124,7 @@ void expect_everywhere(const Graph& graph, const std::vector<TensorData>& feeds,
     for (bool fuse : {true, false}) {
         for (bool gcc : {false, true}) {
             if (gcc && !(c && fuse)) continue;
-            std::shared_ptr<schedules::Backend> backend;
+            std::shared_ptr<codegen::Backend> backend;
             if (gcc)
                 backend = std::make_shared<GccBackend>();
             else

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "graph/json_tree.h"
+#include "interchange/json_tree.h"
 #include "interchange/box.h"
 #include "symbolic/program.h"
 

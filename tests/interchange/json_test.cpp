@@ -1,13 +1,13 @@
-#include "graph/json.h"
+#include "interchange/document.h"
 
 #include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "graph/json_tree.h"
+#include "interchange/json_tree.h"
 
-namespace heddle {
+namespace heddle::interchange {
 namespace {
 
 const std::string schema = "http://tensortapestry.org/schemas/loom/2024-01/";
@@ -284,4 +284,4 @@ TEST(GraphJson, ClipIsKept) {
 }
 
 }  // namespace
-}  // namespace heddle
+}  // namespace heddle::interchange

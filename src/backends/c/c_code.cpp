@@ -7,7 +7,7 @@
 namespace heddle::backends {
 namespace {
 
-using schedules::CodeOp;
+using codegen::CodeOp;
 
 // The C type of a scalar in a register, or of an element of memory.
 std::string scalar_type(DType dtype) { return dtype == DType::float16 ? "_Float16" : std::string(info(dtype).c_name); }
@@ -284,7 +284,7 @@ void CCode::report(int position, Value value) {
     line(fmt::format("((element_int64*)scratch)[{}] = {};", position, text(value)));
 }
 
-schedules::Cell CCode::cell(Value initial) {
+codegen::Cell CCode::cell(Value initial) {
     const std::string name = fmt::format("c{}", next_++);
     line(fmt::format("{} {} = {};", type(initial.dtype, initial.width), name, text(initial)));
     return {initial.dtype, initial.width, inline_value(initial.dtype, initial.width, name).handle};

@@ -1,4 +1,4 @@
-// schedules::Code spelled in C. Names are v0, v1 ... for values and c0, c1 ... for cells; a vector of booleans is one
+// codegen::Code spelled in C. Names are v0, v1 ... for values and c0, c1 ... for cells; a vector of booleans is one
 // of int8_t, 0 or -1 a lane.
 #pragma once
 
@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/code.h"
+#include "codegen/code.h"
 
 namespace heddle::backends {
 
-class CCode : public schedules::Code {
+class CCode : public codegen::Code {
 public:
-    using Value = schedules::CodeValue;
-    using Cell = schedules::Cell;
-    using Address = schedules::CodeAddress;
+    using Value = codegen::CodeValue;
+    using Cell = codegen::Cell;
+    using Address = codegen::CodeAddress;
     using MemoryId = schedules::MemoryId;
 
     explicit CCode(const schedules::Tree& tree) : tree_(tree) {}
@@ -31,7 +31,7 @@ public:
     Value broadcast(Value scalar, int width) override;
     Value lane(Value vector, int lane) override;
     Value shuffle(Value a, Value b, std::span<const int> lanes) override;
-    Value operation(schedules::CodeOp op, Value a, Value b) override;
+    Value operation(codegen::CodeOp op, Value a, Value b) override;
     Value multiply_add(Value a, Value b, Value c) override;
     Value select(Value condition, Value then, Value otherwise) override;
     Value convert(Value value, DType dtype) override;

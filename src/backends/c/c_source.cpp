@@ -15,7 +15,7 @@ using schedules::Tree;
 
 std::string c_source(const Tree& tree, const std::string& function_name) {
     CCode code(tree);
-    schedules::walk(tree, code);
+    codegen::walk(tree, code);
     std::string text = "#include <stdint.h>\n";
     text += fmt::format("// {}\n", tree.name);
     text += code.type_definitions();

@@ -9,7 +9,7 @@
 
 namespace heddle::backends {
 
-// A file of its own with the one function `function_name`, of the signature of schedules::KernelFunction.
+// A file of its own with the one function `function_name`, of the signature of codegen::KernelFunction.
 // The tree must pass schedules::verify.
 std::string c_source(const schedules::Tree& tree, const std::string& function_name);
 

@@ -29,8 +29,8 @@
 namespace heddle::backends {
 namespace {
 
-using schedules::CompiledKernels;
-using schedules::KernelFunction;
+using codegen::CompiledKernels;
+using codegen::KernelFunction;
 using schedules::Tree;
 
 constexpr const char* kernel_name = "kernel";

@@ -6,25 +6,25 @@
 #include <string>
 #include <vector>
 
-#include "schedules/backend.h"
+#include "codegen/backend.h"
 #include "schedules/tree.h"
 
 namespace heddle::backends {
 
 // Diagnostics: "backends.unknown_cpu" (Target::cpu is none of LLVM's), "backends.unknown_feature", "backends.internal"
 // (LLVM refused the code: our fault, with LLVM's words), "backends.link" (object code that does not link).
-class LlvmBackend : public schedules::Backend {
+class LlvmBackend : public codegen::Backend {
 public:
     std::string name() const override { return "llvm"; }
-    Result<std::shared_ptr<schedules::CompiledKernels>> compile(const std::vector<const schedules::Tree*>& trees,
-                                                                const Target& target, int threads) override;
+    Result<std::shared_ptr<codegen::CompiledKernels>> compile(const std::vector<const schedules::Tree*>& trees,
+                                                              const Target& target, int threads) override;
     // The assembly text.
     Result<std::string> source(const schedules::Tree& tree, const Target& target) override;
 
     // In two steps, for a cache of object code: one relocatable object a tree, each with the one function `kernel`.
     Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
                                              int threads);
-    Result<std::shared_ptr<schedules::CompiledKernels>> link(const std::vector<std::string>& objects);
+    Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string>& objects);
 
     // LLVM IR after the pipeline, or as it came from the tree.
     Result<std::string> intermediate(const schedules::Tree& tree, const Target& target, bool optimised);

@@ -8,20 +8,20 @@
 #include <cmath>
 #include <map>
 
-#include "schedules/code.h"
+#include "codegen/code.h"
 
 namespace heddle::backends {
 namespace {
 
-using schedules::Cell;
-using schedules::CodeAddress;
-using schedules::CodeOp;
-using schedules::CodeValue;
+using codegen::Cell;
+using codegen::CodeAddress;
+using codegen::CodeOp;
+using codegen::CodeValue;
 using schedules::Memory;
 using schedules::MemoryId;
 using schedules::Tree;
 
-class LlvmCode : public schedules::Code {
+class LlvmCode : public codegen::Code {
 public:
     LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name);
     void finish();
@@ -445,7 +445,7 @@ std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tre
                                            const std::string& function_name) {
     auto module = std::make_unique<llvm::Module>(function_name, context);
     LlvmCode code(*module, tree, function_name);
-    schedules::walk(tree, code);
+    codegen::walk(tree, code);
     code.finish();
     return module;
 }

@@ -14,7 +14,7 @@ class Module;
 
 namespace heddle::backends {
 
-// A module with the one function `function_name`, of the signature of schedules::KernelFunction. The tree must pass
+// A module with the one function `function_name`, of the signature of codegen::KernelFunction. The tree must pass
 // schedules::verify.
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const schedules::Tree& tree,
                                            const std::string& function_name);

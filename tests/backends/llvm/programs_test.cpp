@@ -57,7 +57,7 @@ private:
     Target target_ = detect_host();
     TreeSet set_;
     std::vector<Prepared> prepared_;
-    std::shared_ptr<schedules::CompiledKernels> compiled_;
+    std::shared_ptr<codegen::CompiledKernels> compiled_;
     std::unique_ptr<GccLibrary> library_;
 };
 
