@@ -9,9 +9,8 @@ constexpr double light_share = 64;  // an equation under 1/64 of the work may be
 
 }  // namespace
 
-CommonAxesFinder::CommonAxesFinder(const FusionGraph& graph, const internal::BrokenRules& broken)
+CommonAxesFinder::CommonAxesFinder(const FusionGraph& graph)
     : graph_(graph),
-      broken_(broken),
       stamp_(graph.nodes.size()),
       light_(graph.nodes.size()),
       output_(graph.nodes.size()),
@@ -97,7 +96,7 @@ void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
         if (!light) required++;
         for (int32_t k = 0; k < node.slot_count; k++) {
             const auto c = static_cast<size_t>(root(node.first_slot + k));
-            if (last_node_[c] == member && !broken_.broken_axes_are_common) broken_class_[c] = true;
+            if (last_node_[c] == member) broken_class_[c] = true;
             if (last_node_[c] != member && !light) have_[c]++;
             last_node_[c] = member;
         }
@@ -108,8 +107,7 @@ void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
         for (int32_t k = 0; k < node.slot_count; k++) {
             const int32_t slot = node.first_slot + k;
             if (parent_[static_cast<size_t>(slot)] != slot) continue;
-            const bool broken = broken_class_[static_cast<size_t>(slot)] && !broken_.broken_axes_are_common;
-            if (broken || have_[static_cast<size_t>(slot)] != required) continue;
+            if (broken_class_[static_cast<size_t>(slot)] || have_[static_cast<size_t>(slot)] != required) continue;
             common_[static_cast<size_t>(slot)] = true;
             tasks_ *= graph_.slots[static_cast<size_t>(slot)].hint;
         }
@@ -154,20 +152,6 @@ CommonAxes common_axes(const FusionGraph& graph, CommonAxesFinder& finder, const
         if (finder.is_light(member) && lacks) result.light.insert(graph.node(member).equation);
     }
     return result;
-}
-
-CommonAxes common_axes(const System& system, const std::vector<int32_t>& equations) {
-    const FusionGraph graph(system);
-    const internal::BrokenRules none;
-    CommonAxesFinder finder(graph, none);
-    std::vector<int32_t> members;
-    for (size_t n = 0; n < graph.nodes.size(); n++) {
-        const int32_t equation = graph.nodes[n].equation;
-        if (std::find(equations.begin(), equations.end(), equation) != equations.end()) {
-            members.push_back(static_cast<int32_t>(n));
-        }
-    }
-    return common_axes(graph, finder, members);
 }
 
 }  // namespace heddle::equations

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "equations/fusion.h"
-#include "equations/internal.h"
 
 namespace heddle::equations {
 
@@ -71,7 +70,7 @@ struct FusionGraph {
 // Works out T for one set of nodes after another; keeps its memory between them.
 class CommonAxesFinder {
 public:
-    CommonAxesFinder(const FusionGraph& graph, const internal::BrokenRules& broken);
+    explicit CommonAxesFinder(const FusionGraph& graph);
 
     // `members` in order. Afterwards the questions below speak of this set.
     void find(const std::vector<int32_t>& members);
@@ -90,7 +89,6 @@ private:
     void count_classes(const std::vector<int32_t>& members);
 
     const FusionGraph& graph_;
-    const internal::BrokenRules& broken_;
     int generation_ = 0;
     std::vector<int> stamp_;                   // by node
     std::vector<char> light_, output_;         // by node
@@ -104,8 +102,7 @@ struct CommonAxes {
     std::vector<Kernel::CommonAxis> axes;  // outermost first
     std::set<int32_t> light;               // equations
 };
-// Of a set of live equations of the system, in order.
-CommonAxes common_axes(const System& system, const std::vector<int32_t>& equations);
+// Of a set of nodes, in order.
 CommonAxes common_axes(const FusionGraph& graph, CommonAxesFinder& finder, const std::vector<int32_t>& members);
 
 }  // namespace heddle::equations

@@ -139,10 +139,9 @@ KernelCost CostModel::cost(const std::vector<int32_t>& members) {
 
 std::vector<KernelCost> costs_of(const System& system, const Partition& partition, const Target& target) {
     const FusionGraph graph(system);
-    const internal::BrokenRules none;
     std::map<int32_t, int32_t> node_of;  // by equation
     for (size_t n = 0; n < graph.nodes.size(); n++) node_of[graph.nodes[n].equation] = static_cast<int32_t>(n);
-    CostModel model(graph, target, none);
+    CostModel model(graph, target);
     std::vector<KernelCost> costs;
     for (const Kernel& kernel : partition.kernels) {
         std::vector<int32_t> members;

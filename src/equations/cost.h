@@ -29,10 +29,10 @@ struct KernelCost {
 
 class CostModel {
 public:
-    CostModel(const FusionGraph& graph, const Target& target, const internal::BrokenRules& broken)
+    CostModel(const FusionGraph& graph, const Target& target)
         : graph_(graph),
           target_(target),
-          finder_(graph, broken),
+          finder_(graph),
           read_(graph.tensor_bytes.size()),
           read_stamp_(graph.tensor_bytes.size()) {}
 

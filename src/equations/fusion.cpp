@@ -145,25 +145,6 @@ std::vector<Decision> decisions_of(const System& system, const FusionGraph& grap
     return result;
 }
 
-std::vector<std::vector<int32_t>> recorded_groups(const System& system, const FusionGraph& graph,
-                                                  const PartitionRecord& record) {
-    std::map<int32_t, std::vector<int32_t>> groups;
-    for (size_t n = 0; n < graph.nodes.size(); n++) {
-        const FusionNode& node = graph.nodes[n];
-        if (node.equation < 0) continue;
-        auto found = record.find({system.tensor(node.tensor).identity, system.equation(node.equation).piece});
-        if (found != record.end()) groups[found->second].push_back(static_cast<int32_t>(n));
-    }
-    std::vector<std::vector<int32_t>> result;
-    for (auto& [number, nodes] : groups) result.push_back(std::move(nodes));
-    return result;
-}
-
-void form_groups(const System& system, const FusionGraph& graph, const FusionOptions& options, Grouping& grouping) {
-    if (options.record != nullptr) grouping.force(recorded_groups(system, graph, *options.record));
-    if (options.fuse) grouping.run();
-}
-
 std::string names_of(const System& system, const std::vector<TensorIndex>& tensors) {
     std::string text;
     for (TensorIndex tensor : tensors) text += (text.empty() ? "" : ", ") + system.tensor(tensor).name;
@@ -172,11 +153,10 @@ std::string names_of(const System& system, const std::vector<TensorIndex>& tenso
 
 }  // namespace
 
-Partition internal::fuse(const System& system, const Target& target, const FusionOptions& options,
-                         const BrokenRules& broken) {
+Partition fuse(const System& system, const Target& target, const FusionOptions& options) {
     const FusionGraph graph(system);
-    Grouping grouping(graph, target, options, broken);
-    form_groups(system, graph, options, grouping);
+    Grouping grouping(graph, target, options);
+    if (options.fuse) grouping.run();
     const auto order = ordered_groups(graph, grouping);
     Partition partition;
     for (int32_t group : order) {
@@ -188,30 +168,6 @@ Partition internal::fuse(const System& system, const Target& target, const Fusio
     partition.batches = batches_of(graph, grouping, order, partition);
     partition.decisions = decisions_of(system, graph, grouping);
     return partition;
-}
-
-internal::FusionStatistics internal::statistics_of_fusion(const System& system, const Target& target,
-                                                          const FusionOptions& options) {
-    const FusionGraph graph(system);
-    const BrokenRules none;
-    Grouping grouping(graph, target, options, none);
-    form_groups(system, graph, options, grouping);
-    return {grouping.model().evaluations(), grouping.merges()};
-}
-
-Partition fuse(const System& system, const Target& target, const FusionOptions& options) {
-    return internal::fuse(system, target, options, {});
-}
-
-PartitionRecord record_of(const System& system, const Partition& partition) {
-    PartitionRecord record;
-    for (size_t k = 0; k < partition.kernels.size(); k++) {
-        for (int32_t index : partition.kernels[k].equations) {
-            const Equation& equation = system.equation(index);
-            record[{system.tensor(equation.tensor).identity, equation.piece}] = static_cast<int32_t>(k);
-        }
-    }
-    return record;
 }
 
 std::string print(const System& system, const Partition& partition) {

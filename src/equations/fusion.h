@@ -47,9 +47,6 @@ struct Decision {
     std::string reason;  // empty for a joined pair
 };
 
-// Forces parts of the partition: kept for the sizes of a class, or chosen by a user. Equal numbers share a kernel.
-using PartitionRecord = std::map<std::pair<Identity, int32_t>, int32_t>;  // (tensor identity, piece) -> group
-
 struct Partition {
     std::vector<Kernel> kernels;                // producers before readers; prepared ones first
     std::vector<bool> prepared;                 // per kernel: of the prepare phase
@@ -60,15 +57,9 @@ struct Partition {
 struct FusionOptions {
     bool fuse = true;             // false: every equation a kernel of its own (the unfused plan)
     bool one_contraction = true;  // a second contraction only where the tensor between is more than twice its operands
-    const PartitionRecord* record = nullptr;
 };
 
 Partition fuse(const System& system, const Target& target, const FusionOptions& options);
-PartitionRecord record_of(const System& system, const Partition& partition);
 std::string print(const System& system, const Partition& partition);
-
-// The checker: every kernel's tasks run apart, in random order, its locals poisoned before each task; equal to `run`.
-Result<std::vector<TensorData>> run_partition(const System& system, const Partition& partition,
-                                              const std::vector<TensorData>& feeds, uint64_t seed);
 
 }  // namespace heddle::equations

@@ -26,17 +26,14 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::launch_only:
         return fmt::format("it would save a launch, but leave {:.0f} tasks of a kernel that others could still join",
                            refusal.tasks);
-    case Refusal::Why::record: return "the record keeps them apart";
     }
     return "";
 }
 
-Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionOptions& options,
-                   const internal::BrokenRules& broken)
-    : graph_(graph), target_(target), options_(options), broken_(broken), model_(graph, target, broken) {
+Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionOptions& options)
+    : graph_(graph), target_(target), options_(options), model_(graph, target) {
     const size_t count = graph.nodes.size();
     version_.assign(count, 0);
-    frozen_.assign(count, false);
     cost_.resize(count);
     cost_version_.assign(count, -1);
     seen_.assign(count, 0);
@@ -231,35 +228,6 @@ bool Grouping::path_through_others(int32_t from, int32_t to) {
     return false;
 }
 
-// From one of the nodes through other groups to another of them: as one kernel they would need themselves.
-bool Grouping::path_back(const std::vector<int32_t>& members) {
-    search_++;
-    std::set<int32_t> own;
-    for (int32_t member : members) own.insert(group_of(member));
-    std::vector<int32_t> stack;
-    const auto visit = [&](int32_t group) {
-        for (int32_t next : neighbours(group, true)) {
-            if (seen_[static_cast<size_t>(next)] == search_) continue;
-            seen_[static_cast<size_t>(next)] = search_;
-            stack.push_back(next);
-        }
-    };
-    for (int32_t group : own) {
-        for (int32_t next : neighbours(group, true)) {
-            if (own.contains(next) || seen_[static_cast<size_t>(next)] == search_) continue;
-            seen_[static_cast<size_t>(next)] = search_;
-            stack.push_back(next);
-        }
-    }
-    while (!stack.empty()) {
-        const int32_t group = stack.back();
-        stack.pop_back();
-        if (own.contains(group)) return true;
-        visit(group);
-    }
-    return false;
-}
-
 // In edges; of an edge between the two groups. 0: there is none.
 int32_t Grouping::longest_path_through(int32_t a, int32_t b) const {
     int32_t longest = 0;
@@ -276,10 +244,6 @@ void Grouping::offer(int32_t a, int32_t b) {
     if (a == b) return;
     Refusal& refusal = refusals_[key(a, b)];
     refusal = {};
-    if (frozen_[static_cast<size_t>(a)] || frozen_[static_cast<size_t>(b)]) {
-        refusal.why = Refusal::Why::record;
-        return;
-    }
     const auto members = united(a, b);
     if (!structure_allows(a, b, members, refusal.why)) return;
     const double apart = cost_of(a).seconds + cost_of(b).seconds;
@@ -335,7 +299,6 @@ void Grouping::merge(int32_t a, int32_t b, double gain) {
     last_[y] = std::max(last_[x], last_[y]);
     version_[x] = -1;
     version_[y]++;
-    merges_++;
 }
 
 void Grouping::run() {
@@ -356,28 +319,9 @@ void Grouping::run() {
         heap_.pop_back();
         if (version_[static_cast<size_t>(best.a)] != best.version_a) continue;
         if (version_[static_cast<size_t>(best.b)] != best.version_b) continue;
-        const bool cyclic = path_through_others(best.a, best.b) || path_through_others(best.b, best.a);
-        if (cyclic && !broken_.cycles_are_allowed) continue;
+        if (path_through_others(best.a, best.b) || path_through_others(best.b, best.a)) continue;
         merge(best.a, best.b, best.gain);
         offer_neighbours(best.b);
-    }
-}
-
-void Grouping::force(const std::vector<std::vector<int32_t>>& groups) {
-    for (const auto& wanted : groups) {
-        if (wanted.empty()) continue;
-        std::vector<int32_t> members = wanted;
-        std::sort(members.begin(), members.end());
-        // A list that is no legal kernel here (another size cuts it otherwise) stays apart.
-        Refusal::Why why;
-        bool legal = !path_back(members);
-        for (int32_t member : members) legal = legal && structure_allows(members[0], member, members, why);
-        if (legal) {
-            for (size_t k = 1; k < members.size(); k++) {
-                if (group_of(members[0]) != group_of(members[k])) merge(group_of(members[0]), group_of(members[k]), 0);
-            }
-        }
-        for (int32_t member : members) frozen_[static_cast<size_t>(group_of(member))] = true;
     }
 }
 

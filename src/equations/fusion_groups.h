@@ -20,7 +20,6 @@ struct Refusal {
         phases,
         opaque,
         path,
-        record,
         launch_only,
     };
     Why why = Why::no_gain;
@@ -31,11 +30,8 @@ std::string text_of(const Refusal& refusal);
 
 class Grouping {
 public:
-    Grouping(const FusionGraph& graph, const Target& target, const FusionOptions& options,
-             const internal::BrokenRules& broken);
+    Grouping(const FusionGraph& graph, const Target& target, const FusionOptions& options);
 
-    // Puts the nodes of each list into one group for good; a list that cannot be one kernel stays apart.
-    void force(const std::vector<std::vector<int32_t>>& groups);
     void run();
 
     int32_t group_of(int32_t node) const { return group_[static_cast<size_t>(node)]; }
@@ -44,7 +40,6 @@ public:
     const Refusal* refusal(int32_t producer_group, int32_t reader_group) const;
     double gain_of_edge(int32_t producer, int32_t reader) const;  // of an edge within a group
     CostModel& model() { return model_; }
-    int64_t merges() const { return merges_; }
 
 private:
     // Of equal gains the one on the longer path wins: what stays apart beside that path (a shortcut's convolution) can
@@ -75,7 +70,6 @@ private:
     size_t buffers(const std::vector<int32_t>& members) const;
     bool refuses_second_contraction(int32_t a, int32_t b, const KernelCost& joined);
     bool path_through_others(int32_t from, int32_t to);
-    bool path_back(const std::vector<int32_t>& members);
     int32_t longest_path_through(int32_t a, int32_t b) const;
     void offer(int32_t a, int32_t b);
     void offer_neighbours(int32_t group);
@@ -84,12 +78,10 @@ private:
     const FusionGraph& graph_;
     const Target& target_;
     const FusionOptions& options_;
-    const internal::BrokenRules& broken_;
     CostModel model_;
     std::vector<int32_t> group_;                 // by node
     std::vector<std::vector<int32_t>> members_;  // by group, in order; empty: merged away
     std::vector<int> version_;                   // by group; -1: merged away
-    std::vector<bool> frozen_;                   // by group: forced by a record
     std::vector<int32_t> first_, last_;          // by group: places of its members
     std::vector<int32_t> before_, after_;        // by node: edges of the longest path to it, and from it
     std::vector<KernelCost> cost_;
@@ -99,7 +91,7 @@ private:
     std::vector<Offer> heap_;
     std::unordered_map<uint64_t, Refusal> refusals_;
     std::unordered_map<uint64_t, double> gains_;  // by edge
-    int64_t offers_ = 0, merges_ = 0;
+    int64_t offers_ = 0;
 };
 
 }  // namespace heddle::equations

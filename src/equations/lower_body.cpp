@@ -28,8 +28,8 @@ bool is_integer_literal(Expr e) { return e->kind == Kind::integer && e->dtype ==
 
 }  // namespace
 
-BodyLowering::BodyLowering(LoweringState& state, const Operation& operation, OperationId id)
-    : state_(state), arena_(*state.system.arena), operation_(operation), body_(*operation.body), id_(id) {
+BodyLowering::BodyLowering(LoweringState& state, const Operation& operation)
+    : state_(state), arena_(*state.system.arena), operation_(operation), body_(*operation.body) {
     for (TensorId input : operation.inputs) {
         const auto& constant = state.graph.tensor(input).constant;
         // A scalar constant is a literal wherever it is read.
@@ -306,7 +306,6 @@ TensorIndex BodyLowering::state_tensor(int32_t index) {
     SystemTensor tensor;
     tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + state.name;
     tensor.dtype = state.dtype;
-    tensor.identity = {id_, 0, ++parts_};
     for (size_t i = 0; i < state.variables.size(); i++) {
         if (!has_axis(state.variables[i])) continue;
         const Size& extent = body_.variable(state.variables[i]).extent;
@@ -474,8 +473,7 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
         SystemTensor tensor;
         tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + suffix;
         tensor.dtype = dtype;
-        tensor.identity = {id_, 0, ++parts_};
-        for (AxisId axis : draft.axes) {
+            for (AxisId axis : draft.axes) {
             const auto variable =
                 std::find_if(axes_.begin(), axes_.end(), [&](const auto& pair) { return pair.second == axis; });
             tensor.sizes.push_back(body_.variable(variable->first).extent);

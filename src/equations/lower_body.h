@@ -44,7 +44,7 @@ SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Exp
 
 class BodyLowering {
 public:
-    BodyLowering(LoweringState& state, const Operation& operation, OperationId id);
+    BodyLowering(LoweringState& state, const Operation& operation);
     // Adds the equations of all outputs.
     Result<void> run();
 
@@ -96,8 +96,6 @@ private:
     Arena& arena_;
     const Operation& operation_;
     const Body& body_;
-    OperationId id_;
-    int32_t parts_ = 0;
     std::vector<TensorIndex> inputs_;
     std::vector<bool> has_data_, has_reduction_;  // by NodeId: reads a tensor or a local; holds a reduction
     std::vector<int> uses_;                       // by NodeId: of nodes, locals and equations

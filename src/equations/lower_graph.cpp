@@ -49,8 +49,8 @@ public:
             state_.system.representatives[name] = class_representative(value);
         }
         for (TensorId input : graph.inputs) state_.system.inputs.push_back(state_.tensor(input));
-        for (size_t i = 0; i < graph.operations.size(); i++) {
-            if (auto done = lower_operation(static_cast<OperationId>(i)); !done) return fail(done.error());
+        for (const Operation& operation : graph.operations) {
+            if (auto done = lower_operation(operation); !done) return fail(done.error());
         }
         for (TensorId output : graph.outputs) {
             const TensorIndex tensor = state_.tensor(output);
@@ -61,15 +61,9 @@ public:
     }
 
 private:
-    Result<void> lower_operation(OperationId id) {
-        const Operation& operation = state_.graph.operations[static_cast<size_t>(id)];
-        for (size_t i = 0; i < operation.outputs.size(); i++) {
-            const TensorId output = operation.outputs[i];
-            const TensorIndex tensor = state_.tensor(output);
-            Identity& identity = state_.system.tensor(tensor).identity;
-            if (identity.operation < 0) identity = {id, static_cast<int32_t>(i), 0};
-        }
-        if (operation.body) return BodyLowering(state_, operation, id).run();
+    Result<void> lower_operation(const Operation& operation) {
+        for (TensorId output : operation.outputs) state_.tensor(output);  // numbered in the order of the graph
+        if (operation.body) return BodyLowering(state_, operation).run();
         std::vector<TensorIndex> inputs;
         for (TensorId input : operation.inputs) {
             inputs.push_back(state_.tensor(input));

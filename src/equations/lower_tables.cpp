@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "equations/run_equation.h"
+#include "equations/equation_body.h"
 #include "evaluate/evaluate.h"
 #include "zspace/checked.h"
 

@@ -66,10 +66,8 @@ private:
     }
 
     Expr table(int32_t index, Expr e) {
-        const Identity identity = system_.tensor(system_.equation(index).tensor).identity;
         SystemTensor tensor{.name = system_.tensor(system_.equation(index).tensor).name + "_constant",
                             .dtype = e->dtype};
-        tensor.identity = next_part(system_, identity);
         tensor.prepared = true;
         Equation equation;
         Arena::Substitution renaming;

@@ -175,7 +175,6 @@ TensorIndex tensor_of_piece(System& system, int32_t index) {
     tensor.name = whole.name + "_piece";
     tensor.dtype = whole.dtype;
     tensor.prepared = whole.prepared;
-    tensor.identity = next_part(system, whole.identity);
     for (size_t d = 0; d < whole.shape.size(); d++) {
         const int64_t extent = box.high[d] - box.low[d] + 1;
         tensor.shape.push_back(extent);

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "equations/fusion.h"
-#include "equations/internal.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {
@@ -39,8 +38,7 @@ private:
 
 class Factoring {
 public:
-    Factoring(System& system, const internal::BrokenRules& broken)
-        : system_(system), arena_(*system.arena), broken_(broken) {}
+    explicit Factoring(System& system) : system_(system), arena_(*system.arena) {}
 
     bool round();  // true if something was cut
 
@@ -52,13 +50,11 @@ private:
     void ask_for_read(AxisClasses& classes, Expr read);
     void ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordinate);
     std::map<AxisId, std::vector<int64_t>> chains(AxisClasses& classes) const;
-    Expr with_swapped_digits(Expr value) const;
     bool cut(Equation& equation, AxisClasses& classes, const std::map<AxisId, std::vector<int64_t>>& chains);
     Expr cut_axis(AxisId axis, const std::vector<int64_t>& chain, std::vector<AxisId>& digits);
 
     System& system_;
     Arena& arena_;
-    const internal::BrokenRules& broken_;
     std::map<AxisId, std::map<int64_t, int>> asked_;  // class -> cut -> how often
 };
 
@@ -197,16 +193,6 @@ Expr Factoring::cut_axis(AxisId axis, const std::vector<int64_t>& chain, std::ve
     return sum;
 }
 
-// For the tests of the tests: weights of the wrong digits.
-Expr Factoring::with_swapped_digits(Expr value) const {
-    LinearForm form = linear_form(value);
-    Expr sum = arena_.integer(form.constant);
-    for (size_t k = 0; k < form.terms.size(); k++) {
-        sum = arena_.add(sum, form.terms[k].first, form.terms[form.terms.size() - 1 - k].second);
-    }
-    return sum;
-}
-
 bool Factoring::cut(Equation& equation, AxisClasses& classes, const std::map<AxisId, std::vector<int64_t>>& chains) {
     Arena::Substitution substitution;
     for (auto* list : {&equation.axes, &equation.reduced}) {
@@ -225,9 +211,6 @@ bool Factoring::cut(Equation& equation, AxisClasses& classes, const std::map<Axi
     }
     if (substitution.empty()) return false;
     for (Expr& coordinate : equation.left) coordinate = arena_.substitute(coordinate, substitution);
-    if (broken_.factor_digits_swapped) {
-        for (auto& [axis, value] : substitution) value = with_swapped_digits(value);
-    }
     equation.right = arena_.substitute(equation.right, substitution);
     return true;
 }
@@ -254,10 +237,8 @@ bool Factoring::round() {
 
 }  // namespace
 
-void factor_axes(System& system) { internal::factor_axes(system, {}); }
-
-void internal::factor_axes(System& system, const BrokenRules& broken) {
-    Factoring factoring(system, broken);
+void factor_axes(System& system) {
+    Factoring factoring(system);
     for (int round = 0; round < maximum_rounds; round++) {
         if (!factoring.round()) break;
     }

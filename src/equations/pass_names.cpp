@@ -149,7 +149,6 @@ TensorIndex make_name(System& system, const Occurrence& occurrence, const std::v
     SystemTensor tensor;
     tensor.name = holder.name + "_part";
     tensor.dtype = occurrence.expression->dtype;
-    tensor.identity = next_part(system, holder.identity);
     Equation equation;
     Arena::Substitution renaming;
     for (size_t position : order) {

@@ -1,5 +1,5 @@
 // What is made of constants only, and all passes in their order.
-#include "equations/internal.h"
+#include "equations/fusion.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {
@@ -27,7 +27,7 @@ void mark_prepared(System& system) {
     }
 }
 
-void internal::optimise(System& system, const BrokenRules& broken) {
+void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
     mark_prepared(system);
@@ -49,11 +49,9 @@ void internal::optimise(System& system, const BrokenRules& broken) {
     pull_out_factors(system);
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
     hoist_constants(system);
-    factor_axes(system, broken);
+    factor_axes(system);
     mark_prepared(system);
     join_scans(system);
 }
-
-void optimise(System& system) { internal::optimise(system, {}); }
 
 }  // namespace heddle::equations

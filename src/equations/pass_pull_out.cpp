@@ -116,7 +116,6 @@ void PullOut::pull(int32_t index) {
     sum.dtype = tensor.dtype;
     sum.shape = tensor.shape;
     sum.sizes = tensor.sizes;
-    sum.identity = next_part(system_, tensor.identity);
     Equation inner = equation;
     inner.right = product_of(arena, staying);
     Equation outer = equation;

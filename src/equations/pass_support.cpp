@@ -182,11 +182,6 @@ std::vector<Expr> coordinates_of(Expr read) {
     return coordinates;
 }
 
-Expr read_with(Arena& arena, Expr read, std::vector<Expr> coordinates) {
-    if (read->kind == Kind::guarded_read) coordinates.push_back(read->operands.back());
-    return arena.rebuild(read, std::move(coordinates));
-}
-
 int32_t maker_of(const System& system, Expr read) {
     const SystemTensor& tensor = system.tensor(read->tensor);
     if (tensor.equations.empty()) return -1;
@@ -372,17 +367,6 @@ void prune(System& system) {
         std::erase_if(tensor.equations, [&](int32_t index) { return system.equation(index).dead; });
         tensor.dead = !needed[t] && tensor.kind == SystemTensor::Kind::computed;
     }
-}
-
-Identity next_part(const System& system, Identity origin) {
-    Identity next = origin;
-    for (const SystemTensor& tensor : system.tensors) {
-        const Identity& other = tensor.identity;
-        if (other.operation != origin.operation || other.output != origin.output) continue;
-        next.part = std::max(next.part, other.part);
-    }
-    next.part++;
-    return next;
 }
 
 }  // namespace heddle::equations

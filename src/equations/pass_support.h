@@ -38,7 +38,6 @@ Box box_of_read(const SystemTensor& tensor, Expr read);  // what the coordinates
 
 bool is_read(Expr expression);  // guarded or not
 std::vector<Expr> coordinates_of(Expr read);
-Expr read_with(Arena& arena, Expr read, std::vector<Expr> coordinates);  // the same read elsewhere
 
 // The one equation that makes every element that `read` can reach, or -1: several, none, or partly none.
 int32_t maker_of(const System& system, Expr read);
@@ -84,7 +83,5 @@ bool reads_inside(const System& system, Expr value);  // every read of it, where
 bool is_view(const Equation& equation);  // a read, nothing else
 // Marks equations dead that no output needs, and takes dead ones out of their tensors' lists.
 void prune(System& system);
-// A name for a tensor split off from `origin`: the next free part.
-Identity next_part(const System& system, Identity origin);
 
 }  // namespace heddle::equations

@@ -189,15 +189,6 @@ std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equ
     return std::nullopt;
 }
 
-Equation at_step(Arena& arena, Equation equation, int64_t step) {
-    const Arena::Substitution here = {{equation.ordered, arena.integer(step)}};
-    std::erase(equation.axes, equation.ordered);
-    for (Expr& left : equation.left) left = arena.substitute(left, here);
-    equation.right = arena.substitute(equation.right, here);
-    equation.scan = equation.ordered = -1;
-    return equation;
-}
-
 std::vector<std::vector<int32_t>> System::readers() const {
     std::vector<std::vector<int32_t>> result(tensors.size());
     for (size_t i = 0; i < equations.size(); i++) {

@@ -13,14 +13,6 @@
 
 namespace heddle::equations {
 
-// Where a tensor of the system came from, the same for every size of a class: partition decisions are kept by it.
-struct Identity {
-    OperationId operation = -1;
-    int32_t output = 0;
-    int32_t part = 0;  // 0: the output itself; others: reductions and locals in order of lowering, then split-off names
-    auto operator<=>(const Identity&) const = default;
-};
-
 struct SystemTensor {
     enum class Kind : uint8_t { input, constant, computed, opaque };
     std::string name;  // unique
@@ -34,9 +26,8 @@ struct SystemTensor {
     bool keep_name = false;   // a view whose composition would not be clean: stays a tensor
     std::optional<TensorData> constant;
     TensorId graph_tensor = -1;  // of the graph it was lowered from, if it is a whole one
-    Identity identity;
     std::vector<int32_t> equations;  // that write it, disjoint boxes that cover it; indices into System::equations
-    std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation (identity.operation) reads, in its order
+    std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation reads, in its order
 };
 
 // tensor[left...] (reducer)= right, for every point of `axes`; right over `axes` and `reduced`.
@@ -86,8 +77,6 @@ struct System {
 // What `reader` reads of `maker`, another equation of its scan or itself, by steps: 0 is this step, -1 the one before;
 // nothing if that is no fixed step.
 std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equation& maker);
-// The same equation at one step of its scan.
-Equation at_step(Arena& arena, Equation equation, int64_t step);
 
 // Every read of an equation's right side, each node once (indirect coordinates' reads included).
 std::vector<Expr> reads(const Equation& equation);
@@ -103,8 +92,5 @@ Result<void> verify(const System& system);
 // Lowers a graph: typed bodies to equations (docs/equations.md, "Lowering"). Complex tensors become reals of one more
 // last dimension of 2 (graph/complex.h).
 Result<System> lower(const Graph& graph);
-
-// The checker's executor: equation by equation, whole tensors, in the body's types; by TensorIndex.
-Result<std::vector<TensorData>> run(const System& system, const std::vector<TensorData>& feeds);
 
 }  // namespace heddle::equations

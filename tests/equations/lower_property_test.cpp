@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "equations/system.h"
-#include "evaluate/evaluate.h"
 #include "graph_builder.h"
+#include "helpers/run_system.h"
 
 namespace heddle::equations {
 namespace {

@@ -25,7 +25,6 @@ public:
         tensor.kind = kind;
         tensor.sizes.assign(shape.begin(), shape.end());
         tensor.shape = std::move(shape);
-        tensor.identity = {static_cast<OperationId>(system.tensors.size()), 0, 0};
         return system.add_tensor(std::move(tensor));
     }
     TensorIndex input(std::vector<int64_t> shape, const std::string& name = "x") {

@@ -1,5 +1,7 @@
 #include "equations/system.h"
 
+#include "helpers/run_system.h"
+
 #include <gtest/gtest.h>
 
 namespace heddle::equations {

@@ -1,8 +1,8 @@
-// Records, decisions, launch batches, the text of a partition.
+// Decisions, launch batches, the text of a partition.
 #include <gtest/gtest.h>
 
-#include "equations/fusion.h"
-#include "random_system.h"
+#include "partition_checker.h"
+#include "system_builder.h"
 
 namespace heddle::equations::testing {
 namespace {
@@ -15,50 +15,6 @@ SystemBuilder block(int64_t rows) {
     b.output(b.softmax(b.binary(z, x, ScalarOp::add)));
     optimise(b.system);
     return b;
-}
-
-TEST(FusionRecord, KeepsThePartitionForAnotherSize) {
-    SystemBuilder large = block(128), small = block(7);
-    const Partition first = fuse(large.system, Target(), {});
-    const PartitionRecord record = record_of(large.system, first);
-    FusionOptions options;
-    options.record = &record;
-    const Partition kept = fuse(small.system, Target(), options);
-    EXPECT_EQ(record_of(small.system, kept), record);
-}
-
-TEST(FusionRecord, ForcesAPartition) {
-    SystemBuilder b = block(32);
-    PartitionRecord apart;
-    int32_t group = 0;
-    for (int32_t index : b.system.order()) {
-        const Equation& equation = b.system.equation(index);
-        apart[{b.system.tensor(equation.tensor).identity, equation.piece}] = group++;
-    }
-    FusionOptions options;
-    options.record = &apart;
-    const Partition partition = fuse(b.system, Target(), options);
-    EXPECT_EQ(partition.kernels.size(), b.system.order().size());
-    for (const Decision& decision : partition.decisions) EXPECT_EQ(decision.reason, "the record keeps them apart");
-}
-
-TEST(FusionRecord, AnIllegalGroupStaysApart) {
-    // a -> b -> c with a and c recorded together and b alone: they would need themselves.
-    SystemBuilder b;
-    const TensorIndex x = b.input({8, 8});
-    const TensorIndex first = b.unary(x, ScalarOp::tanh);
-    const TensorIndex second = b.matmul(first, b.input({8, 8}));
-    b.output(b.binary(b.matmul(second, b.input({8, 8})), first, ScalarOp::add));
-    optimise(b.system);
-    PartitionRecord record;
-    for (int32_t index : b.system.order()) {
-        const Equation& equation = b.system.equation(index);
-        record[{b.system.tensor(equation.tensor).identity, equation.piece}] = equation.tensor == second ? 1 : 0;
-    }
-    FusionOptions options;
-    options.record = &record;
-    const Partition partition = fuse(b.system, Target(), options);
-    EXPECT_EQ(partition.kernels.size(), b.system.order().size());
 }
 
 TEST(FusionDecisions, TellTheGainOrTheReason) {
@@ -100,7 +56,7 @@ TEST(FusionBatches, TheCheckerRefusesABatchThatReadsWhatItWrites) {
     partition.batches = {{0, 1}};
     const auto refused = run_partition(b.system, partition, feeds, 1);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error()[0].code, "equations.batch_conflict");
+    EXPECT_EQ(refused.error()[0].code, "test.batch_conflict");
 }
 
 TEST(FusionUnfused, EveryEquationIsAKernel) {

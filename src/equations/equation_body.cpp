@@ -1,11 +1,6 @@
-// Runs a system equation by equation. Each becomes a typed body and is interpreted by the oracle: there is one meaning
-// of arithmetic.
-#include <fmt/format.h>
+#include "equations/equation_body.h"
 
 #include <unordered_map>
-
-#include "equations/run_equation.h"
-#include "evaluate/evaluate.h"
 
 namespace heddle::equations {
 namespace {
@@ -138,78 +133,8 @@ private:
     std::unordered_map<TensorIndex, int32_t> slots_;
 };
 
-Result<void> check_feeds(const System& system, const std::vector<TensorData>& feeds) {
-    if (feeds.size() != system.inputs.size()) {
-        return fail(Diagnostic{.code = "equations.feeds",
-                               .summary = "a system is fed one tensor an input",
-                               .place = {},
-                               .expected = std::to_string(system.inputs.size()),
-                               .found = std::to_string(feeds.size())});
-    }
-    for (size_t i = 0; i < feeds.size(); i++) {
-        const SystemTensor& tensor = system.tensor(system.inputs[i]);
-        if (feeds[i].dtype() != tensor.dtype || feeds[i].shape() != tensor.shape) {
-            return fail(Diagnostic{.code = "equations.feeds",
-                                   .summary = fmt::format("what is fed to '{}' has another type or shape", tensor.name),
-                                   .place = {}});
-        }
-    }
-    return {};
-}
-
 }  // namespace
 
 EquationBody body_of(const System& system, const Equation& equation) { return BodyMaker(system, equation).make(); }
-
-Result<void> run_equation(const System& system, const Equation& equation, std::vector<TensorData>& values) {
-    const EquationBody made = body_of(system, equation);
-    const auto target = static_cast<size_t>(equation.tensor);
-    std::vector<TensorData> inputs;
-    for (TensorIndex tensor : made.inputs) {
-        const TensorData& value = values[static_cast<size_t>(tensor)];
-        inputs.push_back(tensor == equation.tensor ? value.clone() : value);
-    }
-    std::vector<TensorData> outputs = {values[target]};
-    return evaluate_body(made.body, inputs, outputs, Precision::body);
-}
-
-Result<std::vector<TensorData>> initial_values(const System& system, const std::vector<TensorData>& feeds) {
-    if (auto sound = check_feeds(system, feeds); !sound) return fail(sound.error());
-    std::vector<TensorData> values(system.tensors.size());
-    for (size_t t = 0; t < system.tensors.size(); t++) {
-        const SystemTensor& tensor = system.tensors[t];
-        if (tensor.dead) continue;
-        if (tensor.kind == SystemTensor::Kind::computed) values[t] = TensorData(tensor.dtype, tensor.shape);
-        if (tensor.kind == SystemTensor::Kind::constant && tensor.constant) values[t] = *tensor.constant;
-        const bool missing = tensor.kind == SystemTensor::Kind::opaque ||
-                             (tensor.kind == SystemTensor::Kind::constant && !tensor.constant);
-        if (missing) {
-            return fail(Diagnostic{.code = "equations.no_value",
-                                   .summary = fmt::format("'{}' has no value: nothing here computes it", tensor.name),
-                                   .place = {}});
-        }
-    }
-    for (size_t i = 0; i < feeds.size(); i++) values[static_cast<size_t>(system.inputs[i])] = feeds[i];
-    return values;
-}
-
-Result<std::vector<TensorData>> run(const System& system, const std::vector<TensorData>& feeds) {
-    auto values = initial_values(system, feeds);
-    if (!values) return values;
-    const auto order = system.order();
-    for (size_t first = 0, end = 1; first < order.size(); first = end++) {
-        const int32_t scan = system.equation(order[first]).scan;
-        while (scan >= 0 && end < order.size() && system.equation(order[end]).scan == scan) end++;
-        const int64_t steps = scan < 0 ? 1 : system.arena->extent(system.equation(order[first]).ordered);
-        for (int64_t step = 0; step < steps; step++) {
-            for (size_t i = first; i < end; i++) {
-                const Equation& whole = system.equation(order[i]);
-                const Equation equation = scan < 0 ? whole : at_step(*system.arena, whole, step);
-                if (auto done = run_equation(system, equation, *values); !done) return fail(done.error());
-            }
-        }
-    }
-    return values;
-}
 
 }  // namespace heddle::equations

@@ -9,9 +9,8 @@
 #include <map>
 #include <random>
 
-#include "equations/fusion.h"
-#include "equations/run_equation.h"
-#include "evaluate/evaluate.h"
+#include "helpers/run_system.h"
+#include "partition_checker.h"
 
 namespace heddle::equations {
 namespace {
@@ -129,24 +128,16 @@ Result<void> run_task(const System& system, const Kernel& kernel, const Task& ta
         // A name that others also write a part of is a buffer: its other boxes are there to be read.
         if (!contains(kernel.inputs, tensor)) own[static_cast<size_t>(tensor)] = poisoned(system.tensor(tensor));
     }
-    const auto& order = kernel.equations;
-    for (size_t first = 0, end = 1; first < order.size(); first = end++) {
-        const int32_t scan = system.equation(order[first]).scan;
-        while (scan >= 0 && end < order.size() && system.equation(order[end]).scan == scan) end++;
-        const int64_t steps = scan < 0 ? 1 : system.arena->extent(system.equation(order[first]).ordered);
-        for (int64_t step = 0; step < steps; step++) {
-            for (size_t i = first; i < end; i++) {
-                Equation equation = restricted(system, kernel, order[i], task);
-                if (scan >= 0) equation = at_step(*system.arena, std::move(equation), step);
-                const auto values = values_of(system, equation, own);
-                if (!values) return fail(values.error());
-                const auto t = static_cast<size_t>(equation.tensor);
-                place(*system.arena, equation, *values, own[t]);
-                if (contains(kernel.outputs, equation.tensor)) place(*system.arena, equation, *values, buffers[t]);
-            }
-        }
-    }
-    return {};
+    return for_each_step(system, kernel.equations, [&](int32_t index, int64_t step) -> Result<void> {
+        Equation equation = restricted(system, kernel, index, task);
+        if (equation.scan >= 0) equation = at_step(*system.arena, std::move(equation), step);
+        const auto values = values_of(system, equation, own);
+        if (!values) return fail(values.error());
+        const auto t = static_cast<size_t>(equation.tensor);
+        place(*system.arena, equation, *values, own[t]);
+        if (contains(kernel.outputs, equation.tensor)) place(*system.arena, equation, *values, buffers[t]);
+        return {};
+    });
 }
 
 Result<void> check_batches(const System& system, const Partition& partition) {
@@ -157,7 +148,7 @@ Result<void> check_batches(const System& system, const Partition& partition) {
                 for (TensorIndex tensor : partition.kernels[static_cast<size_t>(reader)].inputs) {
                     if (!contains(partition.kernels[static_cast<size_t>(writer)].outputs, tensor)) continue;
                     return fail(Diagnostic{
-                        .code = "equations.batch_conflict",
+                        .code = "test.batch_conflict",
                         .summary =
                             fmt::format("kernels {} and {} share launch {}, and one reads '{}', which the other writes",
                                         reader, writer, b, system.tensor(tensor).name),
