@@ -9,6 +9,8 @@
 namespace heddle::schedules {
 namespace {
 
+using Role = NumberId::Role;
+
 int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
 // Distinct text for distinct expressions: what interning looks up.
@@ -34,33 +36,13 @@ std::string signature(const Expression& e) {
 
 }  // namespace
 
-Number NumberTable::add(int64_t bits, DType dtype, const std::string& what) {
-    // The same name with another value is a number of its own.
-    for (int repeat = 1;; repeat++) {
-        std::string name = repeat == 1 ? what : what + " #" + std::to_string(repeat);
-        auto [at, added] = known_.emplace(name, static_cast<int64_t>(launch_.numbers.size()));
-        if (added) {
-            launch_.numbers.push_back(bits);
-            tree_.numbers.push_back({name, dtype});
-        } else if (launch_.numbers[static_cast<size_t>(at->second)] != bits) {
-            continue;
-        }
-        return {true, at->second};
-    }
-}
-
-Number NumberTable::integer(int64_t value, const std::string& what) { return add(value, DType::int64, what); }
-Number NumberTable::real(double value, const std::string& what) {
-    return add(std::bit_cast<int64_t>(value), DType::float64, what);
-}
-
 Assembly::Assembly(const Kernel& k, const Target& t, std::vector<PhaseGroup> g, std::vector<LocalStorage> s)
     : kernel(k),
       target(t),
       groups(std::move(g)),
       storage(std::move(s)),
       tasks(cut_tasks(k, t, groups, storage)),
-      numbers(result.tree, result.launch) {
+      numbers(k, result.tree, result.launch) {
     add_tasks();
     add_memories();
 }
@@ -80,7 +62,8 @@ ExpressionId Assembly::intern(Expression expression) {
 }
 
 Number Assembly::extent(AxisIndex axis) {
-    return numbers.integer(std::max<int64_t>(0, kernel.axis(axis).extent), "extent of " + axis_name(axis));
+    return numbers.integer(std::max<int64_t>(0, kernel.axis(axis).extent),
+                           {Role::extent, {NumberSubject::Kind::axis, axis}});
 }
 
 void Assembly::add_tasks() {
@@ -91,10 +74,12 @@ void Assembly::add_tasks() {
         axis.name = name;
         axis.begin = variable(name + "_begin", Variable::Kind::task_begin);
         axis.end = variable(name + "_end", Variable::Kind::task_end);
-        axis.extent = cut.fused.empty() ? extent(cut.axis) : numbers.integer(cut.extent, "extent of " + name);
-        axis.step = numbers.integer(cut.step, "step of " + name);
-        axis.count = numbers.integer(cut.count, "count of " + name);
-        axis.divisor = numbers.integer(cut.divisor, "divisor of " + name);
+        const NumberSubject subject = {cut.fused.empty() ? NumberSubject::Kind::axis : NumberSubject::Kind::fused_rows,
+                                       cut.axis};
+        axis.extent = cut.fused.empty() ? extent(cut.axis) : numbers.integer(cut.extent, {Role::extent, subject});
+        axis.step = numbers.integer(cut.step, {Role::step, subject});
+        axis.count = numbers.integer(cut.count, {Role::count, subject});
+        axis.divisor = numbers.integer(cut.divisor, {Role::divisor, subject});
         task_variables[cut.axis] = {axis.begin, axis.end};
         result.tree.tasks.push_back(axis);
     }
@@ -154,6 +139,7 @@ void Assembly::add_array(TensorIndex tensor) {
     const KernelTensor& local = kernel.tensor(tensor);
     const LocalStorage& where = storage[static_cast<size_t>(tensor)];
     Memory memory{local.name, Memory::Kind::array, local.dtype, true, true, false, {}, {}};
+    const NumberSubject subject = {NumberSubject::Kind::tensor, tensor};
     auto& strides = array_strides[static_cast<size_t>(tensor)];
     strides.resize(local.dimensions.size());
     int64_t stride = 1, padding = 64 / bytes(local.dtype);
@@ -163,12 +149,11 @@ void Assembly::add_array(TensorIndex tensor) {
         bool of_task = cut && cut->fused.empty();
         int64_t size = of_task ? cut->step : std::max<int64_t>(0, local.dimensions[d].extent);
         bool last = i + 1 == where.order.size();
-        strides[d] =
-            last ? Number{false, 1} : numbers.integer(stride, "stride " + std::to_string(d) + " of " + local.name);
+        strides[d] = last ? Number{false, 1} : numbers.integer(stride, {Role::stride, subject.at(d)});
         if (of_task) memory.origin.push_back({task_variables[cut->axis].first, 1, strides[d]});
         stride *= last ? round_up(std::max<int64_t>(1, size), padding) : std::max<int64_t>(1, size);
     }
-    memory.offset = numbers.integer(result.launch.scratch_bytes, "place of " + local.name);
+    memory.offset = numbers.integer(result.launch.scratch_bytes, {Role::place, subject});
     result.launch.scratch_bytes = round_up(result.launch.scratch_bytes + stride * bytes(local.dtype) + 64, 64);
     memories[static_cast<size_t>(tensor)] = static_cast<MemoryId>(result.tree.memories.size());
     result.tree.memories.push_back(memory);

@@ -6,25 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "schedules/launch_numbers.h"
 #include "schedules/movements.h"
 #include "schedules/schedule.h"
 #include "schedules/tasks.h"
 
 namespace heddle::schedules {
-
-// Collects the launch numbers. A number is named by what it is: equal names are one number.
-class NumberTable {
-public:
-    explicit NumberTable(Tree& tree, LaunchNumbers& launch) : tree_(tree), launch_(launch) {}
-    Number integer(int64_t value, const std::string& what);
-    Number real(double value, const std::string& what);
-
-private:
-    Number add(int64_t bits, DType dtype, const std::string& what);
-    Tree& tree_;
-    LaunchNumbers& launch_;
-    std::map<std::string, int64_t> known_;
-};
 
 // Everything that the nests of one kernel share.
 struct Assembly {
@@ -71,23 +58,22 @@ public:
     // Coordinates of this tensor lie inside wherever they are used: nothing is checked.
     void trust(TensorIndex tensor) { trusted_ = tensor; }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
-    Affine clipped(const Coordinate& coordinate, AxisIndex without, int64_t constant, int64_t sign,
-                   const std::string& what);
+    Affine clipped(const Coordinate& coordinate, AxisIndex without, int64_t constant, int64_t sign, const NumberId& id);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
     ExpressionId value(ValueIndex index, ExpressionId guard = -1);
     Address store_address(const KernelEquation& equation, ExpressionId guard = -1);
     Address packed_address(const PackedOperand& operand);
     ExpressionId cast(ExpressionId value, DType dtype);
-    ExpressionId index(const Coordinate& coordinate, DType dtype, const std::string& what);
+    ExpressionId index(const Coordinate& coordinate, DType dtype, const NumberSubject& where);
 
 private:
-    Affine coordinate(const Coordinate& coordinate, const std::string& what);
+    Affine coordinate(const Coordinate& coordinate, const NumberSubject& where);
     void add_term(Affine& affine, AxisIndex axis, int64_t scale, Number number);
-    Address address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const std::string& what,
+    Address address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const NumberSubject& where,
                     ExpressionId guard);
     void add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates);
     void add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
-                    const std::string& what, ExpressionId guard);
+                    const NumberSubject& where, ExpressionId guard);
     bool is_checked(TensorIndex tensor, const Coordinate& coordinate) const;
     Access access(const Affine& element, ExpressionId guard) const;
     Number stride(TensorIndex tensor, size_t dimension);
@@ -96,7 +82,7 @@ private:
     ExpressionId select(const Value& value, ExpressionId guard);
     ExpressionId read(const Value& value, ValueIndex index, ExpressionId guard);
     ExpressionId guarded_read(const Value& value, ValueIndex index, ExpressionId guard);
-    ExpressionId load(const Value& value, const std::string& what, ExpressionId guard);
+    ExpressionId load(const Value& value, const NumberSubject& where, ExpressionId guard);
     ExpressionId conjunction(ExpressionId a, ExpressionId b);
     ExpressionId negation(ExpressionId a);
     bool depends(ExpressionId value, Variable::Kind kind) const;

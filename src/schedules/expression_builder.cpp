@@ -5,6 +5,9 @@
 namespace heddle::schedules {
 namespace {
 
+using Role = NumberId::Role;
+using Subject = NumberSubject::Kind;
+
 bool is_zero(const Expression& e) {
     return (e.kind == Expression::Kind::integer && e.integer == 0) || (e.kind == Expression::Kind::real && e.real == 0);
 }
@@ -46,7 +49,7 @@ Number ExpressionBuilder::stride(TensorIndex tensor, size_t dimension) {
     Movements movements(assembly_.kernel, assembly_.storage);
     if (movements.unit_dimension(tensor) == static_cast<int>(dimension)) return {false, 1};
     return assembly_.numbers.integer(t.dimensions[dimension].stride,
-                                     "stride " + std::to_string(dimension) + " of " + t.name);
+                                     {Role::stride, NumberSubject{Subject::tensor, tensor}.at(dimension)});
 }
 
 // One term an axis: its coefficient in the address is one launch number, or one in the text. Where windows are facts a
@@ -78,9 +81,7 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
                 continue;
             }
         }
-        const std::string& name = assembly_.kernel.tensor(tensor).name;
-        add_term(affine, axis, 1,
-                 assembly_.numbers.integer(total, "stride of " + name + " along " + assembly_.axis_name(axis)));
+        add_term(affine, axis, 1, assembly_.numbers.integer(total, {Role::stride, {Subject::tensor, tensor}, axis}));
     }
 }
 
@@ -93,15 +94,16 @@ bool ExpressionBuilder::is_checked(TensorIndex tensor, const Coordinate& coordin
 
 // Integer values in coordinates; those that memory decides are checked against the dimension.
 void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
-                                   const std::string& what, ExpressionId guard) {
+                                   const NumberSubject& where, ExpressionId guard) {
     const KernelTensor& t = assembly_.kernel.tensor(tensor);
     for (size_t d = 0; d < coordinates.size(); d++) {
         const Coordinate& c = coordinates[d];
-        std::string place = what + " dimension " + std::to_string(d);
         if (c.values.empty()) continue;
+        const NumberSubject place = where.at(d);
         if (!is_checked(tensor, c)) {
             for (const auto& [part, factor] : c.values) {
-                Number number = assembly_.numbers.integer(factor * stride_value(tensor, d), "stride of " + place);
+                Number number =
+                    assembly_.numbers.integer(factor * stride_value(tensor, d), {Role::value_stride, place});
                 affine.values.push_back({cast(value(part, guard), DType::int64), number});
             }
             continue;
@@ -110,39 +112,37 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
         check.kind = Expression::Kind::check;
         check.dtype = DType::int64;
         check.integer = assembly_.memories[static_cast<size_t>(tensor)];
-        check.number = assembly_.numbers.integer(t.dimensions[d].extent, "extent of " + place);
+        check.number = assembly_.numbers.integer(t.dimensions[d].extent, {Role::extent, place});
         check.operands = {index(c, DType::int64, place)};
         if (guard >= 0) check.operands.push_back(guard);
         affine.values.push_back({assembly_.intern(check), stride(tensor, d)});
     }
 }
 
-Affine ExpressionBuilder::coordinate(const Coordinate& c, const std::string& what) {
+Affine ExpressionBuilder::coordinate(const Coordinate& c, const NumberSubject& where) {
     Affine affine;
     if (c.constant != 0 || is_constant(c))
-        affine.constant = assembly_.numbers.integer(c.constant, "constant of " + what);
+        affine.constant = assembly_.numbers.integer(c.constant, {Role::constant, where});
     for (const auto& [axis, factor] : c.axes) {
         if (factor == 1 || factor == -1 || group_.windowed) {
             add_term(affine, axis, factor, {false, 1});
         } else {
-            Number number =
-                assembly_.numbers.integer(factor, "coefficient of " + assembly_.axis_name(axis) + " in " + what);
-            add_term(affine, axis, 1, number);
+            add_term(affine, axis, 1, assembly_.numbers.integer(factor, {Role::coefficient, where, axis}));
         }
     }
     for (const auto& [part, factor] : c.values) {
         Number number =
-            factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, "coefficient of a value in " + what);
+            factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, {Role::value_coefficient, where});
         affine.values.push_back({cast(value(part), DType::int64), number});
     }
     return affine;
 }
 
-ExpressionId ExpressionBuilder::index(const Coordinate& c, DType dtype, const std::string& what) {
+ExpressionId ExpressionBuilder::index(const Coordinate& c, DType dtype, const NumberSubject& where) {
     Expression e;
     e.kind = Expression::Kind::index;
     e.dtype = dtype;
-    e.affine = coordinate(c, what);
+    e.affine = coordinate(c, where);
     return assembly_.intern(e);
 }
 
@@ -168,11 +168,11 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
 }
 
 Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordinate>& coordinates,
-                                   const std::string& what, ExpressionId guard) {
+                                   const NumberSubject& where, ExpressionId guard) {
     const LocalStorage& storage = assembly_.storage[static_cast<size_t>(tensor)];
     if (storage.kind == LocalStorage::Kind::output) {
         const auto& equation = assembly_.kernel.equations[static_cast<size_t>(storage.target_equation)];
-        return address(storage.target, equation.left, what, guard);
+        return address(storage.target, equation.left, where, guard);
     }
     Address result;
     result.memory = assembly_.memories[static_cast<size_t>(tensor)];
@@ -184,21 +184,20 @@ Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordin
         constant = true;
         offset += c.constant * stride_value(tensor, d);
     }
-    if (constant) result.element.constant = assembly_.numbers.integer(offset, "offset of " + what);
+    if (constant) result.element.constant = assembly_.numbers.integer(offset, {Role::offset, where});
     std::vector<Coordinate> affine = coordinates;  // a checked coordinate stands in the address as one value
     for (Coordinate& c : affine) {
         if (is_checked(tensor, c)) c = {};
     }
     add_axis_strides(result.element, tensor, affine);
-    add_values(result.element, tensor, coordinates, what, guard);
+    add_values(result.element, tensor, coordinates, where, guard);
     result.access = access(result.element, guard);
     return result;
 }
 
 // Only loads are transposed in registers.
 Address ExpressionBuilder::store_address(const KernelEquation& equation, ExpressionId guard) {
-    const std::string what = "a store to " + assembly_.kernel.tensor(equation.tensor).name;
-    Address result = address(equation.tensor, equation.left, what, guard);
+    Address result = address(equation.tensor, equation.left, {Subject::store, equation.tensor}, guard);
     if (result.access == Access::transposed) result.access = Access::strided;
     return result;
 }
@@ -208,7 +207,7 @@ Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     const auto& coordinates = kernel.value(operand.read).coordinates;
     auto axis_of = [&](int d) { return plain_axis(coordinates[static_cast<size_t>(d)]); };
     auto extent_of = [&](AxisIndex axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
-    std::string name = kernel.tensor(operand.tensor).name + " packed";
+    const NumberSubject packed = {Subject::packed, operand.tensor};
     Address result;
     result.access = Access::packed;
     for (size_t i = 0; i < assembly_.result.buffers.size(); i++) {
@@ -218,19 +217,16 @@ Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     for (size_t i = operand.inner.size(); i-- > 0;) {
         AxisIndex axis = axis_of(operand.inner[i]);
         bool last = i + 1 == operand.inner.size();
-        Number number =
-            last ? Number{false, stride}
-                 : assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis));
+        Number number = last ? Number{false, stride} : assembly_.numbers.integer(stride, {Role::stride, packed, axis});
         add_term(result.element, axis, 1, number);
         stride *= extent_of(axis);
     }
     AxisIndex lanes = axis_of(operand.lane_dimension);
-    add_term(result.element, lanes, 1, assembly_.numbers.integer(stride / operand.panel, "depth of " + name));
+    add_term(result.element, lanes, 1, assembly_.numbers.integer(stride / operand.panel, {Role::depth, packed}));
     stride *= (extent_of(lanes) + operand.panel - 1) / operand.panel;
     for (size_t i = operand.outer.size(); i-- > 0;) {
         AxisIndex axis = axis_of(operand.outer[i]);
-        add_term(result.element, axis, 1,
-                 assembly_.numbers.integer(stride, "stride of " + name + " along " + assembly_.axis_name(axis)));
+        add_term(result.element, axis, 1, assembly_.numbers.integer(stride, {Role::stride, packed, axis}));
         stride *= extent_of(axis);
     }
     return result;
@@ -300,7 +296,7 @@ ExpressionId ExpressionBuilder::negation(ExpressionId a) {
 ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
     if (auto found = built_.find({index, guard}); found != built_.end()) return found->second;
     const Value& v = assembly_.kernel.value(index);
-    std::string what = "value " + std::to_string(index);
+    const NumberSubject where = {Subject::value, index};
     Expression e;
     e.dtype = v.dtype;
     ExpressionId result = -1;
@@ -311,7 +307,7 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
         if (v.from_template)
             e.integer = v.integer;
         else
-            e.number = assembly_.numbers.integer(v.integer, what);
+            e.number = assembly_.numbers.integer(v.integer, {Role::literal, where});
         result = cast(assembly_.intern(e), v.dtype);
         break;
     case Value::Kind::real:
@@ -320,11 +316,11 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
         if (v.from_template)
             e.real = v.real;
         else
-            e.number = assembly_.numbers.real(v.real, what);
+            e.number = assembly_.numbers.real(v.real, {Role::literal, where});
         result = cast(assembly_.intern(e), v.dtype);
         break;
     case Value::Kind::coordinate:
-        result = cast(this->index(v.coordinates[0], info(v.dtype).arithmetic, what), v.dtype);
+        result = cast(this->index(v.coordinates[0], info(v.dtype).arithmetic, where), v.dtype);
         break;
     case Value::Kind::scalar: result = scalar(v, guard); break;
     case Value::Kind::cast: result = cast(value(v.operands[0], guard), v.dtype); break;
@@ -332,8 +328,8 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
     case Value::Kind::inside:
         e.kind = Expression::Kind::inside;
         e.dtype = DType::boolean;
-        e.operands = {this->index(v.coordinates[0], DType::int64, what)};
-        e.number = assembly_.numbers.integer(v.integer, "bound of " + what);
+        e.operands = {this->index(v.coordinates[0], DType::int64, where)};
+        e.number = assembly_.numbers.integer(v.integer, {Role::bound, where});
         result = assembly_.intern(e);
         break;
     case Value::Kind::read: result = read(v, index, guard); break;
@@ -356,7 +352,7 @@ ExpressionId ExpressionBuilder::scalar(const Value& v, ExpressionId guard) {
     return cast(assembly_.intern(e), v.dtype);
 }
 
-// Each branch is computed; what it reads beyond bounds it reads under its condition.
+// Each branch is computed; where it reads beyond bounds it reads under its condition.
 ExpressionId ExpressionBuilder::select(const Value& v, ExpressionId guard) {
     ExpressionId condition = value(v.operands[0], guard);
     Expression e;
@@ -382,11 +378,11 @@ bool ExpressionBuilder::is_inside(const Value& read, bool margins) const {
     return true;
 }
 
-ExpressionId ExpressionBuilder::load(const Value& v, const std::string& what, ExpressionId guard) {
+ExpressionId ExpressionBuilder::load(const Value& v, const NumberSubject& where, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::load;
     e.dtype = assembly_.kernel.tensor(v.tensor).dtype;
-    e.address = address(v.tensor, v.coordinates, what, guard);
+    e.address = address(v.tensor, v.coordinates, where, guard);
     if (guard >= 0) e.operands = {guard};
     return assembly_.intern(e);
 }
@@ -402,17 +398,16 @@ ExpressionId ExpressionBuilder::read(const Value& v, ValueIndex index, Expressio
         return assembly_.intern(e);
     }
     if (guard >= 0 && is_inside(v, true)) guard = -1;
-    return load(v, "value " + std::to_string(index), guard);
+    return load(v, {Subject::value, index}, guard);
 }
 
 Affine ExpressionBuilder::clipped(const Coordinate& c, AxisIndex without, int64_t constant, int64_t sign,
-                                  const std::string& what) {
+                                  const NumberId& id) {
     Affine affine;
-    affine.constant = assembly_.numbers.integer(constant + sign * c.constant, what);
+    affine.constant = assembly_.numbers.integer(constant + sign * c.constant, id);
     for (const auto& [axis, factor] : c.axes) {
         if (axis == without) continue;
-        Number number = factor == 1 ? Number{false, 1}
-                                    : assembly_.numbers.integer(factor, what + " along " + assembly_.axis_name(axis));
+        Number number = factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, {id.role, id.subject, axis});
         add_term(affine, axis, sign, number);
     }
     return affine;
@@ -421,7 +416,7 @@ Affine ExpressionBuilder::clipped(const Coordinate& c, AxisIndex without, int64_
 // Each dimension that may be left has its condition.
 ExpressionId ExpressionBuilder::guarded_read(const Value& v, ValueIndex index, ExpressionId guard) {
     const KernelTensor& t = assembly_.kernel.tensor(v.tensor);
-    std::string what = "value " + std::to_string(index);
+    const NumberSubject where = {Subject::value, index};
     ExpressionId inside = -1;
     for (size_t d = 0; d < v.coordinates.size(); d++) {
         if (cleared_.contains({index, d}) || !needs_guard(assembly_.kernel, v, d)) continue;
@@ -429,13 +424,13 @@ ExpressionId ExpressionBuilder::guarded_read(const Value& v, ValueIndex index, E
         Expression e;
         e.kind = Expression::Kind::inside;
         e.dtype = DType::boolean;
-        std::string place = what + " dimension " + std::to_string(d);
+        const NumberSubject place = where.at(d);
         e.operands = {this->index(v.coordinates[d], DType::int64, place)};
-        e.number = assembly_.numbers.integer(dimension.extent, "extent of " + place);
+        e.number = assembly_.numbers.integer(dimension.extent, {Role::extent, place});
         inside = conjunction(inside, assembly_.intern(e));
     }
-    if (inside < 0) return load(v, what, -1);
-    ExpressionId loaded = load(v, what, conjunction(guard, inside));
+    if (inside < 0) return load(v, where, -1);
+    ExpressionId loaded = load(v, where, conjunction(guard, inside));
     ExpressionId otherwise = value(v.operands[0], guard);
     if (is_zero(assembly_.result.tree.expression(otherwise))) return loaded;
     Expression e;

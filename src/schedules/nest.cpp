@@ -8,6 +8,9 @@
 namespace heddle::schedules {
 namespace {
 
+using Role = NumberId::Role;
+using Subject = NumberSubject::Kind;
+
 constexpr int64_t longest_unrolled = 8;   // iterations of a window that are written out
 constexpr int64_t unrolled_updates = 64;  // of a contraction's tile
 
@@ -154,9 +157,9 @@ Rows Nest::row_tiles(Range range, std::vector<int> sizes, const Inner& inner) {
 // Border, interior, border: a border's rows come one at a time, with clipped windows.
 Block Nest::cut_rows(const Inner& inner) {
     Interior interior = interior_rows(assembly_.kernel, group_.rows, guards_);
-    std::string name = assembly_.axis_name(group_.rows);
-    Number first = assembly_.numbers.integer(interior.first, "interior's first " + name);
-    Number last = assembly_.numbers.integer(interior.last, "interior's end of " + name);
+    const NumberSubject subject = {Subject::axis, group_.rows};
+    Number first = assembly_.numbers.integer(interior.first, {Role::first_inside, subject});
+    Number last = assembly_.numbers.integer(interior.last, {Role::end_inside, subject});
     Range whole = range(group_.rows), before = whole, inside = whole, behind = whole;
     before.upper.push_back(bound(first));
     inside.lower.push_back(bound(first));
@@ -195,12 +198,12 @@ bool Nest::clip(For& loop, AxisIndex axis) {
     for (const ClippedGuard& guard : guards_) {
         if (guard.reduced != axis || (guard.on_rows && !border_)) continue;
         const Coordinate& c = assembly_.kernel.value(guard.value).coordinates[guard.dimension];
-        std::string what =
-            "clip of value " + std::to_string(guard.value) + " dimension " + std::to_string(guard.dimension);
+        const NumberSubject where = NumberSubject{Subject::value, guard.value}.at(guard.dimension);
         Number divisor =
-            guard.factor == 1 ? Number{false, 1} : assembly_.numbers.integer(guard.factor, what + " divisor");
-        loop.range.lower.push_back({expressions_.clipped(c, axis, 0, -1, what + " below"), divisor});
-        loop.range.upper.push_back({expressions_.clipped(c, axis, guard.extent, -1, what + " above"), divisor});
+            guard.factor == 1 ? Number{false, 1} : assembly_.numbers.integer(guard.factor, {Role::clip_divisor, where});
+        loop.range.lower.push_back({expressions_.clipped(c, axis, 0, -1, {Role::lower_clip, where}), divisor});
+        loop.range.upper.push_back(
+            {expressions_.clipped(c, axis, guard.extent, -1, {Role::upper_clip, where}), divisor});
         any = true;
     }
     return any;
@@ -214,9 +217,11 @@ Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     loop.range = range(axis);
     auto extent = window(axis);
     int64_t tile = int64_t{group_.vectors} * group_.maximum_rows;
-    bool small = group_.windowed || !group_.contraction || tile * extent.value_or(0) <= unrolled_updates;
+    bool small =
+        group_.windowed || !group_.contraction || tile * extent.value_or(0) <= unrolled_updates;
     bool clipped = clip(loop, axis);
-    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced && !clipped)
+    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced &&
+        !clipped)
         loop.unrolled = *extent;
     expressions_.bind(axis, loop.variable);
     loop.body = reduced_loops(depth + 1, inner);
@@ -283,7 +288,7 @@ Update Nest::update(EquationIndex index) {
         place.axes.insert(place.axes.begin(), {e.reduced[i], inner});
         inner *= std::max<int64_t>(1, assembly_.kernel.axis(e.reduced[i]).extent);
     }
-    update.index = expressions_.index(place, accumulator.index_dtype, "index of " + accumulator.name);
+    update.index = expressions_.index(place, accumulator.index_dtype, {Subject::accumulator, e.tensor});
     return update;
 }
 
@@ -300,18 +305,19 @@ void Nest::add_prefetch_start(Block& block) {
     Address address = expressions_.packed_address(operand);
     start.memory = address.memory;
     start.element = address.element;
-    start.element.constant = assembly_.numbers.integer(panel, "panel of " + kernel.tensor(operand.tensor).name);
+    const NumberSubject packed = {Subject::packed, operand.tensor};
+    start.element.constant = assembly_.numbers.integer(panel, {Role::panel, packed});
     const PanelVisit& visit = assembly_.tasks.visit;
     int64_t rate = panel / std::max<int64_t>(1, visit.length);
-    auto add = [&](VariableId variable, int64_t value, const std::string& what) {
-        start.element.terms.push_back({variable, 1, assembly_.numbers.integer(value, what)});
+    auto add = [&](VariableId variable, int64_t value, const NumberId& id) {
+        start.element.terms.push_back({variable, 1, assembly_.numbers.integer(value, id)});
     };
     for (size_t i = visit.rows.size(); i-- > 0;) {
         const TaskCut* cut = assembly_.tasks.find(visit.rows[i]);
-        std::string name = assembly_.axis_name(visit.rows[i]);
         VariableId here = cut->fused.empty() ? expressions_.variable_of(visit.rows[i]) : row_variable_;
-        add(here, rate, "prefetch along " + name);
-        add(assembly_.task_variables[cut->axis].first, visit.of_task ? -rate : 0, "prefetch of a task along " + name);
+        add(here, rate, {Role::prefetch, packed, visit.rows[i]});
+        add(assembly_.task_variables[cut->axis].first, visit.of_task ? -rate : 0,
+            {Role::task_prefetch, packed, visit.rows[i]});
         rate *= std::max<int64_t>(1, visit.of_task ? std::min(cut->step, cut->extent) : cut->extent);
     }
     block.push_back({start});
@@ -325,7 +331,8 @@ void Nest::add_prefetches(Block& block) {
                 visit = std::max<int64_t>(1, assembly_.tasks.visit.length);
         Prefetch next;
         next.running = true;
-        next.step = assembly_.numbers.integer((bytes_a_step + visit - 1) / visit, "prefetch step");
+        next.step = assembly_.numbers.integer((bytes_a_step + visit - 1) / visit,
+                                              {Role::prefetch_step, {Subject::packed, operand.tensor}});
         block.push_back({next});
     }
     if (group_.prefetch_ahead > 0) {
