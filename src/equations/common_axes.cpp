@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "target/choice_numbers.h"
+
 namespace heddle::equations {
-namespace {
-
-constexpr double light_share = 64;  // an equation under 1/64 of the work may be computed again by each task
-
-}  // namespace
+namespace {}  // namespace
 
 CommonAxesFinder::CommonAxesFinder(const FusionGraph& graph)
     : graph_(graph),
@@ -58,8 +56,8 @@ void CommonAxesFinder::mark_members(const std::vector<int32_t>& members) {
         output_[m] = node.output || std::any_of(node.readers.begin(), node.readers.end(),
                                                 [&](int32_t reader) { return !is_member(reader); });
         const bool taken_in = node.into >= 0 && is_member(node.into);
-        light_[m] =
-            taken_in || (!output_[m] && !node.scatter && node.points * (node.operations + 1) * light_share < work);
+        light_[m] = taken_in || (!output_[m] && !node.scatter &&
+                                 node.points * (node.operations + 1) < choice_numbers::light_share * work);
     }
 }
 

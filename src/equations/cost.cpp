@@ -4,11 +4,13 @@
 #include <cmath>
 #include <map>
 
+#include "target/choice_numbers.h"
+
 namespace heddle::equations {
 namespace {
 
-constexpr double largest_tile = 64;  // tasks that walk one operand together
-constexpr double register_rows = 6;  // that a contraction wants in registers
+using choice_numbers::kept_in_l2;
+using choice_numbers::largest_tile;
 
 double product(const FusionGraph& graph, const std::vector<int32_t>& slots) {
     double result = 1;
@@ -86,7 +88,7 @@ void CostModel::add_repeated_reads(const std::vector<int32_t>& members, KernelCo
         footprint += repeated.of_task;
         cost.packed_bytes = std::max(cost.packed_bytes, repeated.of_task);
     }
-    if (footprint <= static_cast<double>(target_.l2_bytes) / 2) return;
+    if (footprint <= static_cast<double>(kept_in_l2(target_))) return;
     for (const auto& [tensor, repeated] : again) {
         cost.main.bytes += repeated.whole * (std::max(1.0, std::ceil(repeated.times / cost.tile)) - 1);
     }
@@ -102,7 +104,7 @@ void CostModel::add_short_register_tiles(const std::vector<int32_t>& members, Ke
             (finder_.is_common(slot) ? shared : inner) *= graph_.slots[static_cast<size_t>(slot)].hint;
         }
         const double have = std::max(1.0, std::min(rows, inner * std::min(cost.tile, shared)));
-        const double best = std::min(register_rows, rows);
+        const double best = std::min(choice_numbers::register_rows, rows);
         if (have < best && std::min(rows, columns) >= 1) cost.main.operations += node.points * 2 * (best / have - 1);
     }
 }
@@ -126,9 +128,9 @@ KernelCost CostModel::cost(const std::vector<int32_t>& members) {
     KernelCost cost;
     cost.tasks = std::max(finder_.tasks(), 1.0);
     for (int32_t member : members) add_equation(graph_.node(member), finder_.is_output(member), cost);
-    cost.tile = std::min(largest_tile, std::ceil(cost.tasks / (2.0 * target_.cores)));
+    cost.tile = std::min(largest_tile, std::ceil(cost.tasks / (choice_numbers::rounds_shared * target_.cores)));
     if (cost.local_bytes > 0) {
-        cost.tile = std::min(cost.tile, std::floor(static_cast<double>(target_.l2_bytes) / 2 / cost.local_bytes));
+        cost.tile = std::min(cost.tile, std::floor(static_cast<double>(kept_in_l2(target_)) / cost.local_bytes));
     }
     cost.tile = std::max(cost.tile, 1.0);
     add_repeated_reads(members, cost);

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "target/choice_numbers.h"
+
 namespace heddle::equations {
 
 std::string text_of(const Refusal& refusal) {
@@ -170,12 +172,11 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
 // A small producer that others read too (a mask) takes common axes from a large reader: a launch is not worth them,
 // since what the reader could still be joined with over those axes saves far more (scores with their softmax).
 bool Grouping::saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain) {
-    constexpr double many_launches = 8, hardly = 1.1;
     const bool first_is_larger = cost_of(a).seconds > cost_of(b).seconds;
     const KernelCost &larger = cost_of(first_is_larger ? a : b), &smaller = cost_of(first_is_larger ? b : a);
-    const double many = many_launches * target_.launch_seconds;
-    return gain <= hardly * target_.launch_seconds && smaller.seconds <= many && larger.seconds > many &&
-           joined.tasks < larger.tasks;
+    const double many = choice_numbers::small_producer * target_.launch_seconds;
+    return gain <= choice_numbers::hardly_a_launch * target_.launch_seconds && smaller.seconds <= many &&
+           larger.seconds > many && joined.tasks < larger.tasks;
 }
 
 // Joining two contractions pays where the tensor between them is larger than what stays: attention's scores.
@@ -199,9 +200,10 @@ bool Grouping::refuses_second_contraction(int32_t a, int32_t b, const KernelCost
             }
         }
     }
-    if (between <= 2 * outside) return true;
+    if (between <= choice_numbers::between_two_contractions * outside) return true;
     // An operand that every task reads whole must stay in the cache, or serve many rows at a time.
-    return joined.packed_bytes > static_cast<double>(target_.l2_bytes) / 2 && joined.tile < 64;
+    return joined.packed_bytes > static_cast<double>(choice_numbers::kept_in_l2(target_)) &&
+           joined.tile < choice_numbers::largest_tile;
 }
 
 // From `from` to `to` other than by an edge between the two.
@@ -250,7 +252,7 @@ void Grouping::offer(int32_t a, int32_t b) {
     const KernelCost joined = model_.cost(members);
     refusal.gain = apart - joined.seconds;
     refusal.tasks = joined.tasks;
-    if (joined.local_bytes > static_cast<double>(target_.l2_bytes) / 2) {
+    if (joined.local_bytes > static_cast<double>(choice_numbers::kept_in_l2(target_))) {
         refusal.why = Refusal::Why::locals;
     } else if (refusal.gain <= 0) {
         refusal.why = Refusal::Why::no_gain;

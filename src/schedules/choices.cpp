@@ -5,6 +5,7 @@
 
 #include "schedules/chooser.h"
 #include "schedules/tiles.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 
@@ -49,10 +50,11 @@ void Chooser::choose_prefetch() {
             bytes_of_panel = target_.vector_bytes * group_.vectors;
     for (AxisIndex axis : group_.reduced) bytes_of_panel *= std::min<int64_t>(hint(axis), 1 << 16);
     int64_t panels = (hint(group_.lanes) + group_.vectors * group_.width - 1) / (group_.vectors * group_.width);
-    bool large = bytes_of_panel * panels > target_.l2_bytes / 2;
+    bool large = bytes_of_panel * panels > choice_numbers::kept_in_l2(target_);
     group_.prefetch_panel =
         large && rows >= group_.vectors * group_.maximum_rows && contains(kernel_.common, group_.rows);
-    if (bytes_of_panel > target_.l1_bytes / 2) group_.prefetch_ahead = 16LL * group_.vectors * group_.width;
+    if (bytes_of_panel > choice_numbers::kept_in_l1(target_))
+        group_.prefetch_ahead = choice_numbers::steps_ahead * group_.vectors * group_.width;
 }
 
 // An operand a row of which is one panel is read where it lies, if its rows are contiguous.

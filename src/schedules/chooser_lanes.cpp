@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedules/chooser.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 
@@ -37,7 +38,7 @@ void Chooser::collect() {
 
 // Lanes of a vector: the widest element that the phase computes with or moves. Coordinates do not count.
 int Chooser::lane_width() const {
-    int64_t widest = 4;
+    int64_t widest = choice_numbers::least_element;
     auto see = [&](DType dtype) { widest = std::max(widest, bytes(dtype)); };
     for (EquationIndex index : group_.equations()) {
         const KernelEquation& e = equation(index);
@@ -110,7 +111,7 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisIndex
         return other.value != read.value && movements_.of(other.value, lanes) == Movement::still;
     });
     if (!scalar_operand) return {};
-    if (!tensor.constant && rows_sharing(read.value, lanes) < 16) return {};
+    if (!tensor.constant && rows_sharing(read.value, lanes) < choice_numbers::least_rows_for_packing) return {};
     for (EquationIndex index : group_.reductions) {
         if (contains_read(kernel_, equation(index).right)) packed.equation = index;
     }
@@ -119,12 +120,12 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisIndex
 
 double Chooser::cost(AxisIndex axis) const {
     bool reduces = !group_.reductions.empty(), reduced = contains(group_.reduced, axis);
-    double total = reduced ? 0.3 : 0;
+    double total = reduced ? choice_numbers::fold_of_lanes : 0;
     auto of = [&](Movement movement, bool packs, bool transposes) {
-        if (movement == Movement::indirect) return 20.0;
-        if (movement == Movement::still) return 0.6;
-        if (movement == Movement::unit || packs) return 1.0;
-        return transposes ? 3.0 : 16.0;
+        if (movement == Movement::indirect) return choice_numbers::chosen_by_data;
+        if (movement == Movement::still) return choice_numbers::unmoved;
+        if (movement == Movement::unit || packs) return choice_numbers::neighbours;
+        return transposes ? choice_numbers::transposed : choice_numbers::scattered;
     };
     for (const ReadAccess& read : reads_) {
         bool transposes = !reduces && std::any_of(group_.axes.begin(), group_.axes.end(), [&](AxisIndex other) {
@@ -141,7 +142,8 @@ double Chooser::cost(AxisIndex axis) const {
     };
     for (EquationIndex index : stream_writes_) total += written(index);
     if (!reduced) {
-        for (EquationIndex index : writes_) total += written(index) * (reduces ? 0.1 : 1.0);
+        for (EquationIndex index : writes_)
+            total += written(index) * (reduces ? choice_numbers::written_behind_reduction : 1);
     }
     int64_t extent = hint(axis), width = lane_width();
     return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;
@@ -182,22 +184,22 @@ bool Chooser::moves_as_vector(AxisIndex axis) const {
 
 // Lanes along an axis that leaves the chosen places alone; else one element at a time.
 void Chooser::choose_update() {
-    constexpr int64_t shortest = 8, most_vectors = 4;
     const KernelEquation& e = equation(group_.after.front());
     group_.width = 1;
     group_.loops = group_.reduced;
     group_.row_sizes = {1};
     for (AxisIndex axis : e.axes) {
-        if (hint(axis) >= shortest && moves_as_vector(axis)) group_.lanes = axis;
+        if (hint(axis) >= choice_numbers::shortest_update_vector && moves_as_vector(axis)) group_.lanes = axis;
     }
     if (group_.lanes < 0) return;
-    int64_t widest = std::max<int64_t>(4, bytes(kernel_.tensor(e.tensor).dtype));
+    int64_t widest = std::max<int64_t>(choice_numbers::least_element, bytes(kernel_.tensor(e.tensor).dtype));
     visit(kernel_, kernel_.value(e.right).operands[1], [&](ValueIndex value) {
         if (depends_on(kernel_, value, group_.lanes))
             widest = std::max<int64_t>(widest, bytes(kernel_.value(value).dtype));
     });
     group_.width = std::max(1, target_.lanes(widest));
-    group_.vectors = static_cast<int>(std::clamp<int64_t>(hint(group_.lanes) / group_.width, 1, most_vectors));
+    group_.vectors = static_cast<int>(
+        std::clamp<int64_t>(hint(group_.lanes) / group_.width, 1, choice_numbers::most_update_vectors));
 }
 
 }  // namespace heddle::schedules

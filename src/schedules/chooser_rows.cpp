@@ -3,6 +3,7 @@
 
 #include "schedules/chooser.h"
 #include "schedules/tiles.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 
@@ -62,31 +63,30 @@ void Chooser::choose_rows() {
 
 void Chooser::choose_tile_size() {
     bool reduces = !group_.reductions.empty();
-    auto set = [&](int vectors, int rows) { group_.vectors = vectors, group_.maximum_rows = rows; };
+    auto set = [&](Tile tile) { group_.vectors = tile.vectors, group_.maximum_rows = tile.rows; };
     if (group_.transposed) {
-        set(1, group_.width);
+        set({1, group_.width});
     } else if (group_.contraction && !group_.lanes_reduced && all_move_with_lanes()) {
-        set(2, 7);
+        set(choice_numbers::depthwise_tile);
         group_.windowed = true;
     } else if (group_.contraction && !group_.lanes_reduced) {
         bool free = std::any_of(group_.packed.begin(), group_.packed.end(),
                                 [&](const PackedOperand& p) { return kernel_.tensor(p.tensor).constant; });
         int64_t reduced = 1;
         for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
-        TileChoice tile = choose_tile(target_, group_.width, hint(group_.lanes), free ? 5040 : hint(group_.rows),
-                                      reduced, {}, {});
-        set(tile.vectors, tile.rows);
+        const int64_t rows = free ? choice_numbers::rows_of_any_consumer : hint(group_.rows);
+        set(choose_tile(target_, group_.width, {hint(group_.lanes), rows, reduced}));
     } else if (group_.contraction) {
-        set(2, 4);
+        set(choice_numbers::matrix_vector_tile);
     } else if (group_.lanes_reduced) {
-        set(group_.reductions.size() == 1 && group_.before.empty() ? 8 : 4, 1);
+        const bool alone = group_.reductions.size() == 1 && group_.before.empty();
+        set({alone ? choice_numbers::reduction_vectors : choice_numbers::busy_reduction_vectors, 1});
     } else if (reduces && group_.rows >= 0) {
-        set(2, 4);
+        set(choice_numbers::window_tile);
         group_.windowed = true;
     } else {
-        set(reduces ? 8 : 4, 1);
+        set({reduces ? choice_numbers::reduction_vectors : choice_numbers::stream_vectors, 1});
     }
-    if (group_.lanes < 0) set(1, 1);
     // A packed operand's panel may not follow M; nor need others be wider than the axis.
     if (group_.packed.empty() && group_.lanes >= 0) {
         int64_t wanted = (hint(group_.lanes) + group_.width - 1) / group_.width;
@@ -124,12 +124,11 @@ void Chooser::choose_fused_rows() {
     for (AxisIndex axis : more) all *= std::min<int64_t>(hint(axis), 1 << 16);
     for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
     auto cycles = [&](int64_t rows) {
-        return choose_tile(target_, group_.width, hint(group_.lanes), rows, reduced, group_.vectors,
-                           group_.maximum_rows)
-            .cycles;
+        const Tile tile = {group_.vectors, group_.maximum_rows};
+        return cycles_of(tile, target_, group_.width, {hint(group_.lanes), rows, reduced});
     };
     double apart = cycles(inner) * static_cast<double>(all) / static_cast<double>(inner);
-    if (cycles(all) >= 0.93 * apart) return;
+    if (cycles(all) >= choice_numbers::share_for_fused_rows * apart) return;
     group_.fused = more;
     group_.fused.push_back(group_.rows);
 }

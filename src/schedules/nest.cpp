@@ -4,15 +4,13 @@
 #include <functional>
 
 #include "schedules/clipping.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 namespace {
 
 using Role = NumberId::Role;
 using Subject = NumberSubject::Kind;
-
-constexpr int64_t longest_unrolled = 8;   // iterations of a window that are written out
-constexpr int64_t unrolled_updates = 64;  // of a contraction's tile
 
 class Nest {
 public:
@@ -218,9 +216,9 @@ Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     auto extent = window(axis);
     int64_t tile = int64_t{group_.vectors} * group_.maximum_rows;
     bool small =
-        group_.windowed || !group_.contraction || tile * extent.value_or(0) <= unrolled_updates;
+        group_.windowed || !group_.contraction || tile * extent.value_or(0) <= choice_numbers::unrolled_updates;
     bool clipped = clip(loop, axis);
-    if (extent && *extent > 0 && *extent <= longest_unrolled && small && !group_.lanes_reduced &&
+    if (extent && *extent > 0 && *extent <= choice_numbers::longest_unrolled && small && !group_.lanes_reduced &&
         !clipped)
         loop.unrolled = *extent;
     expressions_.bind(axis, loop.variable);
@@ -327,7 +325,7 @@ void Nest::add_prefetches(Block& block) {
     if (group_.packed.empty()) return;
     const PackedOperand& operand = group_.packed.front();
     if (group_.prefetch_panel) {
-        int64_t bytes_a_step = 64LL * group_.vectors * group_.maximum_rows,
+        int64_t bytes_a_step = choice_numbers::cache_line * group_.vectors * group_.maximum_rows,
                 visit = std::max<int64_t>(1, assembly_.tasks.visit.length);
         Prefetch next;
         next.running = true;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "schedules/movements.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 namespace {
@@ -15,10 +16,8 @@ int64_t product(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &result) ? INT64_MAX / 4 : std::min(result, INT64_MAX / 4);
 }
 
-constexpr int64_t task_elements = 16384;  // what a task of a stream or a row kernel should have at least
-constexpr int64_t enough_tasks = 32;
-constexpr int64_t longest_stream = 4096;
-constexpr int64_t block_rows = 48;  // of a task of several phases
+using choice_numbers::enough_tasks;
+using choice_numbers::kept_in_l2;
 
 class Cutter {
 public:
@@ -81,7 +80,8 @@ void Cutter::cut_lanes() {
             bool stream = group.reductions.empty() && !group.update;
             // Beside other phases a stream takes the blocks that they want: its masks fit any.
             if (stream && groups_.size() > 1 && group.packed.empty()) continue;
-            cut.step = std::max(cut.step, stream ? round_up(std::min(cut.extent, longest_stream), panel) : panel);
+            cut.step = std::max(cut.step,
+                                stream ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel) : panel);
             if (!group.packed.empty()) aligned = std::lcm(aligned, panel);
         }
         cut.step = round_up(cut.step, aligned);
@@ -99,7 +99,7 @@ void Cutter::cut_rows(const PhaseGroup& group, const std::vector<AxisIndex>& row
     int64_t n = std::max<int64_t>(1, cut->extent), mr = group.maximum_rows;
     bool few = n < (mr - 1) * (mr - 2) &&
                std::find(group.row_sizes.begin(), group.row_sizes.end(), mr - 1) == group.row_sizes.end();
-    if (few || (outer && n <= 512 && n >= block)) {
+    if (few || (outer && n <= choice_numbers::whole_image_row && n >= block)) {
         cut->step = n;
     } else if (n >= block || !outer) {
         cut->step = divide_up(n, divide_up(n, block));
@@ -144,11 +144,12 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
     int64_t panels = divide_up(extent(group.lanes), panel), tiles = divide_up(m, group.maximum_rows);
     int64_t packed = product(product(element, k), extent(group.lanes)),
             row = std::max<int64_t>(1, product(element, k) / window);
-    int64_t small =
-        group.maximum_rows * std::clamp<int64_t>(product(product(tiles, panels), batches) / enough_tasks, 1, 8);
-    bool stays = packed <= target_.l2_bytes / 2, panels_first = !stays && product(row, m) <= target_.l2_bytes / 2;
-    int64_t block =
-        stays || panels_first ? small : std::max<int64_t>(2 * group.maximum_rows, target_.l2_bytes / 2 / row);
+    int64_t small = group.maximum_rows * std::clamp<int64_t>(product(product(tiles, panels), batches) / enough_tasks, 1,
+                                                             choice_numbers::most_row_tiles);
+    bool stays = packed <= kept_in_l2(target_), panels_first = !stays && product(row, m) <= kept_in_l2(target_);
+    int64_t block = stays || panels_first ? small
+                                          : std::max<int64_t>(choice_numbers::least_row_tiles * group.maximum_rows,
+                                                              kept_in_l2(target_) / row);
     order_ = batch;
     const auto& first = panels_first ? lanes : rows;
     const auto& second = panels_first ? rows : lanes;
@@ -186,7 +187,8 @@ void Cutter::cut_phases() {
     for (const PhaseGroup& group : groups_) {
         if (group.rows < 0 || !contains(kernel_.common, group.rows)) continue;
         TaskCut* cut = find(group.rows);
-        int64_t mr = group.maximum_rows, most = group.contraction ? std::max(mr, block_rows / mr * mr) : mr;
+        int64_t mr = group.maximum_rows,
+                most = group.contraction ? std::max(mr, choice_numbers::rows_of_several_phases / mr * mr) : mr;
         int64_t n = std::max<int64_t>(1, cut->extent), blocks = divide_up(n, most), others = 1;
         for (const TaskCut& axis : plan_.axes) {
             if (axis.axis != cut->axis)
@@ -194,13 +196,15 @@ void Cutter::cut_phases() {
         }
         // As many blocks for each core: one left over would cost as much as a whole round of them.
         if (product(blocks, others) < enough_tasks) {
-            blocks = std::min(divide_up(n, mr),
-                              round_up(std::max<int64_t>(blocks, divide_up(2 * target_.cores, others)), target_.cores));
+            blocks = std::min(
+                divide_up(n, mr),
+                round_up(std::max<int64_t>(blocks, divide_up(choice_numbers::rounds_of_cores * target_.cores, others)),
+                         target_.cores));
         }
         int64_t step = divide_up(n, std::max<int64_t>(1, blocks));
         int64_t before = cut->step;
         for (cut->step = std::max(before, step); cut->step > std::max(before, mr); cut->step = std::max(before, mr)) {
-            if (array_bytes() <= target_.l2_bytes / 2) break;
+            if (array_bytes() <= kept_in_l2(target_)) break;
         }
     }
 }
@@ -230,13 +234,13 @@ void Cutter::grow_tasks() {
         for (const TaskCut& axis : plan_.axes) {
             if (axis.axis != cut->axis) other = product(other, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
         }
-        int64_t wanted = task_elements / std::max<int64_t>(1, elements());
+        int64_t wanted = choice_numbers::task_elements / std::max<int64_t>(1, elements());
         int64_t counts = divide_up(cut->extent, cut->step);
         int64_t allowed = divide_up(product(counts, other), enough_tasks);
         int64_t factor = std::clamp<int64_t>(std::min(wanted, allowed), 1, std::max<int64_t>(1, counts));
         int64_t before = cut->step;
         cut->step = product(before, factor);
-        if (factor > 1 && array_bytes() > target_.l2_bytes / 2) cut->step = before;
+        if (factor > 1 && array_bytes() > kept_in_l2(target_)) cut->step = before;
     }
 }
 
@@ -261,10 +265,11 @@ TaskPlan Cutter::cut() {
     if (contraction) {
         cut_contraction(groups_[0]);
     } else if (single && groups_[0].transposed && contains(kernel_.common, groups_[0].rows)) {
-        find(groups_[0].rows)->step = round_up(64, groups_[0].width);
+        find(groups_[0].rows)->step = round_up(choice_numbers::transposed_rows, groups_[0].width);
     } else if (single && groups_[0].rows >= 0 && contains(kernel_.common, groups_[0].rows)) {
         TaskCut* cut = find(groups_[0].rows);
-        cut->step = std::min<int64_t>(std::max<int64_t>(1, cut->extent), 8 * groups_[0].maximum_rows);
+        cut->step = std::min<int64_t>(std::max<int64_t>(1, cut->extent),
+                                      choice_numbers::pooled_row_tiles * groups_[0].maximum_rows);
     } else if (!single) {
         cut_phases();
     }

@@ -3,30 +3,41 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 
-TileChoice choose_tile(const Target& target, int width, int64_t columns, int64_t rows, int64_t reduced,
-                       std::optional<int> vectors, std::optional<int> maximum_rows) {
-    std::optional<TileChoice> best;
-    for (int nv : vectors ? std::vector<int>{*vectors} : std::vector<int>{4, 3, 2, 1, 5}) {
-        int mr = maximum_rows.value_or(std::min((target.vector_registers - 1 - nv) / nv, target.maximum_rows));
-        mr = std::max(1, mr);
-        double panels = std::ceil(static_cast<double>(columns) / (nv * width));
-        int64_t tiles = std::max<int64_t>(1, (rows + mr - 1) / mr), small = rows / tiles, large = rows % tiles;
-        double cycles = 0, panel_bytes = static_cast<double>(nv) * target.vector_bytes;
-        for (auto [count, size] : {std::pair(large, small + 1), std::pair(tiles - large, small)}) {
-            if (count == 0 || size == 0) continue;
-            double s = static_cast<double>(size);
-            cycles += static_cast<double>(count) *
-                      std::max({s * nv / target.fma_per_cycle, (s + nv) / target.loads_per_cycle,
-                                static_cast<double>(target.fma_latency), panel_bytes / target.l2_bytes_per_cycle});
-        }
-        bool spills = 2 * panel_bytes * static_cast<double>(reduced) > 0.65 * static_cast<double>(target.l2_bytes);
-        TileChoice choice{cycles * panels * (spills ? 1.2 : 1), nv, mr};
-        if (!best || choice.cycles < best->cycles * (nv == 5 ? 0.9 : 0.95)) best = choice;
+double cycles_of(const Tile& tile, const Target& target, int width, const TileWork& work) {
+    const double nv = tile.vectors;
+    const double panels = std::ceil(static_cast<double>(work.columns) / (tile.vectors * width));
+    const int64_t tiles = std::max<int64_t>(1, (work.rows + tile.rows - 1) / tile.rows), small = work.rows / tiles,
+                  large = work.rows % tiles;
+    const double panel_bytes = nv * target.vector_bytes;
+    double cycles = 0;
+    for (auto [count, size] : {std::pair(large, small + 1), std::pair(tiles - large, small)}) {
+        if (count == 0 || size == 0) continue;
+        const double s = static_cast<double>(size);
+        cycles += static_cast<double>(count) *
+                  std::max({s * nv / target.fma_per_cycle, (s + nv) / target.loads_per_cycle,
+                            static_cast<double>(target.fma_latency), panel_bytes / target.l2_bytes_per_cycle});
     }
-    return *best;
+    const double two_panels = 2 * panel_bytes * static_cast<double>(work.reduced);
+    const bool spills = two_panels > choice_numbers::share_for_two_panels * static_cast<double>(target.l2_bytes);
+    return cycles * panels * (spills ? choice_numbers::cost_of_spilled_panels : 1);
+}
+
+Tile choose_tile(const Target& target, int width, const TileWork& work) {
+    Tile best = {1, 1};
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [vectors, at_most] : choice_numbers::tile_candidates) {
+        const int rows = std::min((target.vector_registers - 1 - vectors) / vectors, target.maximum_rows);
+        const Tile tile = {vectors, std::max(1, rows)};
+        const double cycles = cycles_of(tile, target, width, work);
+        if (cycles < least * at_most) best = tile, least = cycles;
+    }
+    return best;
 }
 
 std::vector<int> row_sizes(int maximum, int64_t rows, bool named) {
@@ -35,7 +46,8 @@ std::vector<int> row_sizes(int maximum, int64_t rows, bool named) {
     if (least >= int64_t{maximum - 1} * (maximum - 2)) {
         sizes.push_back(maximum - 1);
     } else if (named) {
-        for (int size = maximum - 1; size > 1; size = maximum > 7 && size < maximum - 1 ? size / 2 : size - 1)
+        for (int size = maximum - 1; size > 1;
+             size = maximum > choice_numbers::most_heights_compiled && size < maximum - 1 ? size / 2 : size - 1)
             sizes.push_back(size);
     } else {
         int64_t tiles = std::max<int64_t>(1, (rows + maximum - 1) / maximum);

@@ -2,20 +2,21 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "target/target.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 
-// Cycles of a tile choice, to compare choices by; vectors and rows fixed or to be chosen. (docs/schedules.md, "Tile")
-struct TileChoice {
-    double cycles = 0;
-    int vectors = 1, rows = 1;
+using choice_numbers::Tile;
+
+// What tiles are laid over: a sum of `reduced` terms for each of rows by columns.
+struct TileWork {
+    int64_t columns = 1, rows = 1, reduced = 1;
 };
-TileChoice choose_tile(const Target& target, int width, int64_t columns, int64_t rows, int64_t reduced,
-                       std::optional<int> vectors, std::optional<int> maximum_rows);
+// To compare tiles by: the longest of arithmetic, loads, latency and L2's traffic, for all tiles of balanced rows.
+double cycles_of(const Tile& tile, const Target& target, int width, const TileWork& work);
+Tile choose_tile(const Target& target, int width, const TileWork& work);
 
 // The row sizes compiled: MR and MR - 1 cover every M >= (MR - 1)(MR - 2); smaller M adds those it needs. 1 covers the
 // rest.

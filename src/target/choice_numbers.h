@@ -1,0 +1,121 @@
+// The numbers that choices of fusion and of schedules weigh with, all in one place: for each its unit, what it means, and
+// what it was taken from. What follows from a device's figures is computed from the target.
+//
+// "Measured" is: the prototype of the schedules on an Intel Emerald Rapids (2 cores, AVX-512, L1 48 kB, L2 2 MB), one
+// thread, float32, GFLOP/s where nothing else is said. "Design": set with the rule that uses it, and no measurement of it
+// alone is known. tests/plan/choices pins what follows from them.
+#pragma once
+
+#include <cstdint>
+
+#include "target/target.h"
+
+namespace heddle::choice_numbers {
+
+// ---- caches
+
+// Bytes. What is to stay in a cache beside what streams through it may take half. Design.
+inline int64_t kept_in_l1(const Target& target) { return target.l1_bytes / 2; }
+inline int64_t kept_in_l2(const Target& target) { return target.l2_bytes / 2; }
+inline constexpr int64_t cache_line = 64;  // bytes: a prefetch's step
+
+// ---- lanes: costs of moving along an axis, for one vector, in loads of neighbours. Design, all of them: what counts is
+// their order, which tests/backends/llvm/code_shape_test.cpp sees in the code.
+
+inline constexpr double neighbours = 1;                  // stride one, or an operand that will be packed
+inline constexpr double unmoved = 0.6;                   // one element for all lanes: a broadcast, or no load at all
+inline constexpr double transposed = 3;                  // 16 loads and 64 shuffles serve 16 vectors
+inline constexpr double scattered = 16;                  // a gather or scatter: one access a lane
+inline constexpr double chosen_by_data = 20;             // the same, its places computed for each lane
+inline constexpr double written_behind_reduction = 0.1;  // share of a write's cost: once for all terms
+inline constexpr double fold_of_lanes = 0.3;             // a reduced axis: its lanes are joined in the end
+// Updates at places that data choose: elements along an axis from which vectors pay, and how many at once. Design.
+inline constexpr int64_t shortest_update_vector = 8;
+inline constexpr int64_t most_update_vectors = 4;
+inline constexpr int64_t least_element = 4;  // bytes: narrower ones are computed in lanes of 32 bits
+
+// ---- packing
+
+// Rows that use one element of a packed operand, from which a copy of its own pays. Measured: M = 8: 66 in place, 36 with
+// packing; M = 32: 79 and 105; M = 1024: 82 and 196.
+inline constexpr int64_t least_rows_for_packing = 16;
+
+// ---- tiles: vectors by rows
+
+struct Tile {
+    int vectors, rows;
+};
+// Candidates for the vectors of a row in a contraction, preferred ones first; a later one must be better by its margin.
+// Measured, K = 256: 6 x 4 212, 9 x 3 212, 14 x 2 211, 5 x 5 209, 14 x 1 173; so that only 5 wants a second reason.
+struct TileCandidate {
+    int vectors;
+    double at_most;  // of the best cycles so far
+};
+inline constexpr TileCandidate tile_candidates[] = {{4, 0.95}, {3, 0.95}, {2, 0.95}, {1, 0.95}, {5, 0.9}};
+// Two panels (this one and the next) beyond this share of L2 are read from further away. Measured: 7 x 7 x 512 under
+// 3 x 3, K = 4608: 6 x 4 144 to 165, 14 x 2 191.
+inline constexpr double share_for_two_panels = 0.65;
+inline constexpr double cost_of_spilled_panels = 1.2;  // factor on cycles. Measured: the same, 191 / 165 to 191 / 144
+// Rows, in whose place a weight's tile is chosen, so that all consumers share one packing: 7!, which every height that
+// a candidate takes with 32 registers divides. Measured: ResNet-50 43.9 ms, with tiles by the true rows 46.0; MobileNetV2 4.19 and 4.23.
+inline constexpr int64_t rows_of_any_consumer = 5040;
+// Both operands move with the lanes (depthwise windows): 14 accumulators hide the latency of 4 cycles at 2 a cycle, and
+// neighbouring rows share loads. Design; measured with it: 87 with windows and strides baked in, 60 to 65 without.
+inline constexpr Tile depthwise_tile = {2, 7};
+inline constexpr Tile window_tile = {2, 4};  // windows without a second operand: pooling. Design
+inline constexpr Tile matrix_vector_tile = {2,
+                                            4};  // reduced lanes, rows share the vector. Measured: 33 GB/s of 31 to 35
+// Reductions without rows: independent sums hide latency. Measured: sum along the middle axis 13.6 GB/s with a row tile,
+// 27 with 8 vectors. What else the nest does takes registers: then 4. Design.
+inline constexpr int reduction_vectors = 8;
+inline constexpr int busy_reduction_vectors = 4;
+inline constexpr int stream_vectors = 4;  // Design
+// Rows of several axes become one axis where that takes less than this share of the cycles. Measured: images 2, 3, 4
+// pixels wide 75 -> 100, 133 -> 183, 168 -> 192; from 7 on nothing.
+inline constexpr double share_for_fused_rows = 0.93;
+// Of named rows, tiles higher than this are compiled in halves below MR - 1, not in each height: code, for 14 rows.
+// Design; measured is only the price of heights: 96 to 231 ms of code generation for all, 15 to 36 for two.
+inline constexpr int most_heights_compiled = 7;
+
+// ---- code written out. Design
+
+inline constexpr int64_t longest_unrolled = 8;   // iterations of a window
+inline constexpr int64_t unrolled_updates = 64;  // of a contraction's tile under such a window
+
+// ---- prefetch
+
+// Steps of the innermost loop ahead, into L1. Measured: 7 x 7 x 512 175 -> 191; 14 x 14 x 256 205 -> 212; K 4096 198 -> 214.
+inline constexpr int64_t steps_ahead = 16;
+
+// ---- tasks
+
+// Of one launch, from which cutting further gains nothing: spares for uneven cores. Design; must not shrink cache blocks
+// (measured: 201 -> 150 where it did).
+inline constexpr int64_t enough_tasks = 32;
+inline constexpr int64_t task_elements = 16384;  // of a stream or of rows, at least: some us a task. Design
+inline constexpr int64_t longest_stream = 4096;  // elements of the lane axis in one task. Design
+inline constexpr int64_t most_row_tiles = 8;     // of one task beside a panel that stays in L2. Design
+inline constexpr int64_t least_row_tiles = 2;    // of a row block that L2 bounds. Design
+inline constexpr int64_t whole_image_row = 512;  // rows: up to so many are not cut where others lie outside. Design
+inline constexpr int64_t transposed_rows = 64;   // of a task. Design
+inline constexpr int64_t pooled_row_tiles = 8;   // of a task. Design
+// Of a task of several phases with a contraction. Measured on attention: 6 to 192 rows within 10 %; a product and its
+// layer norm with 2.4 MB of weights: 6, 12, 24, 48, 128 rows 1103, 973, 909, 800, 744 us.
+inline constexpr int64_t rows_of_several_phases = 48;
+inline constexpr int64_t rounds_of_cores = 2;  // blocks a core that a short launch still has. Design
+
+// ---- fusion
+
+// An equation under this share of a kernel's work may be computed again by each task. Design.
+inline constexpr double light_share = 1.0 / 64;
+inline constexpr double largest_tile = 64;  // tasks that walk one operand together: its cost is shared. Design
+inline constexpr double register_rows = 6;  // that a contraction wants: the 6 of 6 x 4; fewer cost operations
+inline constexpr double rounds_shared = 2;  // tasks a core that a shared operand leaves at least. Design
+// A small producer joins a large reader only for more than a launch: both in launches. Design, from scores with a mask.
+inline constexpr double small_producer = 8;
+inline constexpr double hardly_a_launch = 1.1;
+// A second contraction joins where the tensor between has more bytes than this many times what stays outside. Design;
+// measured: joined where the packed operand then leaves L2, a kernel loses up to 45 %.
+inline constexpr double between_two_contractions = 2;
+
+}  // namespace heddle::choice_numbers
