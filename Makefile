@@ -1,8 +1,10 @@
 # The commands of the README. Each sets up what it needs.
 BUILD := build
 SECONDS := 60
+COUNT := 20000
+SEED := 1
 
-.PHONY: build demo test bench sanitize fuzz setup clean
+.PHONY: build demo test bench sanitize fuzz random setup clean
 
 build: setup
 	@begin=$$(date +%s); cmake --preset release >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log; \
@@ -16,7 +18,7 @@ demo: build
 
 test: build
 	@cmake --build --preset release
-	@scripts/test
+	@scripts/test $(if $(OFFLINE),--offline)
 
 bench: build
 	@.venv/bin/python bench/peers.py
@@ -29,6 +31,11 @@ sanitize:
 fuzz:
 	@scripts/setup clang-19 libclang-rt-19-dev
 	cmake --preset sanitize && cmake --build --preset sanitize --target fuzz && scripts/fuzz $(SECONDS)
+
+# make random COUNT=20000 SEED=1: so many random programs, from this one on; findings, made small, in build/random.
+random: setup
+	@cmake --preset release >/dev/null && cmake --build --preset release --target random_programs
+	@$(BUILD)/random_programs --count $(COUNT) --seed $(SEED) --output $(BUILD)/random
 
 clean:
 	rm -rf $(BUILD) build-debug build-sanitize

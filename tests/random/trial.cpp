@@ -1,0 +1,161 @@
+#include "random/trial.h"
+
+#include <exception>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "backends/llvm/llvm_backend.h"
+#include "evaluate/compare.h"
+#include "evaluate/evaluate.h"
+#include "gradient/gradient.h"
+#include "graph/verify.h"
+#include "plan/plan.h"
+#include "symbolic/program.h"
+
+namespace heddle::random {
+namespace {
+
+// The values of an input follow from its number, its type and its kind alone.
+TensorData values_of(const Input& input, size_t number) {
+    TensorData data(input.type.dtype, input.type.shape);
+    std::mt19937_64 random(number + 1);
+    std::normal_distribution<double> normal;
+    for (int64_t i = 0; i < data.size(); i++) {
+        switch (input.values) {
+        case Input::Values::normal: data.set_real(i, normal(random)); break;
+        case Input::Values::whole: data.set_real(i, static_cast<double>(random() % 7) - 3); break;
+        case Input::Values::indices:
+            data.set_integer(i, static_cast<int64_t>(random() % static_cast<uint64_t>(input.limit)));
+        }
+    }
+    return data;
+}
+
+Verdict refusal(const char* stage, const Diagnostics& problems) {
+    return {.kind = Verdict::Kind::refused, .stage = stage, .code = problems.front().code, .detail = render(problems)};
+}
+
+// The source replaces that of the program before.
+Result<Graph> graph_of(const Program& program, Library& library) {
+    auto added = library.add_source(std::make_shared<const SourceText>("random.yaml", templates_of(program)));
+    if (!added) return fail(added.error());
+    std::vector<ProgramInput> inputs;
+    for (const Input& input : program.inputs) {
+        inputs.push_back({input.name, {input.type.dtype, {input.type.shape.begin(), input.type.shape.end()}}});
+    }
+    return build_program(std::make_shared<const SourceText>("program", calls_of(program)), library, inputs);
+}
+
+Result<Graph> adjoint_of(const Graph& graph) {
+    std::vector<TensorId> wanted;
+    for (TensorId input : graph.inputs) {
+        if (is_float(graph.tensor(input).type.dtype)) wanted.push_back(input);
+    }
+    return gradient::gradient(graph, wanted);
+}
+
+// In the order of the graph's inputs; those that a gradient adds come after the program's, and are like its first.
+std::vector<TensorData> feeds_of(const Graph& graph, const Program& program) {
+    std::vector<TensorData> feeds;
+    for (TensorId id : graph.inputs) {
+        const Tensor& tensor = graph.tensor(id);
+        Input input{tensor.name, {tensor.type.dtype, tensor.type.extents()}, Input::Values::normal, 0};
+        if (!program.inputs.empty() && program.inputs.front().values == Input::Values::whole)
+            input.values = Input::Values::whole;
+        size_t number = feeds.size();
+        for (size_t i = 0; i < program.inputs.size(); i++) {
+            if (program.inputs[i].name == tensor.name) input = program.inputs[i], number = i;
+        }
+        feeds.push_back(values_of(input, number));
+    }
+    return feeds;
+}
+
+// Where a simpler plan was made because of a mistake of ours, it is a finding all the same.
+template <typename Plan>
+const Diagnostics& notes_of(const Plan& plan) {
+    static const Diagnostics none;
+    if constexpr (requires { plan.notes; }) return plan.notes;
+    return none;
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const Program& program, Library& library, const std::function<void(const char*)>& at) {
+    at("build");
+    auto graph = graph_of(program, library);
+    if (!graph) return fail(graph.error());
+    at("verify");
+    if (auto sound = verify(*graph); !sound) return fail(sound.error());
+    if (program.adjoint) {
+        at("gradient");
+        graph = adjoint_of(*graph);
+        if (!graph) return fail(graph.error());
+        at("verify gradient");
+        if (auto sound = verify(*graph); !sound) return fail(sound.error());
+    }
+    return Prepared{*graph, feeds_of(*graph, program)};
+}
+
+Trial::Trial(Library& library, bool runs)
+    : library_(library),
+      runs_(runs),
+      target_(detect_host()),
+      pool_(1),
+      kernels_(std::make_shared<backends::LlvmBackend>()) {}
+
+Verdict Trial::run(const Program& program, const std::function<void(const char*)>& at) {
+    const char* stage = "build";
+    auto enter = [&](const char* next) { at(stage = next); };
+    try {
+        const auto prepared = prepare(program, library_, enter);
+        if (!prepared) return refusal(stage, prepared.error());
+        const Graph& graph = prepared->graph;
+        const std::vector<TensorData>& feeds = prepared->feeds;
+        Result<std::vector<BoundedTensor>> expected;
+        if (runs_) {
+            enter("evaluate");
+            expected = evaluate_graph_bounded(graph, feeds);
+            if (!expected) return refusal(stage, expected.error());
+        }
+        Verdict verdict;
+        for (bool fuse : {true, false}) {
+            if (!fuse && !program.unfused) break;
+            enter(fuse ? "plan fused" : "plan unfused");
+            auto plan = plan::make_plan(graph, target_, {.fuse = fuse});
+            if (!plan) return refusal(stage, plan.error());
+            if (auto sound = plan::verify(*plan); !sound) return refusal(stage, sound.error());
+            if (const Diagnostics& notes = notes_of(*plan); !notes.empty()) return refusal(stage, notes);
+            if (!runs_) continue;
+            enter(fuse ? "compile fused" : "compile unfused");
+            auto executable = runtime::Executable::make(std::move(*plan), kernels_, pool_);
+            if (!executable) return refusal(stage, executable.error());
+            enter(fuse ? "run fused" : "run unfused");
+            runtime::Session session(*executable, std::shared_ptr<ThreadPool>(&pool_, [](ThreadPool*) {}));
+            const auto found = session.run(feeds);
+            if (!found) return refusal(stage, found.error());
+            for (size_t o = 0; o < found->size(); o++) {
+                const BoundedTensor& wanted = (*expected)[static_cast<size_t>(graph.outputs[o])];
+                const BoundedComparison comparison = compare_bounded((*found)[o], wanted);
+                verdict.elements += (*found)[o].size();
+                verdict.undecided += comparison.undecided;
+                if (comparison.equal) continue;
+                verdict.kind = Verdict::Kind::different;
+                verdict.stage = stage;
+                const int64_t worst = comparison.worst;
+                verdict.detail = fmt::format("output {} ({}): {}", o, (*found)[o].size(), comparison.text());
+                if (worst >= 0) {
+                    verdict.detail +=
+                        fmt::format(", {} where {} is right", (*found)[o].real_at(worst), wanted.value.real_at(worst));
+                }
+                return verdict;
+            }
+        }
+        return verdict;
+    } catch (const std::exception& exception) {
+        return {.kind = Verdict::Kind::exception, .stage = stage, .code = "", .detail = exception.what()};
+    }
+}
+
+}  // namespace heddle::random
