@@ -1,6 +1,7 @@
 #include "gradient/reverse_body.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -213,6 +214,8 @@ private:
     }
 
     void through_reduce(const Node& node, std::vector<VariableId> domain, const Part& part) {
+        auto is_empty = [&](VariableId variable) { return terms_.body().variable(variable).extent.value == 0; };
+        if (std::ranges::any_of(node.variables, is_empty)) return;  // there are no terms
         const NodeId term = node.operands[0], filter = node.operands.size() > 1 ? node.operands[1] : -1;
         domain.insert(domain.end(), node.variables.begin(), node.variables.end());
         NodeList conditions = with(part.conditions, filter);
@@ -226,12 +229,20 @@ private:
         case Reducer::maximum: {
             const bool least = node.reducer == Reducer::minimum;
             NodeId winner = nodes_.reduce(least ? Reducer::argument_minimum : Reducer::argument_maximum, DType::int64,
-                                          node.variables, term, filter);
+                                          node.variables, among_all(node, least ? INFINITY : -INFINITY), -1);
             NodeId wins = nodes_.scalar(ScalarOp::equal, {winner, row_major(node.variables)});
             return give(term, domain, with(std::move(conditions), wins), part.value);
         }
         default: return;  // not of a float type
         }
+    }
+
+    // The term of a reduction, `worst` where the filter leaves it out: an order of no terms would be an error, also where
+    // nothing asks for it. Who wins where all terms that count are `worst` is no matter of derivatives.
+    NodeId among_all(const Node& node, double worst) {
+        const NodeId term = node.operands[0];
+        if (node.operands.size() == 1) return term;
+        return nodes_.select(node.operands[1], term, nodes_.real(worst, terms_.node(term).dtype, true));
     }
 
     NodeId row_major(std::span<const VariableId> variables) {

@@ -1,0 +1,49 @@
+// Gradients of reductions that leave terms out, perhaps all of them.
+#include "differences.h"
+
+namespace heddle::gradient {
+namespace {
+
+const char* const operators = R"yaml(
+ends:
+  doc: The greatest of the first elements of a row, and the least of the others; either may have none.
+  inputs: {x: "$T[$r, $n]", first: "int64[$r]"}
+  index: "[$r]"
+  outputs: {y: "$T"}
+  body: |
+    let most = max(k < $n if k < first : x[@r, k])
+    let least = min(k < $n if k >= first : x[@r, k] * x[@r, k])
+    y = max(most, -5) * 2 + min(least, 5)
+beside:
+  doc: The greatest neighbour on the right, which the last has none of.
+  inputs: {x: "$T[$n]"}
+  index: "[$n]"
+  outputs: {y: "$T"}
+  body: "y = max(max(a < 2 if @n + a + 1 < $n : x[@n + a + 1]), -5)"
+)yaml";
+
+TEST(GradientOfFilters, AgreesWithDifferences) {
+    static const Library library = library_with(operators);
+    const std::vector<Case> cases = {
+        {"y = ends(x, f)", {{"x", {4, 3}}, {"f", {4}, 0, 0, {0, 1, 3, 2}}}},
+        {"y = ends(x, f)", {{"x", {1, 1}}, {"f", {1}, 0, 0, {0}}}},
+        {"y = ends(x, f)", {{"x", {2, 0}}, {"f", {2}, 0, 0, {0, 0}}}},
+        {"y = beside(x)", {{"x", {5}}}},
+        {"y = beside(x)", {{"x", {1}}}},
+    };
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.text);
+        std::vector<ProgramInput> inputs;
+        for (const Given& given : one.inputs) {
+            const DType dtype = given.integers.empty() ? DType::float64 : DType::int64;
+            inputs.push_back({given.name, {dtype, {given.shape.begin(), given.shape.end()}}});
+        }
+        const auto graph = build_program(std::make_shared<SourceText>("case", one.text), library, inputs);
+        ASSERT_TRUE(graph) << render(graph.error());
+        std::mt19937 random(11);
+        EXPECT_EQ(difference(*graph, feeds_of(one, DType::float64, random), random), "");
+    }
+}
+
+}  // namespace
+}  // namespace heddle::gradient
