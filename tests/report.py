@@ -18,6 +18,10 @@ class Report:
         """Fails if there is a problem."""
         self.add("FAIL" if problem else "PASS", title, problem or "")
 
+    def unavailable(self, title, problem, offline):
+        """What the test needs cannot be fetched: a failure, but where the caller asked to be offline."""
+        self.add("SKIP" if offline else "FAIL", title, f"{problem}" if offline else f"{problem} (--offline leaves it out)")
+
     def end(self):
         """Prints the closing line; the exit status of the program."""
         print(f"{self.count['PASS']} passed, {self.count['FAIL']} failed, {self.count['SKIP']} skipped")

@@ -138,12 +138,14 @@ def check_mutation(binary, model, feeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heddle", default=str(ROOT / "build/heddle"))
-    binary = parser.parse_args().heddle
+    parser.add_argument("--offline", action="store_true", help="the model is left out where it is not in the cache")
+    options = parser.parse_args()
+    binary, make_models.fetches = options.heddle, not options.offline
     results = report.Report()
     try:
         model = onnx.load(make_models.make("smart-turn"))
     except make_models.Unavailable as problem:
-        results.add("SKIP", "smart-turn", problem)
+        results.unavailable("smart-turn", problem, options.offline)
         return results.end()
     feeds = inputs.of("smart-turn")
     cases = [("each quantised layer of smart-turn equals ONNX Runtime", check_pieces, (model, feeds)),

@@ -2,14 +2,13 @@
 
     .venv/bin/python tests/python/run.py [--package build/python] [NAME...]
 
-NAME is a part of a test's name. A test is skipped by raising unittest.SkipTest.
+NAME is a part of a test's name.
 """
 import argparse
 import importlib.util
 import pathlib
 import sys
 import traceback
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -28,6 +27,7 @@ def tests_of(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--package", type=pathlib.Path, default=ROOT / "build/python", help="the folder of the package")
+    parser.add_argument("--offline", action="store_true", help="tests of models that are not in the cache are left out")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     results = report.Report()
@@ -35,18 +35,19 @@ def main():
         results.add("SKIP", f"{options.package}/heddle", "it holds no module: nanobind was not there when it was built")
         return results.end()
     sys.path[:0] = [str(options.package), str(ROOT / "tests/models"), str(ROOT / "tests/python"), str(ROOT / "scripts")]
+    import make_models
+    make_models.fetches = not options.offline
     for path in sorted(pathlib.Path(__file__).parent.glob("test_*.py")):
         for title, test in tests_of(path):
             if options.names and not any(name in title for name in options.names):
                 continue
             try:
                 test()
-                status, detail = "PASS", ""
-            except unittest.SkipTest as reason:
-                status, detail = "SKIP", str(reason)
+                results.add("PASS", title)
+            except make_models.Unavailable as problem:
+                results.unavailable(title, problem, options.offline)
             except Exception:
-                status, detail = "FAIL", "\n" + traceback.format_exc()
-            results.add(status, title, detail)
+                results.add("FAIL", title, "\n" + traceback.format_exc())
     return results.end()
 
 
