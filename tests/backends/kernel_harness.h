@@ -159,21 +159,16 @@ inline std::vector<Buffer*> pointers_to(std::vector<Buffer>& buffers) {
     return pointers;
 }
 
-// The largest difference of two tensors' elements, relative to the largest magnitude (at least 1); infinite where only
-// one is a NaN. Zero: equal values.
-inline double difference(const KernelTensor& tensor, Buffer& a, Buffer& b) {
-    double worst = 0, size = 1;
+// Whether two tensors hold equal elements; NaNs are equal.
+inline bool same(const KernelTensor& tensor, Buffer& a, Buffer& b) {
+    bool equal = true;
     schedules::reference::for_each_element(tensor, [&](int64_t element) {
         const auto x = schedules::reference::load(a, tensor.dtype, element);
         const auto y = schedules::reference::load(b, tensor.dtype, element);
-        if (std::isnan(x.real) && std::isnan(y.real)) return;
-        if (std::isfinite(y.real)) size = std::max(size, std::fabs(y.real));
-        double distance = x.real == y.real ? 0 : std::fabs(x.real - y.real);
-        if (std::isnan(distance)) distance = INFINITY;
-        if (x.integer != y.integer) distance = INFINITY;
-        worst = std::max(worst, distance);
+        const bool both_nan = std::isnan(x.real) && std::isnan(y.real);
+        equal = equal && x.integer == y.integer && (x.real == y.real || both_nan);
     });
-    return worst / size;
+    return equal;
 }
 
 }  // namespace heddle::backends

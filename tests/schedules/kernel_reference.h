@@ -1,4 +1,5 @@
-// A naive interpreter of schedules::Kernel: plain loops, floats in double, rounded when stored. Tests only.
+// A naive interpreter of schedules::Kernel: plain loops, floats in double, rounded as their types say, each with a bound on
+// its distance from the exact value (docs/equality.md). Tests only.
 #pragma once
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "evaluate/bounds.h"
 #include "schedules/kernel.h"
 #include "support/narrow_float.h"
 
@@ -24,6 +26,7 @@ struct Buffer {
 struct Scalar {
     double real = 0;
     int64_t integer = 0;
+    double bound = 0;
 };
 
 inline int64_t wrap(int64_t value, DType dtype) { return is_bool(dtype) ? value != 0 : wrapped_to(dtype, value); }
@@ -135,6 +138,10 @@ public:
             }
             buffers_[t] = make_buffer(dense_[t]);
         }
+        for (size_t t = 0; t < dense_.size(); t++) {
+            const size_t elements = buffers_[t].bytes.size() / static_cast<size_t>(bytes(dense_[t].dtype));
+            bounds_.emplace_back(elements, 0.0);
+        }
     }
 
     void run() {
@@ -151,8 +158,17 @@ public:
         }
     }
     bool failed() const { return failed_; }
+    // Of an element's address, as for_each_element has it. What was there before the kernel has none.
+    double bound(size_t tensor, int64_t element) const {
+        return bounds_[tensor][static_cast<size_t>(buffers_[tensor].base + element)];
+    }
 
 private:
+    void store_bounded(TensorIndex tensor, int64_t element, Scalar s) {
+        const auto t = static_cast<size_t>(tensor);
+        store(buffers_[t], dense_[t].dtype, element, s);
+        bounds_[t][static_cast<size_t>(buffers_[t].base + element)] = s.bound;
+    }
     void points(const KernelEquation& e, const std::vector<AxisIndex>& axes, size_t depth) {
         if (depth < axes.size()) {
             auto& at = point_[static_cast<size_t>(axes[depth])];
@@ -166,7 +182,7 @@ private:
         DType dtype = kernel_.tensor(e.tensor).dtype, from = kernel_.value(e.right).dtype;
         Scalar result = e.reducer ? reduce(e) : value(e.right);
         if (e.reducer && is_argument(*e.reducer)) from = DType::int64;
-        store(buffers_[static_cast<size_t>(e.tensor)], dtype, element, cast(result, from, dtype));
+        store_bounded(e.tensor, element, cast(result, from, dtype));
     }
 
     void updates(const KernelEquation& e, size_t depth) {
@@ -176,7 +192,8 @@ private:
             return;
         }
         const Value& right = kernel_.value(e.right);
-        if (!value(right.operands[0]).integer) return;
+        const Scalar chosen = value(right.operands[0]);
+        if (!chosen.integer) return;
         const KernelTensor& tensor = dense_[static_cast<size_t>(e.tensor)];
         int64_t element = 0;
         for (size_t d = 0; d < e.left.size(); d++) {
@@ -185,14 +202,16 @@ private:
             element += c * tensor.dimensions[d].stride;
         }
         if (failed_) return;
-        store(buffers_[static_cast<size_t>(e.tensor)], tensor.dtype, element, value(right.operands[1]));
+        Scalar term = value(right.operands[1]);
+        if (chosen.bound > 0) term.bound = infinity;
+        store_bounded(e.tensor, element, term);
     }
 
     Scalar reduce(const KernelEquation& e) {
         DType dtype = kernel_.value(e.right).dtype;
         Reducer r = *e.reducer;
-        double infinity = std::numeric_limits<double>::infinity();
         Scalar acc;
+        ReductionBound bound{r, evaluation::unit_roundoff(dtype)};
         if (r == Reducer::product || r == Reducer::all) acc = {1, 1};
         if (r == Reducer::minimum || r == Reducer::argument_minimum) acc = {infinity, limit(dtype, true)};
         if (r == Reducer::maximum || r == Reducer::argument_maximum) acc = {-infinity, limit(dtype, false)};
@@ -205,6 +224,7 @@ private:
                 return;
             }
             Scalar v = value(e.right);
+            bound.add(v, acc, is_float(dtype));
             bool less = is_float(dtype) ? v.real < acc.real : v.integer < acc.integer;
             bool greater = is_float(dtype) ? v.real > acc.real : v.integer > acc.integer;
             bool first_nan = is_float(dtype) && std::isnan(v.real) && !nan;
@@ -231,8 +251,48 @@ private:
             acc.integer = best;
         else
             acc.integer = wrap(acc.integer, dtype);
+        acc.bound = bound.of(acc);
         return acc;
     }
+
+    // How far a reduction's result may be from the exact one, its terms taken in any order.
+    struct ReductionBound {
+        Reducer reducer;
+        double unit;  // of the terms' type
+        double sum = 0, most = 0, magnitude = 0, terms = 0, nearest = infinity;
+
+        // `before`: the result of the terms before.
+        void add(const Scalar& term, const Scalar& before, bool real) {
+            if (terms > 0 && (term.bound > 0 || most > 0)) {
+                const double apart = real ? std::fabs(term.real - before.real)
+                                          : std::fabs(static_cast<double>(term.integer - before.integer));
+                nearest = std::min(nearest, apart - term.bound - most);
+            }
+            if (reducer == Reducer::product) {
+                sum = std::fabs(before.real) * term.bound + std::fabs(term.real) * sum + sum * term.bound +
+                      (terms > 0 ? unit * std::fabs(before.real * term.real) : 0);
+            } else {
+                sum += term.bound;
+            }
+            most = std::max(most, term.bound);
+            magnitude += std::fabs(term.real);
+            terms++;
+        }
+        double of(const Scalar& result) const {
+            switch (reducer) {
+            case Reducer::sum: {
+                const double rounded = std::max(terms - 1, 0.0) * unit * magnitude;
+                return std::isfinite(result.real) ? sum + rounded : 0;
+            }
+            case Reducer::product: return sum;
+            case Reducer::minimum:
+            case Reducer::maximum: return most;
+            case Reducer::argument_minimum:
+            case Reducer::argument_maximum: return nearest <= 0 ? infinity : 0;
+            default: return most > 0 ? infinity : 0;
+            }
+        }
+    };
 
     static void take(bool better, bool first_nan, bool& nan, Scalar& acc, Scalar v, int64_t& best, int64_t place) {
         if (nan || (!better && !first_nan)) return;
@@ -259,6 +319,7 @@ private:
 
     Scalar cast(Scalar v, DType from, DType to) {
         Scalar result;
+        result.bound = cast_bound(v, from, to);
         if (is_float(to)) {
             result.real = round_to(is_float(from) ? v.real : static_cast<double>(v.integer), to);
         } else if (is_float(from)) {
@@ -277,6 +338,22 @@ private:
         return result;
     }
 
+    static double cast_bound(const Scalar& v, DType from, DType to) {
+        const double real = is_float(from) ? v.real : static_cast<double>(v.integer);
+        if (is_bool(to)) return v.bound > 0 && std::fabs(real) <= v.bound ? infinity : 0;
+        if (!is_float(to)) return is_float(from) ? evaluation::step_bound(std::trunc, real, v.bound) : v.bound;
+        const bool rounds = !(is_float(from) && holds(to, from)) && !is_bool(from);
+        return evaluation::with_rounding(v.bound, rounds ? evaluation::unit_roundoff(to) : 0, real, to, v.bound == 0,
+                                         !std::isfinite(real) && v.bound < infinity);
+    }
+
+    Scalar select(const Value& v) {
+        const Scalar condition = value(v.operands[0]);
+        Scalar chosen = value(v.operands[condition.integer ? 1 : 2]);
+        if (condition.bound > 0) chosen.bound = infinity;
+        return chosen;
+    }
+
     Scalar value(ValueIndex index) {
         const Value& v = kernel_.value(index);
         switch (v.kind) {
@@ -288,7 +365,7 @@ private:
             return {0, c >= 0 && c < v.integer};
         }
         case Value::Kind::cast: return cast(value(v.operands[0]), kernel_.value(v.operands[0]).dtype, v.dtype);
-        case Value::Kind::select: return value(v.operands[value(v.operands[0]).integer ? 1 : 2]);
+        case Value::Kind::select: return select(v);
         case Value::Kind::read:
         case Value::Kind::guarded_read: return read(v);
         case Value::Kind::scalar: break;
@@ -305,6 +382,14 @@ private:
             result.integer = compare(v.op, a.integer, b.integer);
         else
             result.integer = wrap(integer_operation(v.op, a.integer, b.integer), v.dtype);
+        auto number = [](const Scalar& s, DType dtype) {
+            return is_float(dtype) ? s.real : static_cast<double>(s.integer);
+        };
+        const double x = number(a, from), y = number(b, from), r = number(result, v.dtype);
+        const bool special = (!std::isfinite(x) || !std::isfinite(y)) && a.bound < infinity && b.bound < infinity;
+        result.bound = evaluation::with_rounding(evaluation::carry_of(v.op, is_float(from))(x, a.bound, y, b.bound, r),
+                                                 evaluation::rounding_of(v.op, v.dtype), r, v.dtype,
+                                                 a.bound == 0 && b.bound == 0, special);
         return result;
     }
 
@@ -322,7 +407,9 @@ private:
         }
         if (failed_) return {};
         if (!inside) return value(v.operands[0]);
-        return load(buffers_[static_cast<size_t>(v.tensor)], v.dtype, element);
+        Scalar found = load(buffers_[static_cast<size_t>(v.tensor)], v.dtype, element);
+        found.bound = bound(static_cast<size_t>(v.tensor), element);
+        return found;
     }
 
     template <typename T>
@@ -398,8 +485,11 @@ private:
         }
     }
 
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+
     const Kernel& kernel_;
     std::vector<Buffer>& buffers_;
+    std::vector<std::vector<double>> bounds_;  // by tensor and element
     std::vector<KernelTensor> dense_;
     std::vector<int64_t> point_;
     bool failed_ = false;
