@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "evaluate/evaluate.h"
+#include "helpers/codes.h"
 #include "helpers/running.h"
 
 namespace heddle::runtime {
@@ -33,7 +34,11 @@ public:
         }
         const DType id_type = pick(2) ? DType::int64 : DType::int32;
         TensorId x = input("x", dtype, shape, -40, 40);
-        TensorId ids = input("ids", id_type, ids_shape, -n - 2, n + 2);
+        TensorId ids = input("ids", id_type, ids_shape, 0, 1);
+        for (int64_t i = 0; i < feeds.back().size(); i++) {
+            const int64_t extent = elements ? n : shape[static_cast<size_t>(i % ids_shape.back())];
+            feeds.back().set_integer(i, pick(static_cast<int>(2 * extent)) - extent);
+        }
         TensorId updates = input("updates", dtype, updates_shape, -40, 40);
         if (pick(2)) updates = call(session_, "add2", {updates, updates});
         if (pick(3) == 0) x = call(session_, "abs", {x});
@@ -96,6 +101,38 @@ TEST(Scatters, random_graphs_fused_and_unfused_are_as_interpreted) {
                 auto found = session.run(random.feeds);
                 ASSERT_TRUE(found) << render(found.error());
                 ASSERT_NO_FATAL_FAILURE(expect_near((*found)[0], (*wanted)[output])) << (fuse ? "fused" : "unfused");
+            }
+        }
+    }
+}
+
+// An index outside is an error of every scatter, fused or not, and interpreted.
+TEST(Scatters, indices_outside_are_errors) {
+    for (const char* join : {"", "_add", "_mul", "_max", "_min"}) {
+        for (bool elements : {false, true}) {
+            heddle::Session session(library());
+            TensorId x = session.add_input("x", {DType::float32, {6, 4}});
+            TensorId ids =
+                session.add_input("ids", {DType::int64, elements ? std::vector<Size>{3, 4} : std::vector<Size>{3, 2}});
+            TensorId updates = session.add_input(
+                "updates", {DType::float32, elements ? std::vector<Size>{3, 4} : std::vector<Size>{3}});
+            const std::string name = std::string(elements ? "scatter_elements" : "scatter_nd") + join;
+            Graph graph = session.finish({call(session, name, {x, ids, updates})});
+            SCOPED_TRACE(name);
+            std::vector<TensorData> feeds;
+            for (TensorId input : graph.inputs)
+                feeds.emplace_back(graph.tensor(input).type.dtype, graph.tensor(input).type.extents());
+            for (int64_t wrong : {6, -7, 1'000'000, 5, -6}) {  // the last two are inside
+                feeds[1].set_integer(2, wrong);
+                const bool inside = wrong == 5 || wrong == -6;
+                EXPECT_EQ(evaluate_graph(graph, feeds, Precision::body).has_value(), inside) << wrong;
+                for (bool fuse : {true, false}) {
+                    auto executable = compiled(plan_of(graph, {.fuse = fuse}));
+                    ASSERT_TRUE(executable);
+                    auto found = Session(executable, std::make_shared<ThreadPool>(2)).run(feeds);
+                    ASSERT_EQ(found.has_value(), inside) << wrong;
+                    if (!inside) EXPECT_EQ(codes(found), Codes{"runtime.index_out_of_range"});
+                }
             }
         }
     }
