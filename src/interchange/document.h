@@ -76,6 +76,7 @@ struct DocumentTags {
     std::optional<DocumentSignature> signature;  // IPFSignature: of an operation
     std::optional<DocumentRange> index;          // IPFIndex: of an operation or an application
     std::optional<std::string> sequence_point;   // IOSequencePoint: any JSON, as text (interchange/json_text.h)
+    std::vector<std::string> order;              // of the names in the file, where it is not the one above; else empty
     bool operator==(const DocumentTags& other) const = default;
 };
 
@@ -101,7 +102,8 @@ struct GraphDocument {
 // end before its start, lengths that differ).
 Result<GraphDocument> parse_graph_json(std::shared_ptr<const SourceText> source);
 
-// Two spaces, keys in the layout's order, vectors of numbers on one line, nodes sorted by id, a line end at the end.
+// Two spaces, keys in the layout's order (tags in the file's), vectors of numbers on one line, nodes sorted by id, a line
+// end at the end.
 // What was printed so parses and prints to the same bytes.
 std::string print_graph_json(const GraphDocument& document);
 

@@ -72,6 +72,10 @@ std::string print(const DocumentTags& tags) {
     if (tags.index) members.emplace_back(document_names::tag_types + document_names::index, print(*tags.index));
     if (tags.sequence_point)
         members.emplace_back(document_names::tag_types + document_names::sequence_point, *tags.sequence_point);
+    std::ranges::stable_sort(members, {}, [&](const auto& member) {
+        return std::ranges::find(tags.order, member.first.substr(document_names::tag_types.size())) -
+               tags.order.begin();
+    });
     return json_object(members);
 }
 

@@ -269,6 +269,7 @@ private:
         if (node_type == "Operation" || node_type == "Application") known.push_back(document_names::index);
         if (node_type == "Operation") known.push_back(document_names::signature);
         std::set<std::string> seen;
+        Names order;
         for (const JsonValue& item : value.items) {
             std::string name = item.name, item_path = path + "." + name;
             for (const std::string& prefix : {document_names::tag_types, document_names::old_tag_types}) {
@@ -286,7 +287,12 @@ private:
             } else {
                 result.sequence_point = print_json_tree(item);
             }
+            order.push_back(std::move(name));
         }
+        auto place = [](const std::string& name) {
+            return name == document_names::signature ? 0 : name == document_names::index ? 1 : 2;
+        };
+        if (!std::ranges::is_sorted(order, {}, place)) result.order = std::move(order);
         return result;
     }
 

@@ -150,6 +150,26 @@ TEST(GraphJson, ReadsTheOldFormAndAnyOrder) {
     EXPECT_EQ(print_graph_json(*parse(document({note, t0}))), print_graph_json(*parse(document({t0, note}))));
 }
 
+// Published graphs have their tags in another order, and come back byte for byte.
+TEST(GraphJson, KeepsTheOrderOfTags) {
+    const std::string text = second_example();
+    const size_t node = text.find("\"tags\""), signature = text.find("IPFSignature", node);
+    const size_t begin = text.rfind('"', signature), index = text.find("IPFIndex", signature);
+    const size_t second = text.rfind('"', index), end = text.find("\n      }", index);
+    ASSERT_NE(end, std::string::npos);
+    std::string first_tag = text.substr(begin, second - begin), second_tag = text.substr(second, end - second);
+    const size_t comma = first_tag.rfind(',');
+    const std::string between = first_tag.substr(comma);
+    first_tag.resize(comma);
+    std::string turned = text;
+    turned.replace(begin, end - begin, second_tag + between + first_tag);
+    ASSERT_NE(turned, text);
+    auto parsed = parse(turned);
+    ASSERT_TRUE(parsed) << render(parsed.error()) << turned;
+    EXPECT_EQ(print_graph_json(*parsed), turned);
+    EXPECT_FALSE(*parsed == *parse(text));
+}
+
 TEST(GraphJson, KeepsAnyParameter) {
     std::string params = R"("params": {
   "a": [1, 2.50, 1e300],
