@@ -1,3 +1,6 @@
 #include "cli/cli.h"
 
-int main(int count, char** arguments) { return heddle::cli::run(count, arguments); }
+int main(int count, char** arguments) {
+    heddle::cli::end_when_interrupted();
+    return heddle::cli::run(count, arguments);
+}

@@ -2,9 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <new>
+#include <string_view>
 #include <system_error>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/schema.h"
@@ -32,6 +35,13 @@ void add_rules(CLI::App& command, std::vector<std::string>& rules) {
 
 void add_threads(CLI::App& command, int& threads) {
     command.add_option("--threads", threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
+}
+
+void add_work(CLI::App& command, double& work) {
+    command
+        .add_option("--work", work, "How many scalar operations this may take (1e13); interpreted, a hundredth of it")
+        ->type_name("NUMBER")
+        ->check(CLI::PositiveNumber);
 }
 
 void add_common(CLI::App& command, CommonOptions& options) {
@@ -64,6 +74,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
     command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
         ->type_name("DIR");
     add_threads(*command, options.threads);
+    add_work(*command, options.work);
     command->add_option("--backend", options.backend, "cpu: compiled code; reference: the interpreter of typed bodies")
         ->check(CLI::IsMember({"cpu", "reference"}))
         ->capture_default_str();
@@ -103,7 +114,8 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
                       "The derived operations from adjoints of outputs to those of inputs; what follows shows theirs");
     command->add_flag("--equations", options.equations,
                       "The equations before and after fusion, and why what was fused");
-    command->add_flag("--schedule", options.schedule, "What was chosen for each kernel, the plan, and the scheduled kernels");
+    command->add_flag("--schedule", options.schedule,
+                      "What was chosen for each kernel, the plan, and the scheduled kernels");
     command->add_flag("--source", options.source, "The C code of the kernels");
     auto* shards = command
                        ->add_option("--shard", options.shards,
@@ -149,6 +161,7 @@ CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
     add_rules(*command, options.rules);
     add_threads(*command, options.threads);
+    add_work(*command, options.work);
     command->footer(
         "Examples:\n"
         "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
@@ -237,6 +250,14 @@ CLI::App* add_schema(CLI::App& app) {
 }
 
 }  // namespace
+
+void end_when_interrupted() {
+    std::signal(SIGINT, [](int) {
+        constexpr std::string_view text = "heddle: interrupted\n";
+        [[maybe_unused]] auto written = ::write(STDERR_FILENO, text.data(), text.size());
+        ::_exit(128 + SIGINT);
+    });
+}
 
 int run(int count, char** arguments) {
     CLI::App app("Heddle: a tensor compiler in which an operator is a short text.");

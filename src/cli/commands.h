@@ -12,8 +12,12 @@ struct CommonOptions {
     std::vector<std::string> libraries;  // files of the user's templates
 };
 
+// Scalar operations that a run may take unless told otherwise: some minutes to an hour. Interpreted, a hundredth of it.
+inline constexpr double default_work = 1e13;
+
 struct RunOptions {
     CommonOptions common;
+    double work = default_work;
     std::string model;                // an ONNX file, or empty with `call`
     std::string call;                 // a program: "y = swish(x); z = add2(y, x)"
     std::vector<std::string> inputs;  // NAME=FILE
@@ -50,6 +54,7 @@ int explain_operator(const ExplainOptions& options);
 
 struct CompareOptions {
     CommonOptions common;
+    double work = default_work;
     std::string model, with;
     std::vector<std::string> inputs, bindings, rules;
     int64_t random_seed = -1;

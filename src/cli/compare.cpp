@@ -187,6 +187,7 @@ Result<int> compare(const CompareOptions& options) {
     }
     auto source = load_model(options.model, *library, *given, options.bindings, options.rules);
     if (!source) return fail(std::move(source.error()));
+    if (auto fine = check_work(source->graph, options.work, tensors); !fine) return fail(std::move(fine.error()));
     auto feeds = feeds_for(*source, *given, options.random_seed);
     if (!feeds) return fail(std::move(feeds.error()));
     if (!options.common.json) print_rewrites(source->rewrites);

@@ -85,7 +85,7 @@ Json template_json(const Template& metakernel) {
 }
 
 // All that is said of every operator; what options ask for comes behind it.
-Json operator_json(const Template& metakernel, const Applied& applied, const Target& target) {
+Result<Json> operator_json(const Template& metakernel, const Applied& applied, const Target& target) {
     const Graph& graph = applied.graph;
     Json json = template_json(metakernel);
     json["bindings"] = applied.bindings;
@@ -103,7 +103,7 @@ Json operator_json(const Template& metakernel, const Applied& applied, const Tar
     for (const Diagnostic& note : applied.notes)
         json["notes"].push_back(
             {{"type", note.code}, {"summary", note.summary}, {"expected", note.expected}, {"found", note.found}});
-    add_cost(graph, target, json);
+    if (auto costed = add_cost(graph, target, json); !costed) return fail(std::move(costed.error()));
     auto gradient = gradient_of(graph);
     json["gradient"] = gradient ? gradient_json(graph, *gradient) : Json{{"refusal", refusal_json(gradient.error())}};
     json["rows"] = Json::array();
@@ -228,7 +228,9 @@ Result<Json> explain(const ExplainOptions& options) {
     auto applied = apply(**metakernel, *library, *arguments);
     if (!applied) return fail(std::move(applied.error()));
     Target target = detect_host();
-    Json json = operator_json(**metakernel, *applied, target);
+    auto explained = operator_json(**metakernel, *applied, target);
+    if (!explained) return explained;
+    Json json = std::move(*explained);
     if (!options.svg.empty() && options.shards.empty()) {
         Picture picture = draw_operator(applied->graph, json);
         auto written = write_file(options.svg, picture.svg.finish(picture.width, picture.height));

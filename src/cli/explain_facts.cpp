@@ -89,14 +89,14 @@ Json bindings_json(Environment& environment) {
             {"lets", names_json(others.lets)}};
 }
 
-void add_cost(const Graph& graph, const Target& target, Json& json) {
+Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
     json["compiled"] = Json::array();
     auto opaque = std::ranges::find_if(graph.operations, [](const Operation& operation) { return !operation.body; });
     if (opaque != graph.operations.end()) {
         json["cost"]["refusal"] = {{"code", "cli.opaque"},
                                    {"summary", fmt::format("operation '{}' is a kernel elsewhere", opaque->name)},
                                    {"reason", "costs follow from bodies"}};
-        return;
+        return {};
     }
     // Sums of bytes stay within 64 bits.
     auto large =
@@ -105,14 +105,11 @@ void add_cost(const Graph& graph, const Target& target, Json& json) {
         json["cost"]["refusal"] = {{"code", "cli.large_tensor"},
                                    {"summary", fmt::format("'{}' is too large to be planned", large->name)},
                                    {"reason", fmt::format("it has {} elements", large->type.elements())}};
-        return;
+        return {};
     }
     auto sum = modelled(graph, target);
     auto plan = sum ? plan::make_plan(graph, target) : Result<plan::Plan>(fail(std::move(sum.error())));
-    if (!plan) {
-        json["cost"] = {{"refusal", refusal_json(plan.error())}};
-        return;
-    }
+    if (!plan) return fail(std::move(plan.error()));
     int64_t constants = 0;
     for (const Tensor& tensor : graph.tensors) constants += tensor.constant ? tensor.type.byte_size() : 0;
     json["cost"] = {{"time_seconds", plan->launches() == 0 ? 0 : sum->seconds},
@@ -123,6 +120,7 @@ void add_cost(const Graph& graph, const Target& target, Json& json) {
                     {"launches", plan->launches()},
                     {"operations", sum->operations}};
     json["compiled"] = launches_json(*plan);
+    return {};
 }
 
 Result<Graph> gradient_of(const Graph& graph) {

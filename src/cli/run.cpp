@@ -172,6 +172,7 @@ Result<void> run_source(const RunOptions& options) {
     auto source = options.call.empty() ? load_model(options.model, *library, *given, options.bindings, options.rules)
                                        : load_program(options, *library, *given);
     if (!source) return fail(std::move(source.error()));
+    if (auto fine = check_work(source->graph, options.work, options.backend == "reference"); !fine) return fine;
     auto feeds = feeds_for(*source, *given, options.random_seed);
     if (!feeds) return fail(std::move(feeds.error()));
     Measured measured;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "evaluate/work.h"
 #include "inference/model.h"
 #include "support/file.h"
 #include "support/npy.h"
@@ -222,6 +223,11 @@ Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<s
     }
     if (!problems.empty()) return fail(std::move(problems));
     return feeds;
+}
+
+Result<void> check_work(const Graph& graph, double limit, bool interpreted) {
+    const double share = interpreted ? 0.01 : 1;
+    return heddle::check_work(graph, limit, share, "--work");
 }
 
 Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options) {

@@ -59,6 +59,9 @@ void print_rewrites(const std::vector<rewrite::Step>& steps);
 Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given,
                                           int64_t seed);
 
+// Before anything is computed. Code evaluate.too_much_work.
+Result<void> check_work(const Graph& graph, double limit, bool interpreted);
+
 // A compiled graph and what it needs to run.
 struct Program {
     std::shared_ptr<ThreadPool> pool;

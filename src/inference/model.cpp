@@ -87,9 +87,9 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     onnx::ImportOptions options;
     for (size_t i = 0; i < inputs.size(); i++) {
         shapes.push_back(given[i] ? &given[i]->shape() : nullptr);
-        // More elements are never looked at.
-        if (given[i] && given[i]->size() <= largest_folded)
-            options.values.emplace(inputs[i]->name, given[i]->owned() ? *given[i] : given[i]->clone());
+        if (!given[i]) continue;
+        const bool kept = given[i]->owned() || given[i]->size() > largest_folded;  // so many are never looked at
+        options.values.emplace(inputs[i]->name, kept ? *given[i] : given[i]->clone());
     }
     auto bound = onnx::bind_shapes(model, shapes, std::move(bindings));
     if (!bound) return fail(std::move(bound.error()));

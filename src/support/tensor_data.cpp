@@ -25,7 +25,12 @@ std::shared_ptr<std::byte> allocate_buffer(size_t bytes) {
 }
 
 TensorData::TensorData(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(std::move(shape)) {
-    owned_ = allocate_buffer(static_cast<size_t>(byte_size()));
+    size_t count = static_cast<size_t>(bytes(dtype));
+    bool empty = std::ranges::find(shape_, 0) != shape_.end();
+    for (int64_t extent : shape_) {
+        if (!empty && __builtin_mul_overflow(count, static_cast<size_t>(extent), &count)) throw std::bad_alloc();
+    }
+    owned_ = allocate_buffer(empty ? 0 : count);
     if (!owned_) throw std::bad_alloc();
     data_ = owned_.get();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "evaluate/evaluate.h"
+#include "evaluate/work.h"
 #include "symbolic/session_state.h"
 #include "symbolic/size_evaluation.h"
 #include "zspace/checked.h"
@@ -18,7 +19,8 @@ bool is_cheap(const Body& body) {
         if (!product || *product > largest_work) return false;
         work = *product;
     }
-    return true;
+    constexpr double most_operations = 1 << 26;
+    return scalar_operations(body) <= most_operations;
 }
 
 namespace {
@@ -34,11 +36,12 @@ bool can_fold(const Session::State& session, const Application& application, con
         }
     }
     for (const AppliedOperation& operation : application.operations) {
-        if (!operation.body || !is_cheap(*operation.body)) return false;
+        if (!operation.body) return false;
         for (const TensorReference& reference : operation.inputs) {
             const TensorData* value = session.known_value(tensor_of(reference, arguments));
             if (!value || value->size() > largest_folded) return false;
         }
+        if (!is_cheap(*operation.body)) return false;
     }
     return !application.operations.empty();
 }

@@ -128,6 +128,7 @@ Result<std::optional<StaticValue>> concrete_value(State& session, const Environm
                                : "a constant, a result of constants, or an input whose value is given";
     diagnostic.found = producer_text(session.graph, session.graph.tensor(tensor));
     diagnostic.params.emplace_back("input", specification.name);
+    if (!data) diagnostic.params.emplace_back("waits_for", session.graph.tensor(tensor).name);
     return fail(std::move(diagnostic));
 }
 
@@ -257,6 +258,8 @@ Result<std::vector<TensorId>> instantiate(State& session, Application& applicati
                                           const BoundArguments& arguments, const ApplyOptions& options) {
     const std::string& node = options.node_name.empty() ? metakernel.name : options.node_name;
     ResultNames names(options, metakernel, node);
+    if (auto fine = check_known_indices(session, metakernel, application, arguments); !fine)
+        return std::unexpected(fine.error());
     auto folded = fold_application(session, application, arguments);
     if (!folded) return std::unexpected(folded.error());
     std::vector<InlineVector<TensorId, 4>> outputs(application.outputs.size());

@@ -86,6 +86,11 @@ StaticValue static_value_of(const TensorData& data, const std::vector<Size>* siz
 // Whether a body may be computed while a graph is built: a bound on its work, every equation over all variables.
 bool is_cheap(const Body& body);
 
+// Every index that follows from known values lies inside of what it indexes, where it is read whatever other data are.
+// Code: symbolic.index_out_of_range.
+Result<void> check_known_indices(const Session::State& session, const Template& metakernel,
+                                 const Application& application, const BoundArguments& arguments);
+
 // The constants that an application gives if all that it reads is known, one list an output; nothing if something is
 // not known or too large. Origins of integer elements are added to `sizes` beside them.
 struct FoldedOutput {

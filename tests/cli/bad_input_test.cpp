@@ -1,7 +1,9 @@
 // What a user can get wrong: each prints a clear error with its code, gives status 1 (2 for the command line itself)
 // and leaves no file behind.
+#include <csignal>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -55,13 +57,59 @@ TEST_F(BadInput, files_that_are_not_there) {
 
 TEST_F(BadInput, more_memory_than_there_is) {
     for (const char* backend : {"cpu", "reference"}) {
-        expect_error({"run", model_, "--random", "1", "--bind", "batch=1000000000000", "--backend", backend,
-                      "--output-dir", path("out")},
+        expect_error({"run", model_, "--random", "1", "--bind", "batch=1000000000000", "--backend", backend, "--work",
+                      "1e18", "--output-dir", path("out")},
+                     "cli.out_of_memory");
+    }
+    // More bytes than 64 bits count, of an input whose elements nobody reads.
+    ModelWriter like;
+    like.inputs = {{"x", {"2"}}, {"like", {"n"}}};
+    like.outputs = {{"y", {"2"}}};
+    like.node("CastLike", {"x", "like"}, {"y"});
+    std::string unread = write("like.onnx", like.bytes());
+    for (const std::string& size : {"4611686018427387904", "9223372036854775807", "2305843009213693952"}) {
+        expect_error({"run", unread, "--random", "1", "--bind", "n=" + size}, "cli.out_of_memory");
+        expect_error({"compare", unread, "--with", "reference", "--random", "1", "--bind", "n=" + size},
                      "cli.out_of_memory");
     }
     std::string x = array("x.npy", DType::float32, {1});
     expect_error({"run", "--call", "y = expand(x, shape: [1000000, 1000000])", "--input", "x=" + x},
                  "cli.out_of_memory");
+}
+
+// Sizes that a file claims: what is more than allowed is said before anything is computed.
+TEST_F(BadInput, more_work_than_is_allowed) {
+    ModelWriter model;
+    model.inputs = {{"x", {"n", "4"}}};
+    model.outputs = {{"y", {"n", "n"}}};
+    model.node("Transpose", {"x"}, {"t"}, {{"perm", {1, 0}}});
+    model.node("MatMul", {"x", "t"}, {"y"});
+    std::string file = write("square.onnx", model.bytes());
+    for (const char* command : {"run", "compare"}) {
+        std::vector<std::string> words = {command, file, "--random", "1", "--bind", "n=100"};
+        if (words[0] == "compare")
+            words.insert(words.end(), {"--with", "reference", "--work", "1e6"});
+        else
+            words.insert(words.end(), {"--work", "1e4"});
+        expect_error(words, "evaluate.too_much_work", {"'y'", "--work"});
+        words.back() = "1e9";
+        EXPECT_EQ(heddle(words).status, 0);
+    }
+    // Far more than anyone waits for, whatever the memory is.
+    expect_error({"run", file, "--random", "1", "--bind", "n=100000000"}, "evaluate.too_much_work", {"'y'"});
+}
+
+TEST_F(BadInput, an_interrupt_ends_the_process) {
+    pid_t child = ::fork();
+    if (child == 0) {
+        cli::end_when_interrupted();
+        ::raise(SIGINT);
+        ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
 }
 
 TEST_F(BadInput, a_full_standard_output) {
@@ -165,6 +213,38 @@ TEST_F(BadInput, templates_that_are_wrong) {
     outcome = heddle({"explain", "matmul", "X=float32[2,3]", "W=float32[4,5]"});
     EXPECT_EQ(outcome.status, 1);
     EXPECT_CONTAINS(outcome.errors, "inner");
+}
+
+// `check` has no values: what waits for one is no problem of the model.
+TEST_F(BadInput, a_shape_that_is_given_later_is_no_mistake) {
+    ModelWriter model;
+    model.inputs = {{"x", {"2", "3"}}, {"shape", {"2"}, 7}};
+    model.outputs = {{"y", {"3", "2"}}};
+    model.node("Reshape", {"x", "shape"}, {"y"});
+    std::string file = write("reshape.onnx", model.bytes());
+    EXPECT_EQ(heddle({"check", file}).status, 0);
+    expect_error({"run", file, "--random", "1"}, "symbolic.not_concrete");
+}
+
+// What no application could get right is found without one; what some sizes make right is fine.
+TEST_F(BadInput, templates_that_no_size_makes_right) {
+    auto of = [](const std::string& body) {
+        return "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T[$n]\"}\n  body: |\n    " + body +
+               "\n";
+    };
+    auto check = [&](const std::string& body) { return heddle({"check", write("t.yaml", of(body))}); };
+    for (const auto& [body, code] : std::vector<std::pair<std::string, std::string>>{
+             {"y[@n] = x[@n + 1]", "symbolic.footprint"},
+             {"y[2 * @n] = x[@n]", "symbolic.cover"},  // but of one element
+             {"let g[j < $n] = x[j]; y[@n] = g[@n - 1] ?? 0", "symbolic.guard"}}) {
+        auto outcome = check(body);
+        EXPECT_EQ(outcome.status, 1) << body;
+        EXPECT_CONTAINS(outcome.errors, code);
+        EXPECT_CONTAINS(outcome.errors, "applied to x: ");
+    }
+    for (const char* body :
+         {"y[@n] = x[max(@n - 1, 0)]", "y[@n] = $n >= 3 ? x[@n] : x[@n + 1]", "y[@n] = x[@n + 1] ?? 0"})
+        EXPECT_EQ(check(body).status, 0) << body;
 }
 
 TEST_F(BadInput, Metakernels20SeveralErrorsComeInOneRun) {

@@ -34,9 +34,7 @@ public:
         records_ = records;
         if (records) session_.record_calls();
         problems_ = check_support(model_, library_);
-        if (!problems_.empty()) return fail(std::move(problems_));
         add_inputs();
-        if (!problems_.empty()) return fail(std::move(problems_));
         add_nodes(model_.graph);
         std::vector<TensorId> outputs = find_outputs();
         if (!problems_.empty()) return fail(std::move(problems_));
@@ -62,39 +60,42 @@ private:
 
     void add_inputs() {
         for (const OnnxValue* input : caller_inputs(model_)) {
-            if (!input->has_shape) {
-                problem({.code = "onnx.input_type",
-                         .summary = fmt::format("the model does not say the rank of input '{}'", input->name)});
-                continue;
-            }
-            TensorType type{*input->dtype, {}};
-            for (size_t d = 0; d < input->shape.size(); d++) {
-                std::string name = open_name(*input, d);
-                if (name.empty()) {
-                    type.shape.push_back(*input->shape[d].value);
-                    continue;
-                }
-                auto bound = options_.bindings.find(name);
-                if (bound == options_.bindings.end()) {
-                    problem({.code = "onnx.unbound_dimension",
-                             .summary = fmt::format("dimension '{}' of input '{}' has no number", name, input->name),
-                             .remedy = fmt::format("give the input's values, or --bind {}=NUMBER", name),
-                             .params = {{"dimension", name}}});
-                    continue;
-                }
+            auto type = input_type(*input);
+            TensorId tensor = type ? session_.add_input(input->name, std::move(*type)) : failed;
+            define(input->name, tensor);
+            auto value = options_.values.find(input->name);
+            if (type && value != options_.values.end()) session_.offer_value(tensor, value->second);
+        }
+    }
+
+    std::optional<TensorType> input_type(const OnnxValue& input) {
+        if (!input.has_shape && input.dtype) {
+            problem({.code = "onnx.input_type",
+                     .summary = fmt::format("the model does not say the rank of input '{}'", input.name)});
+        }
+        if (!input.has_shape || !input.dtype) return std::nullopt;
+        TensorType type{*input.dtype, {}};
+        for (size_t d = 0; d < input.shape.size(); d++) {
+            std::string name = open_name(input, d);
+            auto bound = options_.bindings.find(name);
+            if (name.empty()) {
+                type.shape.push_back(*input.shape[d].value);
+            } else if (bound != options_.bindings.end()) {
                 names_[name] = bound->second;
                 type.shape.push_back(named_size(name, bound->second));
+            } else {
+                problem({.code = "onnx.unbound_dimension",
+                         .summary = fmt::format("dimension '{}' of input '{}' has no number", name, input.name),
+                         .remedy = fmt::format("give the input's values, or --bind {}=NUMBER", name),
+                         .params = {{"dimension", name}}});
             }
-            TensorId tensor = session_.add_input(input->name, std::move(type));
-            define(input->name, tensor);
-            if (auto value = options_.values.find(input->name); value != options_.values.end())
-                session_.offer_value(tensor, value->second);
         }
+        return type.shape.size() == input.shape.size() ? std::optional(std::move(type)) : std::nullopt;
     }
 
     void add_nodes(const OnnxGraph& graph) {
         for (const OnnxTensor& tensor : graph.initializers)
-            define(tensor.name, add_constant(tensor.name, *tensor.data));
+            define(tensor.name, tensor.data ? add_constant(tensor.name, *tensor.data) : failed);
         for (const OnnxNode& node : graph.nodes) is_branch(node) ? add_branch(node) : add_node(node);
     }
 
@@ -106,10 +107,7 @@ private:
         bool given = condition.size() == 1 && condition[0].given;
         const TensorData* value = given ? session_.decide(condition[0].tensors[0]) : nullptr;
         if (!value || !is_bool(value->dtype()) || value->size() != 1) {
-            problem({.code = "onnx.open_branch",
-                     .summary = fmt::format("which branch of node '{}' runs is not known", node.label()),
-                     .expected = "one bool that follows from constants, shapes and given inputs",
-                     .remedy = "give the values of the inputs that it depends on"});
+            problem(open_branch(node, given ? condition[0].tensors[0] : failed));
             return poison(node);
         }
         const OnnxGraph* branch = branch_of(node, value->integer_at(0) != 0);
@@ -126,6 +124,42 @@ private:
         for (size_t i = 0; i < node.outputs.size(); i++) {
             if (!node.outputs[i].empty()) define(node.outputs[i], results[i]);
         }
+    }
+
+    Diagnostic open_branch(const OnnxNode& node, TensorId condition) {
+        Diagnostic diagnostic{.code = "onnx.open_branch",
+                              .summary = fmt::format("which branch of node '{}' runs is not known", node.label()),
+                              .expected = "one bool that follows from constants, shapes and given inputs"};
+        if (condition == failed) return diagnostic;
+        const TensorType& type = session_.graph().tensor(condition).type;
+        if (!is_bool(type.dtype) || type.elements() != 1) {
+            diagnostic.found = type.text();
+        } else if (auto open = inputs_without_value(condition); !open.empty()) {
+            diagnostic.remedy =
+                fmt::format("give the values of the inputs that it depends on: {}", fmt::join(open, ", "));
+        } else {
+            diagnostic.reason = "it follows from given values, but by more work than is done while a graph is built";
+        }
+        return diagnostic;
+    }
+
+    // Of those that `tensor` depends on.
+    std::set<std::string> inputs_without_value(TensorId tensor) const {
+        const Graph& graph = session_.graph();
+        std::set<std::string> names;
+        std::set<TensorId> seen;
+        std::vector<TensorId> open{tensor};
+        while (!open.empty()) {
+            const TensorId id = open.back();
+            const Tensor& needed = graph.tensor(id);
+            open.pop_back();
+            if (needed.constant || !seen.insert(id).second) continue;
+            if (needed.producer < 0 && !options_.values.contains(needed.name)) names.insert("'" + needed.name + "'");
+            if (needed.producer < 0) continue;
+            const auto& inputs = graph.operations[static_cast<size_t>(needed.producer)].inputs;
+            open.insert(open.end(), inputs.begin(), inputs.end());
+        }
+        return names;
     }
 
     TensorId branch_output(const std::string& name) {
@@ -210,6 +244,7 @@ private:
                          Parameters& parameters) {
         for (const OnnxAttribute& attribute : node.attributes) {
             if (attribute.kind == OnnxAttribute::Kind::tensor && attribute.tensor) {
+                if (!attribute.tensor->data) return false;  // check_support has said so
                 if (!tensor_attribute(node, metakernel, attribute, arguments)) return false;
                 continue;
             }

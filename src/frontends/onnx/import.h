@@ -48,8 +48,10 @@ struct ImportedModel {
 };
 
 // The graph of a model. An `If` is the branch that its condition takes: a graph has no control flow, so the condition
-// must be known, or follow from the given values. All errors of independent nodes at once, each with the node's name.
-// Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.opset, onnx.unbound_dimension,
+// must be known, or follow from the given values. All errors of independent nodes at once, each with the node's name;
+// what depends on a result that is wrong is not looked at.
+// Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.external_data, onnx.opset,
+// onnx.unbound_dimension,
 // onnx.open_branch, onnx.branch, onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute,
 // onnx.input_type, and those of applying templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
@@ -70,7 +72,7 @@ struct Coverage {
 };
 Coverage coverage_of(const OnnxModel& model, const Library& library);
 
-// What import_model would refuse before it applies anything: operators, types and opsets. Empty: nothing.
+// What import_model refuses whatever the sizes are: operators, types, opsets, data that are not there. Empty: nothing.
 Diagnostics check_support(const OnnxModel& model, const Library& library);
 
 }  // namespace heddle::onnx

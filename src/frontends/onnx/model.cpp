@@ -203,12 +203,25 @@ const OnnxGraph* branch_of(const OnnxNode& node, bool condition) {
     return nullptr;
 }
 
+Diagnostic external_data(const std::string& file, const std::string& first, int64_t tensors) {
+    return {
+        .code = "onnx.external_data",
+        .summary = fmt::format("the data of {} lie in another file",
+                               tensors == 1 ? fmt::format("tensor '{}'", first)
+                                            : fmt::format("{} tensors, of which '{}' is the first,", tensors, first)),
+        .reason = "files beside the model are not read",
+        .remedy = "save the model with its weights inside",
+        .params = {{"file", file}, {"tensor", first}, {"count", std::to_string(tensors)}}};
+}
+
 Result<OnnxModel> parse_model(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner) {
     return ModelReader({path, std::move(owner)}).model(bytes);
 }
 
 Result<OnnxTensor> parse_tensor(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner) {
-    return read_tensor({path, std::move(owner)}, bytes);
+    auto tensor = read_tensor({path, std::move(owner)}, bytes);
+    if (tensor && tensor->is_external) return fail(external_data(path, tensor->name, 1));
+    return tensor;
 }
 
 Result<OnnxModel> read_model(const std::string& path) {

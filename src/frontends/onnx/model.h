@@ -32,8 +32,9 @@ struct OnnxValue {
 
 struct OnnxTensor {
     std::string name;
-    std::optional<TensorData> data;  // empty: a type that we have not
+    std::optional<TensorData> data;  // empty: a type that we have not, or data in another file
     std::string type_text;
+    bool is_external = false;
 };
 
 struct OnnxAttribute {
@@ -77,12 +78,15 @@ struct OnnxModel {
     OnnxGraph graph;
 };
 
-// Codes: onnx.truncated, onnx.not_a_model, onnx.tensor (wrong sizes), onnx.external_data, and those of reading files.
+// Codes: onnx.truncated, onnx.not_a_model, onnx.tensor (wrong sizes), and those of reading files.
 Result<OnnxModel> read_model(const std::string& path);
 // The same from memory that `owner` keeps.
 Result<OnnxModel> parse_model(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner);
-// A serialised TensorProto, as test suites and `--input NAME=FILE.pb` have them.
+// A serialised TensorProto, as test suites and `--input NAME=FILE.pb` have them. Codes: those, and onnx.external_data.
 Result<OnnxTensor> parse_tensor(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner);
+
+// That the data of so many tensors are not in the model's file.
+Diagnostic external_data(const std::string& file, const std::string& first, int64_t tensors);
 
 // Our type for an ONNX data type number; its name for messages either way.
 std::optional<DType> dtype_of(int64_t onnx_type);

@@ -1,4 +1,5 @@
 // What of a model is not supported, all at once.
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@ struct Occurrences {
     int64_t count = 0;
     std::string first_node;
     Diagnostic cause;
+    bool holds_graph = false;  // the node does: it is control flow
 };
 
 int64_t opset_of(const OnnxModel& model, const std::string& domain) {
@@ -41,7 +43,8 @@ void find_missing(const OnnxGraph& graph, const OnnxModel& model, const Library&
             continue;
         }
         auto found = library.find_onnx(node.domain, node.operator_type, opset_of(model, node.domain));
-        if (!found) missing[key] = {1, node.label(), found.error().front()};
+        const bool holds_graph = std::ranges::any_of(node.attributes, [](const auto& a) { return a.graph != nullptr; });
+        if (!found) missing[key] = {1, node.label(), found.error().front(), holds_graph};
     }
 }
 
@@ -58,8 +61,9 @@ void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& pr
             problem.code = "onnx.unsupported_operator";
             problem.summary =
                 fmt::format("the operator '{}' of opset {} is not supported", full, opset_of(model, domain));
-            problem.reason = occurrences.cause.summary;
-            problem.remedy = occurrences.cause.remedy;
+            problem.reason = occurrences.holds_graph ? "its nodes hold graphs, and no template stands for control flow"
+                                                     : occurrences.cause.summary;
+            problem.remedy = occurrences.holds_graph ? "" : occurrences.cause.remedy;
         }
         problem.found = fmt::format("{} node{}, the first is '{}'", occurrences.count, occurrences.count > 1 ? "s" : "",
                                     occurrences.first_node);
@@ -69,6 +73,27 @@ void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& pr
                           {"node", occurrences.first_node}};
         problems.push_back(std::move(problem));
     }
+}
+
+template <typename Visit>
+void for_each_tensor(const OnnxModel& model, const Visit& visit) {
+    for_each_graph(model.graph, [&](const OnnxGraph& graph) {
+        for (const OnnxTensor& tensor : graph.initializers) visit(tensor, tensor.name);
+        for (const OnnxNode& node : graph.nodes) {
+            for (const OnnxAttribute& attribute : node.attributes) {
+                if (attribute.tensor) visit(*attribute.tensor, node.label());
+            }
+        }
+    });
+}
+
+void check_files(const OnnxModel& model, Diagnostics& problems) {
+    std::string first;
+    int64_t count = 0;
+    for_each_tensor(model, [&](const OnnxTensor& tensor, const std::string& name) {
+        if (tensor.is_external && count++ == 0) first = name;
+    });
+    if (count > 0) problems.push_back(external_data(model.path, first, count));
 }
 
 void check_types(const OnnxModel& model, Diagnostics& problems) {
@@ -81,15 +106,8 @@ void check_types(const OnnxModel& model, Diagnostics& problems) {
     for (const OnnxValue* input : caller_inputs(model)) {
         if (!input->dtype) note(input->type_text, input->name);
     }
-    for_each_graph(model.graph, [&](const OnnxGraph& graph) {
-        for (const OnnxTensor& tensor : graph.initializers) {
-            if (!tensor.data) note(tensor.type_text, tensor.name);
-        }
-        for (const OnnxNode& node : graph.nodes) {
-            for (const OnnxAttribute& attribute : node.attributes) {
-                if (attribute.tensor && !attribute.tensor->data) note(attribute.tensor->type_text, node.label());
-            }
-        }
+    for_each_tensor(model, [&](const OnnxTensor& tensor, const std::string& name) {
+        if (!tensor.data && !tensor.is_external) note(tensor.type_text, name);
     });
     for (const auto& [type, occurrences] : missing) {
         problems.push_back({.code = "onnx.unsupported_dtype",
@@ -140,6 +158,7 @@ Coverage coverage_of(const OnnxModel& model, const Library& library) {
 Diagnostics check_support(const OnnxModel& model, const Library& library) {
     Diagnostics problems;
     check_opsets(model, problems);
+    check_files(model, problems);
     check_types(model, problems);
     check_nodes(model, library, problems);
     return problems;

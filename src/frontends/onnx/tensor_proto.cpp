@@ -151,13 +151,8 @@ Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
     OnnxTensor tensor{.name = raw.name, .data = std::nullopt, .type_text = type_name(raw.type)};
     auto dtype = dtype_of(raw.type);
     if (!dtype) return tensor;
-    if (raw.external) {
-        return fail({.code = "onnx.external_data",
-                     .summary = fmt::format("the data of tensor '{}' lie in another file", raw.name),
-                     .reason = "files beside the model are not read",
-                     .remedy = "save the model with its weights inside",
-                     .params = {{"file", file.path}, {"tensor", raw.name}}});
-    }
+    tensor.is_external = raw.external;
+    if (raw.external) return tensor;
     auto count = element_count(raw.dims);
     if (!count)
         return wrong(file, raw, "a tensor has an impossible shape", "", fmt::format("{} dimensions", raw.dims.size()));

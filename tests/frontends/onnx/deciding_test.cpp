@@ -78,6 +78,22 @@ TEST(Deciding, a_branch) {
 TEST(Deciding, a_branch_whose_condition_is_open) {
     auto graph = import(branching().bytes());
     EXPECT_EQ(codes(graph), Codes{"onnx.open_branch"});
+    EXPECT_NE(render(graph.error()).find("give the values of the inputs that it depends on: 'k'"), std::string::npos);
+}
+
+TEST(Deciding, a_branch_whose_condition_takes_too_much_work) {
+    // k, as the sum of many elements: no advice to give what is given.
+    ModelText model = branching();
+    model.inputs[1].shape = {"100000000"};
+    model.nodes[3] = {"Equal", {"sum", "three"}, {"condition"}};
+    model.nodes.insert(model.nodes.begin() + 3, {"ReduceSum", {"k"}, {"sum"}, {integer_attribute("keepdims", 0)}});
+    static std::byte nothing[8];
+    TensorData k(DType::int64, {100'000'000}, nullptr, nothing);
+    auto imported = import_with(model.bytes(), {.bindings = {}, .values = {{"k", k}}});
+    EXPECT_EQ(codes(imported), Codes{"onnx.open_branch"});
+    const std::string text = imported ? "" : render(imported.error());
+    EXPECT_EQ(text.find("remedy"), std::string::npos) << text;
+    EXPECT_NE(text.find("more work"), std::string::npos) << text;
 }
 
 TEST(Deciding, a_branch_that_is_missing_or_too_small) {

@@ -1,4 +1,5 @@
 // From a model to a graph: what is refused, with which code, and what a user's own operator needs.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -42,6 +43,119 @@ TEST(Import, all_missing_operators_at_once) {
     auto graph = import(model.bytes());
     EXPECT_EQ(codes(graph), (Codes{"onnx.unsupported_operator", "onnx.unsupported_operator"}));
     EXPECT_NE(render(graph.error()).find("my.domain.Quux"), std::string::npos);
+}
+
+// Weights elsewhere hide no missing operator, and neither of them what is wrong with other nodes.
+TEST(Import, problems_of_every_kind_at_once) {
+    ModelText model = unary("Wurlitzer");
+    for (const char* name : {"w", "v"})
+        model.initializers.push_back(
+            Message().number(1, 2).number(2, 1).text(8, name).part(13, Message().text(1, "location").text(2, "data")));
+    model.nodes.push_back({"Add", {"x", "w"}, {"sum"}});
+    model.nodes.push_back({"Relu", {"sum"}, {"z"}, {integer_attribute("flavour", 3)}});  // of what is not known: silent
+    model.nodes.push_back({"Relu", {"x"}, {"u"}, {integer_attribute("flavour", 3)}});
+    model.inputs.push_back({"open", {"batch"}});
+    auto graph = import(model.bytes());
+    EXPECT_EQ(codes(graph), (Codes{"onnx.external_data", "onnx.unsupported_operator", "onnx.unbound_dimension",
+                                   "onnx.unknown_attribute"}));
+    EXPECT_NE(render(graph.error()).find("2 tensors, of which 'w' is the first"), std::string::npos)
+        << render(graph.error());
+}
+
+TEST(Import, control_flow_has_no_namesake) {
+    ModelText model = unary("Loop", {graph_attribute("body", {{"Relu", {"x"}, {"t"}}}, {"t"})});
+    auto graph = import(model.bytes());
+    EXPECT_EQ(only(graph).code, "onnx.unsupported_operator");
+    const std::string text = render(only(graph));
+    EXPECT_EQ(text.find("Log"), std::string::npos) << text;
+    EXPECT_EQ(text.find("write a template"), std::string::npos) << text;
+    EXPECT_NE(text.find("control flow"), std::string::npos) << text;
+}
+
+TEST(Import, constant_indices_outside_name_their_node) {
+    auto with_index = [](const std::string& operator_type, char index) {
+        std::string raw(8, index < 0 ? '\xff' : '\0');
+        raw[0] = index;
+        return ModelText{.nodes = {{operator_type, {"x", "at"}, {"y"}}},
+                         .inputs = {{"x", {"3"}}},
+                         .outputs = {{"y", {"1"}}},
+                         .initializers = {tensor_message("at", 7, {1}, raw)}};
+    };
+    for (const char* operator_type : {"Gather", "GatherElements"}) {
+        for (char index : {3, 5, -4}) {
+            auto graph = import(with_index(operator_type, index).bytes());
+            EXPECT_EQ(only(graph).code, "symbolic.index_out_of_range");
+            const std::string text = render(only(graph));
+            EXPECT_NE(text.find("in node 'node of y'"), std::string::npos) << text;
+            EXPECT_NE(text.find("0 <= index < 3"), std::string::npos) << text;
+        }
+        for (char index : {0, 2, -3}) EXPECT_TRUE(import(with_index(operator_type, index).bytes()));
+    }
+    for (char index : {3, -4, 2}) {
+        ModelText model = with_index("ScatterElements", index);
+        model.nodes[0].inputs.push_back("u");
+        model.inputs.push_back({"u", {"1"}});
+        model.outputs[0].shape = {"3"};
+        auto graph = import(model.bytes());
+        EXPECT_EQ(code_of(graph), index == 2 ? "ok" : "symbolic.index_out_of_range");
+    }
+    // All of it known: the same error, and not the interpreter's.
+    ModelText model = with_index("Gather", 5);
+    model.inputs.clear();
+    model.initializers.push_back(tensor_message("x", 7, {3}, std::string(24, '\0')));
+    EXPECT_EQ(only(import(model.bytes())).code, "symbolic.index_out_of_range");
+}
+
+TEST(Import, the_mean_of_a_normalisation_has_the_type_that_is_stashed) {
+    for (int64_t type : {1, 11}) {
+        ModelText model{.nodes = {{"LayerNormalization", {"x", "s"}, {"y", "mean", "deviation"}}},
+                        .inputs = {{"x", {"2", "3"}, static_cast<int>(type)}, {"s", {"3"}, static_cast<int>(type)}},
+                        .outputs = {{"y", {"2", "3"}}, {"mean", {"2", "1"}}, {"deviation", {"2", "1"}}}};
+        auto graph = import(model.bytes());
+        ASSERT_TRUE(graph) << render(graph.error());
+        EXPECT_EQ(graph->tensor(graph->outputs[0]).type.dtype, *dtype_of(type));
+        EXPECT_EQ(graph->tensor(graph->outputs[1]).type.dtype, DType::float32);
+        EXPECT_EQ(graph->tensor(graph->outputs[2]).type.dtype, DType::float32);
+    }
+}
+
+// 4 ^ 0.5 is 2, and no root that is whole is missed by rounding.
+TEST(Import, whole_numbers_to_a_power_with_a_fraction) {
+    ModelText model{
+        .nodes = {{"Pow", {"x", "e"}, {"y"}}}, .inputs = {{"x", {"8"}, 7}, {"e", {"8"}}}, .outputs = {{"y", {"8"}, 7}}};
+    auto graph = import(model.bytes());
+    ASSERT_TRUE(graph) << render(graph.error());
+    TensorData x(DType::int64, {8}), e(DType::float32, {8});
+    const int64_t bases[] = {4, 2, 3, 27, 5, 1'000'000, 10, -3};
+    const double exponents[] = {0.5, -1, 0.25, 1.0 / 3, -2.5, 1.5, 18, 3}, expected[] = {2, 0, 1, 3, 0, 1e9, 1e18, -27};
+    for (int64_t i = 0; i < 8; i++) {
+        x.set_integer(i, bases[i]);
+        e.set_real(i, exponents[i]);
+    }
+    auto values = evaluate_graph(*graph, {x, e}, Precision::body);
+    ASSERT_TRUE(values) << render(values.error());
+    const TensorData& y = (*values)[static_cast<size_t>(graph->outputs[0])];
+    for (int64_t i = 0; i < 8; i++) EXPECT_EQ(y.integer_at(i), static_cast<int64_t>(expected[i])) << i;
+}
+
+// ONNX leaves it open; ONNX Runtime's order of the smallest depends on how many are asked for.
+TEST(Import, numbers_that_are_none_come_first_in_TopK) {
+    for (int64_t largest : {0, 1}) {
+        ModelText model{.nodes = {{"TopK", {"x", "k"}, {"v", "i"}, {integer_attribute("largest", largest)}}},
+                        .inputs = {{"x", {"5"}}},
+                        .outputs = {{"v", {"4"}}, {"i", {"4"}, 7}},
+                        .initializers = {tensor_message("k", 7, {1}, std::string("\4\0\0\0\0\0\0\0", 8))}};
+        auto graph = import(model.bytes());
+        ASSERT_TRUE(graph) << render(graph.error());
+        TensorData x(DType::float32, {5});
+        for (int64_t i = 0; i < 5; i++) x.set_real(i, i % 2 ? NAN : static_cast<double>(i));
+        auto values = evaluate_graph(*graph, {x}, Precision::body);
+        ASSERT_TRUE(values) << render(values.error());
+        std::vector<int64_t> places;
+        for (int64_t i = 0; i < 4; i++)
+            places.push_back((*values)[static_cast<size_t>(graph->outputs[1])].integer_at(i));
+        EXPECT_EQ(places, largest ? (std::vector<int64_t>{1, 3, 4, 2}) : (std::vector<int64_t>{1, 3, 0, 2}));
+    }
 }
 
 TEST(Import, a_type_that_we_have_not) {

@@ -1,0 +1,184 @@
+// Indices that are known when an operation is applied lie inside of what they index: those of a model's constants are not
+// found out of range by whoever runs it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "evaluate/evaluate.h"
+#include "graph/verify.h"
+#include "symbolic/session_state.h"
+
+namespace heddle {
+namespace {
+
+using Known = std::vector<const TensorData*>;  // by input of an operation; null: not known
+
+// What of a body is computed whatever the data are: no branch of a selection, no term under a filter. Reads of tensors
+// and of local arrays.
+std::vector<NodeId> reads_computed(const Body& body) {
+    std::vector<NodeId> reads, open;
+    std::vector<bool> seen(body.nodes.size(), false);
+    auto is_empty = [&](VariableId id) { return body.variable(id).extent.value == 0; };
+    for (const BodyEquation& equation : body.equations) {
+        if (std::ranges::none_of(equation.variables, is_empty)) open.push_back(equation.value);
+    }
+    while (!open.empty()) {
+        const NodeId id = open.back();
+        const Node& node = body.node(id);
+        open.pop_back();
+        if (seen[static_cast<size_t>(id)]) continue;
+        seen[static_cast<size_t>(id)] = true;
+        if (node.kind == Node::Kind::reduce && std::ranges::any_of(node.variables, is_empty)) continue;
+        if (node.kind == Node::Kind::local && !body.locals[static_cast<size_t>(node.index)].is_state()) {
+            reads.push_back(id);
+            open.push_back(body.locals[static_cast<size_t>(node.index)].value);
+        }
+        if (node.kind == Node::Kind::read) reads.push_back(id);
+        size_t first = 0, end = node.operands.size();
+        if (node.kind == Node::Kind::select) end = 1;
+        if (node.kind == Node::Kind::guarded_read) end -= 1;
+        if (node.kind == Node::Kind::reduce) first = node.operands.size() - 1;
+        for (size_t i = first; i < end; ++i) open.push_back(node.operands[i]);
+    }
+    std::ranges::sort(reads);
+    return reads;
+}
+
+// One coordinate as a body of its own, over the variables that it depends on. Nothing if it does not read data, or data
+// that are not known.
+std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vector<VariableId>& variables,
+                            const Known& known) {
+    std::vector<bool> needed(static_cast<size_t>(coordinate) + 1, false);
+    needed.back() = true;
+    bool reads = false;
+    for (NodeId id = coordinate; id >= 0; --id) {
+        const Node& node = body.node(id);
+        if (!needed[static_cast<size_t>(id)]) continue;
+        const bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
+        if (node.kind > Node::Kind::guarded_read || (is_read && !known[static_cast<size_t>(node.index)]))
+            return std::nullopt;
+        reads = reads || is_read;
+        for (NodeId operand : node.operands) needed[static_cast<size_t>(operand)] = true;
+    }
+    if (!reads) return std::nullopt;
+    Body made;
+    made.variables = body.variables;
+    for (size_t id = 0; id < made.variables.size(); ++id) {
+        if (std::ranges::find(variables, static_cast<VariableId>(id)) == variables.end()) made.variables[id].extent = 1;
+    }
+    std::vector<NodeId> copies(needed.size(), -1);
+    auto add = [&](Node node) {
+        made.nodes.push_back(std::move(node));
+        return static_cast<NodeId>(made.nodes.size() - 1);
+    };
+    for (size_t id = 0; id < needed.size(); ++id) {
+        if (!needed[id]) continue;
+        Node node = body.nodes[id];
+        for (NodeId& operand : node.operands) operand = copies[static_cast<size_t>(operand)];
+        copies[id] = add(std::move(node));
+    }
+    BodyEquation& equation = made.equations.emplace_back();
+    equation.value = copies.back();
+    for (VariableId id : variables) {
+        made.variables[static_cast<size_t>(id)].kind = Variable::Kind::index;
+        equation.variables.push_back(id);
+        Node variable;
+        variable.kind = Node::Kind::variable;
+        variable.dtype = DType::int64;
+        variable.index = id;
+        equation.left.push_back(add(std::move(variable)));
+    }
+    return made;
+}
+
+class IndexChecker {
+public:
+    IndexChecker(const Template& metakernel, const AppliedOperation& operation, const Known& known,
+                 std::vector<TensorData> inputs)
+        : metakernel_(metakernel),
+          operation_(operation),
+          body_(*operation.body),
+          known_(known),
+          inputs_(std::move(inputs)),
+          free_(body_) {}
+
+    Result<void> run() const {
+        for (NodeId id : reads_computed(body_)) {
+            const Node& read = body_.node(id);
+            for (size_t dimension = 0; dimension < read.operands.size(); ++dimension) {
+                if (auto fine = check(read, dimension); !fine) return fine;
+            }
+        }
+        return {};
+    }
+
+private:
+    Result<void> check(const Node& read, size_t dimension) const {
+        const NodeId coordinate = read.operands[dimension];
+        const std::vector<VariableId> variables = free_.list(coordinate);
+        const auto body = body_of(body_, coordinate, variables, known_);
+        if (!body || !is_cheap(*body)) return {};
+        std::vector<int64_t> shape;
+        for (VariableId id : variables) shape.push_back(body_.variable(id).extent.value);
+        std::vector<TensorData> values{TensorData(DType::int64, std::move(shape))};
+        // What goes wrong below, reads of the indices themselves, is a coordinate of its own.
+        if (!evaluate_body(*body, inputs_, values, Precision::body)) return {};
+        const int64_t extent = read.kind == Node::Kind::read
+                                   ? inputs_[static_cast<size_t>(read.index)].shape()[dimension]
+                                   : body_.extent(body_.locals[static_cast<size_t>(read.index)], dimension);
+        for (int64_t i = 0; i < values[0].size(); ++i) {
+            const int64_t index = values[0].integer_at(i);
+            if (index < 0 || index >= extent) return fail(outside(read, dimension, index, extent));
+        }
+        return {};
+    }
+
+    Diagnostic outside(const Node& read, size_t dimension, int64_t index, int64_t extent) const {
+        const auto index_of = static_cast<size_t>(read.index);
+        const bool is_tensor = read.kind == Node::Kind::read;
+        const std::string& name =
+            is_tensor ? metakernel_.inputs[static_cast<size_t>(operation_.inputs[index_of].position)].name
+                      : body_.locals[index_of].name;
+        return {.code = "symbolic.index_out_of_range",
+                .summary = fmt::format("an index that is known lies outside of '{}'", name),
+                .expected = fmt::format("0 <= index < {}", extent),
+                .found = std::to_string(index),
+                .reason = fmt::format("it is computed from constants, for dimension {}", dimension),
+                .remedy = "correct the constant; where a template counts negative ones from the end, that is done here",
+                .params = {{"tensor", name}, {"dimension", std::to_string(dimension)}}};
+    }
+
+    const Template& metakernel_;
+    const AppliedOperation& operation_;
+    const Body& body_;
+    const Known& known_;
+    std::vector<TensorData> inputs_;
+    FreeVariables free_;
+};
+
+}  // namespace
+
+Result<void> check_known_indices(const Session::State& session, const Template& metakernel,
+                                 const Application& application, const BoundArguments& arguments) {
+    auto id_of = [&](const TensorReference& reference) {
+        return arguments.tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
+    };
+    auto is_index = [&](const TensorReference& reference) {
+        return is_integer(session.graph.tensor(id_of(reference)).type.dtype) && session.known_value(id_of(reference));
+    };
+    for (const AppliedOperation& operation : application.operations) {
+        if (!operation.body || std::ranges::none_of(operation.inputs, is_index)) continue;
+        Known known;
+        std::vector<TensorData> inputs;
+        for (const TensorReference& reference : operation.inputs) {
+            known.push_back(session.known_value(id_of(reference)));
+            const TensorType& type = session.graph.tensor(id_of(reference)).type;
+            inputs.push_back(known.back() ? *known.back() : TensorData(type.dtype, type.extents(), nullptr, nullptr));
+        }
+        auto fine = IndexChecker(metakernel, operation, known, std::move(inputs)).run();
+        if (!fine) return fine;
+    }
+    return {};
+}
+
+}  // namespace heddle
