@@ -9,6 +9,14 @@
 namespace heddle::evaluation {
 namespace {
 
+// What a product may lose because a part of its terms is beyond the type's range, though the whole is not: `above` and
+// `below` are the logarithms of what multiplies all terms above 1, and what divides by all below.
+double out_of_range(DType dtype, double above, double below) {
+    if (!is_float(dtype)) return 0;
+    const double greatest = info(dtype).format.greatest;
+    if (above > std::log(greatest)) return infinity;
+    return below > std::log(greatest) ? std::exp(above) / greatest : 0;
+}
 
 double real_of(const void* lanes, LaneType type, int64_t lane) {
     if (type == LaneType::real) return static_cast<const double*>(lanes)[lane];
@@ -157,6 +165,10 @@ void Executor::accumulate_bound(const Reduction& reduction, double* state, doubl
         double u = unit_roundoff(reduction.term_type);
         first = undecided ? infinity
                           : std::fabs(so_far) * e + std::fabs(term) * first + first * e + u * std::fabs(so_far * term);
+        // How far the terms above 1 and those below it go, each on their own: some order meets both first.
+        const double size = std::fabs(term);
+        if (size > 1 && std::isfinite(size)) second += std::log(size);
+        if (size > 0 && size < 1) third -= std::log(size);
         return;
     }
     case Reducer::minimum:
@@ -227,7 +239,7 @@ void Executor::finish_bounds(const Step& step, const Reduction& reduction, int64
             if (reduction.term_type == DType::float32 && std::fabs(r) + result[i] > std::numeric_limits<float>::max())
                 result[i] = std::isinf(r) ? result[i] : infinity;
             break;
-        case Reducer::product: result[i] = first; break;
+        case Reducer::product: result[i] = first + out_of_range(reduction.term_type, second, third); break;
         case Reducer::minimum:
         case Reducer::maximum:
             result[i] = r == first && r == second ? 0 : std::max(std::fabs(r - first), std::fabs(r - second));

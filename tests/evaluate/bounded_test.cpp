@@ -121,5 +121,24 @@ TEST(Bounded, BoundsBound) {
     EXPECT_LE(outside, compared / 1000);  // functions' stated accuracy is ours, not the C library's
 }
 
+// A product whose terms leave the range of their type on the way: in some order that is an infinity, and then no number.
+TEST(Bounded, ProductsThatLeaveTheirRangeAreUndecided) {
+    auto bound_of = [](const std::vector<float>& terms) {
+        BodyBuilder b;
+        const VariableId i = b.variable("i", 1), k = b.reduced("k", static_cast<int64_t>(terms.size()));
+        b.equation(0, {i}, {b.at(i)}, b.reduce(Reducer::product, {k}, b.read(0, DType::float32, {b.at(k)})));
+        TensorData x(DType::float32, {static_cast<int64_t>(terms.size())});
+        for (size_t n = 0; n < terms.size(); n++) x.mutable_as<float>()[n] = terms[n];
+        std::vector<BoundedTensor> bounded = {{TensorData(DType::float64, {1}), TensorData(DType::float64, {1})}};
+        EXPECT_TRUE(evaluate_body_bounded(b.body, {{x, {}}}, bounded));
+        return bounded[0].bound.real_at(0);
+    };
+    EXPECT_EQ(bound_of({1e30f, 1e30f, 0}), HUGE_VAL);
+    EXPECT_EQ(bound_of({1e30f, 1e-30f, 1e30f}), HUGE_VAL);
+    EXPECT_GE(bound_of({1e-30f, 1e-30f, 1e30f}), 1e-10);  // or it is 0
+    EXPECT_LE(bound_of({2, 3, -5}), 1e-4);
+    EXPECT_LE(bound_of({1e-30f, 1e30f, 7}), 1e-4);
+}
+
 }  // namespace
 }  // namespace heddle
