@@ -13,7 +13,7 @@
 #include "language/template.h"
 #include "support/diagnostic.h"
 #include "support/tensor_data.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle::cli {
 

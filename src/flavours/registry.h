@@ -22,7 +22,7 @@
 
 #include "flavours/value.h"
 #include "language/template.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle::flavours {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "support/dtype.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle::interchange {
 

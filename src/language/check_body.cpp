@@ -186,7 +186,9 @@ namespace {
 std::set<std::string> check_assignments(const std::vector<SyntaxPointer>& lines, NameChecker& names) {
     std::set<std::string> made;
     for (const SyntaxPointer& assignment : lines) {
+        names.static_only = true;
         names.check_graph(assignment->value);
+        names.static_only = false;
         for (const SyntaxPointer& target : assignment->children) {
             auto known = names.scope.find(target->text);
             bool is_output = known != names.scope.end() && known->second.kind == BareName::Kind::output;

@@ -229,7 +229,9 @@ private:
     void check_static(const SyntaxPointer& syntax) {
         std::map<std::string, BareName> scope;
         std::swap(scope, names_.scope);  // elements have no value here
+        names_.static_only = true;
         names_.check(syntax);
+        names_.static_only = false;
         std::swap(scope, names_.scope);
     }
 
@@ -303,10 +305,24 @@ private:
             visit_pattern(tensor.shape);
         } else {
             check_static(tensor.shape);
+            check_extents_given(tensor);
         }
         names_.coordinates_allowed = names_.fill_allowed = true;
         check_static(tensor.ipf);
         names_.coordinates_allowed = names_.fill_allowed = false;
+    }
+
+    // A composition's parts say what it leaves open.
+    void check_extents_given(const TensorSpec& output) {
+        if (!output.shape || !made_.graph.empty()) return;
+        for (const SyntaxPointer& extent : output.shape->children) {
+            if (extent->kind != Kind::wildcard) continue;
+            report({.code = "language.output_extent",
+                    .summary = fmt::format("an extent of the output `{}` is not given", output.name),
+                    .place = extent->place,
+                    .reason = "a body needs all of them, and only a graph has parts that tell",
+                    .remedy = "write the extent, as in [$n]"});
+        }
     }
 
     void visit_pattern(const SyntaxPointer& pattern) {

@@ -239,6 +239,15 @@ void NameChecker::check_presence(const Syntax& node) {
          .remedy = asked(is_name ? nearest_name(asked_for.text, {presence.begin(), presence.end()}) : std::string())});
 }
 
+void NameChecker::check_elements_allowed(const Syntax& node) {
+    if (!static_only || coordinates_allowed) return;
+    report({.code = "language.function_of_elements",
+            .summary = fmt::format("`{}` gives an element, and there are none here", node.text),
+            .place = node.mark,
+            .reason = "this expression is evaluated when the operator is applied; its numbers have no dtype yet",
+            .remedy = "compute it in a body"});
+}
+
 void NameChecker::check_argument_count(const Syntax& node, int least, int most) {
     int given = static_cast<int>(node.children.size());
     for (const auto& argument : node.named) {
@@ -278,9 +287,12 @@ void NameChecker::check_call(const Syntax& node) {
         int count = static_cast<int>(user->second.parameters.size());
         return check_argument_count(node, count, count);
     }
-    if (is_dtype_name(node.text)) return check_argument_count(node, 1, 1);
-    if (const FunctionInfo* known = function_named(node.text))
-        return check_argument_count(node, known->least, known->most);
+    const FunctionInfo* known = function_named(node.text);
+    const bool cast = is_dtype_name(node.text);
+    if (known || cast) {
+        if (cast || known->of_elements) check_elements_allowed(node);
+        return cast ? check_argument_count(node, 1, 1) : check_argument_count(node, known->least, known->most);
+    }
     if (failed.contains(node.text)) return;
     if (is_reduction_name(node.text)) {
         report({.code = "language.function_arguments",

@@ -37,6 +37,7 @@ public:
     // Where the walk is.
     bool coordinates_allowed = false;  // @ has a value here
     bool fill_allowed = false;         // `1...` takes the size of the tensor described
+    bool static_only = false;          // there are no elements here, unless coordinates are allowed
 
     // All names and calls of an expression (or element, or a dimension of a pattern).
     void check(const SyntaxPointer& syntax);
@@ -66,6 +67,7 @@ private:
     void check_coordinate(const Syntax& node);
     void check_call(const Syntax& node);
     void check_presence(const Syntax& node);
+    void check_elements_allowed(const Syntax& node);
     void check_argument_count(const Syntax& node, int least, int most);
     void check_children(const Syntax& node);
 

@@ -18,7 +18,7 @@
 #include "language/library.h"
 #include "support/diagnostic.h"
 #include "support/tensor_data.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle::python {
 

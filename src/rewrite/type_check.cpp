@@ -1,65 +1,18 @@
 // Both sides of a rule have the same types.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "rewrite/verify.h"
-#include "zspace/checked.h"
+#include "symbolic/size_arithmetic.h"
 
 namespace heddle::rewrite {
 namespace {
 
 constexpr int64_t instances_checked = 24, instances_tried = 1'200;
 
-// A polynomial with integer coefficients over what is no sum or product: names, quotients, minima.
-using Monomial = std::vector<std::string>;
-using Polynomial = std::map<Monomial, int64_t>;
-constexpr size_t largest_polynomial = 256;
-
-bool add_term(Polynomial& into, const Monomial& monomial, int64_t coefficient) {
-    auto sum = checked_add(into[monomial], coefficient);
-    if (!sum) return false;
-    if (*sum == 0)
-        into.erase(monomial);
-    else
-        into[monomial] = *sum;
-    return into.size() <= largest_polynomial;
-}
-
-std::optional<Polynomial> polynomial_of(const Origin& origin) {
-    using enum Origin::Kind;
-    Polynomial result;
-    if (origin.kind() == constant) {
-        if (!add_term(result, {}, origin.constant_value())) return std::nullopt;
-        return result;
-    }
-    bool sum = origin.kind() == add || origin.kind() == subtract;
-    if (!sum && origin.kind() != multiply) return Polynomial{{{origin.text()}, 1}};
-    auto a = polynomial_of(*origin.left()), b = polynomial_of(*origin.right());
-    if (!a || !b) return std::nullopt;
-    if (sum) {
-        result = std::move(*a);
-        for (const auto& [monomial, coefficient] : *b) {
-            if (!add_term(result, monomial, origin.kind() == add ? coefficient : -coefficient)) return std::nullopt;
-        }
-        return result;
-    }
-    for (const auto& [left, m] : *a) {
-        for (const auto& [right, n] : *b) {
-            Monomial monomial = left;
-            monomial.insert(monomial.end(), right.begin(), right.end());
-            std::sort(monomial.begin(), monomial.end());
-            auto product = checked_multiply(m, n);
-            if (!product || !add_term(result, monomial, *product)) return std::nullopt;
-        }
-    }
-    return result;
-}
-
 bool same_expression(const Size& a, const Size& b) {
-    if (!a.named() || !b.named()) return a.named() == b.named() && a.value == b.value;
-    auto left = polynomial_of(*a.origin), right = polynomial_of(*b.origin);
-    return left && right && *left == *right;
+    if (a.named() != b.named()) return false;
+    auto difference = difference_of_sizes(a, b);
+    return difference && !difference->named() && difference->value == 0;
 }
 
 bool same_expressions(const Sides& sides) {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "symbolic/environment_state.h"
-#include "symbolic/static_errors.h"
+#include "symbolic/failures.h"
 #include "zspace/checked.h"
 
 namespace heddle {
@@ -67,7 +67,7 @@ Result<std::vector<Size>> axis_extents(Environment& environment, const SyntaxPoi
         if (!value) return std::unexpected(value.error());
         return extents_of(environment, {&*value, 1}, *element);
     }
-    auto values = environment.evaluate_elements({&element, 1}, std::nullopt);
+    auto values = environment.evaluate_elements({&element, 1});
     if (!values) return std::unexpected(values.error());
     return extents_of(environment, *values, *element);
 }
@@ -138,7 +138,7 @@ Result<TensorType> output_type(Environment& environment, const TensorSpec& speci
         diagnostic.reason = "tensors have sizes that are known when the graph is built";
         return fail(std::move(diagnostic));
     }
-    auto values = environment.evaluate_elements(specification.shape->children, std::nullopt);
+    auto values = environment.evaluate_elements(specification.shape->children);
     if (!values) return std::unexpected(values.error());
     auto extents = extents_of(environment, *values, *specification.shape);
     if (!extents) return std::unexpected(extents.error());

@@ -37,6 +37,7 @@ void append_value(std::string& key, const StaticValue& value) {
         append(key, value.list().size());
         for (const StaticValue& element : value.list()) append_value(key, element);
         break;
+    default: break;  // a static value is none of the others
     }
 }
 

@@ -12,8 +12,6 @@
 namespace heddle {
 namespace {
 
-using ValueKind = BodyValue::Kind;
-
 using StateTypes = std::map<const Syntax*, StateType>;  // by equation
 
 class BodyBuilder {
@@ -26,7 +24,7 @@ public:
           written_(written) {}
 
     Result<BodyResult> run() {
-        BodyScope scope;
+        Scope scope;
         block(environment_.metakernel().body, scope, {});
         if (!diagnostics_.empty()) return fail(std::move(diagnostics_));
         // With types still to be found, what was built is an attempt that only found them.
@@ -50,27 +48,25 @@ private:
     void guarded(const F& statement) {
         try {
             statement();
-        } catch (BodyFailure& failure) {
+        } catch (EvaluationFailure& failure) {
             failed_ = true;
             for (Diagnostic& diagnostic : failure.diagnostics) diagnostics_.push_back(std::move(diagnostic));
         }
     }
 
-    void block(const std::vector<SyntaxPointer>& statements, BodyScope& scope, const VariableList& variables);
-    void let(const Syntax& statement, BodyScope& scope);
-    void parallel_block(const Syntax& statement, const BodyScope& scope, VariableList variables);
-    void scan(const Syntax& statement, BodyScope& scope, VariableList variables);
-    int32_t declare_state(const Syntax& statement, const BodyScope& scope, VariableId step,
-                          const VariableList& variables);
-    void state_equation(const Syntax& statement, const BodyScope& scope);
+    void block(const std::vector<SyntaxPointer>& statements, Scope& scope, const VariableList& variables);
+    void let(const Syntax& statement, Scope& scope);
+    void parallel_block(const Syntax& statement, const Scope& scope, VariableList variables);
+    void scan(const Syntax& statement, Scope& scope, VariableList variables);
+    int32_t declare_state(const Syntax& statement, const Scope& scope, VariableId step, const VariableList& variables);
+    void state_equation(const Syntax& statement, const Scope& scope);
     void need_untimed(NodeId initial, const BodyState& state, const Place& place);
-    void equation(const Syntax& statement, const BodyScope& scope, const VariableList& variables);
-    NodeList coordinates_of(const std::vector<BodyValue>& values, const Place& place);
-    NodeList left(const Syntax& statement, const BoundOutput& output, const TensorType& type, BodyScope& scope,
+    void equation(const Syntax& statement, const Scope& scope, const VariableList& variables);
+    NodeList coordinates_of(const std::vector<Value>& values, const Place& place);
+    NodeList left(const Syntax& statement, const BoundOutput& output, const TensorType& type, Scope& scope,
                   VariableList& variables);
-    std::vector<BodyValue> default_left(const Syntax& statement, const BoundOutput& output, const TensorType& type);
-    TensorReference written_tensor(const Syntax& statement, int32_t position, const BodyScope& scope,
-                                   bool& picked_by_left);
+    std::vector<Value> default_left(const Syntax& statement, const BoundOutput& output, const TensorType& type);
+    TensorReference written_tensor(const Syntax& statement, int32_t position, const Scope& scope, bool& picked_by_left);
     Result<BodyResult> finished();
 
     Environment& environment_;
@@ -85,7 +81,7 @@ private:
     std::vector<const Place*> equation_places_;
 };
 
-void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope& scope, const VariableList& variables) {
+void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, Scope& scope, const VariableList& variables) {
     for (const SyntaxPointer& statement : statements) {
         guarded([&] {
             switch (statement->kind) {
@@ -102,42 +98,38 @@ void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, BodyScope&
     }
 }
 
-void BodyBuilder::let(const Syntax& statement, BodyScope& scope) {
+void BodyBuilder::let(const Syntax& statement, Scope& scope) {
     expressions_.need_new_name(statement.text, scope, statement.place);
-    BodyValue named;
-    named.kind = ValueKind::failed;  // until its value is known
-    scope.names.set(statement.text, named);
+    scope.names.set(statement.text, Value::failed());  // until its value is known
     if (statement.generators.empty()) {
-        BodyScope inner{&scope, {}};
+        Scope inner{&scope, {}};
         scope.names.set(statement.text, expressions_.evaluate(*statement.value, inner));
         return;
     }
-    BodyScope inner{&scope, {}};
+    Scope inner{&scope, {}};
     VariableList variables;
     for (const Generator& generator : statement.generators)
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
-    BodyValue value = expressions_.evaluate(*statement.value, inner);
-    Element element = expressions_.values().element(value, statement.value->place);
-    named.kind = ValueKind::local;
-    named.index = expressions_.add_local(statement.text, std::move(variables), element);
-    scope.names.set(statement.text, std::move(named));
+    Element element = expressions_.element(*statement.value, inner);
+    int32_t local = expressions_.add_local(statement.text, std::move(variables), element);
+    scope.names.set(statement.text, Value::of(BodyArray{BodyArray::Kind::local, local}));
 }
 
-void BodyBuilder::parallel_block(const Syntax& statement, const BodyScope& scope, VariableList variables) {
-    BodyScope inner{&scope, {}};
+void BodyBuilder::parallel_block(const Syntax& statement, const Scope& scope, VariableList variables) {
+    Scope inner{&scope, {}};
     for (const Generator& generator : statement.generators)
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
     block(statement.children, inner, variables);
 }
 
-void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, VariableList variables) {
+void BodyBuilder::scan(const Syntax& statement, Scope& scope, VariableList variables) {
     BodyElements& elements = expressions_.elements();
     auto refuse_scan = [&](const Place& place, std::string summary, std::string remedy) {
         Diagnostic diagnostic = elements.error("symbolic.scan", place, std::move(summary));
         diagnostic.remedy = std::move(remedy);
         elements.refuse(std::move(diagnostic));
     };
-    BodyScope inner{&scope, {}};
+    Scope inner{&scope, {}};
     VariableList steps;
     expressions_.bind(statement.generators[0], Variable::Kind::ordered, inner, steps);
     if (steps.size() != 1)
@@ -147,13 +139,9 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, VariableList v
         if (child->kind != Syntax::Kind::equation || !child->initial) continue;
         guarded([&] {
             expressions_.need_new_name(child->text, scope, child->mark);
-            BodyValue named;
-            named.kind = ValueKind::failed;
-            scope.names.set(child->text, named);
+            scope.names.set(child->text, Value::failed());
             int32_t state = declare_state(*child, inner, steps[0], variables);
-            named.kind = ValueKind::state;
-            named.index = state;
-            scope.names.set(child->text, std::move(named));
+            scope.names.set(child->text, Value::of(BodyArray{BodyArray::Kind::state, state}));
             states.push_back(state);
         });
     }
@@ -163,7 +151,7 @@ void BodyBuilder::scan(const Syntax& statement, BodyScope& scope, VariableList v
 }
 
 // name[t, j < $n, ...]: the axes have extents of their own.
-int32_t BodyBuilder::declare_state(const Syntax& statement, const BodyScope& scope, VariableId step,
+int32_t BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, VariableId step,
                                    const VariableList& variables) {
     BodyElements& elements = expressions_.elements();
     BodyState state;
@@ -171,7 +159,7 @@ int32_t BodyBuilder::declare_state(const Syntax& statement, const BodyScope& sco
     state.step = step;
     state.outer = expressions_.index_variables();
     state.outer.insert(state.outer.end(), variables.begin(), variables.end());
-    BodyScope inner{&scope, {}};
+    Scope inner{&scope, {}};
     for (size_t i = 0; i < statement.children.size(); ++i) {
         const Syntax& coordinate = *statement.children[i];
         const bool fits = i == 0 ? coordinate.kind == Syntax::Kind::name && coordinate.text == body_.variable(step).name
@@ -207,30 +195,28 @@ void BodyBuilder::need_untimed(NodeId initial, const BodyState& state, const Pla
     expressions_.elements().refuse(std::move(diagnostic));
 }
 
-void BodyBuilder::state_equation(const Syntax& statement, const BodyScope& scope) {
+void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
     BodyElements& elements = expressions_.elements();
-    const BodyValue* named = scope.find(statement.text);
-    if (!named || named->kind != ValueKind::state) {
-        if (named && named->kind == ValueKind::failed) throw BodyFailure{};
+    const Value* named = scope.find(statement.text);
+    if (!named || !named->is_array(BodyArray::Kind::state)) {
+        if (named && named->is_failed()) throw EvaluationFailure{};
         Diagnostic diagnostic =
             elements.error("symbolic.scan", statement.place,
                            fmt::format("the state '{}' does not stand in a scan itself", statement.text));
         diagnostic.remedy = "put its equation into the block of scan t < $n: alone, and give the state further axes";
         elements.refuse(std::move(diagnostic));
     }
-    const int32_t position = named->index;
+    const int32_t position = named->array().index;
     const BodyState state = expressions_.state(position);
     if (!state.type) expressions_.state(position).defined = true;  // an attempt: the type is all that is wanted
-    BodyScope inner{&scope, state.own_names};
-    Element initial =
-        expressions_.values().element(expressions_.evaluate(*statement.initial, inner), statement.initial->place);
+    Scope inner{&scope, state.own_names};
+    Element initial = expressions_.element(*statement.initial, inner);
     need_untimed(initial.node, state, statement.initial->place);
     if (!state.type && initial.weak == Element::Weak::no) {
         strong_[&statement] = {elements.dtype(initial), initial.weak};
         return;
     }
-    Element value =
-        expressions_.values().element(expressions_.evaluate(*statement.value, inner), statement.value->place);
+    Element value = expressions_.element(*statement.value, inner);
     DType dtype = elements.unify(value, initial, "from", statement.initial->place);
     if (!state.type) {
         (value.weak == Element::Weak::no ? strong_ : weak_)[&statement] = {dtype, value.weak};
@@ -249,7 +235,7 @@ void BodyBuilder::state_equation(const Syntax& statement, const BodyScope& scope
     expressions_.state(position).defined = true;
 }
 
-TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t position, const BodyScope& scope,
+TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t position, const Scope& scope,
                                             bool& picked_by_left) {
     const BoundOutput& output = environment_.outputs()[static_cast<size_t>(position)];
     if (!output.spec->variadic) return {position, 0};
@@ -258,8 +244,8 @@ TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t pos
         pick = statement.children[0];  // parts[$i] = ...
         picked_by_left = true;
     }
-    auto element = pick ? expressions_.values().static_integer(expressions_.evaluate(*pick, scope),
-                                                               "the number of an output", pick->place)
+    auto element = pick ? expressions_.operations().integer(expressions_.evaluate(*pick, scope),
+                                                            "the number of an output", pick->place)
                         : environment_.each_value();
     if (element >= 0 && element < static_cast<int64_t>(output.types.size()))
         return {position, static_cast<int32_t>(element)};
@@ -285,20 +271,21 @@ std::string short_slice(const Template& made) {
 }
 
 // Without left coordinates: the element that the index point names.
-std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const BoundOutput& output,
-                                                 const TensorType& type) {
+std::vector<Value> BodyBuilder::default_left(const Syntax& statement, const BoundOutput& output,
+                                             const TensorType& type) {
     if (output.spec->ipf && output.spec->ipf->kind == Syntax::Kind::rows) {
         bool elements = true;
         for (const SyntaxPointer& row : output.spec->ipf->children)
             elements = elements && row->kind != Syntax::Kind::whole && row->kind != Syntax::Kind::ranged;
-        if (elements) return expressions_.expanded(output.spec->ipf->children, 0, type.shape.size(), {});
+        if (elements)
+            return expressions_.expanded(output.spec->ipf->children, static_cast<int64_t>(type.shape.size()), {});
     }
-    if (expressions_.all_coordinates().size() == type.shape.size()) return expressions_.all_coordinates();
+    const std::vector<Value>& all = expressions_.all_coordinates().list();
+    if (all.size() == type.shape.size()) return all;
     Diagnostic diagnostic =
         expressions_.elements().error("symbolic.no_element", statement.place,
                                       fmt::format("'{}' has no element of its own at an index point", statement.text));
-    diagnostic.expected =
-        fmt::format("an output of as many dimensions as the index, {}", expressions_.all_coordinates().size());
+    diagnostic.expected = fmt::format("an output of as many dimensions as the index, {}", all.size());
     diagnostic.found = fmt::format("{} dimensions", type.shape.size());
     std::string end = short_slice(environment_.metakernel());
     diagnostic.remedy = end.empty() ? fmt::format("give its coordinates: {}[...] = ...", statement.text)
@@ -306,14 +293,13 @@ std::vector<BodyValue> BodyBuilder::default_left(const Syntax& statement, const 
     expressions_.elements().refuse(std::move(diagnostic));
 }
 
-NodeList BodyBuilder::coordinates_of(const std::vector<BodyValue>& values, const Place& place) {
+NodeList BodyBuilder::coordinates_of(const std::vector<Value>& values, const Place& place) {
     NodeList result;
-    for (const BodyValue& value : values)
-        result.push_back(expressions_.elements().coordinate(expressions_.values().element(value, place), place));
+    for (const Value& value : values) result.push_back(expressions_.coordinate(value, place));
     return result;
 }
 
-NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, const TensorType& type, BodyScope& scope,
+NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, const TensorType& type, Scope& scope,
                            VariableList& variables) {
     // A name alone that means nothing yet is a new variable over the whole dimension; `j...` over all that are left.
     struct Part {
@@ -322,7 +308,7 @@ NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, c
         size_t first = 0, count = 0;  // its values, of coordinates that are not new
         const Place& place;
     };
-    std::vector<BodyValue> values;
+    std::vector<Value> values;
     values.reserve(type.shape.size());
     InlineVector<Part, 6> parts;
     size_t fixed = 0;
@@ -339,7 +325,7 @@ NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, c
             fixed += spread ? 0 : 1;
         } else {
             if (child->kind == Syntax::Kind::spread) {
-                for (BodyValue& value : expressions_.expanded({&child, 1}, 0, std::nullopt, scope))
+                for (Value& value : expressions_.expanded({&child, 1}, std::nullopt, scope))
                     values.push_back(std::move(value));
             } else {
                 values.push_back(expressions_.one(*child, scope));
@@ -352,7 +338,8 @@ NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, c
     size_t rank = type.shape.size();
     for (const Part& part : parts)
         if (!part.name.empty() && part.spread) {
-            if (open) expressions_.values().refuse_type(part.place, "two open lists of coordinates", "one j...", "");
+            if (open)
+                expressions_.operations().refuse_type(part.place, "two open lists of coordinates", "one j...", "");
             open = &part;
         }
     if (fixed > rank || (!open && fixed < rank)) {
@@ -365,7 +352,7 @@ NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, c
     }
     if (std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.name.empty(); }))
         return coordinates_of(values, statement.place);
-    std::vector<BodyValue> coordinates;
+    std::vector<Value> coordinates;
     coordinates.reserve(rank);
     for (const Part& part : parts) {
         if (part.name.empty()) {
@@ -373,7 +360,7 @@ NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, c
             continue;
         }
         if (scope.names.contains(part.name)) expressions_.need_new_name(part.name, scope, part.place);
-        std::vector<BodyValue> own;
+        std::vector<Value> own;
         for (size_t i = 0; i < (part.spread ? rank - fixed : 1); ++i) {
             VariableId id =
                 expressions_.nodes().add_variable(std::string(part.name) + (part.spread ? std::to_string(i) : ""),
@@ -382,12 +369,12 @@ NodeList BodyBuilder::left(const Syntax& statement, const BoundOutput& output, c
             own.push_back(expressions_.variable_value(id));
             coordinates.push_back(own.back());
         }
-        scope.names.set(part.name, part.spread ? BodyValue::of(std::move(own)) : own[0]);
+        scope.names.set(part.name, part.spread ? Value::of(std::move(own)) : own[0]);
     }
     return coordinates_of(coordinates, statement.place);
 }
 
-void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, const VariableList& variables) {
+void BodyBuilder::equation(const Syntax& statement, const Scope& scope, const VariableList& variables) {
     int32_t position = environment_.output_position(statement.text);
     BodyElements& elements = expressions_.elements();
     if (position < 0) {
@@ -402,7 +389,7 @@ void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, cons
     }
     const BoundOutput& output = environment_.outputs()[static_cast<size_t>(position)];
     if (!output.requested) return;
-    BodyScope inner{&scope, {}};
+    Scope inner{&scope, {}};
     bool picked_by_left = false;
     TensorReference reference = written_tensor(statement, position, inner, picked_by_left);
     const TensorType& type = output.types[static_cast<size_t>(reference.element)];
@@ -414,8 +401,7 @@ void BodyBuilder::equation(const Syntax& statement, const BodyScope& scope, cons
     } else {
         result.left = coordinates_of(default_left(statement, output, type), statement.place);
     }
-    BodyValue value = expressions_.evaluate(*statement.value, inner);
-    Element stored = expressions_.values().element(value, statement.value->place);
+    Element stored = expressions_.element(*statement.value, inner);
     result.value = elements.stored(stored, type.dtype, output.spec->name, statement.value->place);
     auto known = std::find(outputs_.begin(), outputs_.end(), reference);
     result.output = static_cast<int32_t>(known - outputs_.begin());

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "support/tensor_data.h"
 #include "symbolic/size_arithmetic.h"
@@ -13,21 +12,6 @@ namespace heddle {
 namespace {
 
 using Weak = Element::Weak;
-
-const std::map<std::string_view, ScalarOp>& operators() {
-    static const std::map<std::string_view, ScalarOp> table = {
-        {"+", ScalarOp::add},           {"-", ScalarOp::subtract},      {"*", ScalarOp::multiply},
-        {"/", ScalarOp::divide},        {"//", ScalarOp::floor_divide}, {"%", ScalarOp::modulo},
-        {"^", ScalarOp::power},         {"==", ScalarOp::equal},        {"!=", ScalarOp::not_equal},
-        {"<", ScalarOp::less},          {"<=", ScalarOp::less_equal},   {">", ScalarOp::greater},
-        {">=", ScalarOp::greater_equal}};
-    return table;
-}
-
-bool is_bitwise(ScalarOp op) {
-    return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor || op == ScalarOp::shift_left ||
-           op == ScalarOp::shift_right || op == ScalarOp::bit_not;
-}
 
 bool is_rounding(ScalarOp op) {
     return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round || op == ScalarOp::truncate;
@@ -67,7 +51,7 @@ void BodyElements::refuse_complex(std::string_view what, const Place& place) con
     refuse(std::move(diagnostic));
 }
 
-Element BodyElements::literal(const StaticValue& value, bool from_template, const Place& place) {
+Element BodyElements::literal(const Value& value, bool from_template, const Place& place) {
     if (value.is_integer()) return {nodes_.sized_integer(value.size(), DType::int64, from_template), Weak::integer};
     if (value.is_real()) return {nodes_.real(value.real(), DType::float64, from_template), Weak::real};
     if (value.is_boolean()) return truth(value.boolean());
@@ -138,8 +122,8 @@ void BodyElements::need_bool(Element a, std::string_view what, const Place& plac
     refuse(std::move(diagnostic));
 }
 
-Element BodyElements::binary(std::string_view spelled, Element a, Element b, const Place& place) {
-    ScalarOp op = operators().at(spelled);
+Element BodyElements::binary(ScalarOp op, Element a, Element b, const Place& place) {
+    std::string_view spelled = info(op).infix;
     if (op == ScalarOp::power && nodes_.literal_integer(b.node) == 2 && b.weak == Weak::integer && !is_bool(dtype(a))) {
         // A square is a product: exact to the last place, and no call.
         return {nodes_.scalar(ScalarOp::multiply, {a.node, a.node}), a.weak};

@@ -11,20 +11,13 @@
 #include "support/diagnostic.h"
 #include "symbolic/body_nodes.h"
 #include "symbolic/environment.h"
+#include "symbolic/failures.h"
 
 namespace heddle {
 
-// Thrown and caught inside this room only: a body's expressions are deep, and an error ends its statement. Without
-// diagnostics it stands for a name that failed before: its users are silent.
-struct BodyFailure {
-    Diagnostics diagnostics;
-};
-
-struct Element {
-    enum class Weak : uint8_t { no, integer, real, complex };
-    NodeId node = 0;  // integer weak: int64; real weak: float64; complex weak: complex128; never only stored
-    Weak weak = Weak::no;
-};
+inline bool is_bitwise(ScalarOp op) {
+    return op == ScalarOp::bit_not || (op >= ScalarOp::bit_and && op <= ScalarOp::shift_right);
+}
 
 class BodyElements {
 public:
@@ -36,14 +29,14 @@ public:
     std::string type_name(Element element) const;
 
     // A number or a bool. `from_template` says whether the template's text wrote it.
-    Element literal(const StaticValue& value, bool from_template, const Place& place);
+    Element literal(const Value& value, bool from_template, const Place& place);
     Element weak_integer(int64_t value, bool from_template) {
         return {nodes_.integer(value, DType::int64, from_template), Element::Weak::integer};
     }
     Element truth(bool value) { return {nodes_.boolean(value), Element::Weak::no}; }
 
-    // An operator as the syntax tree spells it, without && and ||.
-    Element binary(std::string_view spelled, Element a, Element b, const Place& place);
+    // An operator without && and ||.
+    Element binary(ScalarOp op, Element a, Element b, const Place& place);
     // A function of two elements: min max atan2 trunc_div bit_and ...
     Element binary_function(ScalarOp op, Element a, Element b, const Place& place);
     Element unary_function(ScalarOp op, Element a, const Place& place);
@@ -68,7 +61,7 @@ public:
     // The element as `dtype`, which has arithmetic: only weak values change.
     Element taken_as(Element a, DType dtype, std::string_view what, const Place& place);
 
-    [[noreturn]] void refuse(Diagnostic diagnostic) const { throw BodyFailure{{std::move(diagnostic)}}; }
+    [[noreturn]] void refuse(Diagnostic diagnostic) const { throw EvaluationFailure{{std::move(diagnostic)}}; }
     // What complex numbers have not: an order, mathematical functions ...
     [[noreturn]] void refuse_complex(std::string_view what, const Place& place) const;
     Diagnostic error(std::string code, const Place& place, std::string summary) const {

@@ -6,8 +6,6 @@
 
 namespace heddle {
 
-using ValueKind = BodyValue::Kind;
-
 void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place) {
     Diagnostic diagnostic = elements_.error(
         "symbolic.rank", place, fmt::format("'{}' is read with {} coordinate{}", name, given, given == 1 ? "" : "s"));
@@ -22,7 +20,7 @@ void BodyExpressions::refuse_rank(std::string_view name, size_t expected, size_t
 
 // The coordinates of `tensor` itself. Under ~ the joint coordinates were given: missing dimensions are dropped, those
 // of size one are read at 0.
-NodeList BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std::vector<BodyValue>& given,
+NodeList BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std::vector<Value>& given,
                                              const Place& place) {
     const BoundTensor& bound = *tensor.bound;
     bool by_pattern = tensor.spec->shape != nullptr;
@@ -30,24 +28,24 @@ NodeList BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std
     if (given.size() != expected) refuse_rank(bound.name, expected, given.size(), place);
     NodeList result(bound.type.shape.size());
     for (size_t i = 0; i < expected; ++i) {
-        NodeId coordinate = elements_.coordinate(values_.element(given[i], place), place);
+        NodeId own_coordinate = coordinate(given[i], place);
         if (!by_pattern) {
-            result[i] = coordinate;
+            result[i] = own_coordinate;
             continue;
         }
         const PatternCoordinate& own = bound.coordinates[i];
         if (own.dimension < 0) continue;
-        result[static_cast<size_t>(own.dimension)] = own.zero ? nodes_.integer(0, DType::int64, true) : coordinate;
+        result[static_cast<size_t>(own.dimension)] = own.zero ? nodes_.integer(0, DType::int64, true) : own_coordinate;
     }
     return result;
 }
 
-BodyValue BodyExpressions::read(int32_t tensor, const std::vector<BodyValue>& coordinates, const Place& place) {
+Value BodyExpressions::read(int32_t tensor, const std::vector<Value>& coordinates, const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     NodeList own = tensor_coordinates(from, coordinates, place);
     NodeId node = nodes_.read(tensor, from.bound->type.dtype, std::move(own));
     read_places_.emplace_back(node, &place);
-    return BodyValue::of(elements_.widened(node));
+    return Value::of(elements_.widened(node));
 }
 
 // `value` as the type that is only stored that it came from or that holds it exactly.
@@ -63,18 +61,70 @@ std::optional<NodeId> BodyExpressions::as_stored(Element value, DType dtype) {
     return exact ? std::optional(nodes_.real(node.real, dtype, node.from_template)) : std::nullopt;
 }
 
-BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>& coordinates,
-                                   const BodyValue& otherwise, const Place& place) {
+// access ?? otherwise: of a tensor, a local array or a state.
+Value BodyExpressions::guard(const Syntax& syntax, const Scope& scope) {
+    const Syntax& access = *syntax.children[0];
+    Value base;
+    if (access.kind == Syntax::Kind::subscript) base = reference(*access.children[0], scope);
+    if (base.is_failed()) throw EvaluationFailure{};
+    if (!base.is_array() || base.is_array(BodyArray::Kind::tensors)) {
+        Diagnostic diagnostic =
+            elements_.error("symbolic.guard", syntax.place, "?? stands behind something that is not an access");
+        diagnostic.expected = "an access with coordinates, as in x[@n - 1] ?? 0";
+        diagnostic.reason = "a guard binds to its access alone";
+        diagnostic.remedy = "write ?? behind each access";
+        elements_.refuse(std::move(diagnostic));
+    }
+    std::span<const SyntaxPointer> children(access.children.begin() + 1, access.children.end());
+    std::vector<Value> coordinates = expanded(children, std::nullopt, scope);
+    Value otherwise = evaluate(*syntax.children[1], scope);
+    const int32_t index = base.array().index;
+    if (base.is_array(BodyArray::Kind::tensor)) return guarded(index, coordinates, otherwise, syntax.place);
+    std::vector<int64_t> extents;
+    auto add_extents = [&](const VariableList& variables) {
+        for (VariableId id : variables) extents.push_back(body_.variable(id).extent.value);
+    };
+    if (base.is_array(BodyArray::Kind::local)) {
+        add_extents(body_.locals[static_cast<size_t>(index)].variables);
+        Value inside = read_local(index, coordinates, syntax.place);
+        return chosen_inside(coordinates, extents, inside, otherwise, syntax.place);
+    }
+    const BodyState& from = state(index);
+    Value inside = read_state(from, coordinates, syntax.place);
+    add_extents(from.own);
+    std::vector<Value> own(coordinates.begin() + 1, coordinates.end());
+    // The steps of a scan are those that there are; behind it any may be asked for, the initial value being one.
+    if (!from.active) {
+        Value one = Value::of(1);
+        own.insert(own.begin(), operations().binary(ScalarOp::add, coordinates[0], one, syntax.place));
+        extents.insert(extents.begin(), body_.variable(from.step).extent.value + 1);
+    }
+    return chosen_inside(own, extents, inside, otherwise, syntax.place);
+}
+
+Value BodyExpressions::chosen_inside(std::span<const Value> coordinates, std::span<const int64_t> extents,
+                                     const Value& inside, const Value& otherwise, const Place& place) {
+    Value within = Value::of(true);
+    for (size_t i = 0; i < extents.size(); ++i) {
+        Value extent = Value::of(extents[i]).with_from_template(false);
+        for (const Value& holds : {operations().binary(ScalarOp::greater_equal, coordinates[i], Value::of(0), place),
+                                   operations().binary(ScalarOp::less, coordinates[i], extent, place)})
+            within = operations().binary(ScalarOp::logical_and, within, holds, place);
+    }
+    return operations().select(within, inside, otherwise, place);
+}
+
+Value BodyExpressions::guarded(int32_t tensor, const std::vector<Value>& coordinates, const Value& otherwise,
+                               const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     DType dtype = from.bound->type.dtype;
     NodeList own = tensor_coordinates(from, coordinates, place);
-    Element outside = values_.element(otherwise, place);
+    Element outside = operations().element(otherwise, place);
     Element inside = elements_.widened(nodes_.read(tensor, dtype, own));
     elements_.unify(inside, outside, "??", place);
-    if (!is_narrow(dtype))
-        return BodyValue::of(Element{nodes_.guarded_read(tensor, dtype, std::move(own), outside.node)});
+    if (!is_narrow(dtype)) return Value::of(Element{nodes_.guarded_read(tensor, dtype, std::move(own), outside.node)});
     if (auto stored = as_stored(outside, dtype))
-        return BodyValue::of(elements_.widened(nodes_.guarded_read(tensor, dtype, std::move(own), *stored)));
+        return Value::of(elements_.widened(nodes_.guarded_read(tensor, dtype, std::move(own), *stored)));
     // The value outside has more places than the tensor's type: it is chosen after widening.
     NodeId within = nodes_.boolean(true);
     for (size_t i = 0; i < own.size(); ++i) {
@@ -86,40 +136,41 @@ BodyValue BodyExpressions::guarded(int32_t tensor, const std::vector<BodyValue>&
     }
     NodeId zero = nodes_.integer(0, dtype, true);
     NodeId guarded = nodes_.cast(nodes_.guarded_read(tensor, dtype, std::move(own), zero), info(dtype).arithmetic);
-    return BodyValue::of(Element{nodes_.select(within, guarded, outside.node)});
+    return Value::of(Element{nodes_.select(within, guarded, outside.node)});
 }
 
-std::vector<BodyValue> BodyExpressions::coordinates_by_name(const BodyTensor& tensor, const Place& place) {
+std::vector<Value> BodyExpressions::coordinates_by_name(const BodyTensor& tensor, const Place& place) {
     const BoundTensor& bound = *tensor.bound;
-    std::vector<BodyValue> result;
+    std::vector<Value> result;
     result.reserve(bound.coordinates.size());
     size_t expected = tensor.spec->shape ? bound.coordinates.size() : bound.type.shape.size();
     // A name of one axis, or the position in a list of axes.
-    auto axis = [&](std::string_view name, bool listed, int32_t position) -> const BodyValue* {
-        const BodyValue* found = name.empty() ? nullptr : axes_.find(name);
+    auto axis = [&](std::string_view name, bool listed, int32_t position) -> const Value* {
+        const Value* found = name.empty() ? nullptr : axes_.find(name);
         if (!found) return nullptr;
-        if (found->kind != ValueKind::list) return listed ? nullptr : found;
-        bool inside = listed && static_cast<size_t>(position) < found->list.size();
-        return inside ? &found->list[static_cast<size_t>(position)] : nullptr;
+        if (!found->is_list()) return listed ? nullptr : found;
+        bool inside = listed && static_cast<size_t>(position) < found->list().size();
+        return inside ? &found->list()[static_cast<size_t>(position)] : nullptr;
     };
     for (const PatternCoordinate& coordinate : bound.coordinates) {
-        const BodyValue* value = axis(coordinate.name, coordinate.spread, coordinate.position);
+        const Value* value = axis(coordinate.name, coordinate.spread, coordinate.position);
         if (!value) value = axis(coordinate.group, true, coordinate.group_position);
         if (value) result.push_back(*value);
     }
     if (result.size() == expected) return result;
-    if (all_coordinates_.size() == expected) return all_coordinates_;
+    const size_t axes = all_coordinates_.list().size();
+    if (axes == expected) return all_coordinates_.list();
     Diagnostic diagnostic = elements_.error(
         "symbolic.no_element", place, fmt::format("'{}' has no element of its own at an index point", bound.name));
     diagnostic.expected = "dimensions named like axes of the index, or as many dimensions as the index";
-    diagnostic.found = fmt::format("{} of {} dimensions are axes of the index, which has {}", result.size(), expected,
-                                   all_coordinates_.size());
+    diagnostic.found =
+        fmt::format("{} of {} dimensions are axes of the index, which has {}", result.size(), expected, axes);
     diagnostic.remedy = fmt::format(
         "give its coordinates: {}[...]; reduce over those that the index lacks: sum(k < $n : ...)", tensor.spec->name);
     elements_.refuse(std::move(diagnostic));
 }
 
-BodyValue BodyExpressions::bare(int32_t tensor, const Place& place) {
+Value BodyExpressions::bare(int32_t tensor, const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     if (from.spec->ipf && from.spec->ipf->kind == Syntax::Kind::rows) {
         bool elements = true;
@@ -128,7 +179,9 @@ BodyValue BodyExpressions::bare(int32_t tensor, const Place& place) {
                 elements = elements && node.kind != Syntax::Kind::whole && node.kind != Syntax::Kind::ranged;
             });
         if (elements)
-            return read(tensor, expanded(from.spec->ipf->children, 0, from.bound->type.shape.size(), {}), place);
+            return read(tensor,
+                        expanded(from.spec->ipf->children, static_cast<int64_t>(from.bound->type.shape.size()), {}),
+                        place);
     }
     return read(tensor, coordinates_by_name(from, place), place);
 }
@@ -160,11 +213,10 @@ bool BodyExpressions::is_step_before(NodeId coordinate, VariableId step) const {
 }
 
 // Inside its scan at `t - 1` and, behind its equation, at `t`; after the scan at any step from -1.
-BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<BodyValue>& given, const Place& place) {
+Value BodyExpressions::read_state(const BodyState& state, const std::vector<Value>& given, const Place& place) {
     if (given.size() != 1 + state.own.size()) refuse_rank(state.name, 1 + state.own.size(), given.size(), place);
     NodeList coordinates;
-    for (const BodyValue& coordinate : given)
-        coordinates.push_back(elements_.coordinate(values_.element(coordinate, place), place));
+    for (const Value& one : given) coordinates.push_back(coordinate(one, place));
     const bool before = state.active && is_step_before(coordinates[0], state.step);
     const bool present = coordinates[0] == nodes_.variable(state.step);
     if (state.active && !before && !(present && state.defined)) {
@@ -180,8 +232,8 @@ BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<
                     : fmt::format("read {}[{} - 1, ...], or read other steps after the scan", state.name, step);
         elements_.refuse(std::move(diagnostic));
     }
-    if (!state.active && !state.defined) throw BodyFailure{};
-    if (!state.type) return BodyValue::of(elements_.weak_integer(0, true));
+    if (!state.active && !state.defined) throw EvaluationFailure{};
+    if (!state.type) return Value::of(elements_.weak_integer(0, true));
     NodeId one = nodes_.integer(1, DType::int64, true);
     if (before)
         coordinates.erase(coordinates.begin());
@@ -193,19 +245,18 @@ BodyValue BodyExpressions::read_state(const BodyState& state, const std::vector<
     NodeId node = before ? nodes_.previous(state.local, state.type->dtype, std::move(coordinates))
                          : nodes_.local(state.local, state.type->dtype, std::move(coordinates));
     read_places_.emplace_back(node, &place);
-    return BodyValue::of(Element{node, state.type->weak});
+    return Value::of(Element{node, state.type->weak});
 }
 
-BodyValue BodyExpressions::read_local(int32_t local, const std::vector<BodyValue>& coordinates, const Place& place) {
+Value BodyExpressions::read_local(int32_t local, const std::vector<Value>& coordinates, const Place& place) {
     const Local& array = body_.locals[static_cast<size_t>(local)];
     if (coordinates.size() != array.variables.size())
         refuse_rank(array.name, array.variables.size(), coordinates.size(), place);
     NodeList own;
-    for (const BodyValue& coordinate : coordinates)
-        own.push_back(elements_.coordinate(values_.element(coordinate, place), place));
+    for (const Value& one : coordinates) own.push_back(coordinate(one, place));
     NodeId node = nodes_.local(local, array.dtype, std::move(own));
     read_places_.emplace_back(node, &place);
-    return BodyValue::of(Element{node, local_weakness_[static_cast<size_t>(local)]});
+    return Value::of(Element{node, local_weakness_[static_cast<size_t>(local)]});
 }
 
 }  // namespace heddle

@@ -21,9 +21,9 @@ bool mentions(const SyntaxPointer& syntax, const std::string& name) {
 }  // namespace
 
 void BodyExpressions::bind(const std::string& name, const Syntax& range, const Place& place, Variable::Kind kind,
-                           BodyScope& scope, VariableList& variables) {
+                           Scope& scope, VariableList& variables) {
     need_new_name(name, scope, place);
-    BodyValue extent = evaluate(range, scope);
+    Value extent = evaluate(range, scope);
     auto add = [&](const Size& size, const std::string& variable) {
         if (size.value < 0) {
             Diagnostic diagnostic = elements_.error("symbolic.extent", range.place,
@@ -34,11 +34,11 @@ void BodyExpressions::bind(const std::string& name, const Syntax& range, const P
         variables.push_back(nodes_.add_variable(variable, kind, size));
         return variable_value(variables.back());
     };
-    if (extent.is_fixed() && extent.value.is_integer()) {
-        scope.names.set(name, add(extent.value.size(), name));
+    if (extent.is_integer()) {
+        scope.names.set(name, add(extent.size(), name));
         return;
     }
-    auto sizes = extent.is_fixed() ? extent.value.sizes() : std::nullopt;
+    auto sizes = extent.is_static() ? extent.sizes() : std::nullopt;
     if (!sizes) {
         Diagnostic diagnostic = elements_.error("symbolic.static_extent", range.place,
                                                 fmt::format("the extent of '{}' is not static", name));
@@ -48,21 +48,21 @@ void BodyExpressions::bind(const std::string& name, const Syntax& range, const P
             fmt::format("give a static bound and keep terms with a filter: ({} < bound if {} < ... : ...)", name, name);
         elements_.refuse(std::move(diagnostic));
     }
-    std::vector<BodyValue> coordinates;
+    std::vector<Value> coordinates;
     coordinates.reserve(sizes->size());
     for (size_t i = 0; i < sizes->size(); ++i) coordinates.push_back(add((*sizes)[i], name + std::to_string(i)));
-    scope.names.set(name, BodyValue::of(std::move(coordinates)));
+    scope.names.set(name, Value::of(std::move(coordinates)));
 }
 
 namespace {
 
-bool is_static(const Syntax& base) {
+bool is_static_base(const Syntax& base) {
     return base.kind == Syntax::Kind::static_name || base.kind == Syntax::Kind::attribute;
 }
 
 // A variadic input, or what may be a list.
 bool may_be_picked_from(const Environment& environment, const Syntax& base) {
-    if (base.kind != Syntax::Kind::name) return is_static(base);
+    if (base.kind != Syntax::Kind::name) return is_static_base(base);
     int32_t position = environment.input_position(base.text);
     return position >= 0 && environment.inputs()[static_cast<size_t>(position)].spec->variadic;
 }
@@ -75,7 +75,7 @@ bool BodyExpressions::picks(const Syntax& subscript, const std::string& name) {
     if (!may_be_picked_from(environment_, base)) return false;
     bool by_variable = std::any_of(subscript.children.begin() + 1, subscript.children.end(),
                                    [&](const SyntaxPointer& child) { return mentions(child, name); });
-    if (!is_static(base) || !by_variable) return by_variable;
+    if (!is_static_base(base) || !by_variable) return by_variable;
     auto value = environment_.evaluate(base);
     if (!value || !value->is_list()) return false;
     const auto& list = value->list();
@@ -108,11 +108,12 @@ bool BodyExpressions::must_unroll(const Syntax& syntax, const std::string& name)
                        [&](const NamedArgument& argument) { return below(argument.value); });
 }
 
-BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scope) {
+Value BodyExpressions::reduction(const Syntax& syntax, const Scope& scope) {
     Generators unrolled, reduced_over;
     for (const Generator& generator : syntax.generators) {
         if (generator.kind != Generator::Kind::below)
-            values_.refuse_type(generator.place, "a reduction variable is written name < extent", "name < extent", "");
+            operations().refuse_type(generator.place, "a reduction variable is written name < extent", "name < extent",
+                                     "");
         bool picks = may_pick(syntax) && (must_unroll(*syntax.children[0], generator.name) ||
                                           (syntax.filter && must_unroll(*syntax.filter, generator.name)));
         (picks ? unrolled : reduced_over).push_back(&generator);
@@ -120,18 +121,18 @@ BodyValue BodyExpressions::reduction(const Syntax& syntax, const BodyScope& scop
     int64_t count = 1;
     if (unrolled.empty()) return reduced(syntax, reduced_over, syntax.text, scope, count);
     if (syntax.text == "argmin" || syntax.text == "argmax")
-        values_.refuse_type(syntax.place, fmt::format("{} over a list of tensors", syntax.text),
-                            "sum, prod, min, max, any, all, mean or count", "stack the tensors first");
-    std::vector<BodyValue> terms;
+        operations().refuse_type(syntax.place, fmt::format("{} over a list of tensors", syntax.text),
+                                 "sum, prod, min, max, any, all, mean or count", "stack the tensors first");
+    std::vector<Value> terms;
     int64_t total = 0;
     unroll(syntax, unrolled, 0, scope, terms, total);
     std::string reducer = syntax.text == "mean" || syntax.text == "count" ? "sum" : syntax.text;
-    BodyValue result = values_.combined(reducer, terms, syntax.place);
+    Value result = operations().joined(reducer, terms, syntax.place);
     return syntax.text == "mean" ? mean(result, total, syntax.place) : result;
 }
 
-void BodyExpressions::unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const BodyScope& scope,
-                             std::vector<BodyValue>& terms, int64_t& count) {
+void BodyExpressions::unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const Scope& scope,
+                             std::vector<Value>& terms, int64_t& count) {
     if (generator == unrolled.size()) {
         Generators rest;
         for (const Generator& other : syntax.generators) {
@@ -147,7 +148,7 @@ void BodyExpressions::unroll(const Syntax& syntax, const Generators& unrolled, s
     }
     const Generator& from = *unrolled[generator];
     need_new_name(from.name, scope, from.place);
-    int64_t extent = values_.static_integer(evaluate(*from.range, scope), "the number of terms", from.range->place);
+    int64_t extent = operations().integer(evaluate(*from.range, scope), "the number of terms", from.range->place);
     if (extent > longest_unrolled) {
         Diagnostic diagnostic =
             elements_.error("symbolic.limit", from.place, fmt::format("a reduction of {} tensors", extent));
@@ -155,23 +156,23 @@ void BodyExpressions::unroll(const Syntax& syntax, const Generators& unrolled, s
         elements_.refuse(std::move(diagnostic));
     }
     for (int64_t i = 0; i < extent; ++i) {
-        BodyScope inner{&scope, {}};
-        inner.names.set(from.name, BodyValue::of(StaticValue::of(i), false));
+        Scope inner{&scope, {}};
+        inner.names.set(from.name, Value::of(i).with_from_template(false));
         unroll(syntax, unrolled, generator + 1, inner, terms, count);
     }
 }
 
 // A term that counts only where the filter holds.
-BodyValue BodyExpressions::filtered(const std::string& reducer, const BodyValue& filter, const BodyValue& term,
-                                    const Place& place) {
-    if (filter.is_fixed() && filter.value.is_boolean() && filter.value.boolean()) return term;
-    Element value = values_.element(term, place);
+Value BodyExpressions::filtered(const std::string& reducer, const Value& filter, const Value& term,
+                                const Place& place) {
+    if (filter.is_boolean() && filter.boolean()) return term;
+    Element value = operations().element(term, place);
     auto named_reducer = reducer_named(reducer);
-    return values_.select(filter, BodyValue::of(value), BodyValue::of(elements_.neutral(*named_reducer, value)), place);
+    return operations().select(filter, Value::of(value), Value::of(elements_.neutral(*named_reducer, value)), place);
 }
 
-BodyValue BodyExpressions::mean(const BodyValue& sum, int64_t count, const Place& place) {
-    Element total = values_.element(sum, place);
+Value BodyExpressions::mean(const Value& sum, int64_t count, const Place& place) {
+    Element total = operations().element(sum, place);
     if (!is_float(elements_.dtype(total)) && !is_complex(elements_.dtype(total))) {
         Diagnostic diagnostic =
             elements_.error("symbolic.dtype", place, fmt::format("mean of {}", elements_.type_name(total)));
@@ -181,7 +182,7 @@ BodyValue BodyExpressions::mean(const BodyValue& sum, int64_t count, const Place
         elements_.refuse(std::move(diagnostic));
     }
     Element divisor{nodes_.real(static_cast<double>(count), DType::float64, false), Element::Weak::real};
-    return BodyValue::of(elements_.binary("/", total, divisor, place));
+    return Value::of(elements_.binary(ScalarOp::divide, total, divisor, place));
 }
 
 void BodyExpressions::need_reducible(const std::string& reducer, Element operand, const Place& place) {
@@ -197,9 +198,9 @@ void BodyExpressions::need_reducible(const std::string& reducer, Element operand
     elements_.refuse(std::move(diagnostic));
 }
 
-BodyValue BodyExpressions::reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
-                                   const BodyScope& scope, int64_t& count) {
-    BodyScope inner{&scope, {}};
+Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
+                               const Scope& scope, int64_t& count) {
+    Scope inner{&scope, {}};
     VariableList variables;
     for (const Generator* generator : generators) bind(*generator, Variable::Kind::reduction, inner, variables);
     for (VariableId id : variables) {
@@ -210,14 +211,14 @@ BodyValue BodyExpressions::reduced(const Syntax& syntax, const Generators& gener
             elements_.refuse(std::move(diagnostic));
         }
     }
-    BodyValue filter = syntax.filter ? evaluate(*syntax.filter, inner) : BodyValue::of(StaticValue::of(true), true);
+    Value filter = syntax.filter ? evaluate(*syntax.filter, inner) : Value::of(true);
     if (filter.is_list())
-        values_.refuse_type(syntax.filter->place, "a list is never a condition", "one bool",
-                            "write all(...) or any(...)");
-    Element term = values_.element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
+        operations().refuse_type(syntax.filter->place, "a list is never a condition", "one bool",
+                                 "write all(...) or any(...)");
+    Element term = operations().element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
     need_reducible(reducer, term, syntax.children[0]->place);
     if (reducer == "count") {
-        filter = values_.both(filter, BodyValue::of(term), syntax.place);
+        filter = operations().binary(ScalarOp::logical_and, filter, Value::of(term), syntax.place);
         term = elements_.weak_integer(1, true);
     }
     std::string plain = reducer == "mean" || reducer == "count" ? "sum" : reducer;
@@ -230,23 +231,23 @@ BodyValue BodyExpressions::reduced(const Syntax& syntax, const Generators& gener
     }
     if (variables.empty()) {
         // One term: itself, or nothing.
-        BodyValue only = is_argument(combiner) ? BodyValue::of(elements_.weak_integer(0, true))
-                                               : filtered(plain, filter, BodyValue::of(term), syntax.place);
+        Value only = is_argument(combiner) ? Value::of(elements_.weak_integer(0, true))
+                                           : filtered(plain, filter, Value::of(term), syntax.place);
         return reducer == "mean" ? mean(only, 1, syntax.place) : only;
     }
-    bool unfiltered = filter.is_fixed() && filter.value.is_boolean() && filter.value.boolean();
-    NodeId keep = unfiltered ? NodeId{-1} : values_.element(filter, syntax.place).node;
+    bool unfiltered = filter.is_boolean() && filter.boolean();
+    NodeId keep = unfiltered ? NodeId{-1} : operations().element(filter, syntax.place).node;
     if (keep >= 0 && !is_bool(nodes_.node(keep).dtype)) need_reducible("any", Element{keep}, syntax.filter->place);
     DType type = is_argument(combiner) ? DType::int64 : elements_.dtype(term);
     NodeId node = nodes_.reduce(combiner, type, variables, term.node, keep);
     Element result{node, is_argument(combiner) ? Element::Weak::integer : term.weak};
     if (reducer == "mean") {
         if (syntax.filter)
-            values_.refuse_type(syntax.filter->place, "mean takes no filter", "sum and count",
-                                "divide a sum by a count");
-        return mean(BodyValue::of(result), count, syntax.place);
+            operations().refuse_type(syntax.filter->place, "mean takes no filter", "sum and count",
+                                     "divide a sum by a count");
+        return mean(Value::of(result), count, syntax.place);
     }
-    return BodyValue::of(result);
+    return Value::of(result);
 }
 
 }  // namespace heddle

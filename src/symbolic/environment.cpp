@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "symbolic/environment_state.h"
-#include "symbolic/static_errors.h"
+#include "symbolic/failures.h"
 
 namespace heddle {
 namespace {
@@ -153,7 +153,6 @@ void Environment::State::forget() {
     }
     matching = met_unbound = touched_operation = false;
     frames = nesting = 0;
-    fill_size.reset();
 }
 
 const Template& Environment::metakernel() const { return *state_->metakernel; }
@@ -214,12 +213,10 @@ Result<StaticValue> Environment::lookup(std::string_view name, const Place& use)
         return limit_error(use, fmt::format("more than {} names within each other", deepest_evaluation));
     }
     bool touched_before = std::exchange(state.touched_operation, false);
-    auto fill_before = std::exchange(state.fill_size, std::nullopt);
     slot.phase = NameSlot::Phase::busy;
     ++state.nesting;
     auto value = evaluate_slot(*this, slot.kind, slot.number);
     --state.nesting;
-    state.fill_size = fill_before;
     NameSlot& after = state.slots[position];
     after.phase = NameSlot::Phase::unknown;
     if (value) {

@@ -14,8 +14,7 @@
 #include "graph/graph.h"
 #include "language/template.h"
 #include "support/diagnostic.h"
-#include "symbolic/static_operations.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle {
 
@@ -65,17 +64,10 @@ struct TensorReference {
     bool operator==(const TensorReference& other) const = default;
 };
 
-// Local names with static values: comprehension variables, parameters of functions. A chain on the stack.
-struct StaticScope {
-    const StaticScope* outer = nullptr;
-    std::string_view name;
-    const StaticValue* value = nullptr;
-
-    static const StaticValue* find(const StaticScope* scope, std::string_view name) {
-        for (; scope; scope = scope->outer)
-            if (scope->name == name) return scope->value;
-        return nullptr;
-    }
+// What is left of the steps of one application. Every element that an operation touches is a step.
+struct EvaluationBudget {
+    int64_t steps = largest_evaluation;
+    bool spend(int64_t count) { return (steps -= count) >= 0; }
 };
 
 // A diagnostic that carries the operator's name, and the operation's when one was given.
@@ -96,15 +88,11 @@ public:
     // The value of `$name` (without sigil). Codes: symbolic.unknown_name, symbolic.cycle, symbolic.not_given, and
     // whatever its expression gives.
     Result<StaticValue> lookup(std::string_view name, const Place& use);
-    // A static expression. Bare names are those of `scope`, and dtypes.
-    Result<StaticValue> evaluate(const Syntax& expression, const StaticScope* scope = nullptr);
-    // A list of elements (a `list` node's children, an index, a shape): spreads expanded, a fill filled up to `size`
-    // (the rank described; without it a fill is an error). Elements such as `*` or `:>` are not static: symbolic.type.
-    Result<std::vector<StaticValue>> evaluate_elements(std::span<const SyntaxPointer> elements,
-                                                       std::optional<int64_t> size, const StaticScope* scope = nullptr);
-    // True if `expression` needs nothing but static values: no @, no reads, no reductions, no bare name outside `scope`
-    // other than a dtype's.
-    bool is_static(const Syntax& expression, const StaticScope* scope = nullptr) const;
+    // A static expression (symbolic/evaluator.h). Bare names are dtypes.
+    Result<StaticValue> evaluate(const Syntax& expression);
+    // A list of elements (a `list` node's children, an index, a shape): spreads expanded; a fill is an error. Elements
+    // such as `*` or `:>` are not static.
+    Result<std::vector<StaticValue>> evaluate_elements(std::span<const SyntaxPointer> elements);
     // `has(name)`: is an optional input given, an optional output asked for, a parameter not none?
     Result<bool> has(std::string_view name, const Place& use);
     EvaluationBudget& budget();

@@ -74,8 +74,6 @@ struct Environment::State {
         auto letter = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(name[at])); };
         return name.size() + 5 * letter(0) + 23 * letter(name.size() / 2) + 3 * letter(name.size() - 1);
     }
-    // A list of values as wide as the rank described, for a fill; nothing where there is no such rank.
-    std::optional<int64_t> fill_size;
 };
 
 // ---- the steps of an application, in order (symbolic/application.cpp)

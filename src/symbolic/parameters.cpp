@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "symbolic/environment_state.h"
-#include "symbolic/static_errors.h"
+#include "symbolic/failures.h"
 
 namespace heddle {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "support/inline_vector.h"
 #include "symbolic/environment_state.h"
-#include "symbolic/static_errors.h"
+#include "symbolic/failures.h"
 
 namespace heddle {
 namespace {

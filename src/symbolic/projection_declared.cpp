@@ -54,20 +54,17 @@ private:
         diagnostic.expected = std::move(expected);
         diagnostic.remedy = std::move(remedy);
         diagnostic.params.emplace_back("tensor", tensor_.name);
-        throw BodyFailure{{std::move(diagnostic)}};
+        throw EvaluationFailure{{std::move(diagnostic)}};
     }
 
-    BodyValue value(const Syntax& syntax) {
-        if (syntax.kind == Syntax::Kind::integer) return BodyValue::of(StaticValue::of(syntax.integer), true);
+    Value value(const Syntax& syntax) {
+        if (syntax.kind == Syntax::Kind::integer) return Value::of(syntax.integer);
         if (syntax.kind != Syntax::Kind::static_name) return expressions().evaluate(syntax, {});
-        auto value = environment_.lookup(syntax.text, syntax.place);
-        if (!value) throw BodyFailure{std::move(value.error())};
-        return BodyValue::of(std::move(*value), false);
+        return unwrapped(environment_.lookup(syntax.text, syntax.place)).with_from_template(false);
     }
-    static bool is_number(const BodyValue& value) { return value.is_fixed() && value.value.is_integer(); }
-    int64_t integer(const BodyValue& value, const Place& place) {
-        if (is_number(value)) return value.value.integer();
-        return expressions().values().static_integer(value, "an entry of a projection", place);
+    int64_t integer(const Value& value, const Place& place) {
+        return value.is_integer() ? value.integer()
+                                  : expressions().operations().integer(value, "an entry of a projection", place);
     }
 
     int64_t fixed_start(const Entry& entry, const Place& place) {
@@ -86,7 +83,7 @@ private:
                 refuse(child->place, "a list inside a list", "one entry", "write ... after it to expand it");
             if (spread && !listed && child->children.size() > 1) {
                 int64_t count = std::max<int64_t>(integer(value(*child->children[1]), child->place), 0);
-                expressions().values().spend(count, child->place);
+                expressions().operations().spend(count, child->place);
                 result.resize(first + static_cast<size_t>(count), Entry(result.back()));
             } else if (spread && !listed) {
                 if (fill) refuse(child->place, "two fills in one list", "one");
@@ -119,12 +116,12 @@ private:
         bool ranged = element.kind == Syntax::Kind::ranged;
         if (ranged && element.children[0]->kind == Syntax::Kind::whole)
             refuse(element.place, "* is the whole dimension and has no extent", "a start before :>");
-        BodyValue start = value(ranged ? *element.children[0] : element);
-        BodyValue extent = ranged ? value(*element.children[1]) : BodyValue::of(StaticValue::of(1), true);
-        auto add = [&](const BodyValue& own_start, const BodyValue& own_extent) {
+        Value start = value(ranged ? *element.children[0] : element);
+        Value extent = ranged ? value(*element.children[1]) : Value::of(1);
+        auto add = [&](const Value& own_start, const Value& own_extent) {
             one.moving.reset();
-            if (is_number(own_start)) {
-                one.start = own_start.value.integer();
+            if (own_start.is_integer()) {
+                one.start = own_start.integer();
             } else {
                 one.moving = moving_.size();
                 moving_.push_back(own_start);
@@ -136,11 +133,11 @@ private:
             add(start, extent);
             return false;
         }
-        if (start.is_list() && extent.is_list() && start.size() != extent.size())
-            refuse(element.place, fmt::format("{} starts and {} extents", start.size(), extent.size()),
+        const size_t count = (start.is_list() ? start : extent).list().size();
+        if (start.is_list() && extent.is_list() && extent.list().size() != count)
+            refuse(element.place, fmt::format("{} starts and {} extents", count, extent.list().size()),
                    "as many extents as starts");
-        for (size_t i = 0; i < (start.is_list() ? start.size() : extent.size()); ++i)
-            add(start.is_list() ? start.at(i) : start, extent.is_list() ? extent.at(i) : extent);
+        for (size_t i = 0; i < count; ++i) add(start.at(i), extent.at(i));
         return true;
     }
 
@@ -178,8 +175,8 @@ private:
     }
 
     // The offset of a start that moves with the index, and its coefficients.
-    int64_t affine_start(const BodyValue& start, const Place& place, Coefficients& coefficients) {
-        NodeId node = expressions().elements().coordinate(expressions().values().element(start, place), place);
+    int64_t affine_start(const Value& start, const Place& place, Coefficients& coefficients) {
+        NodeId node = expressions().coordinate(start, place);
         int64_t budget = 10'000;
         RangeEvaluator ranges(body_, full_region(body_), &budget);
         const ValueRange& range = ranges.of(node);
@@ -223,20 +220,16 @@ private:
                    "one entry an index dimension", "write the rows form, as in [@row, *]");
     }
 
-    std::vector<int64_t> integers(const BodyValue& list, const Place& place) {
+    std::vector<int64_t> integers(const Value& list, const Place& place) {
         std::vector<int64_t> result;
-        for (const BodyValue& item : expressions().values().items(list, place)) result.push_back(integer(item, place));
+        for (const Value& item : expressions().operations().list(list, place)) result.push_back(integer(item, place));
         return result;
     }
 
-    // A list of lists, which an expression's list is not.
     std::vector<std::vector<int64_t>> matrix(const Syntax& syntax) {
         std::vector<std::vector<int64_t>> result;
-        if (syntax.kind == Syntax::Kind::list) {
-            for (const SyntaxPointer& row : syntax.children) result.push_back(integers(value(*row), row->place));
-            return result;
-        }
-        for (const BodyValue& row : expressions().values().items(value(syntax), syntax.place))
+        const Value rows = value(syntax);
+        for (const Value& row : expressions().operations().list(rows, syntax.place))
             result.push_back(integers(row, syntax.place));
         return result;
     }
@@ -270,7 +263,7 @@ private:
     Body& body_;
     std::unique_ptr<BodyExpressions>& expressions_;
     size_t axes_ = 0;
-    std::vector<BodyValue> moving_;
+    std::vector<Value> moving_;
     IndexProjection result_;
 };
 
@@ -330,7 +323,7 @@ IpfEvaluator::~IpfEvaluator() = default;
 Result<IndexProjection> IpfEvaluator::of(const ProjectedTensor& tensor) {
     try {
         return DeclaredProjection(environment_, tensor, body_, expressions_).evaluate();
-    } catch (BodyFailure& failure) {
+    } catch (EvaluationFailure& failure) {
         return fail(std::move(failure.diagnostics));
     }
 }

@@ -14,7 +14,7 @@
 #include "graph/graph.h"
 #include "language/library.h"
 #include "support/diagnostic.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle {
 

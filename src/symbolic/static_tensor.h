@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "support/tensor_data.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle {
 

@@ -76,6 +76,14 @@ extremes:
   body: |
     low = min(k < $n : x[k])
     high = max(k < $n : x[k])
+open_product:
+  inputs: {X: "$dtype[$row, $inner]", W: "$dtype[$inner, $col]"}
+  outputs: {y: "$dtype[_, $col]"}
+  graph: "y = matmul(X, W)"
+open_wrongly:
+  inputs: {X: "$dtype[$row, $inner]", W: "$dtype[$inner, $col]"}
+  outputs: {y: "$dtype[_, $inner, _]"}
+  graph: "y = matmul(X, W)"
 linear:
   inputs: {x: "$dtype[$batch..., $features]", A: "$dtype[$features, $out]", b: "$dtype[$out]?"}
   outputs: {y: "$dtype[$batch..., $out]"}
@@ -229,6 +237,8 @@ TEST_F(Sessions, Compositions) {
     EXPECT_EQ(session.graph().operations.size(), 1u);
     EXPECT_EQ(types("linear", {x, w, b}), "float32[2, 5]");
     EXPECT_EQ(session.graph().operations.size(), 3u);
+    EXPECT_EQ(types("open_product", {x, w}), "float32[2, 5]");
+    EXPECT_EQ(types("open_wrongly", {x, w}), "symbolic.composition");
     TensorId v = session.add_input("v", type({4}));
     EXPECT_EQ(types("halves", {v}), "float32[4]");
     EXPECT_EQ(types("spread", {v}), "float32[]");

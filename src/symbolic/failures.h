@@ -1,13 +1,18 @@
-// How static evaluation words its errors.
+// How evaluation says what is wrong. Inside of an evaluation a failure is thrown: expressions are deep, and an error
+// ends its statement. It is caught within this room, where `Environment::evaluate` and the builders give results.
 #pragma once
 
 #include <string>
 
 #include "support/diagnostic.h"
-#include "symbolic/static_operations.h"
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 namespace heddle {
+
+// Without diagnostics it stands for a name that failed before: its users are silent.
+struct EvaluationFailure {
+    Diagnostics diagnostics;
+};
 
 inline std::unexpected<Diagnostics> static_error(std::string code, const Place& place, std::string summary,
                                                  std::string remedy = {}) {
@@ -20,7 +25,7 @@ inline std::unexpected<Diagnostics> static_error(std::string code, const Place& 
 }
 
 inline std::unexpected<Diagnostics> type_error(const Place& place, std::string summary, std::string expected,
-                                               const StaticValue& found, std::string remedy = {}) {
+                                               const Value& found, std::string remedy = {}) {
     Diagnostic diagnostic;
     diagnostic.code = found.is_none() ? "symbolic.not_given" : "symbolic.type";
     diagnostic.place = place;
@@ -35,7 +40,14 @@ inline std::unexpected<Diagnostics> limit_error(const Place& place, std::string 
     return static_error("symbolic.limit", place, std::move(summary));
 }
 
-// Spends the steps of making or walking `elements` elements, and checks that a list may have so many.
-Result<void> spend_list(int64_t elements, const Place& place, EvaluationBudget& budget);
+[[noreturn]] inline void refuse(std::unexpected<Diagnostics> problem) {
+    throw EvaluationFailure{std::move(problem.error())};
+}
+
+template <typename T>
+T unwrapped(Result<T> result) {
+    if (!result) throw EvaluationFailure{std::move(result.error())};
+    if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-#include "symbolic/static_value.h"
+#include "symbolic/value.h"
 
 #include <fmt/format.h>
 
@@ -7,51 +7,73 @@
 
 namespace heddle {
 
-StaticValue StaticValue::of(List elements) {
+Value Value::of(List elements) {
     auto shared = std::make_shared<SharedList>();
     shared->elements = std::move(elements);
-    for (const StaticValue& element : shared->elements)
+    bool from_template = true;
+    for (const Value& element : shared->elements) {
         shared->depth = std::max(shared->depth, element.list_depth() + 1);
-    return StaticValue(Storage(std::in_place_index<6>, std::move(shared)));
+        shared->is_static = shared->is_static && element.is_static();
+        from_template = from_template && element.from_template();
+    }
+    // Among elements each keeps its own mark.
+    from_template = from_template || !shared->is_static;
+    Value value(Kind::list, {.integer = 0});
+    value.from_template_ = from_template;
+    value.shared_ = std::move(shared);
+    return value;
 }
 
-StaticValue StaticValue::of_sizes(std::span<const Size> sizes) {
+Value Value::of(std::string value) {
+    Value result(Kind::text, {.integer = 0});
+    result.shared_ = std::make_shared<const std::string>(std::move(value));
+    return result;
+}
+
+Value Value::at(size_t position) const {
+    if (!is_list()) return *this;
+    Value element = list()[position];
+    element.from_template_ = element.from_template_ && from_template_;
+    return element;
+}
+
+Value Value::of_sizes(std::span<const Size> sizes) {
     List elements;
     elements.reserve(sizes.size());
     for (const Size& size : sizes) elements.push_back(of(size));
     return of(std::move(elements));
 }
 
-StaticValue StaticValue::of_integers(const std::vector<int64_t>& numbers) {
+Value Value::of_integers(const std::vector<int64_t>& numbers) {
     List elements;
     elements.reserve(numbers.size());
     for (int64_t number : numbers) elements.push_back(of(number));
     return of(std::move(elements));
 }
 
-std::optional<std::vector<Size>> StaticValue::sizes() const {
+std::optional<std::vector<Size>> Value::sizes() const {
     if (!is_list()) return std::nullopt;
     std::vector<Size> result;
     result.reserve(list().size());
-    for (const StaticValue& element : list()) {
+    for (const Value& element : list()) {
         if (!element.is_integer()) return std::nullopt;
         result.push_back(element.size());
     }
     return result;
 }
 
-std::optional<std::vector<int64_t>> StaticValue::integers() const {
+std::optional<std::vector<int64_t>> Value::integers() const {
     if (!is_list()) return std::nullopt;
     std::vector<int64_t> result;
     result.reserve(list().size());
-    for (const StaticValue& element : list()) {
+    for (const Value& element : list()) {
         if (!element.is_integer()) return std::nullopt;
         result.push_back(element.integer());
     }
     return result;
 }
 
-bool StaticValue::operator==(const StaticValue& other) const {
+bool Value::operator==(const Value& other) const {
     if (kind() != other.kind()) return false;
     switch (kind()) {
     case Kind::none: return true;
@@ -62,6 +84,10 @@ bool StaticValue::operator==(const StaticValue& other) const {
     case Kind::dtype: return dtype() == other.dtype();
     case Kind::list: return list() == other.list();
     case Kind::tensor: return &tensor() == &other.tensor();
+    case Kind::element: return element() == other.element();
+    case Kind::array: return array() == other.array();
+    case Kind::result: return result() == other.result();
+    case Kind::failed: return true;
     }
     return false;
 }
@@ -83,7 +109,7 @@ std::string print_text(const std::string& text) {
 
 }  // namespace
 
-std::string StaticValue::print() const {
+std::string Value::print() const {
     switch (kind()) {
     case Kind::none: return "none";
     case Kind::boolean: return boolean() ? "true" : "false";
@@ -91,8 +117,8 @@ std::string StaticValue::print() const {
     case Kind::real: return print_real(real());
     case Kind::text: return print_text(text());
     case Kind::dtype: return std::string(name(dtype()));
-    case Kind::tensor: return "(a tensor)";
     case Kind::list: break;
+    default: return fmt::format("({})", describe());
     }
     // A long list is of no use in a message, and a nested one could be enormous.
     constexpr size_t most_letters = 2'000;
@@ -105,7 +131,7 @@ std::string StaticValue::print() const {
     return result + "]";
 }
 
-std::string StaticValue::describe() const {
+std::string Value::describe() const {
     switch (kind()) {
     case Kind::none: return "none";
     case Kind::boolean: return "a bool";
@@ -113,7 +139,11 @@ std::string StaticValue::describe() const {
     case Kind::real: return "a float";
     case Kind::text: return "a text";
     case Kind::dtype: return "a dtype";
-    case Kind::tensor: return "a tensor";
+    case Kind::tensor:
+    case Kind::result: return "a tensor";
+    case Kind::element: return "an element";
+    case Kind::array: return "an array";
+    case Kind::failed: return "a name that failed";
     case Kind::list: return fmt::format("a list of {} element{}", list().size(), list().size() == 1 ? "" : "s");
     }
     return {};
