@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/check_text.h"
 #include "cli/support.h"
 #include "flavours/kernel_matrix.h"
 #include "frontends/onnx/import.h"
@@ -82,6 +83,14 @@ Diagnostics check_templates(const std::string& path, const CommonOptions& option
     return mistakes;
 }
 
+Findings findings_of(const std::string& file, const Library& library, const CommonOptions& options) {
+    if (file.ends_with(".onnx")) return check_model(file, library);
+    if (!file.ends_with(".txt")) return {.problems = check_templates(file, options), .text = {}, .json = {}};
+    auto text = check_text(file, detect_host());
+    if (!text) return {.problems = text.error(), .text = {}, .json = {}};
+    return {.problems = {}, .text = *text, .json = {{"text", *text}}};
+}
+
 }  // namespace
 
 int check_files(const CheckOptions& options) {
@@ -90,9 +99,7 @@ int check_files(const CheckOptions& options) {
     Diagnostics all;
     nlohmann::json files = nlohmann::json::array();
     for (const std::string& file : options.files) {
-        Findings findings = file.ends_with(".onnx")
-                                ? check_model(file, *library)
-                                : Findings{.problems = check_templates(file, options.common), .text = {}, .json = {}};
+        Findings findings = findings_of(file, *library, options.common);
         const Diagnostics& problems = findings.problems;
         if (!options.common.json) {
             fmt::print("{}: {}{}{}\n", file, problems.empty() ? "fine" : fmt::format("{} problems", problems.size()),

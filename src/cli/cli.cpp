@@ -95,7 +95,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 CLI::App* add_check(CLI::App& app, CheckOptions& options) {
     auto* command = app.add_subcommand(
         "check", "Check files of templates, and models: everything that is wrong or unsupported, at once");
-    command->add_option("files", options.files, "Template files (.yaml) and models (.onnx)")
+    command->add_option("files", options.files, "Template files (.yaml), models (.onnx), and texts of systems, kernels and plans (.txt)")
         ->required()
         ->type_name("FILE...");
     add_common(*command, options.common);
@@ -117,6 +117,7 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
     command->add_flag("--schedule", options.schedule,
                       "What was chosen for each kernel, the plan, and the scheduled kernels");
     command->add_flag("--source", options.source, "The C code of the kernels");
+    command->add_option("--target", options.target, "The machine to choose for, as JSON (this one)")->type_name("FILE");
     auto* shards = command
                        ->add_option("--shard", options.shards,
                                     "Cut axes into parts: the work of each, what it touches, how it is combined")

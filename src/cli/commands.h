@@ -48,6 +48,7 @@ struct ExplainOptions {
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
     bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them, or the operator
+    std::string target;               // a file of a target; empty: this machine
     bool kernels = false;  // the matrix of kernels, of one operator or of all
 };
 int explain_operator(const ExplainOptions& options);

@@ -227,8 +227,9 @@ Result<Json> explain(const ExplainOptions& options) {
     if (!arguments) return fail(std::move(arguments.error()));
     auto applied = apply(**metakernel, *library, *arguments);
     if (!applied) return fail(std::move(applied.error()));
-    Target target = detect_host();
-    auto explained = operator_json(**metakernel, *applied, target);
+    Result<Target> target = options.target.empty() ? detect_host() : load_target(options.target);
+    if (!target) return fail(std::move(target.error()));
+    auto explained = operator_json(**metakernel, *applied, *target);
     if (!explained) return explained;
     Json json = std::move(*explained);
     if (!options.svg.empty() && options.shards.empty()) {
@@ -247,12 +248,12 @@ Result<Json> explain(const ExplainOptions& options) {
         *graph = std::move(*sharded);  // what follows is of the shards
     }
     if (options.equations) {
-        auto equations = equations_json(*graph, target);
+        auto equations = equations_json(*graph, *target);
         if (!equations) return fail(std::move(equations.error()));
         json["equations"] = std::move(*equations);
     }
     if (options.schedule || options.source) {
-        auto plan = plan::make_plan(*graph, target);
+        auto plan = plan::make_plan(*graph, *target);
         if (!plan) return fail(std::move(plan.error()));
         add_plan_json(*plan, options, json);
     }

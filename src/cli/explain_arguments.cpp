@@ -16,7 +16,7 @@
 namespace heddle::cli {
 namespace {
 
-using Source = std::shared_ptr<const SourceText>;
+using TextPointer = std::shared_ptr<const SourceText>;
 
 bool is_space(char c) { return c == ' ' || c == '\t'; }
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
@@ -24,7 +24,7 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 // A type: a dtype's name, then in brackets numbers, or names with their numbers. Positions are in the whole argument.
 class TypeReader {
 public:
-    TypeReader(Source source, size_t begin, std::map<std::string, int64_t>& dimensions)
+    TypeReader(TextPointer source, size_t begin, std::map<std::string, int64_t>& dimensions)
         : source_(std::move(source)), text_(source_->text()), at_(begin), dimensions_(dimensions) {}
 
     // `start` is where the range begins, if it does not begin at zero.
@@ -148,14 +148,14 @@ private:
         return std::string(text_.substr(begin, at_ - begin));
     }
 
-    Source source_;
+    TextPointer source_;
     std::string_view text_;
     size_t at_;
     std::map<std::string, int64_t>& dimensions_;
 };
 
 // A static expression of the language, without names but those of dtypes. A bare word is itself where a text is wanted.
-Result<StaticValue> static_value(const Source& source, size_t begin, bool word_is_text) {
+Result<StaticValue> static_value(const TextPointer& source, size_t begin, bool word_is_text) {
     // The parser takes a whole text; blanks keep the places.
     auto padded = std::make_shared<SourceText>(source->name(),
                                                std::string(begin, ' ') + std::string(source->text().substr(begin)));
@@ -171,7 +171,7 @@ Result<StaticValue> static_value(const Source& source, size_t begin, bool word_i
     return value;
 }
 
-Result<InputArgument> input_argument(const Source& source, size_t begin, OperatorArguments& arguments) {
+Result<InputArgument> input_argument(const TextPointer& source, size_t begin, OperatorArguments& arguments) {
     std::string_view text = source->text();
     size_t word = begin;
     while (word < text.size() && is_space(text[word])) word++;
@@ -235,7 +235,7 @@ private:
         return unknown(name, place);
     }
 
-    Result<void> add_input(size_t position, const Source& source, size_t begin, const Place& place) {
+    Result<void> add_input(size_t position, const TextPointer& source, size_t begin, const Place& place) {
         const TensorSpec& specification = metakernel_.inputs[position];
         auto& tensors = arguments_.inputs[position];
         if (!tensors.empty() && !specification.variadic) return twice(specification.name, place);
@@ -247,7 +247,8 @@ private:
         return {};
     }
 
-    Result<void> add_parameter(const Parameter& parameter, const Source& source, size_t begin, const Place& place) {
+    Result<void> add_parameter(const Parameter& parameter, const TextPointer& source, size_t begin,
+                               const Place& place) {
         using Kind = ParameterType::Kind;
         bool word_is_text = parameter.type.kind == Kind::choice || parameter.type.kind == Kind::string;
         auto value = static_value(source, begin, word_is_text);

@@ -130,7 +130,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
 }
 
 Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree,
-                                                  llvm::TargetMachine& machine, bool optimised) {
+                                                  llvm::TargetMachine& machine) {
     std::unique_ptr<llvm::Module> module = build_module(context, tree, kernel_name);
     module->setTargetTriple(machine.getTargetTriple().str());
     module->setDataLayout(machine.createDataLayout());
@@ -138,13 +138,13 @@ Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, co
     llvm::raw_string_ostream stream(error);
     if (llvm::verifyModule(*module, &stream))
         return failure("backends.internal", "LLVM refuses the kernel's code", error);
-    if (optimised) optimise(*module, machine);
+    optimise(*module, machine);
     return module;
 }
 
 Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llvm::CodeGenFileType kind) {
     llvm::LLVMContext context;
-    auto module = make_module(context, tree, machine, true);
+    auto module = make_module(context, tree, machine);
     if (!module) return fail(module.error());
     llvm::SmallString<0> code;
     llvm::raw_svector_ostream stream(code);
@@ -226,18 +226,6 @@ Result<std::string> LlvmBackend::source(const Tree& tree, const Target& target) 
     auto machine = target_machine(target);
     if (!machine) return fail(machine.error());
     return generate(tree, **machine, llvm::CodeGenFileType::AssemblyFile);
-}
-
-Result<std::string> LlvmBackend::intermediate(const Tree& tree, const Target& target, bool optimised) {
-    auto machine = target_machine(target);
-    if (!machine) return fail(machine.error());
-    llvm::LLVMContext context;
-    auto module = make_module(context, tree, **machine, optimised);
-    if (!module) return fail(module.error());
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    (*module)->print(stream, nullptr);
-    return text;
 }
 
 }  // namespace heddle::backends

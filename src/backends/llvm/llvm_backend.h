@@ -25,9 +25,6 @@ public:
     Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
                                              int threads);
     Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string>& objects);
-
-    // LLVM IR after the pipeline, or as it came from the tree.
-    Result<std::string> intermediate(const schedules::Tree& tree, const Target& target, bool optimised);
 };
 
 }  // namespace heddle::backends

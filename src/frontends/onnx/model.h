@@ -91,7 +91,5 @@ Diagnostic external_data(const std::string& file, const std::string& first, int6
 // Our type for an ONNX data type number; its name for messages either way.
 std::optional<DType> dtype_of(int64_t onnx_type);
 std::string type_name(int64_t onnx_type);
-// The inverse, for attributes that are types.
-int64_t onnx_type_of(DType dtype);
 
 }  // namespace heddle::onnx

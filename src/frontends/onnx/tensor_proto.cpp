@@ -195,11 +195,4 @@ std::string type_name(int64_t onnx_type) {
     return fmt::format("type {}", onnx_type);
 }
 
-int64_t onnx_type_of(DType dtype) {
-    for (const TypeRow& row : types) {
-        if (row.dtype == dtype) return row.number;
-    }
-    return 0;
-}
-
 }  // namespace heddle::onnx

@@ -1,5 +1,5 @@
 // The innermost loops of the patterns that matter.
-#include "backends/llvm/code_shape.h"
+#include "code_shape.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backends/llvm/code_shape.h"
+#include "code_shape.h"
 
 #include <map>
 #include <sstream>
