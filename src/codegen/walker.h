@@ -58,7 +58,6 @@ private:
     void statement(const Store& node);
     void statement(const PrefetchStart& node);
     void statement(const Prefetch& node);
-    void begin_tasks();
     void task_axis(const TaskAxis& axis, CodeValue task);
     void place_arrays();
     void balanced_rows(const Rows& node, CodeValue first, CodeValue end);
@@ -125,7 +124,6 @@ private:
     int rows_ = 1, vectors_ = 1, width_ = 1;
     VariableId lane_variable_ = -1;
     VariableId row_variable_ = -1;
-    std::set<VariableId> row_variables_;
     std::optional<CodeValue> row_count_;  // of a transposed tile's last rows
     std::vector<CodeValue> masks_;        // of each vector, or empty
     bool lanes_reduced_ = false;

@@ -47,7 +47,6 @@ struct Access {
     };
     std::vector<Computed> computed;
     bool guarded = false;
-    bool may_fail() const { return !guarded && (!checked.empty() || !computed.empty()); }
     LoadKernels kernels;
     LaneType lanes = LaneType::integer;
 };

@@ -30,7 +30,7 @@ public:
         if (!system) return fail(std::move(system.error()));
         system_ = std::move(*system);
         optimise(system_);
-        partition_ = fuse(system_, target_, {.fuse = options_.fuse, .one_contraction = options_.one_contraction});
+        partition_ = fuse(system_, target_, {.fuse = options_.fuse});
         maps_ = choose_storage(system_, partition_, target_);
         plan_.target = target_;
         name_interface();

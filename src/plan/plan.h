@@ -76,7 +76,6 @@ struct Plan {
 
 struct PlanOptions {
     bool fuse = true;  // false: every equation a kernel of its own
-    bool one_contraction = true;
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
 };
 

@@ -23,13 +23,6 @@ std::vector<std::pair<size_t, size_t>> result_ranges(const Call& call) {
     return ranges;
 }
 
-template <typename Function>
-void each_argument(const Call& call, const Function& function) {
-    for (const Argument& argument : call.inputs) {
-        for (TensorId tensor : argument.tensors) function(tensor);
-    }
-}
-
 }  // namespace
 
 Result<CallGraph> CallGraph::of_program(std::shared_ptr<const SourceText> text, const Library& library,
