@@ -28,6 +28,7 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::launch_only:
         return fmt::format("it would save a launch, but leave {:.0f} tasks of a kernel that others could still join",
                            refusal.tasks);
+    case Refusal::Why::apart: return "a kernel of theirs could not be made";
     }
     return "";
 }
@@ -161,6 +162,8 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
         return false;
     };
     if (first.equation < 0 || second.equation < 0) return refuse(Refusal::Why::opaque);
+    const auto apart = [&](int32_t member) { return options_.apart.contains(graph_.node(member).equation); };
+    if (!options_.apart.empty() && std::ranges::any_of(members, apart)) return refuse(Refusal::Why::apart);
     if (first.prepared != second.prepared) return refuse(Refusal::Why::phases);
     if (members.size() > static_cast<size_t>(target_.maximum_equations)) return refuse(Refusal::Why::equations);
     if (is_torn(members)) return refuse(Refusal::Why::pieces_apart);

@@ -21,6 +21,7 @@ struct Refusal {
         opaque,
         path,
         launch_only,
+        apart,
     };
     Why why = Why::no_gain;
     double gain = 0;   // seconds

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <unordered_set>
 
 #include "equations/arena_interval.h"
 #include "equations/pass_support.h"
@@ -235,9 +236,10 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
     if (!missing_.empty()) return nullptr;
     if (tensor < 0) tensor = state_.tensor(source);
     const std::vector<int64_t>& shape = state_.system.tensor(tensor).shape;
-    // The only element of an unnamed dimension of extent one.
+    // The only element of an unnamed dimension of extent one, if it is no index from data: that may lie outside.
     for (size_t d = 0; d < rank && !guarded; d++) {
-        if (shape[d] == 1 && !state_.system.tensor(tensor).sizes[d].named()) coordinates[d] = arena_.integer(0);
+        const bool one = shape[d] == 1 && !state_.system.tensor(tensor).sizes[d].named();
+        if (one && !has_data_[static_cast<size_t>(node.operands[d])]) coordinates[d] = arena_.integer(0);
     }
     Expr read = guarded ? arena_.guarded_read(tensor, node.dtype, coordinates, otherwise, shape)
                         : arena_.read(tensor, node.dtype, coordinates);
@@ -496,9 +498,37 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
     return arena_.read(it->second, dtype, std::move(at));
 }
 
-// Tables, and reciprocals for divisions by reductions of fewer axes.
+// Reads that no selection may skip, and that are known to leave their tensor (a constant index outside), are checked when
+// they run, like those of other data.
+Expr BodyLowering::check_reads(Expr right) {
+    const auto leaves = [&](Expr read, size_t d) {
+        return !interval(read->operands[d]).within(0, state_.system.tensor(read->tensor).shape[d] - 1) &&
+               std::ranges::none_of(walk(read->operands[d]), is_read);
+    };
+    std::unordered_set<Expr> seen, outside;
+    std::vector<Expr> stack = {right};
+    while (!stack.empty()) {
+        Expr e = stack.back();
+        stack.pop_back();
+        if (!seen.insert(e).second) continue;
+        for (size_t d = 0; e->kind == Kind::read && d < e->operands.size(); d++) {
+            if (leaves(e, d)) outside.insert(e);
+        }
+        const size_t eager = e->kind == Kind::select ? 1 : e->operands.size();
+        stack.insert(stack.end(), e->operands.begin(), e->operands.begin() + static_cast<std::ptrdiff_t>(eager));
+    }
+    if (outside.empty()) return right;
+    return rewrite(right, [&](Expr e, std::vector<Expr> operands) {
+        for (size_t d = 0; outside.contains(e) && d < operands.size(); d++) {
+            if (leaves(e, d)) operands[d] = state_.tables.checked(operands[d]);
+        }
+        return arena_.rebuild(e, std::move(operands));
+    });
+}
+
+// Tables, reciprocals for divisions by reductions of fewer axes, and checks.
 Expr BodyLowering::finish_right(Expr right, const std::vector<AxisId>& axes) {
-    right = state_.tables.tabulate(right, axes);
+    right = check_reads(state_.tables.tabulate(right, axes));
     return rewrite(right, [&](Expr e, std::vector<Expr> operands) {
         const bool division = e->kind == Kind::scalar && e->op == ScalarOp::divide;
         if (division && operands[1]->kind == Kind::read && state_.is_reduction(operands[1]->tensor)) {

@@ -82,6 +82,7 @@ private:
     Expr name_draft(Draft draft, const std::string& suffix);
     Draft renamed(const Draft& draft, bool fresh);
     AxisId placeholder(size_t position, AxisId like);
+    Expr check_reads(Expr right);
     Expr finish_right(Expr right, const std::vector<AxisId>& axes);
     void add_output(const BodyEquation& equation);
     // The equation of `value` over `variables`.

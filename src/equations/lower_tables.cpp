@@ -81,6 +81,11 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
     return result.at(right);
 }
 
+Expr TableMaker::checked(Expr coordinate) {
+    Arena& arena = *system_.arena;
+    return arena.add(coordinate, table_read(arena.integer(0)));
+}
+
 Expr TableMaker::table_read(Expr e) {
     if (auto found = made_.find(e); found != made_.end()) return found->second;
     Equation equation;

@@ -17,6 +17,9 @@ public:
     // `right` with tables for its greatest subexpressions that read nothing, compute more than a cast, and depend on at
     // most one axis of `axes` besides any number of `reduced` ones.
     Expr tabulate(Expr right, const std::vector<AxisId>& axes);
+    // The same coordinate as a sum with a zero that is read, so that it is checked when it runs: one that data decide,
+    // which is known to leave its tensor.
+    Expr checked(Expr coordinate);
 
 private:
     bool wanted(Expr e, const std::vector<AxisId>& axes) const;

@@ -1,4 +1,7 @@
 // What is made of constants only, and all passes in their order.
+#include <algorithm>
+#include <set>
+
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
 
@@ -12,17 +15,19 @@ void mark_prepared(System& system) {
         const SystemTensor& tensor = system.tensor(index);
         return tensor.kind == SystemTensor::Kind::constant || tensor.prepared;
     };
+    std::set<int32_t> running;  // scans that wait for inputs: none of their equations is prepared, whatever it reads
     // The equations of a scan read one another: again, until nothing changes.
     for (bool changed = true; changed;) {
         changed = false;
         for (int32_t index : order) {
             const Equation& equation = system.equation(index);
             bool& prepared = system.tensor(equation.tensor).prepared;
-            for (Expr read : reads(equation)) {
-                if (!prepared || read->tensor == equation.tensor || constant(read->tensor)) continue;
+            const auto waits = [&](Expr read) { return read->tensor != equation.tensor && !constant(read->tensor); };
+            if (prepared && (running.contains(equation.scan) || std::ranges::any_of(reads(equation), waits))) {
                 prepared = false;
                 changed = true;
             }
+            if (!prepared && equation.scan >= 0) changed |= running.insert(equation.scan).second;
         }
     }
 }

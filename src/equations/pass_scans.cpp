@@ -73,6 +73,8 @@ private:
             for (int32_t maker : system_.tensor(read->tensor).equations) {
                 const Equation& made = system_.equation(maker);
                 if (made.dead || made.scan != scan) continue;
+                if (system_.tensor(made.tensor).prepared != system_.tensor(equation.tensor).prepared)
+                    return std::nullopt;
                 if (trial.ordered < 0) trial.ordered = axis_like(equation, read, made);
                 const auto step = trial.ordered < 0 ? std::nullopt : step_of_read(trial, read, made);
                 if (!step || *step > 0 || *step < -1) return std::nullopt;

@@ -342,6 +342,10 @@ double hint_points(const System& system, const Equation& equation) {
 bool is_view(const Equation& equation) { return !equation.reducer && equation.right->kind == Kind::read; }
 
 void prune(System& system) {
+    for (Equation& equation : system.equations) {
+        const auto empty = [&](AxisId axis) { return system.arena->extent(axis) == 0; };
+        equation.dead = equation.dead || std::ranges::any_of(equation.axes, empty);
+    }
     std::vector<bool> needed(system.tensors.size());
     std::vector<TensorIndex> stack;
     const auto need = [&](TensorIndex tensor) {

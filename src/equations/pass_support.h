@@ -81,7 +81,7 @@ double hint_points(const System& system, const Equation& equation);  // where it
 
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
 bool is_view(const Equation& equation);  // a read, nothing else
-// Marks equations dead that no output needs, and takes dead ones out of their tensors' lists.
+// Marks equations dead that have no points or that no output needs, and takes dead ones out of their tensors' lists.
 void prune(System& system);
 
 }  // namespace heddle::equations

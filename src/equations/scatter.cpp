@@ -148,7 +148,7 @@ public:
         if (!scatter) return std::nullopt;
         scatter_ = std::move(*scatter);
         const bool found = reader_.right->kind == Kind::scalar ? joins() : replaces();
-        if (!found || !runs_through_its_points() || !place()) return std::nullopt;
+        if (!found || !runs_through_its_points() || !place() || read_elsewhere()) return std::nullopt;
         result_.reduced = maker_->reduced;
         Scatter& update = result_.update;
         update.condition = arena_.substitute(scatter_.condition, renamed_);
@@ -160,6 +160,14 @@ public:
     }
 
 private:
+    // What is joined has no tensor of its own.
+    bool read_elsewhere() const {
+        return std::ranges::any_of(system_.equations, [&](const Equation& other) {
+            return !other.dead && &other != &reader_ &&
+                   std::ranges::any_of(reads(other), [&](Expr read) { return read->tensor == read_->tensor; });
+        });
+    }
+
     // `initial + read`, in the scatter's own way of joining.
     bool joins() {
         const auto& operands = reader_.right->operands;
@@ -297,6 +305,7 @@ std::optional<Scatter> scatter_of(const System& system, const Equation& equation
 }
 
 std::optional<ScatterInto> scatter_into(const System& system, const Equation& reader) {
+    if (reader.scan >= 0) return std::nullopt;  // at every step it joins other elements
     if (reader.reducer || (reader.right->kind != Kind::scalar && reader.right->kind != Kind::select))
         return std::nullopt;
     const auto all = reads(reader);
@@ -310,6 +319,7 @@ std::optional<ScatterInto> scatter_into(const System& system, const Equation& re
 }
 
 std::optional<ScatterInto> block_into(const System& system, const Equation& equation) {
+    if (equation.scan >= 0) return std::nullopt;  // its points run in order
     if (equation.reducer || equation.right->kind != Kind::select) return std::nullopt;
     const std::vector<Expr> conditions = conditions_of(system, equation.right->operands[0]);
     for (Expr below : conditions) {

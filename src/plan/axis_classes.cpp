@@ -12,14 +12,16 @@ using namespace equations;
 
 namespace {
 
-// Union-find whose classes never hold two axes of one equation.
+// Union-find whose classes never hold two axes of one equation, or the ordered axes of two scans.
 class Classes {
 public:
-    void add(EquationAxis axis) {
+    // `scan`: whose ordered axis it is; -1: of none.
+    void add(EquationAxis axis, int32_t scan) {
         if (index_.contains(axis)) return;
         index_[axis] = static_cast<int32_t>(members_.size());
         parent_.push_back(static_cast<int32_t>(members_.size()));
         members_.push_back({axis.equation});
+        scans_.push_back(scan);
     }
 
     void join(EquationAxis a, EquationAxis b) {
@@ -30,6 +32,10 @@ public:
         for (int32_t equation : second) {
             if (first.contains(equation)) return;
         }
+        int32_t& scan = scans_[static_cast<size_t>(x)];
+        const int32_t other = scans_[static_cast<size_t>(y)];
+        if (scan >= 0 && other >= 0 && scan != other) return;
+        scan = std::max(scan, other);
         first.merge(second);
         parent_[static_cast<size_t>(y)] = x;
     }
@@ -45,6 +51,7 @@ private:
     std::map<EquationAxis, int32_t> index_;
     std::vector<int32_t> parent_;
     std::vector<std::set<int32_t>> members_;
+    std::vector<int32_t> scans_;  // by root
 };
 
 void join_reads(const System& system, Classes& classes, const std::set<int32_t>& inside, int32_t reader) {
@@ -80,7 +87,7 @@ std::map<EquationAxis, int32_t> axis_classes(const System& system, const std::ve
         const Equation& equation = system.equation(e);
         for (const auto* list : {&equation.axes, &equation.reduced}) {
             for (AxisId axis : *list) {
-                classes.add({e, axis});
+                classes.add({e, axis}, axis == equation.ordered ? equation.scan : -1);
                 order.push_back({e, axis});
             }
         }

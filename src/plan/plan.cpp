@@ -132,9 +132,13 @@ Result<void> verify_launch(const Plan& plan, const Launch& launch) {
         return broken("a launch has no tree", launch);
     const auto& tree = *plan.trees[static_cast<size_t>(launch.tree)];
     if (tree.buffers() != launch.buffers.size()) return broken("a launch's buffers do not fit its tree", launch);
-    if (tree.numbers.size() != launch.numbers.size()) return broken("a launch's numbers do not fit its tree", launch);
     if (launch.tasks < 0 || launch.scratch_bytes < 0 || launch.scratch_bytes > plan.scratch_bytes)
         return broken("a launch has less than no tasks, or more scratch than the plan", launch);
+    if (auto fine = schedules::verify(tree, launch.numbers, launch.tasks); !fine) {
+        const Diagnostic& problem = fine.error().front();
+        return broken("a launch's numbers do not fit its tree", launch,
+                      ": not " + problem.expected + ", but " + problem.found);
+    }
     for (size_t i = 0; i < launch.buffers.size(); i++) {
         if (launch.buffers[i] < 0 || launch.buffers[i] >= static_cast<int32_t>(plan.buffers.size())) {
             return broken("a launch uses a buffer that is not there", launch);

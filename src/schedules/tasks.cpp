@@ -1,6 +1,7 @@
 #include "schedules/tasks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "schedules/movements.h"
@@ -73,7 +74,6 @@ void Cutter::list_axes() {
 
 void Cutter::cut_lanes() {
     for (TaskCut& cut : plan_.axes) {
-        int64_t aligned = 1;  // packed operands are addressed by whole panels
         for (const PhaseGroup& group : groups_) {
             if (group.lanes != cut.axis) continue;
             int64_t panel = int64_t{group.width} * group.vectors;
@@ -82,9 +82,9 @@ void Cutter::cut_lanes() {
             if (stream && groups_.size() > 1 && group.packed.empty()) continue;
             cut.step = std::max(cut.step,
                                 stream ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel) : panel);
-            if (!group.packed.empty()) aligned = std::lcm(aligned, panel);
+            if (!group.packed.empty()) cut.panel = std::lcm(cut.panel, panel);
         }
-        cut.step = round_up(cut.step, aligned);
+        cut.step = round_up(cut.step, cut.panel);
     }
 }
 
@@ -201,9 +201,10 @@ void Cutter::cut_phases() {
                 round_up(std::max<int64_t>(blocks, divide_up(choice_numbers::rounds_of_cores * target_.cores, others)),
                          target_.cores));
         }
-        int64_t step = divide_up(n, std::max<int64_t>(1, blocks));
-        int64_t before = cut->step;
-        for (cut->step = std::max(before, step); cut->step > std::max(before, mr); cut->step = std::max(before, mr)) {
+        // Another phase may have its lanes along this one's rows.
+        const int64_t least = std::max(cut->step, round_up(mr, cut->panel));
+        const int64_t step = round_up(divide_up(n, std::max<int64_t>(1, blocks)), cut->panel);
+        for (cut->step = std::max(cut->step, step); cut->step > least; cut->step = least) {
             if (array_bytes() <= kept_in_l2(target_)) break;
         }
     }
@@ -249,6 +250,7 @@ void Cutter::number_tasks() {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
         TaskCut* cut = find(*at);
         cut->step = std::max<int64_t>(1, cut->step);
+        assert(cut->step % cut->panel == 0);
         cut->count = divide_up(cut->extent, cut->step);
         cut->divisor = std::max<int64_t>(1, plan_.tasks);
         plan_.tasks = product(plan_.tasks, cut->count);

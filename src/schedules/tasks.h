@@ -12,6 +12,7 @@ struct TaskCut {
     AxisIndex axis = -1;           // of fused rows: the innermost
     std::vector<AxisIndex> fused;  // all of them, outermost first, or empty
     int64_t extent = 0, step = 1, count = 0, divisor = 1;
+    int64_t panel = 1;  // steps are multiples of it: packed operands are addressed by whole panels
 };
 
 // Of a kernel of one contraction: how the next panel's prefetch keeps step with the rows.

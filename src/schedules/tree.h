@@ -317,6 +317,9 @@ std::string summary(const Tree& tree, const std::vector<int64_t>& numbers);
 Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text);
 // Ids in range and in scope, operand types, accesses that agree with their addresses, row sizes, masks.
 Result<void> verify(const Tree& tree);
+// What a launch gives a verified tree: its numbers are as many as the tree asks for, its tasks cover every axis, and
+// lanes over a packed operand begin at whole panels. Code schedules.launch.
+Result<void> verify(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks);
 
 // 128 bits of the printed tree and the target, in hexadecimal: what compiled code is looked up by. The name is not in
 // it.

@@ -55,12 +55,14 @@ NodeId BodyCopy::value_of(VariableId id) {
 int32_t BodyCopy::local(int32_t id) {
     const Local& from = from_.locals[static_cast<size_t>(id)];
     if (from.is_state()) return read_state(id);
-    if (int32_t made = locals_[static_cast<size_t>(id)]; made >= 0) return made;
+    int32_t& made = locals_[static_cast<size_t>(id)];
+    if (made >= 0) return made;
     Local copied{from.name, from.dtype, {}, 0};
     for (VariableId axis : from.variables) copied.variables.push_back(variable(axis));
     copied.value = value(from.value);
+    if (made >= 0) return made;  // the values of a state that it reads hold the same local
     into_.locals.push_back(std::move(copied));
-    return locals_[static_cast<size_t>(id)] = static_cast<int32_t>(into_.locals.size() - 1);
+    return made = static_cast<int32_t>(into_.locals.size() - 1);
 }
 
 int32_t BodyCopy::number_state(int32_t id) {

@@ -333,6 +333,43 @@ NodeId BodyNodes::reduce(Reducer reducer, DType dtype, VariableList variables, N
     return id;
 }
 
+namespace {
+
+// Visits the nodes that equations use, directly or through locals, each once.
+template <typename Visit>
+void visit_used(const Body& body, Visit visit) {
+    InlineVector<bool, 64> seen(body.nodes.size(), false);
+    InlineVector<NodeId, 32> open;
+    for (const BodyEquation& equation : body.equations) {
+        open.push_back(equation.value);
+        open.insert(open.end(), equation.left.begin(), equation.left.end());
+    }
+    while (!open.empty()) {
+        NodeId id = open.back();
+        open.pop_back();
+        if (seen[static_cast<size_t>(id)]) continue;
+        seen[static_cast<size_t>(id)] = true;
+        const Node& node = body.node(id);
+        visit(node);
+        if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
+            const Local& local = body.locals[static_cast<size_t>(node.index)];
+            open.push_back(local.value);
+            if (local.is_state()) open.push_back(local.initial);
+        }
+        open.insert(open.end(), node.operands.begin(), node.operands.end());
+    }
+}
+
+}  // namespace
+
+StateCopies::StateCopies(const Body& from) : from_(from) {
+    if (std::ranges::none_of(from.locals, &Local::is_state)) return;
+    visit_used(from, [&](const Node& node) {
+        const bool reads = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+        if (reads && from.locals[static_cast<size_t>(node.index)].is_state()) used_.insert(node.index);
+    });
+}
+
 int32_t StateCopies::previous_state(int32_t state) {
     auto [known, fresh] = numbers_.try_emplace(state, -1);
     if (!fresh) return known->second;
@@ -357,13 +394,21 @@ void StateCopies::finish_state(int32_t state) {
     if (open_.erase(state) > 0) copy_values(state);
 }
 
-// In the order of the source; copying one may ask for more.
+// In the order of the source; copying one may ask for more. What nothing has read yet may be read behind the scan later,
+// when it is too late for its values.
 void StateCopies::finish_scan(VariableId scan) {
     running_.insert(scan);
     auto of_scan = [&](int32_t state) { return scan_of(state) == scan; };
-    for (auto next = std::ranges::find_if(open_, of_scan); next != open_.end();
-         next = std::ranges::find_if(open_, of_scan))
+    auto is_new = [&](int32_t state) { return of_scan(state) && !numbers_.contains(state); };
+    for (;;) {
+        auto next = std::ranges::find_if(open_, of_scan);
+        if (next == open_.end()) {
+            next = std::ranges::find_if(used_, is_new);
+            if (next == used_.end()) break;
+            previous_state(*next);
+        }
         finish_state(*next);
+    }
     running_.erase(scan);
 }
 
@@ -421,14 +466,15 @@ private:
     int32_t local(int32_t id) {
         const Local& from = from_.locals[static_cast<size_t>(id)];
         if (from.is_state()) return read_state(id);
-        int32_t mapped = locals_[static_cast<size_t>(id)];
+        int32_t& mapped = locals_[static_cast<size_t>(id)];
         if (mapped >= 0) return mapped;
         Local copy{from.name, from.dtype, {}, 0};
         for (VariableId axis : from.variables) copy.variables.push_back(variable(axis));
         copy.value = node(from.value);
+        if (mapped >= 0) return mapped;  // as in `node`
         mapped = static_cast<int32_t>(to_.locals.size());
         to_.locals.push_back(std::move(copy));
-        return locals_[static_cast<size_t>(id)] = mapped;
+        return mapped;
     }
 
     int32_t number_state(int32_t id) override {
@@ -449,20 +495,29 @@ private:
     }
 
     NodeId node(NodeId id) {
-        if (nodes_[static_cast<size_t>(id)] >= 0) return nodes_[static_cast<size_t>(id)];
-        Node copy = std::move(from_.nodes[static_cast<size_t>(id)]);
-        for (VariableId& bound : copy.variables) bound = variable(bound);
-        for (NodeId& operand : copy.operands) operand = node(operand);
-        switch (copy.kind) {
-        case Node::Kind::variable: copy.index = variable(copy.index); break;
-        case Node::Kind::local: copy.index = local(copy.index); break;
-        case Node::Kind::previous: copy.index = previous_state(copy.index); break;
+        NodeId& made = nodes_[static_cast<size_t>(id)];
+        if (made >= 0) return made;
+        Node& from = from_.nodes[static_cast<size_t>(id)];
+        VariableList bound = from.variables;
+        for (VariableId& each : bound) each = variable(each);
+        NodeList operands = from.operands;
+        for (NodeId& operand : operands) operand = node(operand);
+        int32_t index = from.index;
+        switch (from.kind) {
+        case Node::Kind::variable: index = variable(index); break;
+        case Node::Kind::local: index = local(index); break;
+        case Node::Kind::previous: index = previous_state(index); break;
         case Node::Kind::read:
-        case Node::Kind::guarded_read: copy.index = tensors_[static_cast<size_t>(copy.index)]; break;
+        case Node::Kind::guarded_read: index = tensors_[static_cast<size_t>(index)]; break;
         default: break;
         }
+        if (made >= 0) return made;  // the values of a state that it reads hold the same node
+        Node copy = std::move(from);
+        copy.variables = std::move(bound);
+        copy.operands = std::move(operands);
+        copy.index = index;
         to_.nodes.push_back(std::move(copy));
-        return nodes_[static_cast<size_t>(id)] = static_cast<NodeId>(to_.nodes.size() - 1);
+        return made = static_cast<NodeId>(to_.nodes.size() - 1);
     }
 
     Body& from_;
@@ -483,27 +538,10 @@ Body compacted(Body&& body, std::span<const int32_t> tensors, InlineVector<NodeI
 
 InlineVector<bool, 8> tensors_read(const Body& body, int32_t count) {
     InlineVector<bool, 8> read(static_cast<size_t>(count), false);
-    InlineVector<bool, 64> seen(body.nodes.size(), false);
-    InlineVector<NodeId, 32> open;
-    for (const BodyEquation& equation : body.equations) {
-        open.push_back(equation.value);
-        open.insert(open.end(), equation.left.begin(), equation.left.end());
-    }
-    while (!open.empty()) {
-        NodeId id = open.back();
-        open.pop_back();
-        if (seen[static_cast<size_t>(id)]) continue;
-        seen[static_cast<size_t>(id)] = true;
-        const Node& node = body.node(id);
+    visit_used(body, [&](const Node& node) {
         if (node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read)
             read[static_cast<size_t>(node.index)] = true;
-        if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
-            const Local& local = body.locals[static_cast<size_t>(node.index)];
-            open.push_back(local.value);
-            if (local.is_state()) open.push_back(local.initial);
-        }
-        open.insert(open.end(), node.operands.begin(), node.operands.end());
-    }
+    });
     return read;
 }
 

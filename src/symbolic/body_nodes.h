@@ -79,10 +79,10 @@ private:
 };
 
 // How a copy of a body makes its states: one is numbered when it is first read, since its values may read it. Behind
-// the present step its values are copied first; elsewhere those of its whole scan.
+// the present step its values are copied first; elsewhere those of all states of its scan that an equation uses.
 class StateCopies {
 public:
-    explicit StateCopies(const Body& from) : from_(from) {}
+    explicit StateCopies(const Body& from);
 
 protected:
     ~StateCopies() = default;
@@ -99,6 +99,7 @@ private:
     void finish_scan(VariableId scan);
 
     const Body& from_;
+    std::set<int32_t> used_;  // states that the source's equations use
     std::map<int32_t, int32_t> numbers_;
     std::set<int32_t> open_;  // numbered, their values not copied yet
     std::set<VariableId> running_;

@@ -39,6 +39,8 @@ inline Result<Prepared> prepare(const Kernel& kernel, const Target& target) {
     Prepared prepared{kernel, nullptr, {}};
     auto scheduled = schedules::schedule(kernel, target);
     if (!scheduled) return fail(scheduled.error());
+    auto fits = schedules::verify(scheduled->tree, scheduled->launch.numbers, scheduled->launch.tasks);
+    if (!fits) return fail(fits.error());
     prepared.scheduled = std::make_unique<Scheduled>(std::move(*scheduled));
     for (const auto& packing : prepared.scheduled->packings) {
         auto inner = prepare(packing.copy, target);

@@ -41,6 +41,15 @@ two:
     scan u < $n:
       r[u] = r[u - 1] * p[u] + q[$n - 1 - u] * q[u - 1] from p[$n - 1]
     y[@b, j] = r[j]
+state_space:
+  inputs: {u: "$T[$l, $d]", e: "$T[$l, $d]", A: "$T[$d, $n]", B: "$T[$l, $n]", C: "$T[$l, $n]"}
+  index: "[$d]"
+  outputs: {y: "$T[$l, $d]"}
+  body: |
+    scan t < $l:
+      let step = log(1 + exp(e[t, @d]))
+      h[t, n < $n] = exp(step * A[@d, n]) * h[t - 1, n] + B[t, n] * u[t, @d] from 0
+      y[t, @d] = sum(n < $n : C[t, n] * h[t, n])
 )yaml";
 
 const Library& scans() {
@@ -60,6 +69,7 @@ std::vector<Case> scan_cases() {
         {"y = ring(x, w)", {{"x", {4, 3}, 0.1, 0.8}, {"w", {3}, 0.4, 1.3}}},
         {"y = two(x, w)", {{"x", {2, 4}}, {"w", {}, 0.4, 0.8}}},
         {"v, i = top_k(x, k: 2)", {{"x", {2, 9}}}},
+        {"y = state_space(u, e, A, B, C)", {{"u", {4, 2}}, {"e", {4, 2}}, {"A", {2, 3}}, {"B", {4, 3}}, {"C", {4, 3}}}},
         {"y, s = linear_attention(q, k, v, p, d, b, delta: true)",
          {{"q", {1, 4, 3, 2}},
           {"k", {1, 2, 3, 2}},
@@ -110,6 +120,7 @@ TEST(GradientOfScans, RunsCompiled) {
         ASSERT_TRUE(expected) << render(expected.error());
         auto plan = plan::make_plan(*made, detect_host(), {});
         ASSERT_TRUE(plan) << render(plan.error());
+        EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
         auto executable = runtime::Executable::make(std::move(*plan), cache, *pool);
         ASSERT_TRUE(executable) << render(executable.error());
         auto found = runtime::Session(*executable, pool).run(feeds);

@@ -83,6 +83,7 @@ TEST(Gradient, RunsCompiled) {
         Prepared prepared = prepare(one, DType::float32);
         auto plan = plan::make_plan(prepared.gradient, detect_host(), {});
         ASSERT_TRUE(plan) << render(plan.error());
+        EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
         auto executable = runtime::Executable::make(std::move(*plan), cache, *pool);
         ASSERT_TRUE(executable) << render(executable.error());
         auto found = runtime::Session(*executable, pool).run(prepared.feeds);

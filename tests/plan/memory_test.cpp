@@ -196,6 +196,7 @@ TEST(PlanVerify, notices_each_corruption) {
         {"no tree", [&](GoodPlan& g) { last(g).tree = -1; }},
         {"buffers do not fit", [&](GoodPlan& g) { last(g).buffers.pop_back(); }},
         {"numbers do not fit", [&](GoodPlan& g) { last(g).numbers.push_back(1); }},
+        {"numbers do not fit", [&](GoodPlan& g) { last(g).tasks++; }},
         {"not there", [&](GoodPlan& g) { last(g).buffers[0] = 99; }},
         {"not there", [&](GoodPlan& g) { last(g).buffers[0] = -1; }},
         {"writes what is read-only", [&](GoodPlan& g) { last(g).buffers.back() = g.x; }},

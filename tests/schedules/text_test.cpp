@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "helpers/codes.h"
 #include "helpers/source_folder.h"
 #include "kernel_cases.h"
 #include "kernel_reference.h"
@@ -177,6 +178,28 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
     bool found = false;
     for (const Diagnostic& d : result.error()) found = found || d.code == "schedules.tree_order";
     EXPECT_TRUE(found) << render(result.error());
+}
+
+// A launch's numbers cover every axis, and cut no panel of a packed operand.
+TEST(LaunchVerify, NumbersThatDoNotFit) {
+    const Scheduled scheduled = schedule(kernel_named("rows_along_lanes"), Target()).value();
+    const Tree& tree = scheduled.tree;
+    auto with = [&](const std::string& what, int64_t value, std::vector<int64_t> numbers) {
+        auto found = std::ranges::find(tree.numbers, what, &LaunchNumberInfo::what);
+        EXPECT_NE(found, tree.numbers.end()) << what;
+        numbers.at(static_cast<size_t>(found - tree.numbers.begin())) = value;
+        return numbers;
+    };
+    const std::vector<int64_t>& good = scheduled.launch.numbers;
+    EXPECT_TRUE(verify(tree, good, scheduled.launch.tasks));
+    EXPECT_EQ(codes_text(verify(tree, good, scheduled.launch.tasks + 1)), "schedules.launch");
+    EXPECT_EQ(codes_text(verify(tree, with("extent of n", 1'000'000, good), scheduled.launch.tasks)),
+              "schedules.launch");
+    // 196 rows as six tasks of 39: the second one begins inside of a panel.
+    auto torn = with("step of n", 39, with("count of n", 6, good));
+    EXPECT_EQ(codes_text(verify(tree, torn, 6)), "schedules.launch");
+    auto whole = with("step of n", 64, with("count of n", 4, good));
+    EXPECT_TRUE(verify(tree, whole, 4));
 }
 
 }  // namespace
