@@ -296,6 +296,20 @@ int run(int count, char** arguments) {
         if (schema->parsed()) return print_schema();
         return 2;
     };
+    auto broken = [&](const char* code, std::string summary, std::string found, std::string remedy) {
+        CommonOptions common;
+        for (const CommonOptions* options :
+             {&run_options.common, &check_options.common, &explain_options.common, &compare_options.common,
+              &graph_options.common, &verify_options.common, &rewrite_options.common}) {
+            common.json = common.json || options->json;
+        }
+        return report({{.code = code,
+                        .summary = std::move(summary),
+                        .place = {},
+                        .found = std::move(found),
+                        .remedy = std::move(remedy)}},
+                      common);
+    };
     try {
         const int status = chosen();
         if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write");
@@ -304,17 +318,11 @@ int run(int count, char** arguments) {
         std::fprintf(stderr, "standard output: %s\n", problem.what());
         return 1;
     } catch (const std::bad_alloc&) {
-        CommonOptions common;
-        for (const CommonOptions* options :
-             {&run_options.common, &check_options.common, &explain_options.common, &compare_options.common,
-              &graph_options.common, &verify_options.common, &rewrite_options.common}) {
-            common.json = common.json || options->json;
-        }
-        return report({{.code = "cli.out_of_memory",
-                        .summary = "the system has not the memory that this needs",
-                        .place = {},
-                        .remedy = "use smaller inputs, or a machine with more memory"}},
-                      common);
+        return broken("cli.out_of_memory", "the system has not the memory that this needs", {},
+                      "use smaller inputs, or a machine with more memory");
+    } catch (const std::exception& problem) {
+        return broken("cli.broken", "the program came to a state that it rules out", problem.what(),
+                      "this is a mistake of the compiler, not yours: report it with what you ran");
     }
 }
 

@@ -22,6 +22,7 @@ struct Measured {
     double load_ms = 0, compile_ms = 0;
     std::vector<double> run_ms;
     int64_t launches = 0, layout_launches = 0, kernels_compiled = 0, peak_bytes = 0;
+    Diagnostics notes;  // of the plan
     std::vector<runtime::LaunchTime> profile;
 };
 
@@ -59,6 +60,7 @@ Result<void> run_compiled(const Source& source, const std::vector<TensorData>& f
         if (auto done = session.run(feeds, measured.outputs); !done) return done;
     }
     const plan::Plan& plan = program->executable->plan();
+    measured.notes = plan.notes;
     measured.launches = plan.launches();
     measured.layout_launches = plan.layout_launches();
     measured.kernels_compiled = program->executable->kernels_compiled();
@@ -117,6 +119,7 @@ void print_json(const Source& source, const Measured& m, const std::vector<std::
         json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     json["load_ms"] = m.load_ms;
     json["compile_ms"] = m.compile_ms;
+    if (!m.notes.empty()) json["notes"] = Json::parse(render_json(m.notes));
     json["run_ms"] = {
         {"min", *std::min_element(m.run_ms.begin(), m.run_ms.end())}, {"median", median(m.run_ms)}, {"all", m.run_ms}};
     json["launches"] = m.launches;

@@ -234,6 +234,9 @@ Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions
     auto engine = inference::make_engine(threads);
     auto executable = inference::compile(graph, *engine, options);
     if (!executable) return fail(std::move(executable.error()));
+    for (const Diagnostic& note : (*executable)->plan().notes)
+        fmt::print(stderr, "warning[{}]: {}\n  found: {}\n  reason: {}\n", note.code, note.summary, note.found,
+                   note.reason);
     return Program{engine->pool, std::move(*executable)};
 }
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "backends/llvm/llvm_backend.h"
+#include "support/guarded.h"
 
 namespace heddle::inference {
 
@@ -20,12 +21,33 @@ std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::Kernel
     return engine;
 }
 
+namespace {
+
+Result<std::shared_ptr<const runtime::Executable>> code_of(Result<plan::Plan> plan, Engine& engine) {
+    if (!plan) return fail(std::move(plan.error()));
+    return guarded("inference.broken",
+                   [&] { return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool); });
+}
+
+// Of what compiles kernels; a model or a machine is never at fault.
+bool is_mistake(const Diagnostic& problem) {
+    return problem.code == "inference.broken" || problem.code == "backends.internal" || problem.code == "backends.link";
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options) {
-    auto plan = plan::make_plan(graph, engine.target, options);
-    if (!plan) return fail(std::move(plan.error()));
-    if (auto fine = plan::verify(*plan); !fine) return fail(std::move(fine.error()));
-    return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool);
+    auto made = code_of(plan::make_plan(graph, engine.target, options), engine);
+    const bool again = !made && is_mistake(made.error().front()) && (options.fuse || options.passes);
+    if (!again) return made;
+    plan::PlanOptions plain = options;
+    plain.fuse = false;
+    plain.passes = nullptr;
+    auto plan = plan::make_plan(graph, engine.target, plain);
+    if (plan) plan->notes.push_back(plan::not_fused(made.error().front()));
+    auto simpler = code_of(std::move(plan), engine);
+    return simpler ? std::move(simpler) : std::move(made);
 }
 
 }  // namespace heddle::inference

@@ -24,7 +24,8 @@ std::shared_ptr<runtime::KernelCache> make_kernel_cache();
 // This machine, with so many threads; 0: all cores.
 std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache());
 
-// Plans, checks the plan, and compiles. The caller holds `running` where others use the engine too.
+// Plans and compiles. What fails by a mistake of ours is compiled again without passes and fusion, which the plan's notes
+// tell. The caller holds `running` where others use the engine too. Code inference.broken: an exception.
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options = {});
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include "support/guarded.h"
 
 namespace heddle::inference {
 namespace {
@@ -36,17 +39,24 @@ bool ProgramCache::fits(const Entry& entry, const std::string& key, const std::v
 
 Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std::vector<TensorData>& inputs,
                                                const Specialise& specialise) {
-    auto graph = specialise(inputs);
+    auto graph = guarded("inference.broken", [&] { return specialise(inputs); });
     if (!graph) return fail(std::move(graph.error()));
     if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
     auto executable = compile(*graph, *engine_);
     if (!executable) return fail(std::move(executable.error()));
+    const Diagnostics& notes = (*executable)->plan().notes;
+    notes_.insert(notes_.end(), notes.begin(), notes.end());
     Entry entry{.key = key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
     for (const TensorData& input : inputs)
         entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
     entry.session = std::make_unique<runtime::Session>(std::move(*executable), engine_->pool);
     compiled_++;
     return entry;
+}
+
+Diagnostics ProgramCache::take_notes() {
+    std::lock_guard lock(engine_->running);
+    return std::exchange(notes_, {});
 }
 
 Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const std::vector<TensorData>& inputs,

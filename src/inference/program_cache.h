@@ -30,6 +30,8 @@ public:
                                         const Specialise& specialise);
 
     size_t compiled() const { return compiled_; }  // programs so far
+    // What plans made since the last call have to say (plan.h).
+    Diagnostics take_notes();
 
 private:
     struct Entry {
@@ -45,6 +47,7 @@ private:
     size_t most_;
     std::list<Entry> entries_;  // the one used last in front
     size_t compiled_ = 0;
+    Diagnostics notes_;
 };
 
 }  // namespace heddle::inference

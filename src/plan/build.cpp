@@ -1,15 +1,14 @@
-// From a graph to a plan: equations, fusion, storage, kernels, schedules, launches.
+// From equations to a plan: fusion, storage, kernels, schedules, launches.
+#include "plan/build.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "equations/fusion.h"
 #include "plan/kernel_former.h"
 #include "plan/memory.h"
-#include "plan/plan.h"
-#include "schedules/schedule.h"
 
 namespace heddle::plan {
 
@@ -22,15 +21,17 @@ constexpr int64_t copied_constant_bytes = 64 << 10;
 
 class PlanBuilder {
 public:
-    PlanBuilder(const Graph& graph, const Target& target, const PlanOptions& options)
-        : graph_(graph), target_(target), options_(options) {}
+    PlanBuilder(const Graph& graph, const Target& target, const PlanOptions& options, Attempt& attempt)
+        : graph_(graph),
+          target_(target),
+          options_(options),
+          attempt_(attempt),
+          system_(attempt.system),
+          partition_(attempt.partition) {}
 
     Result<Plan> build() {
-        auto system = lower(graph_);
-        if (!system) return fail(std::move(system.error()));
-        system_ = std::move(*system);
-        optimise(system_);
-        partition_ = fuse(system_, target_, {.fuse = options_.fuse});
+        if (options_.passes) options_.passes(system_);
+        partition_ = fuse(system_, target_, {.fuse = options_.fuse, .apart = attempt_.apart});
         maps_ = choose_storage(system_, partition_, target_);
         plan_.target = target_;
         name_interface();
@@ -216,7 +217,7 @@ private:
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(sources[i])];
             if (!has_slack(buffer)) kernel.tensors[i].aligned = kernel.tensors[i].slack = false;
         }
-        auto scheduled = schedules::schedule(kernel, target_);
+        auto scheduled = options_.schedule(kernel, target_);
         if (!scheduled) return fail(std::move(scheduled.error()));
         Placed placed;
         std::vector<int32_t> packed;
@@ -335,7 +336,7 @@ private:
     Result<void> add_kernels() {
         for (size_t k = 0; k < partition_.kernels.size(); k++) {
             if (!partition_.prepared[k]) continue;
-            auto placed = place_kernel(partition_.kernels[k]);
+            auto placed = place_kernel(static_cast<int32_t>(k));
             if (!placed) return fail(std::move(placed.error()));
             Batch shared;
             add_copies(*placed, shared);
@@ -349,7 +350,7 @@ private:
                 for (TensorIndex t : kernel.inputs) {
                     if (auto done = copy_input(t); !done) return done;
                 }
-                auto placed = place_kernel(kernel);
+                auto placed = place_kernel(k);
                 if (!placed) return fail(std::move(placed.error()));
                 add_copies(*placed, copies);
                 if (placed->launch.tasks > 0) batch.push_back(std::move(placed->launch));
@@ -358,6 +359,13 @@ private:
             if (!batch.empty()) plan_.run.push_back(std::move(batch));
         }
         return {};
+    }
+
+    Result<Placed> place_kernel(int32_t index) {
+        attempt_.kernel = index;
+        auto placed = place_kernel(partition_.kernels[static_cast<size_t>(index)]);
+        if (placed) attempt_.kernel = -1;
+        return placed;
     }
 
     Result<Placed> place_kernel(const Kernel& kernel) {
@@ -379,7 +387,10 @@ private:
         for (size_t i = 0; i < system_.outputs.size(); i++) {
             TensorIndex t = system_.outputs[i];
             auto direct = output_of_.find(t);
-            if (direct != output_of_.end() && direct->second == static_cast<int32_t>(i)) continue;
+            if (direct != output_of_.end() && direct->second == static_cast<int32_t>(i)) {
+                buffer(t);  // nothing has asked for it if it has no elements
+                continue;
+            }
             if (auto done = copy_input(t); !done) return done;
             const int32_t from = buffer(t), to = plain_buffer(t, Buffer::Kind::output, static_cast<int32_t>(i));
             if (auto done = copy(t, from, to, plan_.run); !done) return done;
@@ -390,8 +401,9 @@ private:
     const Graph& graph_;
     const Target& target_;
     const PlanOptions& options_;
-    System system_;
-    Partition partition_;
+    Attempt& attempt_;
+    System& system_;
+    Partition& partition_;
     std::vector<std::optional<StorageMap>> maps_;
     std::vector<int32_t> buffer_of_;
     std::map<TensorIndex, int32_t> input_of_, output_of_, pending_inputs_;
@@ -404,8 +416,8 @@ private:
 
 }  // namespace
 
-Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options) {
-    return PlanBuilder(graph, target, options).build();
+Result<Plan> build_plan(const Graph& graph, const Target& target, const PlanOptions& options, Attempt& attempt) {
+    return PlanBuilder(graph, target, options, attempt).build();
 }
 
 }  // namespace heddle::plan

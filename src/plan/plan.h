@@ -13,6 +13,7 @@
 #include "equations/fusion.h"
 #include "graph/graph.h"
 #include "plan/storage.h"
+#include "schedules/schedule.h"
 #include "schedules/tree.h"
 #include "target/target.h"
 
@@ -69,6 +70,10 @@ struct Plan {
     // What the plan was made from, for compare: which graph tensor each buffer holds (-1: none).
     std::vector<TensorId> graph_tensor;
 
+    // Where a mistake of ours stood in the way and the plan is a simpler one: plan.unfused, params: program, its
+    // equations. Not in the text.
+    Diagnostics notes;
+
     int64_t launches() const;         // of `run`: batches with work that is not layout
     int64_t layout_launches() const;  // of `run`: batches of nothing but layout
     int64_t most_live_bytes() const;  // the lower bound of workspace memory
@@ -77,14 +82,23 @@ struct Plan {
 struct PlanOptions {
     bool fuse = true;  // false: every equation a kernel of its own
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
+    // Steps on the way, which tests break: what is done to the equations before fusion (null: nothing), and to a kernel.
+    void (*passes)(equations::System&) = equations::optimise;
+    Result<schedules::Scheduled> (*schedule)(const schedules::Kernel&, const Target&) = schedules::schedule;
 };
 
+// A verified plan. Where our own mistake stands in the way (a kernel that cannot be formed or scheduled, a plan that is
+// not sound, an exception), the equations of that kernel are kernels of their own; if that does not help, nothing is
+// changed and fused; the plan's notes say so. Errors: those of lowering; plan.broken where no way is left.
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options = {});
+
+// The note of a plan that is made without passes and fusion, since what another one came to failed by `problem`.
+Diagnostic not_fused(const Diagnostic& problem);
 
 // An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those
 // that live at one time share no bytes; launches of a batch do not touch what another of it writes, every read comes
-// after a write, and launches fit their trees. That numbers keep a tree's accesses inside of its buffers is not
-// checked. A failure is our own mistake, or a text's (code plan.broken; params name the buffer or the launch).
+// after a write, and launches fit their trees, tasks covering all of their axes. That numbers keep a tree's accesses
+// inside of its buffers is not checked. A failure is our own mistake, or a text's (code plan.broken; params name the buffer or the launch).
 Result<void> verify(const Plan& plan);
 
 // Text in and out (docs/schedules.md): print(parse_plan(print(p))) == print(p), and both run to the same bits. All of a

@@ -121,6 +121,7 @@ nb::object Operators::call(const std::string& name, const nb::args& inputs, cons
         });
     }
     if (!results) raise(results.error());
+    warn(programs_.take_notes());
     if (results->size() == 1) return to_python(results->front());
     nb::list answer;
     for (const TensorData& result : *results) answer.append(to_python(result));

@@ -9,6 +9,13 @@ void raise(const Diagnostics& problems) {
     throw nb::python_error();
 }
 
+void warn(const Diagnostics& notes) {
+    for (const Diagnostic& note : notes) {
+        const std::string text = note.summary + ": " + note.found;
+        if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
+    }
+}
+
 }  // namespace heddle::python
 
 NB_MODULE(_heddle, module) {

@@ -26,6 +26,8 @@ namespace nb = nanobind;
 
 // Raises heddle.Error with the diagnostics.
 [[noreturn]] void raise(const Diagnostics& problems);
+// Of each a RuntimeWarning.
+void warn(const Diagnostics& notes);
 
 template <typename T>
 T value_or_raise(Result<T>&& result) {

@@ -88,6 +88,7 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
         results = programs_.run({}, tensors, specialise_);
     }
     if (!results) raise(results.error());
+    warn(programs_.take_notes());
     nb::list answer;
     for (size_t output : wanted) answer.append(to_python((*results)[output]));
     return answer;

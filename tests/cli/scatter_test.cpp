@@ -230,6 +230,7 @@ TEST(Scatters, update_in_place_what_dies_there_and_copy_what_does_not) {
                     const Graph graph = in_place_graph(append, read_later, input);
                     auto plan = plan::make_plan(graph, detect_host(), {.fuse = fuse});
                     ASSERT_TRUE(plan) << render(plan.error());
+                    EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
                     const bool in_place = !read_later && !input;
                     // Fused, a block may be put into a product by the product's kernel, which needs no old values;
                     // unfused, a scatter has a tensor of its own, which is then added.

@@ -22,6 +22,7 @@ inline void compile(const Graph& graph) {
     auto plan = plan::make_plan(graph, Target());
     if (!fine(plan)) return;
     require(fine(plan::verify(*plan)), "a plan is correct");
+    require(plan->notes.empty(), "no mistake of ours stood in the way of a plan");
     auto constants = plan::constants_of(graph);
     require(fine(constants), "what was lowered has its constants");
     require_round_trip(

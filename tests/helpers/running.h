@@ -35,8 +35,7 @@ inline plan::Plan plan_of(const Graph& graph, const plan::PlanOptions& options =
     auto made = plan::make_plan(graph, detect_host(), options);
     EXPECT_TRUE(made) << (made ? "" : render(made.error()));
     if (!made) return {};
-    auto fine = plan::verify(*made);
-    EXPECT_TRUE(fine) << (fine ? "" : render(fine.error()));
+    EXPECT_TRUE(made->notes.empty()) << render(made->notes);  // a mistake of ours
     return std::move(*made);
 }
 

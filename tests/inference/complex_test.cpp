@@ -55,8 +55,7 @@ std::vector<TensorData> run(const Graph& graph, const std::vector<TensorData>& f
     auto made = plan::make_plan(graph, detect_host(), {.fuse = fuse});
     EXPECT_TRUE(made) << (made ? "" : render(made.error()));
     if (!made) return {};
-    auto sound = plan::verify(*made);
-    EXPECT_TRUE(sound) << (sound ? "" : render(sound.error()));
+    EXPECT_TRUE(made->notes.empty()) << render(made->notes);
     runtime::KernelCache cache(std::move(backend));
     auto pool = std::make_shared<ThreadPool>(2);
     auto executable = runtime::Executable::make(std::move(*made), cache, *pool);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "language/library.h"
 #include "symbolic/session.h"
 
@@ -93,6 +95,16 @@ TEST(ProgramCache, inputs_that_do_not_fit_compile_nothing) {
     }
     EXPECT_EQ(programs.run("", {}, fixed).error()[0].code, "runtime.input_count");
     EXPECT_EQ(programs.compiled(), 0u);
+}
+
+TEST(ProgramCache, an_exception_is_an_error) {
+    ProgramCache programs(make_engine(1), 8);
+    auto result = programs.run("", {tensor({3}, 1)}, [](const std::vector<TensorData>&) -> Result<Graph> {
+        throw std::out_of_range("broken on purpose");
+    });
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().front().code, "inference.broken");
+    EXPECT_EQ(result.error().front().found, "broken on purpose");
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ TEST(Choices, ArePinned) {
         for (const char* target : {"narrow", "wide"}) {
             auto plan = make_plan(graph, target_named(target));
             ASSERT_TRUE(plan) << render(plan.error());
+            EXPECT_TRUE(plan->notes.empty()) << render(plan->notes);
             found[target] = summary(*plan);
             auto pinned = test.parts.find(target);
             same = same && pinned != test.parts.end() && pinned->second == found[target];

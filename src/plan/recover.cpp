@@ -1,0 +1,131 @@
+// What happens where a plan cannot be made, or is not sound: that is our mistake, and a simpler plan may still do.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "plan/build.h"
+#include "support/guarded.h"
+
+namespace heddle::plan {
+
+using namespace equations;
+
+namespace {
+
+constexpr int most_kernels_apart = 8;  // each asks for another plan; with more mistakes nothing is fused
+constexpr const char* nothing_fused = "the program runs as it was written, nothing is fused";
+
+// These equations as a system of their own: what they read is given, what they make is asked for.
+std::string program_of(const System& system, const std::vector<int32_t>& equations) {
+    System part = system;
+    std::set<TensorIndex> made, read;
+    for (int32_t e : equations) {
+        made.insert(part.equation(e).tensor);
+        for (Expr access : reads(part.equation(e))) read.insert(access->tensor);
+    }
+    for (size_t e = 0; e < part.equations.size(); e++)
+        part.equations[e].dead = std::ranges::find(equations, static_cast<int32_t>(e)) == equations.end();
+    part.inputs.clear();
+    part.outputs.assign(made.begin(), made.end());
+    for (size_t t = 0; t < part.tensors.size(); t++) {
+        SystemTensor& tensor = part.tensors[t];
+        const auto index = static_cast<TensorIndex>(t);
+        tensor.dead = !made.contains(index) && !read.contains(index);
+        tensor.is_output = made.contains(index);
+        if (made.contains(index) || tensor.dead) continue;
+        tensor.kind = SystemTensor::Kind::input;
+        tensor.opaque_inputs.clear();
+        tensor.constant.reset();
+        tensor.prepared = false;
+        part.inputs.push_back(index);
+    }
+    return print(part);
+}
+
+std::string text_of(const Diagnostic& problem) {
+    return fmt::format("{}: {}{}{}", problem.code, problem.summary, problem.found.empty() ? "" : ": ", problem.found);
+}
+
+Diagnostic unfused(std::string summary, const Diagnostic& problem, std::string program) {
+    return {.code = "plan.unfused",
+            .summary = std::move(summary),
+            .found = text_of(problem),
+            .reason = "this is a mistake of the compiler, not of the model: its check found it, and results are right",
+            .remedy = "report it with the program that --format json shows",
+            .params = {{"program", std::move(program)}}};
+}
+
+Diagnostic no_way_left(const Diagnostic& problem, std::string program) {
+    return {
+        .code = "plan.broken",
+        .summary = "the program cannot be planned",
+        .found = text_of(problem),
+        .reason = "this is a mistake of the compiler, not of the model",
+        .remedy = "--backend reference computes it without a plan; report it with the program that --format json shows",
+        .params = {{"program", std::move(program)}}};
+}
+
+std::vector<int32_t> live_equations(const System& system) {
+    std::vector<int32_t> live;
+    for (size_t e = 0; e < system.equations.size(); e++) {
+        if (!system.equations[e].dead) live.push_back(static_cast<int32_t>(e));
+    }
+    return live;
+}
+
+// Each equation of a kernel gets one of its own. False if they have them already: what they are is what fails.
+bool take_apart(const Kernel& kernel, std::set<int32_t>& apart) {
+    const size_t before = apart.size();
+    apart.insert(kernel.equations.begin(), kernel.equations.end());
+    return apart.size() > before && kernel.equations.size() > 1;
+}
+
+Result<Plan> sound_plan(const Graph& graph, const Target& target, const PlanOptions& options, Attempt& attempt) {
+    auto plan = build_plan(graph, target, options, attempt);
+    if (!plan) return plan;
+    if (auto fine = verify(*plan); !fine) return fail(std::move(fine.error()));
+    return plan;
+}
+
+}  // namespace
+
+Diagnostic not_fused(const Diagnostic& problem) { return unfused(nothing_fused, problem, ""); }
+
+Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& wanted) {
+    PlanOptions options = wanted;
+    std::set<int32_t> apart;
+    Diagnostics notes;
+    for (int kernels = 0;;) {
+        auto system = guarded("plan.broken", [&] { return lower(graph); });
+        if (!system) return fail(std::move(system.error()));
+        Attempt attempt{.system = std::move(*system), .apart = apart};
+        auto plan = guarded("plan.broken", [&] { return sound_plan(graph, target, options, attempt); });
+        if (plan) {
+            plan->notes = std::move(notes);
+            return plan;
+        }
+        const Diagnostic problem = plan.error().front();
+        const bool in_kernel = attempt.kernel >= 0;
+        const auto& at_fault = in_kernel ? attempt.partition.kernels[static_cast<size_t>(attempt.kernel)].equations
+                                         : live_equations(attempt.system);
+        // What a pass has left half done may not even print.
+        std::string program = guarded("plan.broken", [&] {
+                                  return Result<std::string>(program_of(attempt.system, at_fault));
+                              }).value_or("");
+        if (in_kernel && options.fuse && kernels++ < most_kernels_apart &&
+            take_apart(attempt.partition.kernels[static_cast<size_t>(attempt.kernel)], apart)) {
+            notes.push_back(unfused(fmt::format("{} equations are kernels of their own, not one", at_fault.size()),
+                                    problem, std::move(program)));
+        } else if (options.fuse || options.passes) {
+            notes = {unfused(nothing_fused, problem, std::move(program))};
+            options.fuse = false;
+            options.passes = nullptr;
+            apart.clear();
+        } else {
+            return fail(no_way_left(problem, std::move(program)));
+        }
+    }
+}
+
+}  // namespace heddle::plan

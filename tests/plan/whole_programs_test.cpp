@@ -1,0 +1,296 @@
+// Small programs that were once refused, computed wrongly, or ended the process: as planned, fused and unfused, they give
+// what the interpreter does.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "evaluate/compare.h"
+#include "evaluate/evaluate.h"
+#include "helpers/running.h"
+#include "symbolic/program.h"
+
+namespace heddle::plan {
+namespace {
+
+const char* const operators = R"yaml(
+offset_gradient:
+  doc: Two products, then a sum over the rows of what they give. The first one's lanes are the second one's rows.
+  inputs: {x: "$T[$c, $h, $w]", W: "$T[$o, $c, 3, 3]", g: "$T[$o, $h, $w]", a: "int64[9, $h, $w]", b: "int64[9, $h, $w]"}
+  index: "[p = 18, $h, $w]"
+  outputs: {y: "$T"}
+  body: |
+    let one = @p % 2 == 1
+    let q = (@p - 1) // 2
+    let r = @p // 2
+    let first = sum(c < $c : sum(o < $o : g[o, @h, @w] * W[o, c, q // 3, q % 3]) * (x[c, a[q, @h, @w], b[q, @h, @w]] ?? 0))
+    let second = sum(c < $c : sum(o < $o : g[o, @h, @w] * W[o, c, r // 3, r % 3]) * (x[c, a[r, @h, @w], b[r, @h, @w]] ?? 0))
+    y = one || @p == 4 ? (one ? first : 0) + second : 0
+selected_twice:
+  doc: A scatter's result is joined to something else, and read elsewhere too.
+  inputs: {x: "$T[$m, $n]", z: "$T[$m, 2]"}
+  outputs: {a: "$T[$m, 2]", b: "$T[$m, 2]"}
+  graph: |
+    v, i = top_k(x, k: 2)
+    a = tanh(v)
+    b = add2(v, z)
+selected_and_summed:
+  inputs: {x: "$T[$m, $n]"}
+  outputs: {a: "$T[$m, 2]", b: "$T[2]"}
+  graph: |
+    v, i = top_k(x, k: 2)
+    a = cumsum(v, axis: 1)
+    b = reduce_sum(v, axes: [0], keepdims: false)
+summed_selection:
+  doc: A scan's step joins a scatter's result to its state.
+  inputs: {x: "$T[$m, $n]"}
+  outputs: {a: "$T[$m, 2]"}
+  graph: |
+    v, i = top_k(x, k: 2)
+    a = cumsum(v, axis: 1)
+scans_in_turn:
+  doc: A scan over the results of another one, which are an output too.
+  inputs: {x: "$T[$m, $n]"}
+  outputs: {a: "$T[$m, $n]", b: "$T[$m, $n]"}
+  graph: |
+    a = tanh(cumsum(x, axis: 1))
+    b = cumsum(a, axis: 1)
+scans_of_one:
+  doc: Two scans over one tensor, along different axes.
+  inputs: {x: "$T[$m, $n]"}
+  outputs: {a: "$T[$m, $n]", b: "$T[$n, $m]"}
+  graph: |
+    s = sin(x)
+    a = cumsum(s, axis: 0)
+    b = cumsum(transpose(s, perm: [1, 0]), axis: 1)
+scan_backwards:
+  doc: The second scan needs the whole of the first at its first step.
+  inputs: {x: "$T[$r, $n]"}
+  index: "[$r]"
+  outputs: {z: "$T[$r, $n]", y: "$T[$r, $n]"}
+  body: |
+    scan t < $n:
+      a[t] = a[t - 1] + x[@r, t] from 0
+      z[@r, t] = tanh(a[t])
+    scan s < $n:
+      b[s] = b[s - 1] + tanh(a[s]) * tanh(a[$n - 1 - s]) from 1
+    y[@r, j] = b[j]
+chained:
+  inputs: {x: "$T[$r, $n]"}
+  index: "[$r]"
+  outputs: {y: "$T[$r, $n]"}
+  body: |
+    scan t < $n:
+      a[t] = a[t - 1] + x[@r, t] from 0
+    scan s < $n:
+      b[s] = b[s - 1] + a[s] from 1
+    y[@r, j] = b[j]
+two_states:
+  inputs: {x: "$T[$n]"}
+  index: "[]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    scan t < $n:
+      a[t] = a[t - 1] + x[t] from 0
+      b[t] = b[t - 1] * x[t] from 1
+    y[j] = a[j] + b[j]
+crossed:
+  inputs: {x: "$T[$n]"}
+  index: "[]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    scan t < $n:
+      o[t] = x[t] + p[t - 1] from 0
+      p[t] = x[t] - o[t] from 0
+      y[t] = o[t]
+running_log_sum_exp:
+  inputs: {x: "$T[$r, $n]"}
+  index: "[$r]"
+  outputs: {y: "$T[$r, $n]"}
+  body: |
+    scan t < $n:
+      m[t] = max(m[t - 1], x[@r, t]) from x[@r, 0]
+      s[t] = s[t - 1] * exp(m[t - 1] - m[t]) + exp(x[@r, t] - m[t]) from 0
+    y[@r, j] = m[j] + log(s[j])
+deviation:
+  doc: Welford's mean and sum of squares.
+  inputs: {x: "$T[$n]"}
+  index: "[]"
+  outputs: {mean: "$T[$n]", squares: "$T[$n]"}
+  body: |
+    scan t < $n:
+      let change = x[t] - u[t - 1]
+      u[t] = u[t - 1] + change / (t + 1) from 0
+      v[t] = v[t - 1] + change * (x[t] - u[t]) from 0
+    mean[j] = u[j]
+    squares[j] = v[j]
+viterbi:
+  doc: The best path's score by state, and where it came from.
+  inputs: {x: "$T[$n, $k]", w: "$T[$k, ($k)]"}
+  index: "[]"
+  outputs: {score: "$T[$k]", path: "int64[$n, $k]"}
+  body: |
+    scan t < $n:
+      best[t, j < $k] = max(i < $k : best[t - 1, i] + w[i, j]) + x[t, j] from 0
+      back[t, j < $k] = argmax(i < $k : best[t - 1, i] + w[i, j]) from 0
+    score[j] = best[$n - 1, j]
+    path[t, j] = back[t, j]
+state_space:
+  inputs: {u: "$T[$l, $d]", e: "$T[$l, $d]", A: "$T[$d, $n]", B: "$T[$l, $n]", C: "$T[$l, $n]"}
+  index: "[$d]"
+  outputs: {y: "$T[$l, $d]"}
+  body: |
+    scan t < $l:
+      let step = log(1 + exp(e[t, @d]))
+      h[t, n < $n] = exp(step * A[@d, n]) * h[t - 1, n] + B[t, n] * u[t, @d] from 0
+      y[t, @d] = sum(n < $n : C[t, n] * h[t, n])
+counted:
+  doc: A scan of nothing but constants, and a reader of its steps that waits for an input.
+  inputs: {x: "$T[$n]"}
+  index: "[]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    scan t < $n:
+      c[t] = (c[t - 1] + 1) % 3 from 0
+      y[t] = x[c[t - 1]]
+)yaml";
+
+struct Given {
+    std::string name;
+    std::vector<int64_t> shape;
+    int64_t below = 0;  // integers under it; 0: floats
+};
+
+TensorData feed(const Given& given, std::mt19937& random) {
+    TensorData data(given.below > 0 ? DType::int64 : DType::float32, given.shape);
+    std::normal_distribution<double> normal;
+    for (int64_t i = 0; i < data.size(); i++) {
+        if (given.below > 0)
+            data.set_integer(i, static_cast<int64_t>(random() % static_cast<uint64_t>(given.below)));
+        else
+            data.set_real(i, normal(random));
+    }
+    return data;
+}
+
+void check(const Graph& graph, const std::vector<TensorData>& feeds) {
+    auto sound = heddle::verify(graph);
+    ASSERT_TRUE(sound) << render(sound.error());
+    auto expected = evaluate_graph_bounded(graph, feeds);
+    ASSERT_TRUE(expected) << render(expected.error());
+    for (bool fuse : {true, false}) {
+        auto executable = compiled(plan_of(graph, {.fuse = fuse}));
+        ASSERT_TRUE(executable);
+        auto found = runtime::Session(executable, std::make_shared<ThreadPool>(2)).run(feeds);
+        ASSERT_TRUE(found) << render(found.error());
+        for (size_t i = 0; i < found->size(); i++) {
+            auto comparison = compare_bounded((*found)[i], (*expected)[static_cast<size_t>(graph.outputs[i])]);
+            EXPECT_TRUE(comparison.equal) << (fuse ? "fused: " : "unfused: ") << comparison.text();
+        }
+    }
+}
+
+void check(const std::string& call, const std::vector<Given>& given) {
+    static const Library library = library_with(operators);
+    SCOPED_TRACE(call);
+    std::mt19937 random(5);
+    std::vector<ProgramInput> inputs;
+    std::vector<TensorData> feeds;
+    for (const Given& one : given) {
+        SCOPED_TRACE(testing::PrintToString(one.shape));
+        inputs.push_back(
+            {one.name, {one.below > 0 ? DType::int64 : DType::float32, {one.shape.begin(), one.shape.end()}}});
+        feeds.push_back(feed(one, random));
+    }
+    auto graph = build_program(std::make_shared<SourceText>("call", call), library, inputs);
+    ASSERT_TRUE(graph) << render(graph.error());
+    check(*graph, feeds);
+}
+
+// Steps of tasks are whole panels of an operand that is packed for the lanes of one phase, whatever another phase's rows
+// would like.
+TEST(WholePrograms, TheLanesOfOnePhaseAreTheRowsOfAnother) {
+    check("y = offset_gradient(x, W, g, a, b)", {{"x", {16, 14, 14}},
+                                                 {"W", {16, 16, 3, 3}},
+                                                 {"g", {16, 14, 14}},
+                                                 {"a", {9, 14, 14}, 14},
+                                                 {"b", {9, 14, 14}, 14}});
+}
+
+TEST(WholePrograms, AScatterThatSeveralRead) {
+    check("a, b = selected_twice(x, z)", {{"x", {4, 4}}, {"z", {4, 2}}});
+    check("a, b = selected_and_summed(x)", {{"x", {4, 5}}});
+    check("a = summed_selection(x)", {{"x", {4, 4}}});
+}
+
+TEST(WholePrograms, ScansAmongScans) {
+    for (int64_t n : {0, 1, 2, 8}) {
+        for (int64_t m : {0, 1, 3}) {
+            const std::vector<Given> x = {{"x", {m, n}}};
+            check("a, b = scans_in_turn(x)", x);
+            check("a, b = scans_of_one(x)", x);
+            check("z, y = scan_backwards(x)", x);
+            check("y = chained(x)", x);
+        }
+    }
+}
+
+TEST(WholePrograms, SeveralStatesReadBehindTheirScan) {
+    for (int64_t n : {1, 7}) {
+        check("y = two_states(x)", {{"x", {n}}});
+        check("y = crossed(x)", {{"x", {n}}});
+        check("y = running_log_sum_exp(x)", {{"x", {3, n}}});
+        check("m, s = deviation(x)", {{"x", {n}}});
+        check("s, f = viterbi(x, w)", {{"x", {n, 3}}, {"w", {3, 3}}});
+        check("y = state_space(u, e, A, B, C)",
+              {{"u", {n, 3}}, {"e", {n, 3}}, {"A", {3, 4}}, {"B", {n, 4}}, {"C", {n, 4}}});
+    }
+}
+
+TEST(WholePrograms, AScanThatIsPrepared) { check("y = counted(x)", {{"x", {5}}}); }
+
+// What one step reads of a constant initial state is constant, but the scan is not.
+TEST(WholePrograms, OneStepFromAConstantState) {
+    for (const char* layer : {"rnn", "gru", "lstm"}) {
+        SCOPED_TRACE(layer);
+        const int64_t gates = layer == std::string("rnn") ? 1 : layer == std::string("gru") ? 3 : 4;
+        heddle::Session session(library());
+        TensorId x = session.add_input("x", {DType::float32, {1, 2, 3}});
+        TensorId w = session.add_constant("w", random_tensor({1, 4 * gates, 3}, 1));
+        TensorId r = session.add_constant("r", random_tensor({1, 4 * gates, 4}, 2));
+        TensorId h = session.add_constant("h", random_tensor({1, 2, 4}, 3));
+        std::vector<Argument> arguments = {x, w, r, {}, {}, h};
+        if (gates == 4) arguments.emplace_back(h);
+        const TensorId y = call(session, layer, arguments);
+        check(session.finish({y}), {random_tensor({1, 2, 3}, 4)});
+    }
+}
+
+// A constant index outside is the model's mistake, told when it runs; where a selection skips it, it is none.
+TEST(WholePrograms, AConstantIndexOutside) {
+    for (int64_t rows : {1, 3}) {
+        for (const std::vector<int64_t>& indices : {std::vector<int64_t>{5}, {1, 2, 3}, {-7, -9}}) {
+            TensorData at(DType::int64, {static_cast<int64_t>(indices.size())});
+            for (size_t i = 0; i < indices.size(); i++) at.set_integer(static_cast<int64_t>(i), indices[i]);
+            heddle::Session session(library());
+            TensorId x = session.add_input("x", {DType::float32, {rows}});
+            const Size count = static_cast<int64_t>(indices.size());
+            const TensorId y = call(session, "gather", {x, session.add_input("at", {DType::int64, {count}})});
+            // Not known when the operator is applied: that would refuse it.
+            Graph graph = session.finish({y});
+            graph.tensors[static_cast<size_t>(graph.inputs.back())].constant = std::move(at);
+            graph.inputs.pop_back();
+            const std::vector<TensorData> feeds = {random_tensor({rows}, 4)};
+            EXPECT_FALSE(evaluate_graph_bounded(graph, feeds));
+            for (bool fuse : {true, false}) {
+                auto executable = compiled(plan_of(graph, {.fuse = fuse}));
+                ASSERT_TRUE(executable);
+                auto found = runtime::Session(executable, std::make_shared<ThreadPool>(1)).run(feeds);
+                ASSERT_FALSE(found);
+                EXPECT_EQ(found.error().front().code, "runtime.index_out_of_range");
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace heddle::plan
