@@ -20,7 +20,7 @@ std::string first_word(const std::string& text) {
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);
         std::string word;
-        if (words >> word && !word.starts_with("//") && !word.starts_with("#")) return word;
+        if (words >> word && !word.starts_with("#")) return word;
     }
     return {};
 }

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <iterator>
 #include <set>
 #include <unordered_map>
 
 #include "equations/system.h"
-#include "support/quoted_text.h"
+#include "support/lexer.h"
+#include "support/spelling.h"
 
 namespace heddle::equations {
 namespace {
@@ -19,26 +19,8 @@ namespace {
 constexpr int32_t let_nodes = 12;
 constexpr int32_t let_depth = 64;
 
-std::string real_text(double value, DType dtype) {
-    if (std::isnan(value)) return "nan";
-    if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-    std::string text =
-        dtype == DType::float32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
-    if (text.find_first_of(".e") == std::string::npos) text += ".0";
-    return text;
-}
-
-std::string literal_text(Expr e) {
-    std::string text;
-    if (e->kind == Kind::real)
-        text = real_text(e->real, e->dtype);
-    else if (is_bool(e->dtype))
-        text = e->integer != 0 ? "true" : "false";
-    else
-        text = e->dtype == DType::uint64 ? fmt::format("{}", static_cast<uint64_t>(e->integer))
-                                         : fmt::format("{}", e->integer);
-    const bool plain = e->dtype == DType::float32 || e->dtype == DType::int64 || is_bool(e->dtype);
-    if (!plain) text = fmt::format("{}({})", name(e->dtype), text);
+std::string marked_literal(Expr e) {
+    const std::string text = literal_text({.dtype = e->dtype, .integer = e->integer, .real = e->real});
     return e->from_template ? text : fmt::format("data({})", text);
 }
 
@@ -248,7 +230,7 @@ private:
         auto operand = [&](size_t i) -> const std::string& { return texts_.at(e->operands[i]); };
         switch (e->kind) {
         case Kind::integer:
-        case Kind::real: return literal_text(e);
+        case Kind::real: return marked_literal(e);
         case Kind::axis: {
             auto found = names_.find(static_cast<AxisId>(e->integer));
             return found == names_.end() ? fmt::format("?axis{}", e->integer) : found->second;
@@ -292,17 +274,7 @@ private:
 
 std::string constant_text(const TensorData& data) {
     std::string result;
-    for (int64_t i = 0; i < data.size(); i++) {
-        if (i > 0) result += ", ";
-        if (is_float(data.dtype()))
-            result += real_text(data.real_at(i), data.dtype());
-        else if (is_bool(data.dtype()))
-            result += data.integer_at(i) != 0 ? "true" : "false";
-        else if (data.dtype() == DType::uint64)
-            result += fmt::format("{}", static_cast<uint64_t>(data.integer_at(i)));
-        else
-            result += fmt::format("{}", data.integer_at(i));
-    }
+    for (int64_t i = 0; i < data.size(); i++) result += (i > 0 ? ", " : "") + element_text(data, i);
     return fmt::format(" = [{}]", result);
 }
 
@@ -329,23 +301,16 @@ std::string declaration_text(const System& system, const SystemTensor& tensor) {
 
 }  // namespace
 
-bool is_identifier(std::string_view name) {
-    auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-    auto digit = [](char c) { return c >= '0' && c <= '9'; };
-    return !name.empty() && letter(name[0]) &&
-           std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
-}
-
 bool is_reserved_word(std::string_view name) {
-    static const std::set<std::string_view> words = {"system", "in",   "out",   "local", "const",  "opaque", "prepared",
-                                                     "kept",   "from", "for",   "let",   "true",   "false",  "inf",
-                                                     "nan",    "data", "named", "ordered", "value", "outputs"};
+    static const std::set<std::string_view> words = {
+        "system", "in",   "out",   "local", "const", "opaque", "prepared", "kept",    "from",  "for",
+        "let",    "true", "false", "inf",   "nan",   "data",   "named",    "ordered", "value", "outputs"};
     return words.contains(name) || dtype_named(name) || scalar_op_named(name) || reducer_named(name);
 }
 
 std::string quoted(std::string_view name) {
     if (is_identifier(name) && !is_reserved_word(name)) return std::string(name);
-    return quoted_text(name, '\'');
+    return quoted_text(name);
 }
 
 std::string print(const System& system, const std::string& name) {

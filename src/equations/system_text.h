@@ -13,7 +13,7 @@
 // On int64 the operators + - * // % and min, max are canonical coordinate arithmetic and < is a coordinate comparison;
 // && joins conditions. The same operations as values of int64 or bool elements are calls: value.add(a, b). A literal is
 // an int64 (3), a float32 (3.0, inf, nan), a bool (true), or of a dtype by name: uint8(3). data(..) marks one that the
-// model's data gave. A name that is not an identifier stands in single quotes. A constant of more than 64 elements is
+// model's data gave. A name that is not an identifier stands in quotes. A constant of more than 64 elements is
 // printed without its values. `let` names a subexpression that occurs twice; equal texts mean equal systems.
 #pragma once
 
@@ -24,7 +24,6 @@ namespace heddle::equations {
 
 inline constexpr int64_t printed_constant_limit = 64;
 
-bool is_identifier(std::string_view name);
 bool is_reserved_word(std::string_view name);
 std::string quoted(std::string_view name);  // as it stands in a text
 

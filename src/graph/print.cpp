@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "graph/graph.h"
+#include "support/spelling.h"
 
 namespace heddle {
 namespace {
@@ -74,9 +75,9 @@ private:
     void name_variables() {
         std::map<std::string, int> seen;
         for (const Variable& variable : body_.variables) {
-            int count = seen[variable.name]++;
+            int count = ++seen[variable.name];
             std::string name = (variable.kind == Variable::Kind::index ? "@" : "") + variable.name;
-            variables_.push_back(count == 0 ? name : fmt::format("{}'{}", name, count));
+            variables_.push_back(count == 1 ? name : fmt::format("{}_{}", name, count));
         }
     }
 
@@ -119,11 +120,6 @@ private:
         return text;
     }
 
-    static std::string real_text(double value) {
-        std::string text = fmt::format("{}", value);
-        return text.find_first_of(".einf") == std::string::npos ? text + ".0" : text;
-    }
-
     Text scalar_text(const Node& node) const {
         const ScalarOpInfo& row = info(node.op);
         size_t count = node.operands.size();
@@ -144,13 +140,10 @@ private:
         };
         switch (node.kind) {
         case Node::Kind::integer:
-            if (node.dtype == DType::boolean) return {node.integer ? "true" : "false", atom};
-            if (node.dtype != DType::int64) return {fmt::format("{}({})", name(node.dtype), node.integer), atom};
-            return {std::to_string(node.integer), node.integer < 0 ? prefix : atom};
-        case Node::Kind::real:
-            if (node.dtype != DType::float32)
-                return {fmt::format("{}({})", name(node.dtype), real_text(node.real)), atom};
-            return {real_text(static_cast<float>(node.real)), node.real < 0 ? prefix : atom};
+        case Node::Kind::real: {
+            std::string text = literal_text({.dtype = node.dtype, .integer = node.integer, .real = node.real});
+            return {text, text[0] == '-' ? prefix : atom};
+        }
         case Node::Kind::variable: return {variables_[static_cast<size_t>(node.index)], atom};
         case Node::Kind::scalar: return scalar_text(node);
         case Node::Kind::cast: return {fmt::format("{}({})", name(node.dtype), list(node.operands, 0, 1)), atom};

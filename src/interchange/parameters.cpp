@@ -7,15 +7,15 @@
 
 #include "interchange/json_text.h"
 #include "interchange/json_tree.h"
+#include "support/spelling.h"
 #include "symbolic/environment.h"
 
 namespace heddle::interchange {
 namespace {
 
 std::string real_json(double value) {
-    if (!std::isfinite(value)) return json_string(fmt::format("{}", value));
-    std::string text = fmt::format("{}", value);
-    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+    const std::string text = real_text(value, DType::float64);
+    return std::isfinite(value) ? text : json_string(text);
 }
 
 std::string json_of(const StaticValue& value) {

@@ -1,9 +1,9 @@
-#include <cmath>
 #include <functional>
 
 #include <fmt/format.h>
 
 #include "language/syntax.h"
+#include "support/spelling.h"
 
 namespace heddle {
 namespace {
@@ -67,22 +67,6 @@ std::string print_generators(const std::vector<Generator>& generators) {
     return text;
 }
 
-std::string print_real(double value) {
-    if (std::isinf(value)) return "inf";
-    if (std::isnan(value)) return "nan";
-    std::string text = fmt::format("{}", value);
-    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-}
-
-std::string print_text(const std::string& value) {
-    std::string text = "'";
-    for (char c : value) {
-        text += c;
-        if (c == '\'') text += c;
-    }
-    return text + "'";
-}
-
 std::string print_binary(const Syntax& node) {
     Level level = level_of(node);
     // Comparisons do not chain, `^` is right associative with a unary on its right, all others are left associative.
@@ -142,8 +126,8 @@ std::string print_structured(const Syntax& node) {
 std::string print_node(const Syntax& node) {
     switch (node.kind) {
     case Kind::integer: return std::to_string(node.integer);
-    case Kind::real: return print_real(node.real);
-    case Kind::text: return print_text(node.text);
+    case Kind::real: return real_text(node.real, DType::float64);
+    case Kind::text: return in_quotes(node.text);
     case Kind::boolean: return node.integer ? "true" : "false";
     case Kind::none: return "none";
     case Kind::static_name: return "$" + node.text;

@@ -5,23 +5,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "equations/system_text.h"
 #include "plan/plan.h"
 #include "plan/plan_names.h"
-#include "schedules/text_reader.h"
-#include "support/quoted_text.h"
+#include "support/lexer.h"
+#include "support/spelling.h"
 
 namespace heddle::plan {
 namespace {
-
-std::string quoted(const std::string& name) { return quoted_text(name, '"'); }
 
 std::string origin_text(const Origin& origin) {
     using Kind = Origin::Kind;
     if (origin.kind() == Kind::constant) return std::to_string(origin.constant_value());
     if (origin.kind() == Kind::name) {
         std::string name = origin.text();
-        return equations::is_identifier(name) ? name : quoted(name);
+        return is_identifier(name) ? name : quoted_text(name);
     }
     std::string a = origin_text(*origin.left()), b = origin_text(*origin.right());
     if (origin.kind() == Kind::minimum) return fmt::format("min({}, {})", a, b);
@@ -58,21 +55,21 @@ std::string map_text(const StorageMap& map) {
 }
 
 std::string buffer_text(const Buffer& b) {
-    std::string text = fmt::format("{} {}", quoted(b.name), names::kinds[static_cast<size_t>(b.kind)]);
+    std::string text = fmt::format("{} {}", quoted_text(b.name), names::kinds[static_cast<size_t>(b.kind)]);
     if (b.index >= 0) text += fmt::format(" {}", b.index);
     text += fmt::format(": {} {} bytes", type_text(b.dtype, b.sizes), b.bytes);
     bool placed = b.kind == Buffer::Kind::prepared || b.kind == Buffer::Kind::workspace;
     if (placed || b.kind == Buffer::Kind::margins) text += fmt::format(" at {}", b.offset);
     if (b.base != 0) text += fmt::format(" base {}", b.base);
     if (b.first >= 0) text += fmt::format(" batches {}..{}", b.first, b.last);
-    text += " " + (b.packed.empty() ? map_text(b.storage) : "packed " + quoted(b.packed));
-    if (std::bit_cast<uint64_t>(b.filling) != 0) text += " filling " + schedules::real_text(b.filling);
+    text += " " + (b.packed.empty() ? map_text(b.storage) : "packed " + quoted_text(b.packed));
+    if (std::bit_cast<uint64_t>(b.filling) != 0) text += " filling " + real_text(b.filling, DType::float64);
     return text;
 }
 
 std::string launch_text(const Launch& launch) {
-    return fmt::format("{}: kernel {} tasks {} scratch {}{} buffers {} numbers {}", quoted(launch.name), launch.tree,
-                       launch.tasks, launch.scratch_bytes, launch.layout ? " layout" : "",
+    return fmt::format("{}: kernel {} tasks {} scratch {}{} buffers {} numbers {}", quoted_text(launch.name),
+                       launch.tree, launch.tasks, launch.scratch_bytes, launch.layout ? " layout" : "",
                        fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
 }
 
@@ -99,9 +96,9 @@ std::string print(const Plan& plan) {
         plan.prepared_bytes, plan.scratch_bytes);
     auto interface = [&](const char* what, const auto& names, const auto& types, const auto& decided) {
         for (size_t i = 0; i < types.size(); i++) {
-            text +=
-                fmt::format("  {} {} {}: {}{}\n", what, i, quoted(names[i]), type_text(types[i].dtype, types[i].shape),
-                            decided.contains(static_cast<int32_t>(i)) ? " decided" : "");
+            text += fmt::format("  {} {} {}: {}{}\n", what, i, quoted_text(names[i]),
+                                type_text(types[i].dtype, types[i].shape),
+                                decided.contains(static_cast<int32_t>(i)) ? " decided" : "");
         }
     };
     interface("input", plan.input_names, plan.input_types, plan.decided);
@@ -119,7 +116,7 @@ std::string print(const Plan& plan) {
     phase("run", plan.run);
     text += "  target" + target_text(plan.target) + "\n";
     for (size_t i = 0; i < plan.trees.size(); i++) {
-        text += fmt::format("  kernel {} {}\n", i, quoted(plan.keys[i]));
+        text += fmt::format("  kernel {} {}\n", i, quoted_text(plan.keys[i]));
         add_tree(text, *plan.trees[i]);
     }
     return text;
@@ -129,12 +126,12 @@ std::string summary(const Plan& plan) {
     std::string text;
     for (const Buffer& b : plan.buffers) {
         if (b.packed.empty() && b.storage.is_row_major()) continue;
-        text += fmt::format("{} buffer {}: {}\n", names::kinds[static_cast<size_t>(b.kind)], quoted(b.name),
-                            b.packed.empty() ? map_text(b.storage) : "packed " + quoted(b.packed));
+        text += fmt::format("{} buffer {}: {}\n", names::kinds[static_cast<size_t>(b.kind)], quoted_text(b.name),
+                            b.packed.empty() ? map_text(b.storage) : "packed " + quoted_text(b.packed));
     }
     auto add = [&](const char* phase, const Batch& batch) {
         for (const Launch& launch : batch) {
-            text += fmt::format("{} {}: {} tasks{}\n", phase, quoted(launch.name), launch.tasks,
+            text += fmt::format("{} {}: {} tasks{}\n", phase, quoted_text(launch.name), launch.tasks,
                                 launch.layout ? ", layout" : "");
             if (launch.layout) continue;
             std::istringstream lines(schedules::summary(*plan.trees[static_cast<size_t>(launch.tree)], launch.numbers));

@@ -8,20 +8,17 @@
 #include "graph/complex.h"
 #include "plan/plan.h"
 #include "plan/plan_names.h"
-#include "schedules/text_reader.h"
+#include "support/text_reader.h"
 
 namespace heddle::plan {
 namespace {
 
-using schedules::Token;
-
 constexpr size_t most_buffers = 1 << 15;  // the verifier compares them in pairs
-constexpr int nesting_limit = 400;
 
 class Parser {
 public:
     Parser(std::shared_ptr<const SourceText> source, const Constants& constants)
-        : source_(std::move(source)), constants_(constants), reader_(source_) {}
+        : source_(std::move(source)), constants_(constants), reader_(source_, "schedules.syntax") {}
 
     Result<Plan> parse() {
         reader_.next_line();
@@ -43,23 +40,13 @@ private:
     // ---- small things
     // -------------------------------------------------------------------------------------------------
     int64_t natural(int64_t most = std::numeric_limits<int64_t>::max()) {
-        const Token& token = reader_.peek();
-        if (token.kind == Token::Kind::integer && token.integer >= 0 && token.integer <= most)
-            return reader_.next().integer;
-        reader_.error("a number from 0 to " + std::to_string(most));
-        return 0;
+        return reader_.natural("a number that is not negative, and in its range", most);
     }
     int32_t index() { return static_cast<int32_t>(natural(std::numeric_limits<int32_t>::max())); }
     // The number of a table's next entry.
     void in_order(size_t next) {
         if (reader_.peek().integer != static_cast<int64_t>(next)) reader_.error("number " + std::to_string(next));
         natural();
-    }
-    bool at_number() const { return reader_.peek().kind == Token::Kind::integer || reader_.is("-"); }
-    std::string string(const char* expected) {
-        if (reader_.peek().kind == Token::Kind::string) return reader_.next().text;
-        reader_.error(expected);
-        return {};
     }
     void error(std::string code, std::string summary, Place place, std::string expected = "", std::string found = "") {
         errors_.push_back({.code = std::move(code),
@@ -127,7 +114,7 @@ private:
 
     void interface(std::vector<std::string>& names, std::vector<TensorType>& types) {
         in_order(types.size());
-        names.push_back(string("a name in quotes"));
+        names.push_back(reader_.text("a name in quotes"));
         reader_.expect(":");
         types.push_back(type());
     }
@@ -148,13 +135,11 @@ private:
 
     // Null after an error.
     OriginPointer origin() {
-        if (++depth_ > nesting_limit) reader_.error("a size nested less deeply");
-        OriginPointer result = reader_.failed() ? nullptr : origin_inside();
-        depth_--;
+        OriginPointer result = reader_.nested([&] { return origin_inside(); });
         return reader_.failed() ? nullptr : result;
     }
     OriginPointer origin_inside() {
-        if (at_number()) return Origin::of_constant(reader_.integer("a number"));
+        if (reader_.at_number()) return Origin::of_constant(reader_.integer("a number"));
         if (reader_.take("(")) {
             OriginPointer a = origin();
             for (auto [mark, kind] : names::operators) {
@@ -163,7 +148,7 @@ private:
             reader_.error("+, -, *, / or %");
             return nullptr;
         }
-        if (reader_.peek().kind == Token::Kind::string) return Origin::of_name(reader_.next().text);
+        if (reader_.at_text()) return Origin::of_name(reader_.text("a size"));
         std::string word = reader_.word("a size");
         if (!reader_.is("(")) return Origin::of_name(std::move(word));
         if (word != "min" && word != "max") reader_.error("min or max before");
@@ -184,7 +169,7 @@ private:
         in_order(plan_.buffers.size());
         Buffer b;
         const Place place = reader_.place();
-        b.name = string("a name in quotes");
+        b.name = reader_.text("a name in quotes");
         const std::string kind = reader_.word("a kind of buffer");
         auto found = std::find(names::kinds.begin(), names::kinds.end(), kind);
         if (found == names::kinds.end()) reader_.error("a kind of buffer before");
@@ -203,7 +188,7 @@ private:
             b.last = index();
         }
         if (reader_.take("packed")) {
-            b.packed = string("a map in quotes");
+            b.packed = reader_.text("a map in quotes");
             if (b.packed.empty()) reader_.error("a map before");
         } else {
             b.storage = map(tensor.extents());
@@ -242,7 +227,7 @@ private:
         if (!same) batches.emplace_back();
         Launch launch;
         const Place place = reader_.place();
-        launch.name = string("a name in quotes");
+        launch.name = reader_.text("a name in quotes");
         reader_.expect(":");
         reader_.expect("kernel");
         launch.tree = index();
@@ -252,9 +237,9 @@ private:
         launch.scratch_bytes = natural();
         launch.layout = reader_.take("layout");
         reader_.expect("buffers");
-        while (at_number()) launch.buffers.push_back(index());
+        while (reader_.at_number()) launch.buffers.push_back(index());
         reader_.expect("numbers");
-        while (at_number()) launch.numbers.push_back(reader_.integer("a number"));
+        while (reader_.at_number()) launch.numbers.push_back(reader_.integer("a number"));
         places_.emplace("launch " + launch.name, place);
         batches.back().push_back(std::move(launch));
     }
@@ -269,7 +254,7 @@ private:
     void kernel() {
         in_order(plan_.trees.size());
         const Place place = reader_.place();
-        plan_.keys.push_back(string("a key in quotes"));
+        plan_.keys.push_back(reader_.text("a key in quotes"));
         if (reader_.failed()) return;
         const Place text = reader_.skip_block(reader_.indentation());
         auto tree = schedules::parse_tree(part(text));
@@ -367,8 +352,7 @@ private:
 
     const std::shared_ptr<const SourceText> source_;
     const Constants& constants_;
-    schedules::TextReader reader_;
-    int depth_ = 0;
+    TextReader reader_;
     Plan plan_;
     Diagnostics errors_;
     Place header_place_;

@@ -6,15 +6,10 @@
 #include <set>
 
 #include "rewrite/call_graph.h"
+#include "support/spelling.h"
 
 namespace heddle::rewrite {
 namespace {
-
-std::string literal_text(const TensorData& data, int64_t i) {
-    if (is_bool(data.dtype())) return data.integer_at(i) ? "true" : "false";
-    if (is_integer(data.dtype())) return std::to_string(data.integer_at(i));
-    return StaticValue::of(data.real_at(i)).print();
-}
 
 class Writer {
 public:
@@ -63,10 +58,10 @@ private:
     std::string constant(TensorId tensor, const TensorData& value) {
         constexpr int64_t listed = 16;
         const bool no_text = is_complex(value.dtype()) || value.shape().size() > 1 || value.size() > listed;
-        if (value.shape().empty() && !no_text) return literal_text(value, 0);
+        if (value.shape().empty() && !no_text) return element_text(value, 0);
         if (no_text) return graph_.session().graph().tensor(tensor).name;  // a constant that is no text
         std::vector<std::string> elements;
-        for (int64_t i = 0; i < value.size(); ++i) elements.push_back(literal_text(value, i));
+        for (int64_t i = 0; i < value.size(); ++i) elements.push_back(element_text(value, i));
         return fmt::format("[{}]", fmt::join(elements, ", "));
     }
 

@@ -2,7 +2,8 @@
 #include <map>
 
 #include "schedules/kernel.h"
-#include "schedules/text_reader.h"
+#include "support/spelling.h"
+#include "support/text_reader.h"
 
 namespace heddle::schedules {
 namespace {
@@ -68,7 +69,7 @@ private:
             }
         }
         text_ += "]";
-        if (t.filling != 0) text_ += " filling " + real_text(t.filling);
+        if (t.filling != 0) text_ += " filling " + real_text(t.filling, DType::float64);
         if (t.constant) text_ += " constant";
         if (!t.aligned) text_ += " unaligned";
         if (!t.slack) text_ += " tight";
@@ -112,9 +113,17 @@ private:
         return text + "]";
     }
 
-    std::string literal(const Value& v) const {
-        std::string digits = v.kind == Value::Kind::integer ? std::to_string(v.integer) : real_text(v.real);
-        return digits + ":" + std::string(heddle::name(v.dtype)) + (v.from_template ? "" : "!");
+    static std::string literal(const Value& v) {
+        const std::string text = literal_text({.dtype = v.dtype, .integer = v.integer, .real = v.real});
+        return v.from_template ? text : "data(" + text + ")";
+    }
+
+    // A literal has its type in brackets here: uint8(3) is a literal, uint8(int64(3)) a cast.
+    std::string cast_operand(ValueIndex index) const {
+        const Value& v = kernel_.value(index);
+        const bool plain = v.kind == Value::Kind::integer || v.kind == Value::Kind::real;
+        if (!plain || !v.from_template || value(index).ends_with(')')) return value(index);
+        return std::string(heddle::name(v.dtype)) + "(" + value(index) + ")";
     }
 
     std::string value(ValueIndex index) const {
@@ -128,7 +137,7 @@ private:
         case Value::Kind::coordinate:
             return "index(" + coordinate(v.coordinates[0]) + "):" + std::string(heddle::name(v.dtype));
         case Value::Kind::scalar: return std::string(info(v.op).name) + "(" + operands + ")";
-        case Value::Kind::cast: return std::string(heddle::name(v.dtype)) + "(" + operands + ")";
+        case Value::Kind::cast: return std::string(heddle::name(v.dtype)) + "(" + cast_operand(v.operands[0]) + ")";
         case Value::Kind::select: return "select(" + operands + ")";
         case Value::Kind::inside:
             return "inside(" + coordinate(v.coordinates[0]) + ", " + std::to_string(v.integer) + ")";
@@ -146,7 +155,7 @@ private:
 
 class Parser {
 public:
-    explicit Parser(std::shared_ptr<const SourceText> source) : reader_(std::move(source)) {}
+    explicit Parser(std::shared_ptr<const SourceText> source) : reader_(std::move(source), "schedules.syntax") {}
 
     Result<Kernel> parse() {
         reader_.next_line();
@@ -163,13 +172,13 @@ private:
                                                                         {"output", KernelTensor::Role::output},
                                                                         {"in_out", KernelTensor::Role::in_out},
                                                                         {"local", KernelTensor::Role::local}};
-        bool declares = reader_.peek(1).kind == Token::Kind::word;
+        bool declares = reader_.peek(1).kind == Token::Kind::name;
         if (declares && reader_.take("axis")) return parse_axis();
         if (auto role = roles.find(reader_.peek().text); declares && role != roles.end()) {
             reader_.next();
             return parse_tensor(role->second);
         }
-        if ((declares || reader_.peek(1).kind != Token::Kind::mark) && reader_.take("common")) {
+        if ((declares || reader_.peek(1).kind != Token::Kind::symbol) && reader_.take("common")) {
             while (!reader_.at_line() && !reader_.at_end()) kernel_.common.push_back(axis());
             return;
         }
@@ -281,24 +290,17 @@ private:
     }
 
     ValueIndex value() {
-        if (++depth_ > 400) reader_.error("a value nested less deeply");
-        ValueIndex result = reader_.failed() ? 0 : parse_value();
-        depth_--;
-        return result;
+        return reader_.nested([&] { return parse_value(); });
     }
 
-    ValueIndex literal() {
+    ValueIndex literal(bool from_template) {
+        const Literal literal = reader_.literal();
         Value v;
-        size_t at = reader_.is("-") ? 1 : 0;
-        const int64_t digits = reader_.peek(at).integer;
-        v.integer = at ? static_cast<int64_t>(-static_cast<uint64_t>(digits)) : digits;
-        double real = reader_.real("a literal");
-        reader_.expect(":");
-        v.dtype = reader_.dtype();
-        v.kind = is_float(v.dtype) ? Value::Kind::real : Value::Kind::integer;
-        v.real = is_float(v.dtype) ? real : 0;
-        if (is_float(v.dtype)) v.integer = 0;
-        v.from_template = !reader_.take("!");
+        v.kind = is_float(literal.dtype) ? Value::Kind::real : Value::Kind::integer;
+        v.dtype = literal.dtype;
+        v.integer = literal.integer;
+        v.real = literal.real;
+        v.from_template = from_template;
         return shared(std::move(v));
     }
 
@@ -320,12 +322,18 @@ private:
     }
 
     ValueIndex parse_value() {
-        const Token& token = reader_.peek();
-        bool special = token.text == "inf" || token.text == "nan";
-        if (token.kind != Token::Kind::word || (special && reader_.peek(1).text == ":")) return literal();
+        if (reader_.at_literal()) return literal(true);
+        const Token token = reader_.peek();
+        if (token.is_word("data") && reader_.is("(", 1)) {
+            reader_.next();
+            reader_.expect("(");
+            const ValueIndex marked = literal(false);
+            reader_.expect(")");
+            return marked;
+        }
         Value v;
-        bool call = reader_.peek(1).text == "(";
-        if (auto named = named_.find(token.text); !call && reader_.peek(1).text != "[" && named != named_.end()) {
+        const bool call = reader_.is("(", 1);
+        if (auto named = named_.find(token.text); !call && !reader_.is("[", 1) && named != named_.end()) {
             reader_.next();
             return named->second;
         }
@@ -386,8 +394,8 @@ private:
 
     void parse_equation() {
         KernelEquation e;
-        e.light = reader_.peek(1).kind == Token::Kind::word && reader_.take("light");
-        e.update = reader_.peek(1).kind == Token::Kind::word && reader_.take("update");
+        e.light = reader_.peek(1).kind == Token::Kind::name && reader_.take("light");
+        e.update = reader_.peek(1).kind == Token::Kind::name && reader_.take("update");
         e.tensor = tensor();
         e.left = coordinates();
         reader_.expect("over");
@@ -398,7 +406,7 @@ private:
             e.reduced = axis_list();
         }
         reader_.expect("=");
-        if (reader_.peek(1).text == "over") {
+        if (reader_.is("over", 1)) {
             auto reducer = reducer_named(reader_.peek().text);
             if (!reducer) reader_.error("a reducer");
             reader_.next();
@@ -415,7 +423,6 @@ private:
     std::map<std::string, AxisIndex> axes_;
     std::map<std::string, TensorIndex> tensors_;
     std::map<std::string, ValueIndex> named_;
-    int depth_ = 0;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
 
-#include "schedules/text_reader.h"
 #include "schedules/tree.h"
 #include "schedules/tree_names.h"
+#include "support/text_reader.h"
 
 namespace heddle::schedules {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 class Parser {
 public:
     explicit Parser(std::shared_ptr<const SourceText> source)
-        : reader_(std::move(source)), tree_(std::make_shared<Tree>()) {}
+        : reader_(std::move(source), "schedules.syntax"), tree_(std::make_shared<Tree>()) {}
 
     Result<std::shared_ptr<Tree>> parse() {
         reader_.next_line();
@@ -28,9 +28,10 @@ public:
 private:
     int count() { return static_cast<int>(std::clamp<int64_t>(reader_.integer("a number"), -1, 1 << 20)); }
 
+    bool at_launch_number() const { return reader_.peek().is_numbered(); }
     Number number() {
-        bool launch = reader_.take("#");
-        return {launch, reader_.integer("a number")};
+        if (!at_launch_number()) return {false, reader_.integer("a number")};
+        return {true, reader_.next().integer};
     }
 
     VariableId bind(Variable::Kind kind) {
@@ -46,15 +47,14 @@ private:
     // False where the statements begin.
     bool parse_declaration() {
         if (reader_.take("fact")) {
-            tree_->facts.push_back(reader_.next().text);
+            tree_->facts.push_back(reader_.text("a text"));
         } else if (reader_.take("number")) {
-            reader_.expect("#");
-            if (reader_.integer("a number") != static_cast<int64_t>(tree_->numbers.size()))
-                reader_.error("numbers in order");
+            if (number() != Number{true, static_cast<int64_t>(tree_->numbers.size())})
+                reader_.error("launch numbers in order");
             reader_.expect(":");
             LaunchNumberInfo info;
             info.dtype = reader_.dtype();
-            info.what = reader_.next().text;
+            info.what = reader_.text("a text");
             tree_->numbers.push_back(info);
         } else if (reader_.take("tasks")) {
             parse_tasks();
@@ -132,8 +132,12 @@ private:
     Term term() {
         Term t;
         t.variable = reader_.named(variables_, "a variable");
-        if (reader_.take("*")) t.scale = reader_.integer("a factor");
-        if (reader_.take("@")) t.number = number();
+        if (!reader_.take("*")) return t;
+        if (!at_launch_number()) {
+            t.scale = reader_.integer("a factor");
+            if (!reader_.take("*")) return t;
+        }
+        t.number = number();
         return t;
     }
 
@@ -143,8 +147,8 @@ private:
             if (reader_.take("{")) {
                 ExpressionId part = expression();
                 reader_.expect("}");
-                a.values.emplace_back(part, reader_.take("@") ? number() : Number{false, 1});
-            } else if (reader_.peek().kind == Token::Kind::word) {
+                a.values.emplace_back(part, reader_.take("*") ? number() : Number{false, 1});
+            } else if (reader_.peek().kind == Token::Kind::name) {
                 a.terms.push_back(term());
             } else {
                 a.constant = number();
@@ -195,10 +199,7 @@ private:
     }
 
     ExpressionId expression() {
-        if (++depth_ > 400) reader_.error("an expression nested less deeply");
-        ExpressionId id = reader_.failed() ? 0 : parse_expression();
-        depth_--;
-        return id;
+        return reader_.nested([&] { return parse_expression(); });
     }
 
     std::vector<ExpressionId> operands() {
@@ -211,21 +212,12 @@ private:
     }
 
     ExpressionId literal() {
+        const Literal literal = reader_.literal();
         Expression e;
-        if (reader_.is("#")) {
-            e.kind = Expression::Kind::number;
-            e.number = number();
-            e.dtype = suffix();
-            return add(std::move(e));
-        }
-        int64_t sign = reader_.is("-") ? -1 : 1, digits = reader_.peek(reader_.is("-") ? 1 : 0).integer;
-        double real = reader_.real("a literal");
-        e.dtype = suffix();
-        e.kind = is_float(e.dtype) ? Expression::Kind::real : Expression::Kind::integer;
-        if (is_float(e.dtype))
-            e.real = real;
-        else
-            e.integer = sign < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(digits)) : digits;
+        e.kind = is_float(literal.dtype) ? Expression::Kind::real : Expression::Kind::integer;
+        e.dtype = literal.dtype;
+        e.integer = literal.integer;
+        e.real = literal.real;
         return add(std::move(e));
     }
 
@@ -239,16 +231,20 @@ private:
     }
 
     ExpressionId parse_expression() {
+        if (reader_.at_literal()) return literal();
+        Expression e;
+        if (at_launch_number()) {
+            e.kind = Expression::Kind::number;
+            e.number = number();
+            e.dtype = suffix();
+            return add(std::move(e));
+        }
         const Token token = reader_.peek();
-        bool special = (token.text == "inf" || token.text == "nan") && reader_.peek(1).text == ":";
-        if (token.kind != Token::Kind::word || special) return literal();
-        if (auto named = named_.find(token.text);
-            named != named_.end() && reader_.peek(1).text != "[" && reader_.peek(1).text != "(") {
+        if (auto named = named_.find(token.text); named != named_.end() && !reader_.is("[", 1) && !reader_.is("(", 1)) {
             reader_.next();
             return named->second;
         }
-        if (reader_.peek(1).text == "[") return parse_load();
-        Expression e;
+        if (reader_.is("[", 1)) return parse_load();
         reader_.next();
         if (token.text == "index") {
             e.kind = Expression::Kind::index;
@@ -290,14 +286,14 @@ private:
 
     // Statements of one block stand at one indentation; those of its body further right.
     Block block(int outside) {
+        return reader_.nested([&] { return statements(outside); });
+    }
+    Block statements(int outside) {
         Block result;
-        if (++depth_ > 400) reader_.error("statements nested less deeply");
-        while (reader_.at_line() && reader_.peek().indentation > outside) {
-            int inside = reader_.peek().indentation;
+        while (reader_.at_line() && reader_.next_indentation() > outside) {
             reader_.next_line();
-            statement(result, inside);
+            statement(result, reader_.indentation());
         }
-        depth_--;
         return result;
     }
 
@@ -317,7 +313,8 @@ private:
     void parse_statement(Block& into, int indentation) {
         if (reader_.take("phase")) {
             Phase phase;
-            while (!reader_.at_line() && !reader_.at_end()) phase.name += reader_.next().text;
+            phase.name = reader_.word("a name");
+            while (reader_.take("+")) phase.name += "+" + reader_.word("a name");
             phase.body = block(indentation);
             into.push_back({std::move(phase)});
         } else if (reader_.take("for")) {
@@ -445,7 +442,6 @@ private:
     std::map<std::string, VariableId> variables_;
     std::map<std::string, MemoryId> memories_;
     std::map<std::string, ExpressionId> named_;
-    int depth_ = 0;
 };
 
 }  // namespace

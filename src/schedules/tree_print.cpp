@@ -1,10 +1,9 @@
 #include <map>
 #include <type_traits>
 
-#include "schedules/text_reader.h"
 #include "schedules/tree.h"
 #include "schedules/tree_names.h"
-#include "support/quoted_text.h"
+#include "support/spelling.h"
 
 namespace heddle::schedules {
 namespace {
@@ -15,10 +14,10 @@ public:
 
     std::string print() {
         line(0, "scheduled " + tree_.name);
-        for (const std::string& fact : tree_.facts) line(1, "fact " + quoted_text(fact, '"'));
+        for (const std::string& fact : tree_.facts) line(1, "fact " + quoted_text(fact));
         for (size_t i = 0; i < tree_.numbers.size(); i++) {
-            line(1, "number #" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " " +
-                        quoted_text(tree_.numbers[i].what, '"'));
+            line(1, "number $" + std::to_string(i) + ": " + std::string(name(tree_.numbers[i].dtype)) + " " +
+                        quoted_text(tree_.numbers[i].what));
         }
         for (const TaskAxis& axis : tree_.tasks) {
             line(1, "tasks " + axis.name + " " + variable(axis.begin) + " .. " + variable(axis.end) + " in " +
@@ -38,7 +37,7 @@ private:
         text_ += std::string(static_cast<size_t>(depth) * 2, ' ') + content + "\n";
     }
     const std::string& variable(VariableId id) const { return tree_.variable(id).name; }
-    static std::string text(const Number& n) { return (n.launch ? "#" : "") + std::to_string(n.value); }
+    static std::string text(const Number& n) { return (n.launch ? "$" : "") + std::to_string(n.value); }
 
     void print_memory(const Memory& m) {
         std::string content =
@@ -61,8 +60,9 @@ private:
 
     std::string term(const Term& t) const {
         std::string content = variable(t.variable);
-        if (t.scale != 1) content += "*" + std::to_string(t.scale);
-        if (!t.number.is(1)) content += "@" + text(t.number);
+        const bool plain = t.number.is(1);
+        if (t.scale != 1 || (!plain && !t.number.launch)) content += "*" + std::to_string(t.scale);
+        if (!plain) content += "*" + text(t.number);
         return content;
     }
 
@@ -71,7 +71,7 @@ private:
         for (const Term& t : a.terms) content += (content.empty() ? "" : " + ") + term(t);
         for (const auto& [value, factor] : a.values) {
             content += (content.empty() ? "" : " + ") + ("{" + expression(value) + "}") +
-                       (factor.is(1) ? "" : "@" + text(factor));
+                       (factor.is(1) ? "" : "*" + text(factor));
         }
         if (!a.constant.is(0) || content.empty()) content += (content.empty() ? "" : " + ") + text(a.constant);
         return content;
@@ -169,8 +169,8 @@ private:
         for (ExpressionId operand : e.operands) operands += (operands.empty() ? "" : ", ") + expression(operand);
         std::string dtype = ":" + std::string(name(e.dtype));
         switch (e.kind) {
-        case Expression::Kind::integer: return std::to_string(e.integer) + dtype;
-        case Expression::Kind::real: return real_text(e.real) + dtype;
+        case Expression::Kind::integer:
+        case Expression::Kind::real: return literal_text({.dtype = e.dtype, .integer = e.integer, .real = e.real});
         case Expression::Kind::number: return text(e.number) + dtype;
         case Expression::Kind::index: return "index(" + affine(e.affine) + ")" + dtype;
         case Expression::Kind::scalar: return std::string(info(e.op).name) + "(" + operands + ")" + dtype;

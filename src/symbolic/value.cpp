@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "support/spelling.h"
 
 namespace heddle {
 
@@ -92,30 +93,13 @@ bool Value::operator==(const Value& other) const {
     return false;
 }
 
-namespace {
-
-std::string print_real(double value) {
-    if (std::isnan(value)) return "nan";
-    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-    std::string digits = fmt::format("{}", value);
-    return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
-}
-
-std::string print_text(const std::string& text) {
-    std::string quoted = "'";
-    for (char letter : text) quoted += letter == '\'' ? std::string("''") : std::string(1, letter);
-    return quoted + "'";
-}
-
-}  // namespace
-
 std::string Value::print() const {
     switch (kind()) {
     case Kind::none: return "none";
     case Kind::boolean: return boolean() ? "true" : "false";
     case Kind::integer: return size().text();
-    case Kind::real: return print_real(real());
-    case Kind::text: return print_text(text());
+    case Kind::real: return real_text(real(), DType::float64);
+    case Kind::text: return in_quotes(text());
     case Kind::dtype: return std::string(name(dtype()));
     case Kind::list: break;
     default: return fmt::format("({})", describe());

@@ -40,7 +40,7 @@ protected:
 };
 
 const char* const kernel =
-    "// rows\nkernel k\n  axis a = 5\n  axis b = 300\n  input x: float32 [5, 300]\n  output y: float32 [5]\n  common "
+    "# rows\nkernel k\n  axis a = 5\n  axis b = 300\n  input x: float32 [5, 300]\n  output y: float32 [5]\n  common "
     "a\n"
     "  y[a] over [a] = sum over [b] x[a, b]\n";
 

@@ -78,7 +78,7 @@ TEST(RuntimeSession, refuses_another_value_than_the_program_holds_for) {
     auto constants = plan::constants_of(graph);
     ASSERT_TRUE(constants) << render(constants.error());
     std::string text = print(plan_of(graph));
-    EXPECT_NE(text.find("input 1 \"shape\": int64[2] decided"), std::string::npos) << text;
+    EXPECT_NE(text.find("input 1 'shape': int64[2] decided"), std::string::npos) << text;
     auto source = std::make_shared<SourceText>("plan", text);
     auto parsed = plan::parse_plan(source, *constants);
     ASSERT_TRUE(parsed) << render(parsed.error());

@@ -57,7 +57,7 @@ TEST(SystemText, EveryKindOfNodeComesBack) {
   in x: float32[8, 6]
   in h: float16[48]
   in ids: int64[5]
-  in 'a/b c\'d': uint8[8]
+  in 'a/b c''d': uint8[8]
   const w: float32[3] = [1.0, -0.5, inf]
   const k: uint64[1] = [18446744073709551615]
   const large: float32[100]
@@ -77,7 +77,7 @@ TEST(SystemText, EveryKindOfNodeComesBack) {
   for i < 8 named, j < 6:
     b[i, j] = ((x[i, j] < 0.0) || ((i - 3 < 0) ? true : not((x[i, j] == data(2.0)))))
   for i < 8 named 2:
-    u[i] = ('a/b c\'d'[i] + uint8(3))
+    u[i] = ('a/b c''d'[i] + uint8(3))
   for i < 5:
     g[i] = x[((ids[i] < 0) ? (ids[i] + 8) : ids[i]), 2]
   for i < 8:
@@ -95,7 +95,7 @@ TEST(SystemText, EveryKindOfNodeComesBack) {
     const System again = parsed(once);
     EXPECT_EQ(print(again, "kinds"), once);
     EXPECT_NE(once.find("x[(i - 1), j] ?? -1.5"), std::string::npos) << once;
-    EXPECT_NE(once.find("'a/b c\\'d'"), std::string::npos);
+    EXPECT_NE(once.find("'a/b c''d'"), std::string::npos);
     EXPECT_NE(once.find("i < 8 named 2"), std::string::npos);
     EXPECT_NE(once.find("data(2.0)"), std::string::npos);
     auto sound = verify(system);

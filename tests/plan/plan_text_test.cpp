@@ -71,7 +71,7 @@ Graph convolution() {
     auto weight = [&](const std::string& name, std::vector<int64_t> shape) {
         return session.add_constant(name, random_data(random, DType::float32, std::move(shape)));
     };
-    const Size batch = named_size("batch \"size\"", 2), height = named_size("height", 14) + Size(1);
+    const Size batch = named_size("batch 'size'", 2), height = named_size("height", 14) + Size(1);
     TensorId x = session.add_input("the\nimage \\ \x01", {DType::float32, {batch, 16, height, height}});
     const std::map<std::string, StaticValue> padded = {{"pads", StaticValue::of_integers({1, 1, 1, 1})}};
     TensorId y = call("relu", {call("conv", {x, weight("w", {32, 16, 3, 3}), weight("b", {32})}, padded)});
@@ -149,7 +149,7 @@ TEST(PlanText, a_table_is_bound_again) {
         auto angle = body.cast(DType::float32, at[1]);
         return body.times(body.read(0, DType::float32, at), body.scalar(ScalarOp::cos, {angle}));
     }));
-    EXPECT_NE(print(plan_of(b.graph)).find("\"table\" constant"), std::string::npos);
+    EXPECT_NE(print(plan_of(b.graph)).find("'table' constant"), std::string::npos);
     check(b.graph);
 }
 
@@ -225,8 +225,8 @@ TEST(PlanText, each_error_has_its_place) {
         {"plan:", "plam:", "schedules.syntax", "plam"},
         {"buffer 1", "buffer 2", "schedules.syntax", "  buffer 2"},
         {"buffer 1", "bufer 1", "schedules.syntax", "  bufer"},
-        {"\"x\" input", "\"x input", "schedules.syntax", "  buffer 0"},
-        {"\"x\" input", "\"x\" given", "schedules.syntax", "  buffer 0"},
+        {"'x' input", "'x input", "schedules.syntax", "  buffer 0"},
+        {"'x' input", "'x' given", "schedules.syntax", "  buffer 0"},
         {"float32[37, 40]", "float31[37, 40]", "schedules.syntax", "  input 0"},
         {"float32[37, 40]", "float32[37, -40]", "schedules.syntax", "  input 0"},
         {"float32[37, 40]", "float32[37, n]", "schedules.syntax", "  input 0"},
@@ -240,8 +240,8 @@ TEST(PlanText, each_error_has_its_place) {
         {"scheduled kernel\n", "scheduled kernel\n      array t: float\n", "schedules.syntax", "      array"},
         {"\"vector_bytes\":", "\"vector_byte\":", "target.unknown_key", "  target"},
         {"target {", "target [", "target.syntax", "  target"},
-        {"step #", "step #99", "schedules.tree_index", "  kernel 0"},
-        {"\"w\" constant", "\"v\" constant", "plan.constant", "  buffer"},
+        {"step $", "step $99", "schedules.tree_index", "  kernel 0"},
+        {"'w' constant", "'v' constant", "plan.constant", "  buffer"},
         {"float32[40, 50]", "float32[50, 40]", "plan.constant", "  buffer"},
         {"\"vector_registers\":", "\"vector_bytes\": 4, \"vector_registers\":", "plan.key", "  kernel 0"},
         {"row-major", "order 0 0", "plan.broken", "  buffer 0"},
@@ -285,7 +285,7 @@ TEST(PlanText, mutated_texts_never_crash) {
     const std::string good = print(plan_of(graph));
     const Constants table = constants(graph);
     std::mt19937 random(11);
-    const std::string bytes = "0123456789 -#\"\\,:[]()=\n{}axn%\x01\xff";
+    const std::string bytes = "0123456789 -#'$\\,:[]()=\n{}axn%\x01\xff";
     for (int round = 0; round < 1'500; round++) {
         std::string text = good;
         // The head has all that is the plan's own; trees have their own test.

@@ -8,7 +8,7 @@
 #include "kernel_cases.h"
 #include "kernel_reference.h"
 #include "schedules/schedule.h"
-#include "schedules/text_reader.h"
+#include "support/text_reader.h"
 
 namespace heddle::schedules::testing {
 namespace {
@@ -59,15 +59,15 @@ TEST(TreeText, PrintsAndParses) {
 // Names are for people, whatever stands in them; numbers are exact to the ends of their range.
 TEST(TreeText, TextsInQuotesAndExtremeNumbers) {
     Tree tree = *parse_tree(source(tree_text("softmax"))).value();
-    tree.facts = {"a \"b\" \\ \n \x01 // c"};
+    tree.facts = {"a 'b' \"c\" \\ \n \x01 # d"};
     tree.numbers[0].what = "\\";
     auto again = parse_tree(source(print(tree)));
     ASSERT_TRUE(again.has_value()) << render(again.error());
     EXPECT_EQ((*again)->facts, tree.facts);
     EXPECT_EQ((*again)->numbers[0].what, tree.numbers[0].what);
     EXPECT_EQ(print(**again), print(tree));
-    TextReader reader(source("-9223372036854775808 9223372036854775807 18446744073709551616 9223372036854775808"));
-    reader.next();
+    TextReader reader(source("-9223372036854775808 9223372036854775807 18446744073709551616.0 9223372036854775808"),
+                      "schedules.syntax", TextReader::Lines::are_space);
     EXPECT_EQ(reader.integer("lowest"), std::numeric_limits<int64_t>::min());
     EXPECT_EQ(reader.integer("greatest"), std::numeric_limits<int64_t>::max());
     EXPECT_EQ(reader.real("a great number"), 0x1p64);
@@ -134,15 +134,15 @@ TEST(KernelText, WrongUpdatesAreNamed) {
         "  input idx: int64 [3]\n"
         "  output y: float32 [5]\n"
         "  common\n"
-        "  y[a] over [a] = 1.0:float32\n"
-        "  update y[{idx[b]}] over [] for [b] = select(inside({idx[b]}, 5), 2.0:float32, y[{idx[b]}])\n";
+        "  y[a] over [a] = 1.0\n"
+        "  update y[{idx[b]}] over [] for [b] = select(inside({idx[b]}, 5), 2.0, y[{idx[b]}])\n";
     ASSERT_TRUE(schedule(parse_kernel(source(good)).value(), Target()).has_value());
-    expect_kernel_error(replaced(good, "  y[a] over [a] = 1.0:float32\n", ""), "schedules.update");
-    expect_kernel_error(replaced(good, "select(inside({idx[b]}, 5), 2.0:float32, y[{idx[b]}])", "2.0:float32"),
+    expect_kernel_error(replaced(good, "  y[a] over [a] = 1.0\n", ""), "schedules.update");
+    expect_kernel_error(replaced(good, "select(inside({idx[b]}, 5), 2.0, y[{idx[b]}])", "2.0"),
                         "schedules.update");
     expect_kernel_error(replaced(good, "for [b]", "for []"), "schedules.scope");
     expect_kernel_error(replaced(good, "  update y", "  y"), "schedules.syntax");
-    expect_kernel_error(replaced(good, "y[{idx[b]}] over", "y[{1.0:float32}] over"), "schedules.type");
+    expect_kernel_error(replaced(good, "y[{idx[b]}] over", "y[{1.0}] over"), "schedules.type");
 }
 
 void expect_tree_error(const std::string& text, const std::string& code) {
@@ -155,10 +155,10 @@ TEST(TreeText, EveryErrorIsFound) {
     std::string good = tree_text("matmul_gelu");
     ASSERT_TRUE(parse_tree(source(good)).has_value());
     expect_tree_error(replaced(good, "phase", "phrase"), "schedules.syntax");
-    expect_tree_error(replaced(good, "extent of m", "extent of m\"\n  number #7: int64 \""), "schedules.syntax");
-    expect_tree_error(replaced(good, "\"extent of m\"", "\"extent of m"), "schedules.syntax");
-    expect_tree_error(replaced(good, "\"extent of m\"", "\"extent \\of m\""), "schedules.syntax");
-    expect_tree_error(replaced(good, "step #", "step #9"), "schedules.tree_index");
+    expect_tree_error(replaced(good, "extent of m", "extent of m'\n  number $7: int64 '"), "schedules.syntax");
+    expect_tree_error(replaced(good, "'extent of m'", "'extent of m"), "schedules.syntax");
+    expect_tree_error(replaced(good, "'extent of m'", "'extent \\of m'"), "schedules.syntax");
+    expect_tree_error(replaced(good, "step $", "step $9"), "schedules.tree_index");
 }
 
 TEST(TreeText, EveryErrorOfTheVerifierIsFound) {

@@ -193,7 +193,7 @@ public:
     explicit RandomExpression(uint32_t seed) : random_(seed) {}
     std::string real(int depth) {
         if (depth == 0)
-            return pick({"x[a]", "z[a]", "float32(w[a])", "float32(h[a])", "0.75:float32", "float32(i[a])"});
+            return pick({"x[a]", "z[a]", "float32(w[a])", "float32(h[a])", "0.75", "float32(i[a])"});
         const std::string op = pick({"add", "sub", "mul", "div", "min", "max", "min", "max"});
         switch (random_() % 8) {
         case 0: return pick({"neg", "abs", "floor", "round", "trunc", "ceil", "sign"}) + "(" + real(depth - 1) + ")";
@@ -208,7 +208,7 @@ public:
 private:
     std::string pick(const std::vector<std::string>& of) { return of[random_() % of.size()]; }
     std::string integer(int depth) {
-        if (depth == 0) return pick({"i[a]", "3:int32", "int32(x[a])", "index(a*3 + 1):int32"});
+        if (depth == 0) return pick({"i[a]", "int32(3)", "int32(x[a])", "index(a*3 + 1):int32"});
         if (random_() % 4 == 0) return "int32(" + real(depth - 1) + ")";
         return pick({"add", "sub", "mul", "floor_div", "mod", "bit_xor", "min", "max"}) + "(" + integer(depth - 1) +
                ", " + integer(depth - 1) + ")";
