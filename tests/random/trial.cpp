@@ -72,14 +72,6 @@ std::vector<TensorData> feeds_of(const Graph& graph, const Program& program) {
     return feeds;
 }
 
-// Where a simpler plan was made because of a mistake of ours, it is a finding all the same.
-template <typename Plan>
-const Diagnostics& notes_of(const Plan& plan) {
-    static const Diagnostics none;
-    if constexpr (requires { plan.notes; }) return plan.notes;
-    return none;
-}
-
 }  // namespace
 
 Result<Prepared> prepare(const Program& program, Library& library, const std::function<void(const char*)>& at) {
@@ -126,7 +118,8 @@ Verdict Trial::run(const Program& program, const std::function<void(const char*)
             auto plan = plan::make_plan(graph, target_, {.fuse = fuse});
             if (!plan) return refusal(stage, plan.error());
             if (auto sound = plan::verify(*plan); !sound) return refusal(stage, sound.error());
-            if (const Diagnostics& notes = notes_of(*plan); !notes.empty()) return refusal(stage, notes);
+            // A simpler plan because of a mistake of ours is a finding all the same.
+            if (!plan->notes.empty()) return refusal(stage, plan->notes);
             if (!runs_) continue;
             enter(fuse ? "compile fused" : "compile unfused");
             auto executable = runtime::Executable::make(std::move(*plan), kernels_, pool_);
