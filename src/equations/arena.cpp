@@ -77,11 +77,6 @@ bool widens(DType narrow, DType wide) {
                                 : from.kind == DTypeClass::unsigned_integer && to.bits > from.bits;
 }
 
-double rounded_to(DType dtype, double value) {
-    if (is_narrow(dtype)) return stored_as(dtype, value);
-    return dtype == DType::float32 ? static_cast<float>(value) : value;
-}
-
 }  // namespace
 
 AxisId Arena::add_axis(Axis axis) {
@@ -132,7 +127,7 @@ Expr Arena::real(DType dtype, double value, bool from_template) {
     Expression expression;
     expression.kind = Kind::real;
     expression.dtype = dtype;
-    expression.real = value;
+    expression.real = rounded_to(dtype, value);  // so that it is the same when it is printed and read
     expression.from_template = from_template;
     return intern(std::move(expression));
 }
@@ -216,13 +211,13 @@ Expr Arena::cast(DType dtype, Expr value) {
         if (interval(value->operands[0]).within(fits.low, fits.high)) return value->operands[0];
     }
     if (value->kind == Kind::real && is_float(dtype)) {
-        return real(dtype, rounded_to(dtype, value->real), value->from_template);
+        return real(dtype, value->real, value->from_template);
     }
     if (value->kind == Kind::integer && value->dtype != DType::uint64) {
         if (is_integer(dtype)) return literal(dtype, wrapped_to(dtype, value->integer), value->from_template);
         const bool exact = value->integer >= -(int64_t(1) << 53) && value->integer <= (int64_t(1) << 53);
         if (is_float(dtype) && exact) {
-            return real(dtype, rounded_to(dtype, static_cast<double>(value->integer)), value->from_template);
+            return real(dtype, static_cast<double>(value->integer), value->from_template);
         }
     }
     Expression expression;

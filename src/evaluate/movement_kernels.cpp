@@ -289,9 +289,7 @@ void literal_value(DType dtype, LaneType lanes, int64_t integer, double real, vo
         return;
     }
     // A literal is data: rounded to its type in exact arithmetic too.
-    double rounded = dtype == DType::float64 ? real
-                     : is_narrow(dtype)      ? stored_as(dtype, real)
-                                             : static_cast<float>(real);
+    const double rounded = rounded_to(dtype, real);
     auto narrow = static_cast<float>(rounded);
     if (lanes == LaneType::real) {
         std::memcpy(value, &rounded, sizeof(rounded));

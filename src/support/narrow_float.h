@@ -19,4 +19,10 @@ uint32_t code_from_real(DType dtype, double value);
 // The value that is stored for `value`.
 inline float stored_as(DType dtype, double value) { return float_from_code(dtype, code_from_real(dtype, value)); }
 
+// The value of any floating type that is nearest to `value`.
+inline double rounded_to(DType dtype, double value) {
+    if (dtype == DType::float64) return value;
+    return dtype == DType::float32 ? static_cast<float>(value) : stored_as(dtype, value);
+}
+
 }  // namespace heddle

@@ -20,11 +20,6 @@ const char* summary_of(Token::Problem problem) {
     return "";
 }
 
-double rounded(DType dtype, double value) {
-    if (dtype == DType::float64) return value;
-    return dtype == DType::float32 ? static_cast<float>(value) : stored_as(dtype, value);
-}
-
 }  // namespace
 
 TextReader::TextReader(std::shared_ptr<const SourceText> source, const char* code, Lines lines)
@@ -150,7 +145,7 @@ std::optional<Literal> TextReader::digits(DType dtype, bool negative, const Toke
             auto [end, status] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), once);
             if (status == std::errc{}) result.real = once;
         }
-        result.real = rounded(dtype, negative ? -result.real : result.real);
+        result.real = rounded_to(dtype, negative ? -result.real : result.real);
         return result;
     }
     const int64_t value = negative ? static_cast<int64_t>(-static_cast<uint64_t>(token.integer)) : token.integer;
