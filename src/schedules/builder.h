@@ -64,10 +64,10 @@ public:
     Address store_address(const KernelEquation& equation, ExpressionId guard = -1);
     Address packed_address(const PackedOperand& operand);
     ExpressionId cast(ExpressionId value, DType dtype);
-    ExpressionId index(const Coordinate& coordinate, DType dtype, const NumberSubject& where);
+    ExpressionId index(const Coordinate& coordinate, DType dtype, const NumberSubject& where, ExpressionId guard = -1);
 
 private:
-    Affine coordinate(const Coordinate& coordinate, const NumberSubject& where);
+    Affine coordinate(const Coordinate& coordinate, const NumberSubject& where, ExpressionId guard);
     void add_term(Affine& affine, AxisIndex axis, int64_t scale, Number number);
     Address address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const NumberSubject& where,
                     ExpressionId guard);

@@ -113,13 +113,14 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
         check.dtype = DType::int64;
         check.integer = assembly_.memories[static_cast<size_t>(tensor)];
         check.number = assembly_.numbers.integer(t.dimensions[d].extent, {Role::extent, place});
-        check.operands = {index(c, DType::int64, place)};
+        check.operands = {index(c, DType::int64, place, guard)};
         if (guard >= 0) check.operands.push_back(guard);
         affine.values.push_back({assembly_.intern(check), stride(tensor, d)});
     }
 }
 
-Affine ExpressionBuilder::coordinate(const Coordinate& c, const NumberSubject& where) {
+// What a coordinate reads is read, and checked, only where the read that it is for is made.
+Affine ExpressionBuilder::coordinate(const Coordinate& c, const NumberSubject& where, ExpressionId guard) {
     Affine affine;
     if (c.constant != 0 || is_constant(c))
         affine.constant = assembly_.numbers.integer(c.constant, {Role::constant, where});
@@ -133,16 +134,17 @@ Affine ExpressionBuilder::coordinate(const Coordinate& c, const NumberSubject& w
     for (const auto& [part, factor] : c.values) {
         Number number =
             factor == 1 ? Number{false, 1} : assembly_.numbers.integer(factor, {Role::value_coefficient, where});
-        affine.values.push_back({cast(value(part), DType::int64), number});
+        affine.values.push_back({cast(value(part, guard), DType::int64), number});
     }
     return affine;
 }
 
-ExpressionId ExpressionBuilder::index(const Coordinate& c, DType dtype, const NumberSubject& where) {
+ExpressionId ExpressionBuilder::index(const Coordinate& c, DType dtype, const NumberSubject& where,
+                                      ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::index;
     e.dtype = dtype;
-    e.affine = coordinate(c, where);
+    e.affine = coordinate(c, where, guard);
     return assembly_.intern(e);
 }
 
@@ -320,7 +322,7 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
         result = cast(assembly_.intern(e), v.dtype);
         break;
     case Value::Kind::coordinate:
-        result = cast(this->index(v.coordinates[0], info(v.dtype).arithmetic, where), v.dtype);
+        result = cast(this->index(v.coordinates[0], info(v.dtype).arithmetic, where, guard), v.dtype);
         break;
     case Value::Kind::scalar: result = scalar(v, guard); break;
     case Value::Kind::cast: result = cast(value(v.operands[0], guard), v.dtype); break;
@@ -328,7 +330,7 @@ ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
     case Value::Kind::inside:
         e.kind = Expression::Kind::inside;
         e.dtype = DType::boolean;
-        e.operands = {this->index(v.coordinates[0], DType::int64, where)};
+        e.operands = {this->index(v.coordinates[0], DType::int64, where, guard)};
         e.number = assembly_.numbers.integer(v.integer, {Role::bound, where});
         result = assembly_.intern(e);
         break;
@@ -425,7 +427,7 @@ ExpressionId ExpressionBuilder::guarded_read(const Value& v, ValueIndex index, E
         e.kind = Expression::Kind::inside;
         e.dtype = DType::boolean;
         const NumberSubject place = where.at(d);
-        e.operands = {this->index(v.coordinates[d], DType::int64, place)};
+        e.operands = {this->index(v.coordinates[d], DType::int64, place, guard)};
         e.number = assembly_.numbers.integer(dimension.extent, {Role::extent, place});
         inside = conjunction(inside, assembly_.intern(e));
     }

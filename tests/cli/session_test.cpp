@@ -133,6 +133,38 @@ TEST(RuntimeSession, an_index_out_of_range_and_then_a_good_run) {
     }
 }
 
+// What a condition guards is neither read nor checked where it does not hold: nor is a coordinate of it that is read.
+TEST(RuntimeSession, an_index_of_an_index_behind_a_condition) {
+    Library own = library_of(
+        "pick:\n  inputs: {at: \"int64[$n]\", column: \"int64[$n]\", table: \"$T[$m]\"}\n  index: \"[$n]\"\n"
+        "  outputs: {y: \"$T\"}\n  body: \"y = at < $n ? table[column[at]] : 0\"\n");
+    heddle::Session session(own);
+    std::vector<TensorId> inputs = {session.add_input("at", {DType::int64, {40}}),
+                                    session.add_input("column", {DType::int64, {40}}),
+                                    session.add_input("table", {DType::float32, {7}})};
+    auto made = session.apply(**own.find("pick"), {inputs[0], inputs[1], inputs[2]}, {});
+    ASSERT_TRUE(made) << render(made.error());
+    Graph graph = session.finish(*made);
+    TensorData at(DType::int64, {40}), column(DType::int64, {40}), table = random_tensor({7}, 5);
+    for (int64_t i = 0; i < 40; i++) {
+        at.set_integer(i, i % 3 ? 39 - i : 40 + i);
+        column.set_integer(i, i % 7);
+    }
+    auto expected = evaluate_graph(graph, {at, column, table}, Precision::body);
+    ASSERT_TRUE(expected) << render(expected.error());
+    auto executable = compiled(plan_of(graph));
+    ASSERT_TRUE(executable);
+    Session running(executable, std::make_shared<ThreadPool>(1));
+    auto found = running.run({at, column, table});
+    ASSERT_TRUE(found) << render(found.error());
+    EXPECT_TRUE(same_bits(*found, {(*expected)[static_cast<size_t>(graph.outputs[0])]}));
+    at.set_integer(7, -1);
+    EXPECT_EQ(codes(running.run({at, column, table})), Codes{"runtime.index_out_of_range"});
+    at.set_integer(7, 0);
+    column.set_integer(0, 7);
+    EXPECT_EQ(codes(running.run({at, column, table})), Codes{"runtime.index_out_of_range"});
+}
+
 // Of many wrong indices the first is told, whoever found it.
 TEST(RuntimeSession, the_first_wrong_index_is_told) {
     auto executable = compiled(plan_of(gather_graph()));
