@@ -124,7 +124,8 @@ std::vector<AxisIndex> task_dimensions(const Kernel& kernel, TensorIndex tensor)
     return result;
 }
 
-// The output in whose memory a stream local may live: its one reader outside of the phase, at its own point.
+// The output in whose memory a stream local may live: its one reader outside of the phase, at its own point and at its own
+// step.
 bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex made, LocalStorage& storage) {
     const KernelEquation& e = equation(kernel, made);
     EquationIndex found = -1;
@@ -140,14 +141,14 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
     if (output.role != KernelTensor::Role::output || output.may_alias || last.reducer) return false;
     if (output.dtype != kernel.tensor(e.tensor).dtype || writers(kernel, last.tensor) != 1) return false;
     if (!readers(kernel, last.tensor).empty()) return false;
-    if (!same_axes(last.axes, e.axes) || !reads_own_points(kernel, last, e)) return false;
+    if (last.ordered != e.ordered || !same_axes(last.axes, e.axes) || !reads_own_points(kernel, last, e)) return false;
     storage.kind = LocalStorage::Kind::output;
     storage.target = last.tensor;
     storage.target_equation = found;
     return true;
 }
 
-// The array that a stream local may overwrite: read at its own point here, and by nobody later.
+// The array that a stream local may overwrite: read at its own point here, and by nobody later, nor here at a later step.
 TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& storage, EquationIndex made) {
     const KernelEquation& e = equation(kernel, made);
     if (e.reducer) return -1;
@@ -157,6 +158,7 @@ TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& st
         if (other.kind != LocalStorage::Kind::array && other.kind != LocalStorage::Kind::alias) continue;
         auto producer = std::find_if(kernel.equations.begin(), kernel.equations.end(),
                                      [&](const KernelEquation& p) { return p.tensor == read.tensor; });
+        if (producer->ordered != e.ordered) continue;
         if (!same_coordinates(producer->left, e.left) || !reads_own_points(kernel, e, *producer)) continue;
         if (readers(kernel, read.tensor).back() > made) continue;
         if (kernel.tensor(read.tensor).dtype != kernel.tensor(e.tensor).dtype) continue;
