@@ -255,6 +255,7 @@ Result<Json> explain(const ExplainOptions& options) {
     if (options.schedule || options.source) {
         auto plan = plan::make_plan(*graph, *target);
         if (!plan) return fail(std::move(plan.error()));
+        warn(plan->notes);
         add_plan_json(*plan, options, json);
     }
     return json;

@@ -230,13 +230,17 @@ Result<void> check_work(const Graph& graph, double limit, bool interpreted) {
     return heddle::check_work(graph, limit, share, "--work");
 }
 
+void warn(const Diagnostics& notes) {
+    for (const Diagnostic& note : notes)
+        fmt::print(stderr, "warning[{}]: {}\n  found: {}\n  reason: {}\n", note.code, note.summary, note.found,
+                   note.reason);
+}
+
 Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options) {
     auto engine = inference::make_engine(threads);
     auto executable = inference::compile(graph, *engine, options);
     if (!executable) return fail(std::move(executable.error()));
-    for (const Diagnostic& note : (*executable)->plan().notes)
-        fmt::print(stderr, "warning[{}]: {}\n  found: {}\n  reason: {}\n", note.code, note.summary, note.found,
-                   note.reason);
+    warn((*executable)->plan().notes);
     return Program{engine->pool, std::move(*executable)};
 }
 

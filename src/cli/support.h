@@ -62,6 +62,9 @@ Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<s
 // Before anything is computed. Code evaluate.too_much_work.
 Result<void> check_work(const Graph& graph, double limit, bool interpreted);
 
+// What a plan has to say (Plan::notes), to standard error.
+void warn(const Diagnostics& notes);
+
 // A compiled graph and what it needs to run.
 struct Program {
     std::shared_ptr<ThreadPool> pool;
