@@ -214,7 +214,7 @@ Expr BodyLowering::convert_select(const Node& node, Expr condition, bool coordin
         const NodeId operand = node.operands[branch];
         if (!has_reduction_[static_cast<size_t>(operand)]) return need(operand, nullptr, coordinate);
         Expr own = holds ? choice : arena_.scalar(ScalarOp::logical_not, DType::boolean, {choice});
-        return need(operand, condition ? arena_.conjunction(condition, own) : own, coordinate);
+        return need(operand, condition ? lazy_conjunction(state_.system, condition, own) : own, coordinate);
     };
     Expr then = under(1, true), otherwise = under(2, false);
     return then && otherwise ? arena_.select(choice, then, otherwise) : nullptr;
@@ -393,7 +393,7 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
         inner = arena_.conjunction(
             inner, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
     }
-    if (condition) inner = arena_.conjunction(condition, inner);
+    if (condition) inner = lazy_conjunction(state_.system, condition, inner);
     Expr term = need(node.operands[0], inner->kind == Kind::integer && inner->integer != 0 ? nullptr : inner, false);
     if (!term) return std::nullopt;
     std::vector<AxisId> reduced;
@@ -408,10 +408,12 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
         }
         equalities.clear();
     }
-    SolvedFilter solved = solve_filter(arena_, equalities, rest, std::move(reduced));
+    SolvedFilter solved = solve_filter(state_.system, equalities, rest, std::move(reduced));
     term = arena_.substitute(term, solved.solution);
     Expr holds = solved.condition;
-    if (condition && !reads_inside(state_.system, term)) holds = arena_.conjunction(condition, holds);
+    // The equation is worked out at all points: also where nobody asks for it.
+    if (condition && !(reads_inside(state_.system, term) && reads_inside(state_.system, holds)))
+        holds = lazy_conjunction(state_.system, condition, holds);
     Draft draft;
     draft.reducer = node.reducer;
     draft.reduced = std::move(solved.reduced);
@@ -475,7 +477,7 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
         SystemTensor tensor;
         tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + suffix;
         tensor.dtype = dtype;
-            for (AxisId axis : draft.axes) {
+        for (AxisId axis : draft.axes) {
             const auto variable =
                 std::find_if(axes_.begin(), axes_.end(), [&](const auto& pair) { return pair.second == axis; });
             tensor.sizes.push_back(body_.variable(variable->first).extent);

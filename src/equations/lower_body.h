@@ -39,7 +39,7 @@ struct SolvedFilter {
 };
 // `equalities`: coordinates that must be zero; `condition`: the rest. For `(o + p - k) % s == 0` it gives
 // k = (o + p) % s + s u, and for `o - k == 0` it gives k = o. Only axes of `reduced` are solved for.
-SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition,
+SolvedFilter solve_filter(const System& system, const std::vector<Expr>& equalities, Expr condition,
                           std::vector<AxisId> reduced);
 
 class BodyLowering {

@@ -4,6 +4,7 @@
 
 #include "equations/arena_interval.h"
 #include "equations/lower_body.h"
+#include "equations/pass_support.h"
 #include "zspace/checked.h"
 
 namespace heddle::equations {
@@ -21,8 +22,9 @@ int64_t inverse_modulo(int64_t a, int64_t m) {
 }
 
 struct Solver {
-    Arena& arena;
+    const System& system;
     SolvedFilter& result;
+    Arena& arena = *system.arena;
 
     // The reduced axis that may be solved for in `form`: it occurs once, as a term of its own.
     std::optional<std::pair<AxisId, int64_t>> candidate(const LinearForm& form, int64_t period) const {
@@ -48,9 +50,10 @@ struct Solver {
         return rest;
     }
 
-    void replace(AxisId axis, Expr value) {
+    // `inside`: where the value is one of the axis. What the condition reads there may lie outside elsewhere.
+    void replace(AxisId axis, Expr value, Expr inside) {
         for (auto& [other, expression] : result.solution) expression = arena.substitute(expression, {{axis, value}});
-        result.condition = arena.substitute(result.condition, {{axis, value}});
+        result.condition = lazy_conjunction(system, inside, arena.substitute(result.condition, {{axis, value}}));
         result.solution[axis] = value;
         std::erase(result.reduced, axis);
     }
@@ -61,9 +64,7 @@ struct Solver {
         if (auto found = candidate(form, 0)) {
             auto [axis, factor] = *found;
             Expr value = arena.scale(others(form, axis), factor);  // the factor is its own inverse
-            const int64_t extent = arena.extent(axis);
-            replace(axis, value);
-            result.condition = arena.conjunction(result.condition, arena.inside(value, extent));
+            replace(axis, value, arena.inside(value, arena.extent(axis)));
             return true;
         }
         // x % s == r, as a linear form with one remainder.
@@ -86,20 +87,20 @@ struct Solver {
         Expr value = arena.add(first, arena.axis_value(step), period);
         const auto place = std::find(result.reduced.begin(), result.reduced.end(), axis);
         result.reduced.insert(place, step);
-        replace(axis, value);
-        result.condition = arena.conjunction(result.condition, arena.less(value, arena.integer(extent)));
+        replace(axis, value, arena.less(value, arena.integer(extent)));
         return true;
     }
 };
 
 }  // namespace
 
-SolvedFilter solve_filter(Arena& arena, const std::vector<Expr>& equalities, Expr condition,
+SolvedFilter solve_filter(const System& system, const std::vector<Expr>& equalities, Expr condition,
                           std::vector<AxisId> reduced) {
+    Arena& arena = *system.arena;
     SolvedFilter result;
     result.reduced = std::move(reduced);
     result.condition = condition;
-    Solver solver{arena, result};
+    Solver solver{system, result};
     for (Expr zero : equalities) {
         if (solver.solve(zero)) continue;
         zero = arena.substitute(zero, result.solution);

@@ -50,18 +50,6 @@ Canonical canonical_form(Arena& arena, CanonicalAxes& pool, Expr expression) {
     return result;
 }
 
-// Can be computed at every point of its axes, not only where a selection asks for it.
-bool always_in_bounds(const System& system, Expr expression) {
-    for (Expr node : walk(expression)) {
-        if (node->kind != Kind::read) continue;
-        const auto& shape = system.tensor(node->tensor).shape;
-        for (size_t d = 0; d < shape.size(); d++) {
-            if (node->operands[d]->low < 0 || node->operands[d]->high >= shape[d]) return false;
-        }
-    }
-    return true;
-}
-
 // Depends on what a scan makes: a name for it would have to join the scan.
 bool reads_scan(const System& system, Expr expression) {
     const auto nodes = walk(expression);
@@ -97,7 +85,7 @@ Groups find_shared(System& system, CanonicalAxes& pool, std::map<Expr, Canonical
     for (auto& [id, occurrences] : found) {
         const bool two = std::any_of(occurrences.begin(), occurrences.end(),
                                      [&](const Occurrence& o) { return o.equation != occurrences[0].equation; });
-        if (two && always_in_bounds(system, occurrences[0].expression)) groups.push_back(std::move(occurrences));
+        if (two && reads_inside(system, occurrences[0].expression)) groups.push_back(std::move(occurrences));
     }
     std::stable_sort(groups.begin(), groups.end(),
                      [](const auto& a, const auto& b) { return a[0].expression->nodes > b[0].expression->nodes; });

@@ -142,6 +142,13 @@ const ValueFacts& FactCache::of(Expr right) {
     return entry->second = facts;
 }
 
+bool Box::is_empty() const {
+    for (size_t d = 0; d < low.size(); d++) {
+        if (low[d] > high[d]) return true;
+    }
+    return false;
+}
+
 bool Box::contains(const Box& other) const {
     for (size_t d = 0; d < low.size(); d++) {
         if (other.low[d] < low[d] || other.high[d] > high[d]) return false;
@@ -198,9 +205,10 @@ std::vector<int32_t> makers_of(const System& system, Expr read) {
     const SystemTensor& tensor = system.tensor(read->tensor);
     std::vector<int32_t> result;
     const Box reach = box_of_read(tensor, read);
+    const bool never = reach.is_empty();
     for (int32_t index : tensor.equations) {
         const Equation& equation = system.equation(index);
-        if (!equation.dead && box_of(equation).intersects(reach)) result.push_back(index);
+        if (!equation.dead && (never || box_of(equation).intersects(reach))) result.push_back(index);
     }
     return result;
 }
@@ -327,6 +335,11 @@ bool reads_inside(const System& system, Expr value) {
         }
     }
     return true;
+}
+
+Expr lazy_conjunction(const System& system, Expr first, Expr then) {
+    Arena& arena = *system.arena;
+    return reads_inside(system, then) ? arena.conjunction(first, then) : arena.select(first, then, arena.truth(false));
 }
 
 double hint_points(const System& system, const Equation& equation) {

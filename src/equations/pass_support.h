@@ -30,6 +30,7 @@ private:
 // A box of a tensor: per dimension first and last coordinate.
 struct Box {
     std::vector<int64_t> low, high;
+    bool is_empty() const;
     bool contains(const Box& other) const;
     bool intersects(const Box& other) const;
 };
@@ -41,7 +42,8 @@ std::vector<Expr> coordinates_of(Expr read);
 
 // The one equation that makes every element that `read` can reach, or -1: several, none, or partly none.
 int32_t maker_of(const System& system, Expr read);
-// All equations that make an element that `read` can reach.
+// All equations that make an element that `read` can reach. A read that reaches nothing (a sum over nothing) is one of
+// the buffer all the same: then all of the tensor's.
 std::vector<int32_t> makers_of(const System& system, Expr read);
 
 // One digit of a dimension's mixed radix: coordinate = sum of axis * radix, plus an offset.
@@ -77,9 +79,12 @@ void inline_equations(System& system, const std::vector<bool>& chosen);
 
 // Points at the size class's representative, by which all choices are made; without an origin the extents.
 double hint_points(const Arena& arena, const std::vector<AxisId>& axes);
-double hint_points(const System& system, const Equation& equation);  // where its right side is worked out: a scatter's terms
+double hint_points(const System& system,
+                   const Equation& equation);  // where its right side is worked out: a scatter's terms
 
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
+// Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
+Expr lazy_conjunction(const System& system, Expr first, Expr then);
 bool is_view(const Equation& equation);  // a read, nothing else
 // Marks equations dead that have no points or that no output needs, and takes dead ones out of their tensors' lists.
 void prune(System& system);

@@ -152,6 +152,38 @@ counted:
     scan t < $n:
       c[t] = (c[t - 1] + 1) % 3 from 0
       y[t] = x[c[t - 1]]
+chosen_from_none:
+  doc: A sum over the steps of a scan, of which there may be none.
+  inputs: {x: "$T[$n]", g: "$T[$k]"}
+  index: "[i = $n]"
+  outputs: {y: "$T[$n]"}
+  body: |
+    scan t < $k:
+      place[t] = argmax(i < $n if i > place[t - 1] : x[i]) from -1
+    y = sum(r < $k if place[r] == @i : g[r])
+filtered_where_asked:
+  doc: What the filter reads lies inside only where the condition holds.
+  inputs: {x: "$T[$a, $c]"}
+  index: "[i = 16, j = 5]"
+  outputs: {y: "$T"}
+  body: "y = @i < $c ? max(k < $a if x[k, @i] > 0 && k != @j : x[k, @i]) : 0"
+asked_twice:
+  doc: The second condition reads what the first one makes sure of, and a filter behind both, too.
+  inputs: {x: "$T[$a, $c]"}
+  index: "[i = 16]"
+  outputs: {y: "$T"}
+  body: "y = @i < $c ? (x[0, @i] > 0 ? sum(k < $a if x[k, @i] > 0 : x[k, @i]) : 2) : 3"
+asked_in_a_reduction:
+  inputs: {x: "$T[$a, $c]"}
+  index: "[i = 16]"
+  outputs: {y: "$T"}
+  body: "y = @i < $c ? sum(k < $a if x[k, @i] > 0 : max(l < $a if x[l, @i] < x[k, @i] : x[l, @i])) : 0"
+solved_and_asked:
+  doc: The equality says what k is, and where that lies outside the rest is not asked.
+  inputs: {x: "$T[$a, $c]"}
+  index: "[i = 16, j = $c]"
+  outputs: {y: "$T"}
+  body: "y = sum(k < $a if x[k, @j] > 0 && k == @i - 1 : x[k, @j])"
 )yaml";
 
 struct Given {
@@ -247,6 +279,16 @@ TEST(WholePrograms, SeveralStatesReadBehindTheirScan) {
 }
 
 TEST(WholePrograms, AScanThatIsPrepared) { check("y = counted(x)", {{"x", {5}}}); }
+
+TEST(WholePrograms, AReductionOverNoSteps) {
+    for (int64_t k : {0, 2}) check("y = chosen_from_none(x, g)", {{"x", {4}}, {"g", {k}}});
+}
+
+// A reduction is an equation over all points, and nothing that it reads may lie outside where nobody asks for it.
+TEST(WholePrograms, AFilterIsReadOnlyWhereItIsAsked) {
+    for (const char* name : {"filtered_where_asked", "asked_twice", "asked_in_a_reduction", "solved_and_asked"})
+        check(std::string("y = ") + name + "(x)", {{"x", {7, 3}}});
+}
 
 // What one step reads of a constant initial state is constant, but the scan is not.
 TEST(WholePrograms, OneStepFromAConstantState) {
