@@ -41,7 +41,7 @@ BodyLowering::BodyLowering(LoweringState& state, const Operation& operation)
 
 void BodyLowering::classify() {
     has_data_.resize(body_.nodes.size());
-    has_reduction_.resize(body_.nodes.size());
+    has_equations_.resize(body_.nodes.size());
     uses_.resize(body_.nodes.size());
     for (const Local& local : body_.locals) {
         uses_[static_cast<size_t>(local.value)]++;
@@ -53,14 +53,15 @@ void BodyLowering::classify() {
         bool data = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read ||
                     node.kind == Node::Kind::local || node.kind == Node::Kind::previous ||
                     node.kind == Node::Kind::reduce;
-        bool reduction = node.kind == Node::Kind::reduce;
+        const bool array = node.kind == Node::Kind::local && !body_.locals[static_cast<size_t>(node.index)].is_state();
+        bool equations = node.kind == Node::Kind::reduce || array;
         for (NodeId operand : node.operands) {
             uses_[static_cast<size_t>(operand)]++;
             data = data || has_data_[static_cast<size_t>(operand)];
-            reduction = reduction || has_reduction_[static_cast<size_t>(operand)];
+            equations = equations || has_equations_[static_cast<size_t>(operand)];
         }
         has_data_[i] = data;
-        has_reduction_[i] = reduction;
+        has_equations_[i] = equations;
     }
 }
 
@@ -91,7 +92,7 @@ AxisId BodyLowering::axis_of(VariableId id) {
 BodyLowering::Key BodyLowering::key_of(NodeId id, Expr condition, bool coordinate) const {
     const Node& node = body_.node(id);
     const bool matters = has_data_[static_cast<size_t>(id)] && (node.dtype == DType::int64 || is_bool(node.dtype));
-    return {id, has_reduction_[static_cast<size_t>(id)] ? condition : nullptr, matters && coordinate};
+    return {id, has_equations_[static_cast<size_t>(id)] ? condition : nullptr, matters && coordinate};
 }
 
 Expr BodyLowering::need(NodeId node, Expr condition, bool coordinate) {
@@ -212,7 +213,7 @@ Expr BodyLowering::convert_select(const Node& node, Expr condition, bool coordin
     if (choice->kind == Kind::integer) return need(node.operands[choice->integer != 0 ? 1 : 2], condition, coordinate);
     auto under = [&](size_t branch, bool holds) {
         const NodeId operand = node.operands[branch];
-        if (!has_reduction_[static_cast<size_t>(operand)]) return need(operand, nullptr, coordinate);
+        if (!has_equations_[static_cast<size_t>(operand)]) return need(operand, nullptr, coordinate);
         Expr own = holds ? choice : arena_.scalar(ScalarOp::logical_not, DType::boolean, {choice});
         return need(operand, condition ? lazy_conjunction(state_.system, condition, own) : own, coordinate);
     };
@@ -259,10 +260,13 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     const Local& local = body_.locals[static_cast<size_t>(node.index)];
     std::vector<Expr> coordinates;
     for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
-    Expr value = need(local.value, nullptr, false);
+    Expr value = need(local.value, condition, false);
     if (!missing_.empty()) return nullptr;
     if (value->is_literal()) return value;
-    auto found = locals_.find(node.index);
+    // As for a reduction: all of it is worked out, asked for or not.
+    if (condition && !reads_inside(state_.system, value))
+        value = arena_.select(condition, value, neutral(arena_, Reducer::sum, value->dtype));
+    auto found = locals_.find({node.index, value});
     if (found == locals_.end()) {
         std::set<AxisId> own;
         Draft draft;
@@ -277,7 +281,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
             if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
         }
         Expr read = name_draft(std::move(draft), local.name);
-        found = locals_.emplace(node.index, std::pair(read->tensor, std::move(outer))).first;
+        found = locals_.emplace(std::pair(node.index, value), std::pair(read->tensor, std::move(outer))).first;
     }
     std::vector<Expr> at;
     for (AxisId axis : found->second.second) at.push_back(arena_.axis_value(axis));

@@ -98,14 +98,16 @@ private:
     const Operation& operation_;
     const Body& body_;
     std::vector<TensorIndex> inputs_;
-    std::vector<bool> has_data_, has_reduction_;  // by NodeId: reads a tensor or a local; holds a reduction
-    std::vector<int> uses_;                       // by NodeId: of nodes, locals and equations
+    std::vector<bool> has_data_;       // by NodeId: reads a tensor or a local
+    std::vector<bool> has_equations_;  // by NodeId: holds what becomes an equation of its own: a reduction, a local
+    std::vector<int> uses_;            // by NodeId: of nodes, locals and equations
     std::map<VariableId, AxisId> axes_;
     std::map<Key, Expr> done_;
     std::vector<Key> missing_;
-    std::map<int32_t, std::pair<TensorIndex, std::vector<AxisId>>> locals_;  // tensor and its outer axes
-    std::map<int32_t, TensorIndex> states_;                                  // by local
-    std::vector<int32_t> open_states_;                                       // read, without equations yet
+    // By local and its value under the condition of its use: tensor and its outer axes.
+    std::map<std::pair<int32_t, Expr>, std::pair<TensorIndex, std::vector<AxisId>>> locals_;
+    std::map<int32_t, TensorIndex> states_;  // by local
+    std::vector<int32_t> open_states_;       // read, without equations yet
     struct Scan {
         int32_t number = -1;
         std::set<TensorIndex> tensors;  // made by its equations

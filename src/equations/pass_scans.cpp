@@ -10,9 +10,10 @@
 namespace heddle::equations {
 namespace {
 
-// What a scan makes, and what is made of that outside of it.
+// Tensors of which a scan makes something, and of which something is made of that outside of it: some are both. What
+// any scan reads of its own making is a state: another equation of it is the initial value, and part of no scan.
 struct Reach {
-    std::set<TensorIndex> made, behind;
+    std::set<TensorIndex> made, behind, states;
 };
 
 class ScanReaders {
@@ -35,7 +36,7 @@ private:
         const Reach reach = reach_of(scan);
         for (int32_t index : system_.order()) {
             Equation& equation = system_.equation(index);
-            if (equation.scan >= 0 || equation.reducer) continue;
+            if (equation.scan >= 0 || equation.reducer || reach.states.contains(equation.tensor)) continue;
             const auto axis = shared_axis(equation, scan, reach);
             if (!axis) continue;
             equation.scan = scan;
@@ -43,6 +44,12 @@ private:
             return true;
         }
         return false;
+    }
+
+    bool makes(int32_t scan, TensorIndex tensor) const {
+        return std::ranges::any_of(system_.tensor(tensor).equations, [&](int32_t maker) {
+            return !system_.equation(maker).dead && system_.equation(maker).scan == scan;
+        });
     }
 
     Reach reach_of(int32_t scan) const {
@@ -53,8 +60,9 @@ private:
         }
         for (int32_t index : system_.order()) {
             const Equation& equation = system_.equation(index);
-            if (reach.made.contains(equation.tensor)) continue;
             for (Expr read : reads(equation)) {
+                if (equation.scan >= 0 && makes(equation.scan, read->tensor)) reach.states.insert(read->tensor);
+                if (equation.scan == scan) continue;
                 if (reach.made.contains(read->tensor) || reach.behind.contains(read->tensor))
                     reach.behind.insert(equation.tensor);
             }

@@ -7,7 +7,6 @@
 namespace heddle::evaluation {
 namespace {
 
-
 double anything_if(bool undecided) { return undecided ? infinity : 0; }
 
 double carry_none(double, double ea, double, double eb, double) { return anything_if(ea > 0 || eb > 0); }
@@ -186,7 +185,8 @@ double step_bound(double (*function)(double), double a, double ea) {
 }
 
 double with_rounding(double carried, double u, double r, DType dtype, bool exact_operands, bool special_operand) {
-    if (std::isnan(r)) return exact_operands || special_operand ? 0 : infinity;
+    // Infinity times what may be zero: it may be an infinity too.
+    if (std::isnan(r)) return exact_operands || (special_operand && !(carried == infinity)) ? 0 : infinity;
     if (!is_float(dtype)) return std::isnan(carried) ? infinity : carried;
     if (std::isinf(r)) return exact_operands || (special_operand && !(carried == infinity)) ? 0 : infinity;
     const FloatFormat& range = info(dtype).format;

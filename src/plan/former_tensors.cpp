@@ -165,10 +165,14 @@ KernelFormer::KeptSteps KernelFormer::kept_steps(TensorIndex t) const {
            made.left[kept.dimension]->axes != std::vector{made.ordered})
         kept.dimension++;
     const int64_t last = made.left[kept.dimension]->high;
+    // Its place is a step's later: an initial value that no step waits for may come after them all.
+    const auto& order = request_.kernel.equations;
+    const auto runs = std::ranges::find(order, *step);
     for (int32_t maker : makers) {
         if (maker == *step) continue;
         Expr at = system_.equation(maker).left[kept.dimension];
-        if (makers.size() != 2 || at->kind != Kind::integer || at->integer != 0) return {};
+        const bool first = at->kind == Kind::integer && at->integer == 0;
+        if (makers.size() != 2 || !first || std::find(order.begin(), runs, maker) == runs) return {};
         kept.count = 2;
     }
     for (int32_t e : request_.kernel.equations) {

@@ -242,6 +242,12 @@ TEST(Lower, BranchesKeepReadsOfReductionsUnderTheirCondition) {
         const NodeId total = b.reduce(Reducer::sum, {k}, b.read(0, DType::float32, {b.plus(start, b.value_of(k))}));
         return b.select(b.read(1, DType::boolean, at), b.scalar(ScalarOp::exp, {total}), b.real(0));
     }));
+    // An array, of which some elements need none.
+    g.output(g.map("array", {x}, DType::float32, {6}, [&](BodyBuilder& b, const auto& at) {
+        const VariableId j = b.variable("j", 4, Variable::Kind::parallel);
+        const int32_t local = b.local("g", {j}, b.read(0, DType::float32, {b.plus(at[0], b.value_of(j))}));
+        return b.select(b.scalar(ScalarOp::less, {at[0], b.integer(3)}), b.local_at(local, {at[0]}), b.real(0));
+    }));
     expect_same(g, 1e-6);
 }
 

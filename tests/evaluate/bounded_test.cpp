@@ -140,5 +140,23 @@ TEST(Bounded, ProductsThatLeaveTheirRangeAreUndecided) {
     EXPECT_LE(bound_of({1e-30f, 1e30f, 7}), 1e-4);
 }
 
+// Infinity times what may be zero, but for rounding, may be an infinity or no number; times what is zero it is the latter.
+TEST(Bounded, InfinityTimesWhatMayBeZeroIsUndecided) {
+    auto bound_of = [](double e) {
+        BodyBuilder b;
+        const VariableId i = b.variable("i", 1);
+        const NodeId product = b.scalar(ScalarOp::multiply, {b.read(0, DType::float32, {b.at(i)}), b.real(-INFINITY)});
+        b.equation(0, {i}, {b.at(i)}, product);
+        TensorData zero(DType::float32, {1}), bound(DType::float64, {1});
+        bound.set_real(0, e);
+        std::vector<BoundedTensor> bounded = {{TensorData(DType::float64, {1}), TensorData(DType::float64, {1})}};
+        EXPECT_TRUE(evaluate_body_bounded(b.body, {{zero, bound}}, bounded));
+        EXPECT_TRUE(std::isnan(bounded[0].value.real_at(0)));
+        return bounded[0].bound.real_at(0);
+    };
+    EXPECT_EQ(bound_of(0), 0);
+    EXPECT_EQ(bound_of(1e-9), HUGE_VAL);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -152,6 +152,28 @@ counted:
     scan t < $n:
       c[t] = (c[t - 1] + 1) % 3 from 0
       y[t] = x[c[t - 1]]
+begun_by_another:
+  doc: A scan begins with what a step of another one makes, and needs all of that one's steps before its own.
+  inputs: {x: "$T[$n, ($n)]"}
+  index: "[i = $n, j = $n]"
+  outputs: {y: "$T"}
+  body: |
+    scan t < $n:
+      a[t] = a[t - 1] + x[@i, t] from 0
+    scan s < $n:
+      b[s] = b[s - 1] * a[$n - 1] + x[@j, s] from tanh(a[@j])
+    y = b[-1] + 1
+never_read_back:
+  doc: A state that no step needs the one before of.
+  inputs: {x: "$T[$n]"}
+  index: "[]"
+  outputs: {y: "$T[$n]", z: "$T[$n]"}
+  body: |
+    scan t < $n:
+      a[t, j < 2] = 1 from 0
+      b[t] = tanh(b[t - 1]) + x[t] from 0
+      y[t] = b[t]
+    z[j] = a[$n - 1, 1] + x[j]
 chosen_from_none:
   doc: A sum over the steps of a scan, of which there may be none.
   inputs: {x: "$T[$n]", g: "$T[$k]"}
@@ -282,6 +304,13 @@ TEST(WholePrograms, AScanThatIsPrepared) { check("y = counted(x)", {{"x", {5}}})
 
 TEST(WholePrograms, AReductionOverNoSteps) {
     for (int64_t k : {0, 2}) check("y = chosen_from_none(x, g)", {{"x", {4}}, {"g", {k}}});
+}
+
+TEST(WholePrograms, InitialValues) {
+    for (int64_t n : {1, 2, 4, 5}) {
+        check("y, z = never_read_back(x)", {{"x", {n}}});
+        check("y = begun_by_another(x)", {{"x", {n, n}}});
+    }
 }
 
 // A reduction is an equation over all points, and nothing that it reads may lie outside where nobody asks for it.
