@@ -5,6 +5,7 @@
 #include <set>
 
 #include "equations/pass_support.h"
+#include "equations/scatter.h"
 
 namespace heddle::plan {
 
@@ -15,12 +16,13 @@ namespace {
 // Union-find whose classes never hold two axes of one equation, or the ordered axes of two scans.
 class Classes {
 public:
-    // `scan`: whose ordered axis it is; -1: of none.
-    void add(EquationAxis axis, int32_t scan) {
+    // `scan`: whose ordered axis it is; -1: of none. `also`: another equation that runs along it; -1: none.
+    void add(EquationAxis axis, int32_t scan, int32_t also) {
         if (index_.contains(axis)) return;
         index_[axis] = static_cast<int32_t>(members_.size());
         parent_.push_back(static_cast<int32_t>(members_.size()));
         members_.push_back({axis.equation});
+        if (also >= 0) members_.back().insert(also);
         scans_.push_back(scan);
     }
 
@@ -82,14 +84,22 @@ void join_reads(const System& system, Classes& classes, const std::set<int32_t>&
 
 std::map<EquationAxis, int32_t> axis_classes(const System& system, const std::vector<int32_t>& equations) {
     Classes classes;
+    std::map<int32_t, int32_t> updated;  // by scatter: what its terms may be added to
+    for (int32_t e : equations) {
+        const auto into = scatter_into(system, system.equation(e));
+        if (into && into->scatter >= 0) updated[into->scatter] = e;
+    }
     std::vector<EquationAxis> order;
     for (int32_t e : equations) {
         const Equation& equation = system.equation(e);
-        for (const auto* list : {&equation.axes, &equation.reduced}) {
-            for (AxisId axis : *list) {
-                classes.add({e, axis}, axis == equation.ordered ? equation.scan : -1);
-                order.push_back({e, axis});
-            }
+        for (AxisId axis : equation.axes) {
+            classes.add({e, axis}, axis == equation.ordered ? equation.scan : -1, -1);
+            order.push_back({e, axis});
+        }
+        const int32_t also = updated.contains(e) ? updated.at(e) : -1;
+        for (AxisId axis : equation.reduced) {
+            classes.add({e, axis}, -1, also);
+            order.push_back({e, axis});
         }
     }
     std::map<int32_t, EquationAxis> ordered;  // the equations of one scan run along one axis

@@ -152,6 +152,23 @@ counted:
     scan t < $n:
       c[t] = (c[t - 1] + 1) % 3 from 0
       y[t] = x[c[t - 1]]
+scattered_beside:
+  doc: What a scatter is added to runs along two columns of s, and the scatter's terms along all of them, two by two.
+  inputs: {x: "$T[$n, $m]", to: "int64[$m]"}
+  outputs: {y: "$T[$n, $n, 2]"}
+  graph: |
+    s = window_sums(x)
+    y = scattered_sums(s, to)
+window_sums:
+  inputs: {x: "$T[$n, $m]"}
+  index: "[i = $m, j = $m, k = $n]"
+  outputs: {y: "$T"}
+  body: "y = sum(a < 3 : x[@k, @i + a - 1] ?? 0)"
+scattered_sums:
+  inputs: {x: "$T[$m, ($m), $n]", to: "int64[$m]"}
+  index: "[i = $n, j = $n, c = 2]"
+  outputs: {y: "$T"}
+  body: "y = sum(k < $n : x[0, @c, @i]) + sum(k < $m if to[k] == @j : x[$m - 1 - @i, k, $n - 1 - @i])"
 begun_by_another:
   doc: A scan begins with what a step of another one makes, and needs all of that one's steps before its own.
   inputs: {x: "$T[$n, ($n)]"}
@@ -274,6 +291,7 @@ TEST(WholePrograms, AScatterThatSeveralRead) {
     check("a, b = selected_twice(x, z)", {{"x", {4, 4}}, {"z", {4, 2}}});
     check("a, b = selected_and_summed(x)", {{"x", {4, 5}}});
     check("a = summed_selection(x)", {{"x", {4, 4}}});
+    check("y = scattered_beside(x, to)", {{"x", {4, 48}}, {"to", {48}, 4}});
 }
 
 TEST(WholePrograms, ScansAmongScans) {
