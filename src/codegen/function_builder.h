@@ -33,6 +33,11 @@ struct Builder {
         recipe.steps.push_back(step);
         return {this, static_cast<int32_t>(recipe.steps.size()) - 1, type};
     }
+
+    // What was written since there were `first` steps is rare; so many selections by `mask` follow.
+    void rare(V mask, size_t first, size_t selections) {
+        recipe.rare.push_back({mask.step, first, recipe.steps.size(), selections});
+    }
 };
 
 inline bool is_double(V x) {

@@ -72,5 +72,30 @@ inline constexpr double arcsine[] = {
     0.16666666666666667,   0.075000000000001178, 0.044642857142551893,  0.03038194447553234,  0.022372157443507222,
     0.017352816540325495,  0.01396378001220357,  0.011566459612121669,  0.009621842970100281, 0.0093195607947674463,
     0.0030448799094556774, 0.019554513336123379, -0.019241671746743041, 0.02961201126495512};
+// 2/pi in digits of 53 bits, each a number in 0 .. 1, behind a digit of zero: enough for the largest float64.
+inline constexpr double two_over_pi_digits[] = {0,
+                                                0x1.45f306dc9c882p-1,
+                                                0x1.4a7f09d5f47d4p-1,
+                                                0x1.a6ee06db14accp-1,
+                                                0x1.3c439041fe516p-1,
+                                                0x1.d5ef5de2b0db8p-3,
+                                                0x1.2371d2126e970p-2,
+                                                0x1.924bba8274600p-8,
+                                                0x1.21cfe1deb1cb1p-1,
+                                                0x1.4d39f74411af8p-3,
+                                                0x1.4baed1213a671p-1,
+                                                0x1.8135a2fbf209cp-1,
+                                                0x1.91d639835339fp-1,
+                                                0x1.272117e2ef7e4p-2,
+                                                0x1.41d8ffc4bffeep-2,
+                                                0x1.02cc07f79788cp-1,
+                                                0x1.6b414da3eda6cp-2,
+                                                0x1.fb3c9f2c26dd2p-2,
+                                                0x1.d18fd9a797fa8p-1,
+                                                0x1.6ba93dd63f5f2p-1,
+                                                0x1.f17b3d0739f78p-1,
+                                                0x1.4a525d4d7f6bfp-1,
+                                                0x1.88fc6ae842b00p-2,
+                                                0x1.98237e3db5d5fp-1};
 
 }  // namespace heddle::codegen::coefficients

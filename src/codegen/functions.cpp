@@ -1,6 +1,8 @@
 #include "codegen/functions.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "codegen/function_builder.h"
@@ -168,13 +170,82 @@ struct Reduced {
     V high, low;
     V quadrant;  // modulo 4 in the low bits
 };
-Reduced reduce_angle(V x) {
+Reduced reduce_near_angle(V x) {
     const V bounded = select(absolute(x) <= 0x1p50, x, not_a_number);
     const Rounded n = round_to_integer(bounded, two_over_pi);
     const V first = fma(n.real, -half_pi_0, bounded);
     const V high = fma(n.real, -half_pi_1, first);
     const V low = fma(n.real, -half_pi_2, fma(n.real, -half_pi_1, first - high));
     return {high, low, n.integer};
+}
+
+// a + b, exactly.
+struct Sum {
+    V high, low;
+};
+Sum exact_sum(V a, V b) {
+    const V sum = a + b, other = sum - a;
+    return {sum, (a - (sum - other)) + (b - other)};
+}
+// x without its multiples of 2^unit, for |x| < 2^(unit + 51): exact, and at most half of that in magnitude.
+V without_multiples(V x, int unit) {
+    const V magic = number(x, std::ldexp(1.5, 52 + unit));
+    return x - ((x + magic) - magic);
+}
+
+// For |x| > 2^50 (Payne and Hanek): x times those five digits of 2/pi that do not only make multiples of 4 of it, as a
+// sum that is exact to 2^-118: x / (pi/2) comes no nearer to an integer than 2^-62.
+Reduced reduce_far_angle(V x) {
+    std::vector<V> digits;
+    for (double digit : coefficients::two_over_pi_digits) digits.push_back(number(x, digit));
+    // Takes off as many digits as x has lots of 53 bits beyond the first.
+    for (size_t lots : {16, 8, 4, 2, 1}) {
+        const int bits = 53 * static_cast<int>(lots);
+        const V larger = std::ldexp(2.0, bits) <= absolute(x);
+        x = select(larger, x * std::ldexp(1.0, -bits), x);
+        const size_t kept = std::min(digits.size() - lots, lots + 4);  // four more than what may still be taken off
+        for (size_t i = 0; i < kept; i++) digits[i] = select(larger, digits[i + lots], digits[i]);
+        digits.resize(std::min(digits.size(), lots + 4));
+    }
+    V product[5], error[5];
+    for (int i = 0; i < 5; i++) {
+        const V scaled = x * std::ldexp(1.0, 53 * (1 - i));
+        product[i] = scaled * digits[static_cast<size_t>(i)];
+        error[i] = fma(scaled, digits[static_cast<size_t>(i)], 0.0 - product[i]);
+    }
+    // Magnitudes: product 2^107, 2^54, 2, 2^-52, 2^-105, errors 2^53 below them. Multiples of 4 do not count.
+    const Sum first =
+        exact_sum(without_multiples(without_multiples(product[0], 56), 5), without_multiples(error[0], 5));
+    const Sum second = exact_sum(first.high, without_multiples(product[1], 5));
+    const Rounded whole = round_to_integer(second.high, 1);
+    const Sum third = exact_sum(second.high - whole.real, product[2]);
+    const Sum fourth = exact_sum(third.high, error[1]);
+    const Rounded rest = round_to_integer(fourth.high, 1);
+    Sum fraction = exact_sum(fourth.high - rest.real, first.low);
+    V least = product[4] + error[3];
+    V low = fraction.low;
+    for (V term : {second.low, third.low, fourth.low, product[3], error[2]}) {
+        fraction = exact_sum(fraction.high, term);
+        const Sum more = exact_sum(low, fraction.low);
+        low = more.high;
+        least = least + more.low;
+    }
+    const Sum turned = exact_sum(fraction.high, low);
+    const V tail = turned.low + least;
+    const V high = turned.high * half_pi_0;
+    const V below = fma(turned.high, half_pi_0, 0.0 - high) + (turned.high * half_pi_1 + tail * half_pi_0);
+    const Sum angle = exact_sum(high, below);
+    return {angle.high, angle.low, integer_sum(whole.integer, rest.integer)};
+}
+
+Reduced reduce_angle(V x) {
+    const Reduced near = reduce_near_angle(x);
+    const V is_far = 0x1p50 < absolute(x);
+    const size_t before = x.builder->recipe.steps.size();
+    const Reduced far = reduce_far_angle(x);
+    x.builder->rare(is_far, before, 3);
+    return {select(is_far, far.high, near.high), select(is_far, far.low, near.low),
+            select(is_far, far.quadrant, near.quadrant)};
 }
 V sine_reduced(const Reduced& r) {
     const V z = r.high * r.high;
@@ -353,61 +424,56 @@ V pow_of(V x, V y, bool exact) {
     return select(unit, 1.0, result);
 }
 
-using Unary = V (*)(V);
-
-// Written in single precision itself; all others of float32 are computed in double and rounded once.
-Unary single_or_double(ScalarOp op) {
-    switch (op) {
-    case ScalarOp::sqrt: return [](V x) { return square_root(x); };
-    case ScalarOp::rsqrt: return [](V x) { return 1.0 / square_root(x); };
-    case ScalarOp::reciprocal: return [](V x) { return 1.0 / x; };
-    case ScalarOp::exp: return exp_of;
-    case ScalarOp::exp2: return exp2_of;
-    case ScalarOp::expm1: return expm1_of;
-    case ScalarOp::log: return log_of;
-    case ScalarOp::log2: return log2_of;
-    case ScalarOp::log1p: return log1p_of;
-    case ScalarOp::tanh: return tanh_of;
-    case ScalarOp::erf: return erf_of;
-    case ScalarOp::sigmoid: return sigmoid_of;
-    default: return nullptr;
-    }
-}
-Unary double_only(ScalarOp op) {
-    switch (op) {
-    case ScalarOp::sin: return sin_of;
-    case ScalarOp::cos: return cos_of;
-    case ScalarOp::tan: return tan_of;
-    case ScalarOp::asin: return asin_of;
-    case ScalarOp::acos: return acos_of;
-    case ScalarOp::atan: return atan_of;
-    case ScalarOp::sinh: return sinh_of;
-    case ScalarOp::cosh: return cosh_of;
-    case ScalarOp::asinh: return asinh_of;
-    case ScalarOp::acosh: return acosh_of;
-    case ScalarOp::atanh: return atanh_of;
-    default: return nullptr;
-    }
+V rounded_pow(V x, V y) { return is_double(x) ? pow_of(x, y, true) : narrow(pow_of(widen(x), widen(y), false)); }
+V rounded_atan2(V y, V x) { return is_double(x) ? atan2_of(y, x) : narrow(atan2_of(widen(y), widen(x))); }
+// Of float32 in float64, and rounded once.
+template <V (*function)(V)>
+V in_double(V x) {
+    return is_double(x) ? function(x) : narrow(function(widen(x)));
 }
 
-Recipe write(ScalarOp op, bool wide) {
+struct Row {
+    ScalarOp op;
+    V (*unary)(V) = nullptr;
+    V (*binary)(V, V) = nullptr;
+};
+constexpr Row table[] = {
+    {ScalarOp::sqrt, [](V x) { return square_root(x); }},
+    {ScalarOp::rsqrt, [](V x) { return 1.0 / square_root(x); }},
+    {ScalarOp::reciprocal, [](V x) { return 1.0 / x; }},
+    {ScalarOp::exp, exp_of},
+    {ScalarOp::exp2, exp2_of},
+    {ScalarOp::expm1, expm1_of},
+    {ScalarOp::log, log_of},
+    {ScalarOp::log2, log2_of},
+    {ScalarOp::log1p, log1p_of},
+    {ScalarOp::tanh, tanh_of},
+    {ScalarOp::erf, erf_of},
+    {ScalarOp::sigmoid, sigmoid_of},
+    {ScalarOp::sin, in_double<sin_of>},
+    {ScalarOp::cos, in_double<cos_of>},
+    {ScalarOp::tan, in_double<tan_of>},
+    {ScalarOp::asin, in_double<asin_of>},
+    {ScalarOp::acos, in_double<acos_of>},
+    {ScalarOp::atan, in_double<atan_of>},
+    {ScalarOp::sinh, in_double<sinh_of>},
+    {ScalarOp::cosh, in_double<cosh_of>},
+    {ScalarOp::asinh, in_double<asinh_of>},
+    {ScalarOp::acosh, in_double<acosh_of>},
+    {ScalarOp::atanh, in_double<atanh_of>},
+    {ScalarOp::power, nullptr, rounded_pow},
+    {ScalarOp::atan2, nullptr, rounded_atan2},
+};
+
+Recipe write(const Row& row, StepType type) {
     Builder builder;
-    const StepType type = wide ? StepType::float64 : StepType::float32;
     const V x = builder.push(Primitive::argument, type, {}, 0);
-    V result{};
-    if (op == ScalarOp::power || op == ScalarOp::atan2) {
-        const V y = builder.push(Primitive::argument, type, {}, 1);
-        builder.recipe.arguments = 2;
-        const V a = wide ? x : widen(x), b = wide ? y : widen(y);
-        result = op == ScalarOp::power ? pow_of(a, b, wide) : atan2_of(a, b);
-        if (!wide) result = narrow(result);
-    } else if (const Unary direct = single_or_double(op)) {
-        result = direct(x);
-    } else if (const Unary doubled = double_only(op)) {
-        result = wide ? doubled(x) : narrow(doubled(widen(x)));
+    V result;
+    if (row.unary) {
+        result = row.unary(x);
     } else {
-        builder.recipe.steps.clear();
-        return builder.recipe;
+        builder.recipe.arguments = 2;
+        result = row.binary(x, builder.push(Primitive::argument, type, {}, 1));
     }
     builder.recipe.result = result.step;
     return builder.recipe;
@@ -417,15 +483,15 @@ Recipe write(ScalarOp op, bool wide) {
 }  // namespace functions
 
 const Recipe* recipe(ScalarOp op, DType type) {
-    constexpr size_t operations = static_cast<size_t>(ScalarOp::is_infinite) + 1;
     static const auto recipes = [] {
-        std::array<std::array<Recipe, 2>, operations> all;
-        for (size_t i = 0; i < operations; i++) {
-            for (int wide = 0; wide < 2; wide++) all[i][wide] = functions::write(static_cast<ScalarOp>(i), wide == 1);
+        std::array<std::array<Recipe, 2>, scalar_op_count> all;
+        for (const functions::Row& row : functions::table) {
+            auto& made = all[static_cast<size_t>(row.op)];
+            made = {functions::write(row, StepType::float32), functions::write(row, StepType::float64)};
         }
         return all;
     }();
-    if (!is_float(type) || is_narrow(type)) return nullptr;
+    if (type != DType::float32 && type != DType::float64) return nullptr;
     const Recipe& found = recipes[static_cast<size_t>(op)][type == DType::float64 ? 1 : 0];
     return found.result >= 0 ? &found : nullptr;
 }

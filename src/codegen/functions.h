@@ -4,13 +4,12 @@
 //
 // Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as
 // in C), infinities, signed zeros and subnormal operands and results are right.
-// Arguments of sin, cos and tan beyond 2^50 in magnitude give NaN: no digit of them would be meant.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "graph/scalar_op.h"
+#include "expr/scalar_op.h"
 #include "support/dtype.h"
 
 namespace heddle::codegen {
@@ -63,8 +62,17 @@ struct Step {
     int64_t integer = 0;
 };
 
+// Steps `first` .. `last` - 1 need not run where `mask` holds in no lane: nothing uses them but the `selections` steps
+// that follow, which choose by the mask.
+struct RareSteps {
+    int32_t mask = -1;
+    size_t first = 0, last = 0;
+    size_t selections = 0;
+};
+
 struct Recipe {
     std::vector<Step> steps;
+    std::vector<RareSteps> rare;  // in order, apart from one another
     int32_t result = -1;
     int arguments = 1;
 };

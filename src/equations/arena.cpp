@@ -4,6 +4,7 @@
 
 #include "equations/arena_interval.h"
 #include "equations/expression.h"
+#include "expr/scalar_interval.h"
 #include "support/narrow_float.h"
 
 namespace heddle::equations {
@@ -207,8 +208,7 @@ Expr Arena::cast(DType dtype, Expr value) {
     // int64 to a narrower integer and back, where it is known to fit.
     if (dtype == DType::int64 && value->kind == Kind::cast && value->operands[0]->dtype == DType::int64 &&
         is_integer(value->dtype) && value->dtype != DType::uint64) {
-        const Interval fits = interval_of_type(value->dtype);
-        if (interval(value->operands[0]).within(fits.low, fits.high)) return value->operands[0];
+        if (interval(value->operands[0]).within(heddle::interval_of(value->dtype))) return value->operands[0];
     }
     if (value->kind == Kind::real && is_float(dtype)) {
         return real(dtype, value->real, value->from_template);

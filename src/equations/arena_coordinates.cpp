@@ -22,7 +22,7 @@ int64_t wrapping_multiply(int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-using Terms = std::vector<std::pair<Expr, int64_t>>;
+using Terms = decltype(LinearForm::terms);
 
 struct Split {
     Terms multiples;  // divided by the divisor
@@ -97,7 +97,7 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
         if (subtracted) {
             const LinearForm quotient = linear_form(floor_divide(remainder->operands[0], remainder->integer));
             const int64_t back = wrapping_multiply(-factor, remainder->integer);
-            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
+            terms.erase(terms.begin() + i);
             for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
             constant = wrapping_add(constant, wrapping_multiply(factor, dividend.constant));
             constant = wrapping_add(constant, wrapping_multiply(back, quotient.constant));
@@ -109,8 +109,8 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
         for (size_t j = 0; j < terms.size(); j++) {
             if (i == j || terms[j].second != wanted) continue;
             if (floor_divide(remainder->operands[0], remainder->integer) != terms[j].first) continue;
-            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
-            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+            terms.erase(terms.begin() + std::max(i, j));
+            terms.erase(terms.begin() + std::min(i, j));
             constant = wrapping_add(constant, wrapping_multiply(factor, dividend.constant));
             for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
             std::sort(terms.begin(), terms.end(), by_id);

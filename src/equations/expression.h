@@ -11,13 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "graph/scalar_op.h"
+#include "expr/scalar_op.h"
 #include "support/dtype.h"
+#include "zspace/linear_form.h"
 
 namespace heddle::equations {
 
 struct Expression;
-using Expr = const Expression*;  // interned in an Arena: equal expressions are one pointer
+using Expr = const Expression*;               // interned in an Arena: equal expressions are one pointer
+using LinearForm = heddle::LinearForm<Expr>;  // by the atoms' ids
 using AxisId = int32_t;
 using TensorIndex = int32_t;  // of a System
 
@@ -123,7 +125,7 @@ public:
     Expr substitute(Expr expression, const Substitution& substitution, Memo& memo);
 
 private:
-    using Terms = std::vector<std::pair<Expr, int64_t>>;  // of a linear form
+    using Terms = decltype(LinearForm::terms);
 
     Expr intern(Expression expression);
     Expr linear(int64_t constant, Terms terms);
@@ -139,11 +141,6 @@ private:
     std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
 };
 
-// constant + sum of coefficient * atom
-struct LinearForm {
-    int64_t constant = 0;
-    std::vector<std::pair<Expr, int64_t>> terms;  // by atom id
-};
 LinearForm linear_form(Expr coordinate);
 
 // Every distinct node below `root`, `root` first.

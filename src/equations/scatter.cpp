@@ -6,6 +6,7 @@
 #include "equations/arena_interval.h"
 #include "equations/pass_support.h"
 #include "equations/system_rules.h"
+#include "expr/scalar_interval.h"
 
 namespace heddle::equations {
 namespace {
@@ -71,9 +72,9 @@ private:
     // `axes == value`, where `axes` runs as the left side of a dimension does.
     bool choose(Expr axes, Expr value) {
         if (axes->kind == Kind::cast && is_integer(axes->dtype)) {
-            const Interval range = interval(axes->operands[0]), type = interval_of_type(axes->dtype);
+            const Interval range = interval(axes->operands[0]), type = heddle::interval_of(axes->dtype);
             if (axes->operands[0]->dtype != DType::int64 || !range.known()) return false;
-            if (type.known() && !range.within(type.low, type.high)) return false;
+            if (!range.within(type)) return false;
             axes = axes->operands[0];
         }
         if (axes->dtype != DType::int64 || !axes->is_coordinate() || axes->axes.empty()) return false;
@@ -280,18 +281,6 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
 }
 
 }  // namespace
-
-std::optional<ScalarOp> joining_op(Reducer reducer) {
-    switch (reducer) {
-    case Reducer::sum: return ScalarOp::add;
-    case Reducer::product: return ScalarOp::multiply;
-    case Reducer::minimum: return ScalarOp::minimum;
-    case Reducer::maximum: return ScalarOp::maximum;
-    case Reducer::any: return ScalarOp::logical_or;
-    case Reducer::all: return ScalarOp::logical_and;
-    default: return std::nullopt;
-    }
-}
 
 bool Scatter::chooses(AxisId axis) const { return contains(chosen, axis); }
 

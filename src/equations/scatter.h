@@ -20,9 +20,6 @@ struct Scatter {
     bool chooses(AxisId axis) const;
 };
 
-// How terms are joined to what is there; nothing for argmax and argmin.
-std::optional<ScalarOp> joining_op(Reducer reducer);
-
 // Nothing where the equation is no such reduction. The filter's neutral side and the reducer say that what no term
 // chooses is neutral; argmax and argmin number their terms, and are none.
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation);

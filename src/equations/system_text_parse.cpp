@@ -301,8 +301,7 @@ private:
         }
         if (a->dtype == DType::int64) return coordinate(token, a, b);
         if (token.text == "&&" && is_bool(a->dtype)) return arena_.conjunction(a, b);
-        for (int op = 0; op <= static_cast<int>(ScalarOp::is_infinite); op++) {
-            const ScalarOpInfo& row = info(static_cast<ScalarOp>(op));
+        for (const ScalarOpInfo& row : all_scalar_ops()) {
             if (row.infix == token.text) return scalar(token, row.op, {a, b});
         }
         return error(token, "equations.syntax", "no such operator");
@@ -325,12 +324,13 @@ private:
 
     Expr scalar(const Token& token, ScalarOp op, std::vector<Expr> operands) {
         const DType dtype = operands.empty() ? DType::boolean : operands[0]->dtype;
-        bool fits = operands.size() == static_cast<size_t>(info(op).operands) && accepts(op, dtype);
-        for (Expr operand : operands) fits = fits && operand->dtype == dtype;
-        if (!fits)
+        const DType result = result_type(op, dtype);
+        std::vector<DType> types;
+        for (Expr operand : operands) types.push_back(operand->dtype);
+        if (!is_typed_real(op, result, types))
             return error(token, "equations.type", "the operation does not take these operands", "",
                          std::string(name(dtype)));
-        return arena_.scalar(op, result_type(op, dtype), std::move(operands));
+        return arena_.scalar(op, result, std::move(operands));
     }
 
     Expr unary() {

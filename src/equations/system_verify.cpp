@@ -108,7 +108,7 @@ private:
         }
         check_left(equation);
         const DType term = equation.right->dtype;
-        if (equation.reducer && !accepts(*equation.reducer, term))
+        if (equation.reducer && (is_complex(term) || !accepts(*equation.reducer, term)))
             problem("equations.type", where(equation) + " reduces terms that it cannot", "", std::string(name(term)));
         const DType result = equation.reducer && is_argument(*equation.reducer) ? DType::int64 : term;
         if (result != tensor.dtype)
@@ -122,10 +122,11 @@ private:
     // another at this step or an earlier one.
     void check_scan(const Equation& equation) {
         const bool own = std::find(equation.axes.begin(), equation.axes.end(), equation.ordered) != equation.axes.end();
-        const bool counted = own && std::any_of(equation.left.begin(), equation.left.end(), [&](Expr left) {
-                                 const LinearForm form = linear_form(left);
-                                 return form.terms.size() == 1 && form.terms[0].first->axes == std::vector{equation.ordered};
-                             });
+        const bool counted =
+            own && std::any_of(equation.left.begin(), equation.left.end(), [&](Expr left) {
+                const LinearForm form = linear_form(left);
+                return form.terms.size() == 1 && form.terms[0].first->axes == std::vector{equation.ordered};
+            });
         if (!counted)
             return problem("equations.scan", where(equation) + " has no dimension that counts its scan's steps");
         const int64_t steps = arena_.extent(equation.ordered);
@@ -138,8 +139,8 @@ private:
                 const auto step = step_of_read(equation, read, made);
                 if (step && *step <= 0 && read->kind == Kind::read) continue;
                 return problem("equations.scan",
-                               fmt::format("{} reads '{}' at a step that is not known or still to come", where(equation),
-                                           system_.tensor(read->tensor).name));
+                               fmt::format("{} reads '{}' at a step that is not known or still to come",
+                                           where(equation), system_.tensor(read->tensor).name));
             }
         }
     }
@@ -274,11 +275,12 @@ private:
             break;
         case Kind::negative: sound = of(0) == DType::int64 && is_bool(e->dtype); break;
         case Kind::conjunction: sound = is_bool(of(0)) && is_bool(of(1)) && is_bool(e->dtype); break;
-        case Kind::scalar:
-            sound = e->operands.size() == static_cast<size_t>(info(e->op).operands) && accepts(e->op, of(0)) &&
-                    e->dtype == result_type(e->op, of(0));
-            for (size_t i = 1; i < e->operands.size(); i++) sound = sound && of(i) == of(0);
+        case Kind::scalar: {
+            std::vector<DType> types;
+            for (Expr operand : e->operands) types.push_back(operand->dtype);
+            sound = is_typed_real(e->op, e->dtype, types);
             break;
+        }
         case Kind::select: sound = is_bool(of(0)) && of(1) == e->dtype && of(2) == e->dtype; break;
         case Kind::read:
         case Kind::guarded_read: sound = check_read(equation, e); break;

@@ -33,8 +33,7 @@ std::vector<int64_t> BodyFacts::source_extents(const Node& node) const {
 bool BodyFacts::proven(NodeId coordinate, int64_t extent) const {
     const auto& form = forms[static_cast<size_t>(coordinate)];
     if (!form) return false;
-    Interval interval = interval_of(*form, body);
-    return interval.low >= 0 && interval.high < extent;
+    return interval_of(*form, body).within(0, extent - 1);
 }
 
 bool BodyFacts::spread_poison() {

@@ -1,8 +1,11 @@
 #include "evaluate/bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+
+#include "expr/scalar_functions.h"
 
 namespace heddle::evaluation {
 namespace {
@@ -37,10 +40,10 @@ double carry_or(double a, double ea, double b, double eb, double) {
 }
 
 // A monotone function: the ends of the operand's interval are the ends of the result's.
-template <double (*function)(double)>
+template <typename Meaning>
 double carry_monotone(double a, double ea, double, double, double r) {
     if (ea == 0) return 0;
-    return std::max(std::fabs(function(a + ea) - r), std::fabs(function(a - ea) - r));
+    return std::max(std::fabs(Meaning::apply(a + ea) - r), std::fabs(Meaning::apply(a - ea) - r));
 }
 double carry_cosh(double a, double ea, double, double, double r) {
     return ea == 0 ? 0 : std::cosh(std::fabs(a) + ea) - r;
@@ -97,88 +100,45 @@ double carry_remainder(double a, double ea, double b, double eb, double r) {
     return near_switch ? infinity : bound;
 }
 
-double sign_of(double a) { return (a > 0) - (a < 0); }
-double rsqrt(double a) { return 1 / std::sqrt(a); }
-double sigmoid(double a) { return a < 0 ? std::exp(a) / (1 + std::exp(a)) : 1 / (1 + std::exp(-a)); }
+// The column `carry` of the table of operations. Without a function: that of monotone ones.
+struct CarryRule {
+    Carry carry = nullptr;
+    bool integers = false;  // holds for numbers of any type; where not, integers are right where their operands are
+};
+namespace carries {
+constexpr CarryRule none{&carry_none, true}, sum{&carry_sum, true}, product{&carry_product, true},
+    quotient{&carry_quotient}, floor_quotient{&carry_floor_quotient}, remainder{&carry_remainder},
+    extreme{&carry_extreme, true}, same{&carry_one, true}, comparison{&carry_comparison, true},
+    conjunction{&carry_and, true}, disjunction{&carry_or, true}, power{&carry_power}, angle{&carry_angle},
+    reciprocal{&carry_reciprocal}, sine{&carry_sine}, cosine{&carry_cosine}, tangent{&carry_tangent}, bowl{&carry_cosh},
+    monotone{}, sign{nullptr, true};
+}  // namespace carries
+
+template <typename Meaning>
+constexpr CarryRule made(CarryRule rule) {
+    if constexpr (scalar_functions::UnaryOf<Meaning, double>) {
+        if (!rule.carry) rule.carry = &carry_monotone<Meaning>;
+    }
+    return rule;
+}
+
+constexpr std::array carry_rules = {
+#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, ulps, meaning, carry, ...) \
+    made<scalar_functions::meaning>(carries::carry),
+#define HEDDLE_FUNCTION(op, name, cost, ulps, value, carry, ...) made<scalar_functions::of_##op>(carries::carry),
+#include "expr/scalar_ops.def"
+};
 
 }  // namespace
 
 Carry carry_of(ScalarOp op, bool floating) {
-    switch (op) {
-    case ScalarOp::add:
-    case ScalarOp::subtract: return &carry_sum;
-    case ScalarOp::multiply: return &carry_product;
-    case ScalarOp::minimum:
-    case ScalarOp::maximum: return &carry_extreme;
-    case ScalarOp::negate:
-    case ScalarOp::absolute: return &carry_one;
-    case ScalarOp::equal:
-    case ScalarOp::not_equal:
-    case ScalarOp::less:
-    case ScalarOp::less_equal:
-    case ScalarOp::greater:
-    case ScalarOp::greater_equal: return &carry_comparison;
-    case ScalarOp::logical_and: return &carry_and;
-    case ScalarOp::logical_or: return &carry_or;
-    case ScalarOp::sign: return &carry_monotone<sign_of>;
-    default: break;
-    }
-    if (!floating) return &carry_none;
-    switch (op) {
-    case ScalarOp::divide: return &carry_quotient;
-    case ScalarOp::floor_divide: return &carry_floor_quotient;
-    case ScalarOp::modulo:
-    case ScalarOp::truncate_remainder: return &carry_remainder;
-    case ScalarOp::power: return &carry_power;
-    case ScalarOp::atan2: return &carry_angle;
-    case ScalarOp::floor: return &carry_monotone<std::floor>;
-    case ScalarOp::ceil: return &carry_monotone<std::ceil>;
-    case ScalarOp::round: return &carry_monotone<std::nearbyint>;
-    case ScalarOp::truncate: return &carry_monotone<std::trunc>;
-    case ScalarOp::sqrt: return &carry_monotone<std::sqrt>;
-    case ScalarOp::rsqrt: return &carry_monotone<rsqrt>;
-    case ScalarOp::reciprocal: return &carry_reciprocal;
-    case ScalarOp::exp: return &carry_monotone<std::exp>;
-    case ScalarOp::exp2: return &carry_monotone<std::exp2>;
-    case ScalarOp::expm1: return &carry_monotone<std::expm1>;
-    case ScalarOp::log: return &carry_monotone<std::log>;
-    case ScalarOp::log2: return &carry_monotone<std::log2>;
-    case ScalarOp::log1p: return &carry_monotone<std::log1p>;
-    case ScalarOp::sin: return &carry_sine;
-    case ScalarOp::cos: return &carry_cosine;
-    case ScalarOp::tan: return &carry_tangent;
-    case ScalarOp::asin: return &carry_monotone<std::asin>;
-    case ScalarOp::acos: return &carry_monotone<std::acos>;
-    case ScalarOp::atan: return &carry_monotone<std::atan>;
-    case ScalarOp::sinh: return &carry_monotone<std::sinh>;
-    case ScalarOp::cosh: return &carry_cosh;
-    case ScalarOp::tanh: return &carry_monotone<std::tanh>;
-    case ScalarOp::asinh: return &carry_monotone<std::asinh>;
-    case ScalarOp::acosh: return &carry_monotone<std::acosh>;
-    case ScalarOp::atanh: return &carry_monotone<std::atanh>;
-    case ScalarOp::erf: return &carry_monotone<std::erf>;
-    case ScalarOp::sigmoid: return &carry_monotone<sigmoid>;
-    default: return &carry_none;
-    }
+    const CarryRule& rule = carry_rules[static_cast<size_t>(op)];
+    return floating || rule.integers ? rule.carry : &carry_none;
 }
 
 double unit_roundoff(DType dtype) { return info(dtype).format.unit_roundoff; }
 
-double rounding_of(ScalarOp op, DType dtype) {
-    switch (op) {
-    case ScalarOp::minimum:
-    case ScalarOp::maximum:
-    case ScalarOp::negate:
-    case ScalarOp::absolute:
-    case ScalarOp::sign:
-    case ScalarOp::floor:
-    case ScalarOp::ceil:
-    case ScalarOp::round:
-    case ScalarOp::truncate:
-    case ScalarOp::floor_divide: return 0;
-    default: return is_float(dtype) ? info(op).ulps * 2 * unit_roundoff(dtype) : 0;
-    }
-}
+double rounding_of(ScalarOp op, DType dtype) { return is_float(dtype) ? info(op).ulps * 2 * unit_roundoff(dtype) : 0; }
 
 double step_bound(double (*function)(double), double a, double ea) {
     return ea == 0 ? 0 : std::max(std::fabs(function(a + ea) - function(a)), std::fabs(function(a - ea) - function(a)));

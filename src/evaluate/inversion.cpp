@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "expr/scalar_interval.h"
+
 namespace heddle::evaluation {
 namespace {
 
@@ -65,21 +67,11 @@ private:
         const VariableId variable = form->terms[0].first;
         if (std::ranges::find(outer_, variable) == outer_.end() || free_.contains(value, variable)) return false;
         const bool again = std::ranges::any_of(result_.parts, [&](const auto& p) { return p.variable == variable; });
-        if (again || !holds(dtype, form->constant, body_.variable(variable).extent.value)) return false;
+        if (again || !interval_of(*form, body_).within(interval_of(dtype))) return false;
         part.value = value;
         part.variable = variable;
         part.offset = form->constant;
         return true;
-    }
-
-    // All of constant .. constant + extent - 1.
-    static bool holds(DType dtype, int64_t constant, int64_t extent) {
-        const int bits = info(dtype).bits;
-        if (bits == 64) return true;
-        const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
-        const int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
-        const int64_t high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
-        return constant >= low && constant <= high && extent - 1 <= high - constant;
     }
 
     const Body& body_;

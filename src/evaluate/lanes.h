@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "graph/scalar_op.h"
+#include "expr/scalar_op.h"
 #include "support/dtype.h"
 
 namespace heddle::evaluation {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "evaluate/lanes.h"
-#include "evaluate/scalar_functions.h"
+#include "expr/scalar_functions.h"
 
 namespace heddle::evaluation {
 namespace {
@@ -74,12 +74,12 @@ int64_t integer_limit(DType dtype, bool greatest) {
 
 Accumulate accumulate_kernel(Reducer reducer, DType term, LaneType lanes) {
     switch (reducer) {
-    case Reducer::sum: return reduction_for<Add>(term, lanes);
-    case Reducer::product: return reduction_for<Multiply>(term, lanes);
-    case Reducer::minimum: return reduction_for<Minimum>(term, lanes);
-    case Reducer::maximum: return reduction_for<Maximum>(term, lanes);
-    case Reducer::any: return &accumulate<BitOr, int64_t>;
-    case Reducer::all: return &accumulate<BitAnd, int64_t>;
+    case Reducer::sum: return reduction_for<scalar_functions::Add>(term, lanes);
+    case Reducer::product: return reduction_for<scalar_functions::Multiply>(term, lanes);
+    case Reducer::minimum: return reduction_for<scalar_functions::Minimum>(term, lanes);
+    case Reducer::maximum: return reduction_for<scalar_functions::Maximum>(term, lanes);
+    case Reducer::any: return &accumulate<scalar_functions::BitOr, int64_t>;
+    case Reducer::all: return &accumulate<scalar_functions::BitAnd, int64_t>;
     default: return nullptr;
     }
 }

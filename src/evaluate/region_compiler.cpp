@@ -36,7 +36,10 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& extents) {
 // Sums of coordinates that lie outside of a tensor are never used, so they may wrap.
 void add_term(AffineForm& sum, VariableId variable, int64_t coefficient) {
     auto same = std::ranges::find(sum.terms, variable, &std::pair<VariableId, int64_t>::first);
-    if (same == sum.terms.end()) same = sum.terms.insert(same, {variable, 0});
+    if (same == sum.terms.end()) {
+        sum.terms.emplace_back(variable, coefficient);
+        return;
+    }
     same->second = static_cast<int64_t>(static_cast<uint64_t>(same->second) + static_cast<uint64_t>(coefficient));
 }
 

@@ -202,8 +202,7 @@ private:
             if (!extent) return std::nullopt;
             whole.extent = *extent;
             if (digit.extent == 0) continue;
-            auto values = terms_.range(whole.coordinate);
-            if (last && !(values && values->low >= 0 && values->high < whole.extent)) return std::nullopt;
+            if (last && !terms_.range(whole.coordinate).within(0, whole.extent - 1)) return std::nullopt;
         }
         for (size_t i = group.size(); i-- > 0;)
             whole.target = terms_.plus_multiple(whole.target, equalities[group[i].second].target, group[i].first.scale);
@@ -251,8 +250,7 @@ private:
     void require_equal(const Equality& equality, const AffineForm& form) {
         NodeId found = terms_.number(form.constant);
         for (auto [variable, factor] : form.terms) found = terms_.plus_multiple(found, value_of(variable), factor);
-        auto values = terms_.range(found);
-        const bool only = equality.extent == 1 && values && values->low == 0 && values->high == 0;
+        const bool only = equality.extent == 1 && terms_.range(found) == Interval::point(0);
         if (!only) require(terms_.scalar(ScalarOp::equal, {equality.target, found}));
     }
 
@@ -300,9 +298,9 @@ private:
     void require(NodeId condition) { add_condition(terms_, conditions_, condition); }
 
     void inside(NodeId value, const Size& extent) {
-        auto values = terms_.range(value);
-        if (!values || values->low < 0) require(terms_.scalar(ScalarOp::greater_equal, {value, terms_.number(0)}));
-        if (!values || values->high >= extent.value || extent.named())
+        const Interval values = terms_.range(value);
+        if (values.low < 0) require(terms_.scalar(ScalarOp::greater_equal, {value, terms_.number(0)}));
+        if (values.high >= extent.value || extent.named())
             require(terms_.scalar(ScalarOp::less, {value, terms_.size(extent)}));
     }
 

@@ -1,4 +1,4 @@
-// What a scalar operation's operands get of the adjoint of its result: one table beside that of the operations.
+// What a scalar operation's operands get of the adjoint of its result: the shares in the table of operations.
 #pragma once
 
 #include <optional>

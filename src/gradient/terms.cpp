@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "zspace/checked.h"
+#include "expr/scalar_interval.h"
 
 namespace heddle::gradient {
 
@@ -170,55 +170,18 @@ private:
 
 NodeId Terms::substitute(NodeId id, const Substitution& by) { return Scope(*this, by).apply(id); }
 
-namespace {
-
-std::optional<Interval> product(const Interval& a, const Interval& b) {
-    Interval result{INT64_MAX, INT64_MIN};
-    for (int64_t left : {a.low, a.high}) {
-        for (int64_t right : {b.low, b.high}) {
-            auto value = checked_multiply(left, right);
-            if (!value) return std::nullopt;
-            result = {std::min(result.low, *value), std::max(result.high, *value)};
-        }
-    }
-    return result;
-}
-
-std::optional<Interval> made_interval(std::optional<int64_t> low, std::optional<int64_t> high) {
-    if (!low || !high) return std::nullopt;
-    return Interval{*low, *high};
-}
-
-}  // namespace
-
-std::optional<Interval> Terms::range(NodeId id) {
+Interval Terms::range(NodeId id) {
     if (auto known = ranges_.find(id); known != ranges_.end()) return known->second;
     return ranges_[id] = made_range(body_.node(id));
 }
 
-std::optional<Interval> Terms::made_range(const Node& node) {
-    if (node.dtype != DType::int64) return std::nullopt;
-    if (node.kind == Node::Kind::integer) return Interval{node.integer, node.integer};
+Interval Terms::made_range(const Node& node) {
+    if (node.dtype != DType::int64) return {};
+    if (node.kind == Node::Kind::integer) return Interval::point(node.integer);
     if (node.kind == Node::Kind::variable)
-        return Interval{0, std::max<int64_t>(body_.variable(node.index).extent.value - 1, 0)};
-    if (node.kind != Node::Kind::scalar || node.operands.size() != 2) return std::nullopt;
-    auto a = range(node.operands[0]), b = range(node.operands[1]);
-    if (!b) return std::nullopt;
-    const bool positive = b->low == b->high && b->low > 0;
-    if (node.op == ScalarOp::modulo && positive) {
-        if (a && a->low >= 0 && a->high < b->low) return a;
-        return Interval{0, b->low - 1};
-    }
-    if (!a) return std::nullopt;
-    switch (node.op) {
-    case ScalarOp::add: return made_interval(checked_add(a->low, b->low), checked_add(a->high, b->high));
-    case ScalarOp::subtract: return made_interval(checked_subtract(a->low, b->high), checked_subtract(a->high, b->low));
-    case ScalarOp::multiply: return product(*a, *b);
-    case ScalarOp::floor_divide:
-        if (!positive) return std::nullopt;
-        return Interval{floor_divide(a->low, b->low), floor_divide(a->high, b->low)};
-    default: return std::nullopt;
-    }
+        return Interval::below(std::max<int64_t>(body_.variable(node.index).extent.value, 1));
+    if (node.kind != Node::Kind::scalar) return {};
+    return interval_of(node.op, range(node.operands[0]), range(node.operands.back()));
 }
 
 bool Terms::safe(NodeId id) {
@@ -238,8 +201,7 @@ bool Terms::made_safe(NodeId id) {
         if (local && local->is_state()) return false;
         int64_t extent =
             local ? body_.variable(local->variables[d]).extent.value : shapes_[static_cast<size_t>(node.index)][d];
-        auto values = range(node.operands[d]);
-        if (!values || values->low < 0 || values->high >= extent) return false;
+        if (!range(node.operands[d]).within(0, extent - 1)) return false;
         if (local && !safe(local->value)) return false;
     }
     return true;

@@ -36,8 +36,8 @@ public:
     bool depends(NodeId id, VariableId variable);
     std::vector<VariableId> outer(int32_t local);  // free variables of a local's value that are not its own
     NodeId substitute(NodeId id, const Substitution& by);
-    // The values of an integer node, where they follow from extents; the variables' extents are at least one.
-    std::optional<Interval> range(NodeId id);
+    // The values of an int64 node, as far as they follow from extents; the variables' extents are at least one.
+    Interval range(NodeId id);
     // Whether the node can be computed wherever it stands: its reads are proved to be inside of what they read.
     bool safe(NodeId id);
     // Safe, and neither a reduction nor a local is below: cheap to ask anywhere.
@@ -53,7 +53,7 @@ public:
 private:
     class Scope;
     NodeId rebuilt(const Node& node, NodeList operands);
-    std::optional<Interval> made_range(const Node& node);
+    Interval made_range(const Node& node);
     bool made_safe(NodeId id);
     bool made_plain(NodeId id);
 
@@ -62,7 +62,7 @@ private:
     std::vector<NodeId> copied_;
     std::vector<std::vector<VariableId>> free_;
     std::vector<std::vector<int64_t>> shapes_;
-    std::map<NodeId, std::optional<Interval>> ranges_;
+    std::map<NodeId, Interval> ranges_;
     std::map<NodeId, bool> safe_, plain_;
     std::map<std::pair<NodeId, std::vector<VariableId>>, int32_t> stored_;
     // Locals under substitutions: of which, the values of its outer variables, and of nodes.

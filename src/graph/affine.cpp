@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "graph/verify.h"
-#include "zspace/linear_sum.h"
 
 namespace heddle {
 namespace {
@@ -72,12 +71,8 @@ std::vector<std::optional<AffineForm>> affine_forms(const Body& body) {
 }
 
 Interval interval_of(const AffineForm& form, const Body& body) {
-    Interval interval{form.constant, form.constant};
-    for (auto [variable, coefficient] : form.terms) {
-        int64_t reach = coefficient * std::max<int64_t>(body.variable(variable).extent.value - 1, 0);
-        (reach < 0 ? interval.low : interval.high) += reach;
-    }
-    return interval;
+    return interval_of(
+        form, [&](VariableId id) { return Interval::below(std::max<int64_t>(body.variable(id).extent.value, 1)); });
 }
 
 std::vector<WrittenBox> written_boxes(const Body& body) {

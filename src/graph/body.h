@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/scalar_op.h"
+#include "expr/scalar_op.h"
 #include "support/dtype.h"
 #include "support/inline_vector.h"
 #include "zspace/size.h"

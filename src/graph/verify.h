@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "zspace/linear_form.h"
 
 namespace heddle {
 
@@ -37,21 +38,13 @@ Result<void> verify(const Body& body, const std::vector<TensorType>& inputs, con
 // The boxes of a verified body's equations, in their order; those without points are left out.
 std::vector<WrittenBox> written_boxes(const Body& body);
 
-// constant + sum of coefficient * variable; terms sorted by variable, coefficients not zero.
-struct AffineForm {
-    int64_t constant = 0;
-    std::vector<std::pair<VariableId, int64_t>> terms;
-};
+using AffineForm = LinearForm<VariableId>;  // sorted by variable
 
 // For each int64 node its affine form, if it has one of at most 16 terms whose every partial sum stays within int64 for
 // all values of the variables; else nothing. By NodeId. `body` is verified.
 std::vector<std::optional<AffineForm>> affine_forms(const Body& body);
 
-// The least and greatest value over the box of all variables (extents at least one).
-struct Interval {
-    int64_t low = 0;
-    int64_t high = 0;
-};
+// Over the box of all variables (extents at least one).
 Interval interval_of(const AffineForm& form, const Body& body);
 
 // The variables that each node's value depends on: rows of bits, by NodeId.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "expr/scalar_interval.h"
 #include "graph/verify.h"
 #include "zspace/checked.h"
 
@@ -185,12 +186,7 @@ private:
         if (!operands(node, 0, where)) return;
         const bool whole = is_integer(node.dtype) || is_bool(node.dtype);
         expect(whole, where, "an integer type or bool", node);
-        int bits = is_bool(node.dtype) ? 1 : info(node.dtype).bits;
-        if (bits == 64 || !whole) return;
-        bool is_signed = info(node.dtype).kind == DTypeClass::signed_integer;
-        int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
-        int64_t high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
-        if (node.integer < low || node.integer > high) {
+        if (whole && !Interval::point(node.integer).within(interval_of(node.dtype))) {
             problem("graph.type", where + " is a literal outside its type", string(name(node.dtype)),
                     std::to_string(node.integer));
         }
@@ -204,66 +200,9 @@ private:
                            string(name(type(node, 1))));
         }
         const DType result = result_type(node.op, of);
-        bool allowed = accepts(node.op, of) && !is_narrow(of);
-        expect(allowed, where, fmt::format("operands that '{}' works on", info(node.op).name),
+        expect(accepts(node.op, of), where, fmt::format("operands that '{}' works on", info(node.op).name),
                body_.node(node.operands[0]));
         expect(node.dtype == result, where, fmt::format("a result of {}", name(result)), node);
-    }
-
-    static bool accepts(ScalarOp op, DType dtype) {
-        if (is_complex(dtype)) return accepts_complex(op);
-        switch (op) {
-        case ScalarOp::add:
-        case ScalarOp::subtract:
-        case ScalarOp::multiply:
-        case ScalarOp::floor_divide:
-        case ScalarOp::modulo:
-        case ScalarOp::truncate_remainder:
-        case ScalarOp::minimum:
-        case ScalarOp::maximum:
-        case ScalarOp::power:
-        case ScalarOp::negate:
-        case ScalarOp::absolute:
-        case ScalarOp::sign: return !is_bool(dtype);
-        case ScalarOp::truncate_divide:
-        case ScalarOp::shift_left:
-        case ScalarOp::shift_right: return is_integer(dtype);
-        case ScalarOp::bit_and:
-        case ScalarOp::bit_or:
-        case ScalarOp::bit_xor:
-        case ScalarOp::bit_not: return !is_float(dtype);
-        case ScalarOp::equal:
-        case ScalarOp::not_equal:
-        case ScalarOp::less:
-        case ScalarOp::less_equal:
-        case ScalarOp::greater:
-        case ScalarOp::greater_equal: return true;
-        case ScalarOp::logical_and:
-        case ScalarOp::logical_or:
-        case ScalarOp::logical_xor:
-        case ScalarOp::logical_not: return is_bool(dtype);
-        case ScalarOp::real_part:
-        case ScalarOp::imaginary_part:
-        case ScalarOp::conjugate: return false;
-        default: return is_float(dtype);
-        }
-    }
-
-    static bool accepts_complex(ScalarOp op) {
-        switch (op) {
-        case ScalarOp::add:
-        case ScalarOp::subtract:
-        case ScalarOp::multiply:
-        case ScalarOp::divide:
-        case ScalarOp::equal:
-        case ScalarOp::not_equal:
-        case ScalarOp::negate:
-        case ScalarOp::absolute:
-        case ScalarOp::real_part:
-        case ScalarOp::imaginary_part:
-        case ScalarOp::conjugate: return true;
-        default: return false;
-        }
     }
 
     void check_coordinates(const Node& node, size_t rank, size_t extra, const string& where) {
@@ -334,10 +273,8 @@ private:
         }
         if (!check_domain(node.variables, true, where)) return;
         DType term = type(node, 0);
-        bool logical = node.reducer == Reducer::any || node.reducer == Reducer::all;
-        bool summed = node.reducer == Reducer::sum || !is_complex(term);
-        expect(logical ? is_bool(term) : !is_bool(term) && !is_narrow(term) && summed, where,
-               fmt::format("terms that '{}' works on", name(node.reducer)), body_.node(node.operands[0]));
+        expect(accepts(node.reducer, term), where, fmt::format("terms that '{}' works on", name(node.reducer)),
+               body_.node(node.operands[0]));
         expect(node.dtype == (is_argument(node.reducer) ? DType::int64 : term), where, "the reduction's result type",
                node);
         if (node.operands.size() == 2)

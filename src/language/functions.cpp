@@ -60,7 +60,7 @@ constexpr std::array table = {
     FunctionInfo{"highest", 1, 1, each, "highest(uint16)"},
     FunctionInfo{"largest_finite", 1, 1, each, "largest_finite(float32)"},
     FunctionInfo{"cast", 2, 2, each, "cast(3, float32)", true},
-    // Scalar operations: graph/scalar_op.h has their meaning under the same names.
+    // Scalar operations: expr/scalar_op.h has their meaning under the same names.
     FunctionInfo{"trunc_div", 2, 2, each, "trunc_div(-7, 2)"},
     FunctionInfo{"trunc_rem", 2, 2, each, "trunc_rem(-7, 2)"},
     FunctionInfo{"pow", 2, 2, each, "pow(2, 3)"},

@@ -20,7 +20,7 @@ struct Cut {
 // The mixed-radix cuts of a coordinate that runs through a whole dimension of `extent`, from the innermost. Empty if it
 // does not.
 std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
-    LinearForm form = linear_form(coordinate);
+    const auto form = linear_form(coordinate);
     if (form.constant != 0) return {};
     std::vector<std::tuple<int64_t, int64_t, int64_t>> parts;  // radix, extent, hint
     for (auto [atom, radix] : form.terms) {

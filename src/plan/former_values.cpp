@@ -63,7 +63,7 @@ Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool loc
 
 sched::Coordinate KernelFormer::coordinate(Expr c) {
     sched::Coordinate result;
-    LinearForm form = linear_form(c);
+    const auto form = linear_form(c);
     result.constant = form.constant;
     for (auto [atom, factor] : form.terms) {
         if (atom->kind == Kind::axis) {

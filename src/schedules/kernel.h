@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/scalar_op.h"
+#include "expr/scalar_op.h"
 #include "support/diagnostic.h"
 #include "support/dtype.h"
 

@@ -367,10 +367,8 @@ private:
             v.op = *op;
             reader_.next();
             operands(v);
-            ScalarClass kind = info(*op).kind;
-            bool truth = kind == ScalarClass::comparison || kind == ScalarClass::predicate;
-            v.dtype =
-                truth || v.operands.empty() || reader_.failed() ? DType::boolean : kernel_.value(v.operands[0]).dtype;
+            const bool whole = !v.operands.empty() && !reader_.failed();
+            v.dtype = whole ? result_type(*op, kernel_.value(v.operands[0]).dtype) : DType::boolean;
         } else {
             reader_.error("a scalar function, a dtype, index, inside or select");
             return 0;

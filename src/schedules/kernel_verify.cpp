@@ -100,7 +100,7 @@ private:
         case Value::Kind::real: break;
         case Value::Kind::coordinate:
         case Value::Kind::inside: coordinates = 1; break;
-        case Value::Kind::scalar: operands = static_cast<size_t>(info(v.op).operands); break;
+        case Value::Kind::scalar: operands = v.operands.size(); break;  // check_types
         case Value::Kind::cast: operands = 1; break;
         case Value::Kind::select: operands = 3; break;
         case Value::Kind::read: coordinates = kernel_.tensor(v.tensor).dimensions.size(); break;
@@ -136,12 +136,9 @@ private:
             if (!is_literal || literal.dtype != v.dtype) mismatch(index, "the literal");
         }
         if (v.kind != Value::Kind::scalar) return;
-        ScalarClass kind = info(v.op).kind;
-        bool truth = kind == ScalarClass::comparison || kind == ScalarClass::predicate;
-        for (ValueIndex operand : v.operands) {
-            if (type(operand) != type(v.operands[0])) mismatch(index, "the dtypes");
-        }
-        if (v.dtype != (truth ? DType::boolean : type(v.operands[0]))) mismatch(index, "the dtype");
+        std::vector<DType> types;
+        for (ValueIndex operand : v.operands) types.push_back(type(operand));
+        if (!is_typed_real(v.op, v.dtype, types)) mismatch(index, "the dtypes");
     }
 
     void check_equations() {
@@ -174,6 +171,8 @@ private:
                     error("schedules.scope", "a local is read before it is computed", t.name);
                 }
             }
+            if (e.reducer && !accepts(*e.reducer, type(e.right)))
+                error("schedules.type", "the reduction does not take terms of this type", name);
             if (e.reducer && is_argument(*e.reducer) && e.reduced.empty()) {
                 error("schedules.scope", "an argument reduction without an axis", name);
             }

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "graph/scalar_op.h"
+#include "expr/scalar_op.h"
 #include "support/diagnostic.h"
 #include "support/dtype.h"
 #include "target/target.h"

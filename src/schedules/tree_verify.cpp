@@ -80,6 +80,10 @@ private:
             }
             if (errors_.empty()) check_operands(static_cast<ExpressionId>(i), e);
         }
+        for (const Accumulator& a : tree_.accumulators) {
+            if (!accepts(a.reducer, a.dtype))
+                error("schedules.tree_type", "a reduction does not take terms of its type", a.name);
+        }
         for (const Let& let : tree_.lets) in(tree_.expressions, let.value, "the value of a let");
         bool arrays = false;
         for (const Memory& memory : tree_.memories) {
@@ -106,7 +110,7 @@ private:
     void check_operands(ExpressionId id, const Expression& e) {
         size_t least = 0, most = 0;
         using enum Expression::Kind;
-        if (e.kind == scalar) least = most = static_cast<size_t>(info(e.op).operands);
+        if (e.kind == scalar) least = most = e.operands.size();  // scalar_fits
         if (e.kind == cast || e.kind == inside) least = most = 1;
         if (e.kind == select) least = most = 3;
         if (e.kind == check) least = 1, most = 2;
@@ -128,12 +132,9 @@ private:
     }
 
     bool scalar_fits(const Expression& e) const {
-        ScalarClass kind = info(e.op).kind;
-        bool truth = kind == ScalarClass::comparison || kind == ScalarClass::predicate;
-        for (ExpressionId operand : e.operands) {
-            if (type(operand) != type(e.operands[0]) || is_narrow(type(operand))) return false;
-        }
-        return e.dtype == (truth ? DType::boolean : type(e.operands[0]));
+        std::vector<DType> types;
+        for (ExpressionId operand : e.operands) types.push_back(type(operand));
+        return is_typed_real(e.op, e.dtype, types);
     }
 
     void check_scope(VariableId variable, const std::string& where) {

@@ -228,7 +228,7 @@ private:
     std::optional<Movement> movement_of(const Axis& axis, int32_t input, size_t dimension, int64_t extent) const {
         std::optional<int64_t> step;
         bool moves = false, differ = false;
-        ValueInterval hull{1, 0};
+        Interval hull{1, 0};
         for (const Access& access : accesses_.accesses()) {
             if (access.tensor != input || access.dead) continue;
             const ValueRange& value = accesses_.range(access, dimension);
@@ -238,21 +238,16 @@ private:
                 differ = true;
                 continue;
             }
-            int64_t coefficient = 0, low = value.affine->constant, high = low;
-            for (const auto& [variable, factor] : value.affine->terms) {
-                if (axis.contains(variable)) {
-                    coefficient = factor;
-                    continue;
-                }
-                const ValueInterval& range = accesses_.variable_ranges(access)[static_cast<size_t>(variable)];
-                low += factor * (factor > 0 ? range.low : range.high);
-                high += factor * (factor > 0 ? range.high : range.low);
-            }
+            int64_t coefficient = 0;
+            const Interval rest = interval_of(*value.affine, [&](VariableId variable) {
+                if (!axis.contains(variable)) return accesses_.variable_ranges(access)[static_cast<size_t>(variable)];
+                coefficient = value.affine->coefficient(variable);
+                return Interval::point(0);
+            });
             moves = moves || coefficient != 0;
             differ = differ || (step && *step != coefficient);
             step = coefficient;
-            hull = hull.is_empty() ? ValueInterval{low, high}
-                                   : ValueInterval{std::min(hull.low, low), std::max(hull.high, high)};
+            hull = hull.is_empty() ? rest : heddle::hull(hull, rest);
         }
         if (!moves) return std::nullopt;
         if (differ) return Movement{static_cast<int32_t>(dimension), 0, extent};

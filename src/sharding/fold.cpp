@@ -7,17 +7,6 @@
 namespace heddle::sharding {
 namespace {
 
-ScalarOp operation_of(Reducer reducer) {
-    switch (reducer) {
-    case Reducer::product: return ScalarOp::multiply;
-    case Reducer::minimum: return ScalarOp::minimum;
-    case Reducer::maximum: return ScalarOp::maximum;
-    case Reducer::any: return ScalarOp::logical_or;
-    case Reducer::all: return ScalarOp::logical_and;
-    default: return ScalarOp::add;
-    }
-}
-
 // Element by element in the arithmetic of the type; of one part a copy.
 Body joining_body(const TensorType& type, Reducer reducer, size_t parts) {
     Body body;
@@ -31,7 +20,7 @@ Body joining_body(const TensorType& type, Reducer reducer, size_t parts) {
     NodeId joined = -1;
     for (size_t part = 0; part < parts; ++part) {
         NodeId own = nodes.cast(nodes.read(static_cast<int32_t>(part), type.dtype, equation.left), arithmetic);
-        joined = joined < 0 ? own : nodes.scalar(operation_of(reducer), {joined, own});
+        joined = joined < 0 ? own : nodes.scalar(*joining_op(reducer), {joined, own});
     }
     equation.value = nodes.cast(joined, type.dtype);
     body.equations.push_back(std::move(equation));

@@ -32,7 +32,7 @@ Marks shifted(const Marks& marks, int64_t by, int64_t times) {
 
 // Which values of its interval an affine coordinate takes, from the low end; nothing if there are too many.
 std::optional<Marks> values_taken(const ValueRange& value, const VariableRanges& ranges) {
-    const ValueInterval& interval = value.interval;
+    const Interval& interval = value.interval;
     auto span = checked_subtract(interval.high, interval.low);
     if (!span || *span < 0 || *span >= most_cells) return std::nullopt;
     Marks taken(static_cast<size_t>(*span + 1));
@@ -42,7 +42,7 @@ std::optional<Marks> values_taken(const ValueRange& value, const VariableRanges&
     if (start < 0 || start > *span) return std::nullopt;  // what stands around it narrows more than its variables
     taken[static_cast<size_t>(start)] = true;
     for (const auto& [variable, coefficient] : value.affine->terms) {
-        const ValueInterval& range = ranges[static_cast<size_t>(variable)];
+        const Interval& range = ranges[static_cast<size_t>(variable)];
         taken = shifted(taken, coefficient, range.high - range.low);
     }
     return taken;
@@ -119,7 +119,7 @@ private:
         int64_t count = 1;
         std::vector<int64_t> point(body.variables.size());
         for (VariableId id : used) {
-            const ValueInterval& range = ranges[static_cast<size_t>(id)];
+            const Interval& range = ranges[static_cast<size_t>(id)];
             int64_t length = range.high - range.low + 1;
             if (length <= 0) return true;
             if (length > most_points || count > most_points / length) return false;
@@ -200,9 +200,9 @@ namespace {
 
 // The values of a coordinate within its dimension; where a margin cuts steps off, from the first step inside to the
 // last.
-ValueInterval inside(const BodyAccesses& accesses, const Access& access, size_t dimension, int64_t extent) {
+Interval inside(const BodyAccesses& accesses, const Access& access, size_t dimension, int64_t extent) {
     const ValueRange& value = accesses.range(access, dimension);
-    ValueInterval result = value.interval;
+    Interval result = value.interval;
     if ((result.low >= 0 && result.high < extent) || !value.affine || value.data) return result;
     auto taken = values_taken(value, accesses.variable_ranges(access));
     if (!taken) return result;
@@ -223,7 +223,7 @@ Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<i
         Box box;
         bool empty = false;
         for (size_t d = 0; d < extents.size(); ++d) {
-            ValueInterval values = inside(accesses, access, d, extents[d]);
+            Interval values = inside(accesses, access, d, extents[d]);
             box.start.push_back(std::max<int64_t>(values.low, 0));
             box.end.push_back(std::min(values.high, extents[d] - 1) + 1);
             empty = empty || box.start[d] >= box.end[d];

@@ -28,20 +28,16 @@ public:
     void add(NodeId node, const ValueRange& value, const VariableRanges& ranges) {
         if (whole_) return;
         Coefficients coefficients(index_.size(), 0);
-        ValueInterval rest = value.interval;
+        Interval rest = value.interval;
         if (value.affine) {
-            rest = {value.affine->constant, value.affine->constant};
-            for (const auto& [variable, coefficient] : value.affine->terms) {
+            // The index counts by its coefficients.
+            rest = interval_of(*value.affine, [&](VariableId variable) {
                 auto axis = std::find(index_.begin(), index_.end(), variable);
-                if (axis != index_.end()) {
-                    coefficients[static_cast<size_t>(axis - index_.begin())] = coefficient;
-                    continue;
-                }
-                const ValueInterval& range = ranges[static_cast<size_t>(variable)];
-                rest.low += coefficient * (coefficient > 0 ? range.low : range.high);
-                rest.high += coefficient * (coefficient > 0 ? range.high : range.low);
-            }
-        } else if (value.data || !value.interval.bounded() || depends_on_index(node)) {
+                if (axis == index_.end()) return ranges[static_cast<size_t>(variable)];
+                coefficients[static_cast<size_t>(axis - index_.begin())] = value.affine->coefficient(variable);
+                return Interval::point(0);
+            });
+        } else if (value.data || !value.interval.known() || depends_on_index(node)) {
             whole_ = true;
             return;
         }
@@ -70,12 +66,12 @@ private:
         });
     }
 
-    void join(const Coefficients& coefficients, const ValueInterval& rest) {
+    void join(const Coefficients& coefficients, const Interval& rest) {
         whole_ = any_ && !(coefficients == coefficients_);
         if (!any_ || rest_.is_empty())
             rest_ = rest;
         else if (!rest.is_empty())
-            rest_ = {std::min(rest_.low, rest.low), std::max(rest_.high, rest.high)};
+            rest_ = hull(rest_, rest);
         coefficients_ = coefficients;
         any_ = true;
     }
@@ -83,7 +79,7 @@ private:
     const Body& body_;
     const IndexVariables& index_;
     Coefficients coefficients_;
-    ValueInterval rest_;
+    Interval rest_;
     bool any_ = false, whole_ = false;
 };
 

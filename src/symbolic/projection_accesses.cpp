@@ -156,7 +156,7 @@ std::optional<FootprintFailure> BodyAccesses::failure(const Access& access, size
         bool above = value.interval.high >= extent;
         const VariableRanges& ranges = variable_ranges(access);
         for (const auto& [variable, coefficient] : value.affine->terms) {
-            const ValueInterval& range = ranges[static_cast<size_t>(variable)];
+            const Interval& range = ranges[static_cast<size_t>(variable)];
             failure.point.emplace_back(variable, (coefficient > 0) == above ? range.high : range.low);
         }
         failure.coordinate = above ? value.interval.high : value.interval.low;
@@ -178,7 +178,7 @@ bool BodyAccesses::enumerate(const Access& access, size_t dimension, FootprintFa
     std::vector<VariableId> variables(wanted.begin(), wanted.end());
     int64_t count = 1;
     for (VariableId id : variables) {
-        const ValueInterval& range = ranges[static_cast<size_t>(id)];
+        const Interval& range = ranges[static_cast<size_t>(id)];
         if (range.is_empty()) return true;
         int64_t span = range.high - range.low + 1;
         if (span > points_ || count > points_ / span) return false;
@@ -202,7 +202,7 @@ bool BodyAccesses::enumerate(const Access& access, size_t dimension, FootprintFa
         }
         for (size_t i = variables.size(); i-- > 0;) {
             int64_t& digit = point[static_cast<size_t>(variables[i])];
-            const ValueInterval& range = ranges[static_cast<size_t>(variables[i])];
+            const Interval& range = ranges[static_cast<size_t>(variables[i])];
             if (++digit <= range.high) break;
             digit = range.low;
         }

@@ -39,7 +39,7 @@ struct Access {
 struct FootprintFailure {
     Access access;
     size_t dimension = 0;
-    ValueInterval values;  // of the coordinate
+    Interval values;  // of the coordinate
     int64_t extent = 0;
     // Whether there is a point where it is outside, or only no proof that there is none. The point: variables and their
     // values, and the coordinate there.

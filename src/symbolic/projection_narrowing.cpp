@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "zspace/checked.h"
-#include "zspace/linear_sum.h"
 
 namespace heddle {
 namespace {
@@ -35,14 +34,14 @@ ScalarOp mirrored(ScalarOp op) {
 }
 
 // Cuts `range` to the v with  c * v + k  op  0,  c > 0.
-void cut(ValueInterval& range, ScalarOp op, int64_t c, int64_t k) {
-    int64_t below = k == lowest ? highest : floor_divide(-k, c);  // greatest v with c v + k <= 0
-    int64_t above = k == lowest ? highest : ceil_divide(-k, c);   // least v with c v + k >= 0
+void cut(Interval& range, ScalarOp op, int64_t c, int64_t k) {
+    int64_t below = k == INT64_MIN ? INT64_MAX : floor_divide(-k, c);  // greatest v with c v + k <= 0
+    int64_t above = k == INT64_MIN ? INT64_MAX : ceil_divide(-k, c);   // least v with c v + k >= 0
     bool divides = below == above;
     switch (op) {
-    case ScalarOp::less: range.high = std::min(range.high, above == lowest ? lowest : above - 1); break;
+    case ScalarOp::less: range.high = std::min(range.high, above == INT64_MIN ? INT64_MIN : above - 1); break;
     case ScalarOp::less_equal: range.high = std::min(range.high, below); break;
-    case ScalarOp::greater: range.low = std::max(range.low, below == highest ? highest : below + 1); break;
+    case ScalarOp::greater: range.low = std::max(range.low, below == INT64_MAX ? INT64_MAX : below + 1); break;
     case ScalarOp::greater_equal: range.low = std::max(range.low, above); break;
     case ScalarOp::equal:
         if (!divides)
@@ -86,8 +85,8 @@ bool RangeEvaluator::narrow(NodeId condition, bool holds, VariableRegion& region
 }
 
 // difference op 0
-bool RangeEvaluator::narrow(AffineCoordinate difference, ScalarOp op, VariableRegion& region) {
-    auto is_lowest = [](const auto& term) { return term.second == lowest; };
+bool RangeEvaluator::narrow(LinearForm<VariableId> difference, ScalarOp op, VariableRegion& region) {
+    auto is_lowest = [](const auto& term) { return term.second == INT64_MIN; };
     if (difference.terms.empty() || std::ranges::any_of(difference.terms, is_lowest)) return false;
     if (difference.terms[0].second < 0) {
         auto negated = linear_sum({}, difference, -1);

@@ -8,55 +8,36 @@
 #include <utility>
 #include <vector>
 
+#include "expr/scalar_interval.h"
 #include "graph/body.h"
 #include "support/inline_vector.h"
 #include "symbolic/node_map.h"
+#include "zspace/linear_form.h"
 
 namespace heddle {
 
 inline constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t highest = std::numeric_limits<int64_t>::max();
 
-// constant + sum coefficient * variable; sorted by variable, without zeros.
-struct AffineCoordinate {
-    InlineVector<std::pair<VariableId, int64_t>, 4> terms;
-    int64_t constant = 0;
-
-    int64_t coefficient(VariableId variable) const;
-    bool operator==(const AffineCoordinate& other) const = default;
-};
-
-// Inclusive bounds. Empty if low > high.
-struct ValueInterval {
-    int64_t low = lowest;
-    int64_t high = highest;
-
-    bool is_empty() const { return low > high; }
-    bool bounded() const {
-        return low != std::numeric_limits<int64_t>::min() && high != std::numeric_limits<int64_t>::max();
-    }
-    bool operator==(const ValueInterval& other) const = default;
-};
-
 // The values of one node over a box of variables.
 struct ValueRange {
     enum class Kind : uint8_t { integer, real, truth };
     Kind kind = Kind::integer;
-    std::optional<AffineCoordinate> affine;  // integer: the exact value, where it is affine
-    ValueInterval interval;                  // integer
-    double real_low = 0, real_high = 0;      // real; NaN where nothing is known
-    std::optional<bool> truth;               // truth: where it is the same everywhere
-    bool data = false;                       // depends on the elements of a tensor
+    std::optional<LinearForm<VariableId>> affine;  // integer: the exact value, where it is affine
+    Interval interval;                             // integer
+    RealInterval real;
+    std::optional<bool> truth;  // truth: where it is the same everywhere
+    bool data = false;          // depends on the elements of a tensor
 };
 
 // One interval for each variable of a body.
-using VariableRanges = InlineVector<ValueInterval, 8>;
+using VariableRanges = InlineVector<Interval, 8>;
 
 // What is known of variables at one place: a range for each, and of sums of several what conditions say of them.
 struct VariableRegion {
     struct Sum {
-        AffineCoordinate form;  // of two variables or more, without a constant, its first coefficient positive
-        ValueInterval values;
+        LinearForm<VariableId> form;  // of two variables or more, without a constant, its first coefficient positive
+        Interval values;
     };
     static constexpr size_t most_sums = 16;
     VariableRanges ranges;
@@ -77,7 +58,7 @@ public:
 
     const VariableRegion& region() const { return region_; }
     const ValueRange& of(NodeId id);
-    ValueInterval interval(const AffineCoordinate& form) const;
+    Interval interval(const LinearForm<VariableId>& form) const;
     // The region where `condition` is `holds`, as far as comparisons of affine forms say. Nothing if the condition says
     // nothing; an empty region if it cannot be.
     std::optional<VariableRegion> narrowed(NodeId condition, bool holds);
@@ -86,17 +67,17 @@ private:
     ValueRange evaluate(const Node& node);
     ValueRange scalar(const Node& node);
     ValueRange arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b);
-    ValueRange real_arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b);
     ValueRange divided(ScalarOp op, const ValueRange& a, const ValueRange& b);
     ValueRange comparison(ScalarOp op, const ValueRange& a, const ValueRange& b);
-    ValueRange unary(ScalarOp op, const ValueRange& a);
+    ValueRange unary(const Node& node, const ValueRange& a);
+    static ValueRange fitting(ValueRange value, DType dtype);
     ValueRange converted(const ValueRange& value, DType from, DType to);
     ValueRange selection(const Node& node);
     ValueRange reduction(const Node& node);
-    ValueRange exact(AffineCoordinate form) const;
+    ValueRange exact(LinearForm<VariableId> form) const;
     bool narrow(NodeId condition, bool holds, VariableRegion& region);
-    bool narrow(AffineCoordinate difference, ScalarOp op, VariableRegion& region);
-    ValueInterval over_ranges(const AffineCoordinate& form) const;
+    bool narrow(LinearForm<VariableId> difference, ScalarOp op, VariableRegion& region);
+    Interval over_ranges(const LinearForm<VariableId>& form) const;
 
     const Body& body_;
     VariableRegion region_;

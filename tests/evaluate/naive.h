@@ -339,7 +339,7 @@ private:
         case ScalarOp::subtract: return result(a - b);
         case ScalarOp::multiply: return result(a * b);
         case ScalarOp::divide: return result(a / b);
-        case ScalarOp::floor_divide: return result(std::floor(rounded(dtype, a / b)));
+        case ScalarOp::floor_divide: return result(std::isinf(a) ? NAN : std::floor(rounded(dtype, a / b)));
         case ScalarOp::modulo: return result(floor_rest(a, b));
         case ScalarOp::truncate_remainder: return result(std::fmod(a, b));
         case ScalarOp::minimum: return result(nan ? std::nan("") : b < a ? b : a);

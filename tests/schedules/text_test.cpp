@@ -115,6 +115,13 @@ TEST(KernelText, EveryErrorIsFound) {
     expect_kernel_error(replaced(good, "x: float32", "x: complex64"), "schedules.syntax");
     expect_kernel_error(replaced(good, "y[a]", "y[]"), "schedules.index");
     expect_kernel_error(replaced(good, "x[a, b]", "select(x[a, b], x[a, b], x[a, b])"), "schedules.type");
+    // Functions are for floats: this used to become the operand itself.
+    const std::string whole = replaced(replaced(good, "x: float32", "x: int64"), "y: float32", "y: int64");
+    ASSERT_TRUE(schedule(parse_kernel(source(whole)).value(), Target()).has_value());
+    expect_kernel_error(replaced(whole, "x[a, b]", "exp(x[a, b])"), "schedules.type");
+    expect_kernel_error(replaced(good, "x[a, b]", "bit_and(x[a, b], x[a, b])"), "schedules.type");
+    expect_kernel_error(replaced(good, "x[a, b]", "add(x[a, b])"), "schedules.type");
+    expect_kernel_error(replaced(good, "= sum", "= any"), "schedules.type");
     expect_kernel_error(replaced(good, "y[a] over", "x[a, 0] over"), "schedules.role");
     expect_kernel_error(replaced(good, "over [b]", "over []"), "schedules.scope");
     expect_kernel_error(replaced(good, "x[a, b]", "x[a, b + 1]"), "schedules.bounds");
@@ -168,6 +175,16 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
     expect_tree_error(replaced(good, "balanced 6", "balanced 2 6"), "schedules.tree_rows");
     expect_tree_error(replaced(good, "x 16 mask", "x 15 mask"), "schedules.tree_lanes");
     expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: sum float64"),
+                      "schedules.tree_type");
+    const std::string whole = print(schedule(parse_kernel(source("kernel k\n  axis a = 5\n  input x: int64 [5]\n"
+                                                                 "  output y: int64 [5]\n  common a\n"
+                                                                 "  y[a] over [a] = abs(x[a])\n"))
+                                                 .value(),
+                                             Target())
+                                        .value()
+                                        .tree);
+    expect_tree_error(replaced(whole, "abs(", "exp("), "schedules.tree_type");
+    expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: any float32"),
                       "schedules.tree_type");
     std::string sum = tree_text("softmax");
     expect_tree_error(replaced(sum, " step 1\n", " step 0\n"), "schedules.tree_range");

@@ -86,11 +86,11 @@ TEST(Metakernels12, ConditionsOfSeveralVariablesBoundWhatTheyGuard) {
             ASSERT_FALSE(reached) << "seed " << seed;
             continue;
         }
-        const ValueInterval interval = accesses.range(accesses.accesses()[0], 0).interval;
+        const Interval interval = accesses.range(accesses.accesses()[0], 0).interval;
         if (reached) {
             ASSERT_LE(interval.low, low) << "seed " << seed;
             ASSERT_GE(interval.high, high) << "seed " << seed;
-            const ValueInterval everywhere = accesses.everywhere().of(coordinate).interval;
+            const Interval everywhere = accesses.everywhere().of(coordinate).interval;
             narrower += interval.low > everywhere.low || interval.high < everywhere.high;
         }
         std::span<const int64_t> whole(&extent, 1);
@@ -112,7 +112,7 @@ TEST(Metakernels12, RangesHoldEveryValueAndTheProofAgreesWithEnumeration) {
         int64_t extent = 1 + random.below(12);
         BodyAccesses accesses(random.body);
         const Access& access = accesses.accesses()[0];
-        ValueInterval interval = accesses.range(access, 0).interval;
+        Interval interval = accesses.range(access, 0).interval;
         bool outside = false;
         random.each_point(random.variables, random.origin(), [&](const std::vector<int64_t>& point) {
             int64_t value = *value_at(random.body, coordinate, point);

@@ -10,7 +10,7 @@
 #include "../c/gcc_runner.h"
 #include "backends/c/c_source.h"
 #include "backends/llvm/llvm_backend.h"
-#include "evaluate/scalar_functions.h"
+#include "expr/scalar_functions.h"
 #include "../kernel_harness.h"
 #include "target/target.h"
 
@@ -124,24 +124,24 @@ T by_rule(T a, T b) {
         return static_cast<T>(Rule::template apply<int64_t>(a, b));
 }
 
+// One of the table, where it takes two of the type, gives that type, and rounds correctly.
+template <typename T, typename Rule>
+void add_operation(std::vector<Operation<T>>& list, ScalarOp op) {
+    using Lane = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
+    if constexpr (scalar_functions::BinaryOf<Rule, Lane>) {
+        const bool same = result_type(op, dtype_of<T>()) == dtype_of<T>();
+        if (same && accepts(op, dtype_of<T>()) && (!is_float(dtype_of<T>()) || info(op).ulps <= 0.5))
+            list.push_back({op, by_rule<T, Rule>});
+    }
+}
+
 template <typename T>
 std::vector<Operation<T>> operations() {
-    using namespace evaluation;
-    std::vector<Operation<T>> list = {
-        {ScalarOp::add, by_rule<T, Add>},           {ScalarOp::subtract, by_rule<T, Subtract>},
-        {ScalarOp::multiply, by_rule<T, Multiply>}, {ScalarOp::floor_divide, by_rule<T, FloorDivide>},
-        {ScalarOp::modulo, by_rule<T, Modulo>},     {ScalarOp::truncate_remainder, by_rule<T, TruncateRemainder>},
-        {ScalarOp::minimum, by_rule<T, Minimum>},   {ScalarOp::maximum, by_rule<T, Maximum>},
-    };
-    if constexpr (std::is_floating_point_v<T>) {
-        list.push_back({ScalarOp::divide, by_rule<T, Divide>});
-    } else {
-        list.push_back({ScalarOp::truncate_divide, by_rule<T, TruncateDivide>});
-        list.push_back({ScalarOp::bit_and, by_rule<T, BitAnd>});
-        list.push_back({ScalarOp::bit_xor, by_rule<T, BitXor>});
-        list.push_back({ScalarOp::power, by_rule<T, Power>});
-        list.push_back({ScalarOp::shift_right, by_rule<T, ShiftRight>});
-    }
+    std::vector<Operation<T>> list;
+#define HEDDLE_FUNCTION(...)
+#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, ulps, meaning, ...) \
+    add_operation<T, scalar_functions::meaning>(list, ScalarOp::op);
+#include "expr/scalar_ops.def"
     return list;
 }
 

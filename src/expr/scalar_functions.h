@@ -1,4 +1,4 @@
-// The element rules of docs/language.md, section 6, one function object an operation.
+// What the scalar operations mean: the element rules of docs/language.md, section 6, one function object an operation.
 #pragma once
 
 #include <cmath>
@@ -6,12 +6,17 @@
 #include <cstdint>
 #include <limits>
 
-namespace heddle::evaluation {
+namespace heddle::scalar_functions {
 
 template <typename T>
 concept Floating = std::floating_point<T>;
 template <typename T>
 concept Integral = std::integral<T>;  // int64_t, or uint64_t for uint64
+
+template <typename Meaning, typename T>
+concept UnaryOf = requires(T a) { Meaning::apply(a); };
+template <typename Meaning, typename T>
+concept BinaryOf = requires(T a, T b) { Meaning::apply(a, b); };
 
 // Integers wrap: computed without sign.
 struct Add {
@@ -92,10 +97,11 @@ struct Modulo {
     }
 };
 struct FloorDivide {
-    // The rounded quotient's floor: what generated code computes, and not always Python's //.
+    // The rounded quotient's floor: what generated code computes, and not always Python's //. As there no number for an
+    // infinity, of which % has no rest either.
     template <Floating T>
     static T apply(T a, T b) {
-        return std::floor(a / b);
+        return std::floor(a / b) - (a - a);
     }
     template <Integral T>
     static T apply(T a, T b) {
@@ -267,49 +273,23 @@ struct BitNot {
     }
 };
 
-#define HEDDLE_FLOAT_FUNCTION(Name, expression) \
-    struct Name {                               \
-        template <Floating T>                   \
-        static T apply(T x) {                   \
-            return expression;                  \
-        }                                       \
-    };
-HEDDLE_FLOAT_FUNCTION(Floor, std::floor(x))
-HEDDLE_FLOAT_FUNCTION(Ceil, std::ceil(x))
-HEDDLE_FLOAT_FUNCTION(Round, std::nearbyint(x))
-HEDDLE_FLOAT_FUNCTION(Truncate, std::trunc(x))
-HEDDLE_FLOAT_FUNCTION(Sqrt, std::sqrt(x))
-HEDDLE_FLOAT_FUNCTION(Rsqrt, 1 / std::sqrt(x))
-HEDDLE_FLOAT_FUNCTION(Reciprocal, 1 / x)
-HEDDLE_FLOAT_FUNCTION(Exp, std::exp(x))
-HEDDLE_FLOAT_FUNCTION(Exp2, std::exp2(x))
-HEDDLE_FLOAT_FUNCTION(Expm1, std::expm1(x))
-HEDDLE_FLOAT_FUNCTION(Log, std::log(x))
-HEDDLE_FLOAT_FUNCTION(Log2, std::log2(x))
-HEDDLE_FLOAT_FUNCTION(Log1p, std::log1p(x))
-HEDDLE_FLOAT_FUNCTION(Sin, std::sin(x))
-HEDDLE_FLOAT_FUNCTION(Cos, std::cos(x))
-HEDDLE_FLOAT_FUNCTION(Tan, std::tan(x))
-HEDDLE_FLOAT_FUNCTION(Asin, std::asin(x))
-HEDDLE_FLOAT_FUNCTION(Acos, std::acos(x))
-HEDDLE_FLOAT_FUNCTION(Atan, std::atan(x))
-HEDDLE_FLOAT_FUNCTION(Sinh, std::sinh(x))
-HEDDLE_FLOAT_FUNCTION(Cosh, std::cosh(x))
-HEDDLE_FLOAT_FUNCTION(Tanh, std::tanh(x))
-HEDDLE_FLOAT_FUNCTION(Asinh, std::asinh(x))
-HEDDLE_FLOAT_FUNCTION(Acosh, std::acosh(x))
-HEDDLE_FLOAT_FUNCTION(Atanh, std::atanh(x))
-HEDDLE_FLOAT_FUNCTION(Erf, std::erf(x))
-#undef HEDDLE_FLOAT_FUNCTION
-
 // Without overflow on either side.
-struct Sigmoid {
-    template <Floating T>
-    static T apply(T x) {
-        T power = std::exp(-std::fabs(x));
-        return (x < 0 ? power : T(1)) / (1 + power);
-    }
-};
+template <Floating T>
+T logistic(T x) {
+    T power = std::exp(-std::fabs(x));
+    return (x < 0 ? power : T(1)) / (1 + power);
+}
+
+#define HEDDLE_SCALAR(...)
+#define HEDDLE_FUNCTION(op, name, cost, ulps, value, carry, interval, first) \
+    struct of_##op {                                                         \
+        template <Floating T>                                                \
+        static T apply(T x) {                                                \
+            return value;                                                    \
+        }                                                                    \
+    };
+#include "expr/scalar_ops.def"
+
 struct IsNan {
     template <Floating T>
     static bool apply(T a) {
@@ -323,4 +303,7 @@ struct IsInfinite {
     }
 };
 
-}  // namespace heddle::evaluation
+// Parts of complex numbers: these are taken apart before anything computes.
+struct OfPairs {};
+
+}  // namespace heddle::scalar_functions

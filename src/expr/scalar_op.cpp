@@ -1,0 +1,116 @@
+#include "expr/scalar_op.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "expr/scalar_functions.h"
+
+namespace heddle {
+namespace {
+
+using namespace type_sets;
+using enum ScalarClass;
+namespace meaning = scalar_functions;
+
+template <typename Meaning, typename T>
+constexpr T (*value_of())(T, T) {
+    if constexpr (meaning::BinaryOf<Meaning, T>)
+        return [](T a, T b) { return static_cast<T>(Meaning::apply(a, b)); };
+    else if constexpr (meaning::UnaryOf<Meaning, T>)
+        return [](T a, T) { return static_cast<T>(Meaning::apply(a)); };
+    else
+        return nullptr;
+}
+
+template <typename Meaning>
+constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view infix, ScalarClass kind, int operands,
+                           TypeSet accepts, int cost, double ulps, IntervalRule interval, std::string_view first,
+                           std::string_view second) {
+    return {op,
+            name,
+            infix,
+            kind,
+            operands,
+            accepts,
+            cost,
+            ulps,
+            interval,
+            {first, second},
+            value_of<Meaning, double>(),
+            value_of<Meaning, int64_t>()};
+}
+
+constexpr std::array table = {
+#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, ulps, function, carry, interval, first, second) \
+    row<meaning::function>(ScalarOp::op, name, infix, kind, operands, accepts, cost, ulps, IntervalRule::interval,    \
+                           first, second),
+#define HEDDLE_FUNCTION(op, name, cost, ulps, value, carry, interval, first) \
+    row<meaning::of_##op>(ScalarOp::op, name, "", arithmetic, 1, floats, cost, ulps, IntervalRule::interval, first, ""),
+#include "expr/scalar_ops.def"
+};
+static_assert(table.size() == scalar_op_count);
+
+struct ReducerRow {
+    std::string_view name;
+    TypeSet accepts;
+    std::optional<ScalarOp> joining;
+};
+constexpr std::array<ReducerRow, 8> reducers = {{
+    {"sum", integers | floats | complexes, ScalarOp::add},
+    {"prod", integers | floats, ScalarOp::multiply},
+    {"min", integers | floats, ScalarOp::minimum},
+    {"max", integers | floats, ScalarOp::maximum},
+    {"any", bools, ScalarOp::logical_or},
+    {"all", bools, ScalarOp::logical_and},
+    {"argmin", integers | floats, {}},
+    {"argmax", integers | floats, {}},
+}};
+
+bool is_in(DType dtype, TypeSet set) {
+    if (is_narrow(dtype)) return false;
+    const TypeSet own = is_bool(dtype) ? bools : is_float(dtype) ? floats : is_complex(dtype) ? complexes : integers;
+    return (set & own) != 0;
+}
+
+}  // namespace
+
+const ScalarOpInfo& info(ScalarOp op) { return table[static_cast<size_t>(op)]; }
+
+std::span<const ScalarOpInfo> all_scalar_ops() { return table; }
+
+std::optional<ScalarOp> scalar_op_named(std::string_view name) {
+    const auto found = std::ranges::find(table, name, &ScalarOpInfo::name);
+    return found == table.end() ? std::nullopt : std::optional(found->op);
+}
+
+bool accepts(ScalarOp op, DType operand) { return is_in(operand, info(op).accepts); }
+
+DType result_type(ScalarOp op, DType of) {
+    const ScalarClass kind = info(op).kind;
+    if (kind == comparison || kind == predicate) return DType::boolean;
+    if (op == ScalarOp::complex) return of == DType::float64 ? DType::complex128 : DType::complex64;
+    const bool real = op == ScalarOp::real_part || op == ScalarOp::imaginary_part || op == ScalarOp::absolute;
+    return real ? real_type(of) : of;
+}
+
+bool is_typed(ScalarOp op, DType result, std::span<const DType> operands) {
+    if (operands.size() != static_cast<size_t>(info(op).operands) || !accepts(op, operands[0])) return false;
+    return operands.back() == operands[0] && result == result_type(op, operands[0]);
+}
+
+bool is_typed_real(ScalarOp op, DType result, std::span<const DType> operands) {
+    return is_typed(op, result, operands) && !is_complex(result) && !is_complex(operands[0]);
+}
+
+std::string_view name(Reducer reducer) { return reducers[static_cast<size_t>(reducer)].name; }
+
+std::optional<Reducer> reducer_named(std::string_view name) {
+    const auto found = std::ranges::find(reducers, name, &ReducerRow::name);
+    return found == reducers.end() ? std::nullopt : std::optional(static_cast<Reducer>(found - reducers.begin()));
+}
+
+bool accepts(Reducer reducer, DType term) { return is_in(term, reducers[static_cast<size_t>(reducer)].accepts); }
+
+std::optional<ScalarOp> joining_op(Reducer reducer) { return reducers[static_cast<size_t>(reducer)].joining; }
+
+}  // namespace heddle
