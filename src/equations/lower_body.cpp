@@ -5,7 +5,7 @@
 #include <limits>
 #include <unordered_set>
 
-#include "equations/arena_interval.h"
+#include "expr/arena_interval.h"
 #include "equations/pass_support.h"
 #include "equations/system_rules.h"
 

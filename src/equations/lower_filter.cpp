@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "equations/arena_interval.h"
+#include "expr/arena_interval.h"
 #include "equations/lower_body.h"
 #include "equations/pass_support.h"
 #include "zspace/checked.h"
@@ -27,7 +27,7 @@ struct Solver {
     Arena& arena = *system.arena;
 
     // The reduced axis that may be solved for in `form`: it occurs once, as a term of its own.
-    std::optional<std::pair<AxisId, int64_t>> candidate(const LinearForm& form, int64_t period) const {
+    std::optional<std::pair<AxisId, int64_t>> candidate(const CoordinateForm& form, int64_t period) const {
         for (const auto& [atom, factor] : form.terms) {
             if (atom->kind != Kind::axis || factor == INT64_MIN) continue;
             const auto axis = static_cast<AxisId>(atom->integer);
@@ -42,7 +42,7 @@ struct Solver {
     }
 
     // What `factor * axis` must be equal to: minus the other terms.
-    Expr others(const LinearForm& form, AxisId axis) const {
+    Expr others(const CoordinateForm& form, AxisId axis) const {
         Expr rest = arena.integer(-form.constant);
         for (const auto& [atom, factor] : form.terms) {
             if (atom->kind != Kind::axis || atom->integer != axis) rest = arena.add(rest, atom, -factor);
@@ -60,7 +60,7 @@ struct Solver {
 
     bool solve(Expr zero) {
         zero = arena.substitute(zero, result.solution);
-        LinearForm form = linear_form(zero);
+        CoordinateForm form = linear_form(zero);
         if (auto found = candidate(form, 0)) {
             auto [axis, factor] = *found;
             Expr value = arena.scale(others(form, axis), factor);  // the factor is its own inverse
@@ -73,7 +73,7 @@ struct Solver {
         Expr remainder = form.terms[0].first;
         const int64_t period = remainder->integer, wanted = -form.constant * form.terms[0].second;
         if (wanted < 0 || wanted >= period || period > INT32_MAX) return false;
-        const LinearForm inner = linear_form(arena.add(remainder->operands[0], arena.integer(-wanted)));
+        const CoordinateForm inner = linear_form(arena.add(remainder->operands[0], arena.integer(-wanted)));
         auto found = candidate(inner, period);
         if (!found) return false;
         auto [axis, factor] = *found;

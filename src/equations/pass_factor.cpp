@@ -89,7 +89,7 @@ void Factoring::ask(AxisClasses& classes, AxisId axis, int64_t cut) {
 }
 
 void Factoring::ask_for_division(AxisClasses& classes, Expr division) {
-    const LinearForm form = linear_form(division->operands[0]);
+    const CoordinateForm form = linear_form(division->operands[0]);
     const int64_t divisor = division->integer;
     if (form.constant % divisor != 0) return;
     for (const auto& [atom, factor] : form.terms) {
@@ -101,7 +101,7 @@ void Factoring::ask_for_division(AxisClasses& classes, Expr division) {
 
 // axis < bound, or bound <= axis
 void Factoring::ask_for_comparison(AxisClasses& classes, Expr comparison) {
-    const LinearForm form = linear_form(comparison->operands[0]);
+    const CoordinateForm form = linear_form(comparison->operands[0]);
     if (form.terms.size() != 1) return;
     const auto& [atom, factor] = form.terms[0];
     if (atom->kind != Kind::axis || (factor != 1 && factor != -1)) return;
@@ -110,7 +110,7 @@ void Factoring::ask_for_comparison(AxisClasses& classes, Expr comparison) {
 
 // How a reader looks at a dimension that one axis makes: as a full mixed radix, or at a slice.
 void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordinate) {
-    const LinearForm form = linear_form(coordinate);
+    const CoordinateForm form = linear_form(coordinate);
     const int64_t extent = arena_.extent(made);
     for (const auto& [atom, factor] : form.terms) {
         if (atom->kind != Kind::axis || factor <= 0) return;

@@ -106,7 +106,7 @@ private:
 
     static bool counts_steps(const Equation& equation, AxisId axis) {
         return std::any_of(equation.left.begin(), equation.left.end(), [&](Expr left) {
-            const LinearForm form = linear_form(left);
+            const CoordinateForm form = linear_form(left);
             return form.terms.size() == 1 && form.terms[0].first->axes == std::vector{axis};
         });
     }

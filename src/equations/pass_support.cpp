@@ -46,7 +46,7 @@ int64_t wanted_cut(int64_t factor, int64_t divisor, int64_t extent) {
 }
 
 bool solvable_by_cuts(const Arena& arena, Expr division, std::map<AxisId, std::set<int64_t>>& cuts) {
-    const LinearForm form = linear_form(division->operands[0]);
+    const CoordinateForm form = linear_form(division->operands[0]);
     const int64_t divisor = division->integer;
     if (form.constant % divisor != 0) return false;
     bool cut_any = false;

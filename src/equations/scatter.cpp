@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "equations/arena_interval.h"
+#include "expr/arena_interval.h"
 #include "equations/pass_support.h"
 #include "equations/system_rules.h"
 #include "expr/scalar_interval.h"
@@ -78,9 +78,9 @@ private:
             axes = axes->operands[0];
         }
         if (axes->dtype != DType::int64 || !axes->is_coordinate() || axes->axes.empty()) return false;
-        const LinearForm form = linear_form(axes);
+        const CoordinateForm form = linear_form(axes);
         for (size_t d = 0; d < equation_.left.size(); d++) {
-            const LinearForm left = linear_form(equation_.left[d]);
+            const CoordinateForm left = linear_form(equation_.left[d]);
             if (result_.at[d] || left.terms != form.terms) continue;
             if (reads_axes(value, axes->axes) || reads_axes(value, result_.chosen)) continue;
             Expr wide = arena_.cast(DType::int64, value);
@@ -211,7 +211,7 @@ private:
     bool place() {
         result_.update.at.resize(reader_.left.size());
         for (size_t d = 0; d < reader_.left.size(); d++) {
-            const LinearForm left = linear_form(reader_.left[d]);
+            const CoordinateForm left = linear_form(reader_.left[d]);
             const bool moves = std::any_of(left.terms.begin(), left.terms.end(), [&](const auto& term) {
                 return result_.update.chooses(term.first->axes[0]);
             });
@@ -220,10 +220,10 @@ private:
         return true;
     }
 
-    bool place(size_t dimension, const LinearForm& left) {
+    bool place(size_t dimension, const CoordinateForm& left) {
         for (size_t d = 0; d < maker_->left.size(); d++) {
             if (!scatter_.at[d]) continue;
-            const LinearForm made = linear_form(arena_.substitute(maker_->left[d], renamed_));
+            const CoordinateForm made = linear_form(arena_.substitute(maker_->left[d], renamed_));
             if (made.terms != left.terms) continue;
             Expr at = arena_.substitute(scatter_.at[d], renamed_);
             result_.update.at[dimension] = arena_.add(at, arena_.integer(left.constant - made.constant));
@@ -250,12 +250,12 @@ private:
 std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation, const std::vector<Expr>& conditions,
                                          Expr below, Expr above) {
     if (below->kind != Kind::negative || above->kind != Kind::negative) return std::nullopt;
-    const LinearForm width = linear_form(arena.add(below->operands[0], above->operands[0]));
+    const CoordinateForm width = linear_form(arena.add(below->operands[0], above->operands[0]));
     if (!width.terms.empty() || width.constant >= -1) return std::nullopt;
     const int64_t extent = -1 - width.constant;
     Expr inside = arena.add(arena.integer(-1), below->operands[0], -1);
     for (size_t d = 0; d < equation.left.size(); d++) {
-        const LinearForm left = linear_form(equation.left[d]);
+        const CoordinateForm left = linear_form(equation.left[d]);
         if (left.terms.size() != 1 || left.terms[0].second != 1) continue;
         Expr axis = left.terms[0].first;
         Expr rest = arena.add(inside, axis, -1);

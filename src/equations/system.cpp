@@ -178,8 +178,8 @@ bool System::in_scan(TensorIndex index) const {
 
 std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equation& maker) {
     for (size_t d = 0; d < maker.left.size(); d++) {
-        const LinearForm made = linear_form(maker.left[d]), at = linear_form(read->operands[d]);
-        const auto is_axis = [](const LinearForm& form, AxisId axis) {
+        const CoordinateForm made = linear_form(maker.left[d]), at = linear_form(read->operands[d]);
+        const auto is_axis = [](const CoordinateForm& form, AxisId axis) {
             return form.terms.size() == 1 && form.terms[0].second == 1 && form.terms[0].first->kind == Kind::axis &&
                    form.terms[0].first->axes[0] == axis;
         };

@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "equations/expression.h"
+#include "expr/expression.h"
 #include "graph/graph.h"
 
 namespace heddle::equations {
+
+using namespace expr;
 
 struct SystemTensor {
     enum class Kind : uint8_t { input, constant, computed, opaque };

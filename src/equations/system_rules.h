@@ -1,7 +1,7 @@
 // What is neutral to a reduction: what lowering, the parser and the verifier of systems ask.
 #pragma once
 
-#include "equations/expression.h"
+#include "expr/expression.h"
 #include "expr/scalar_op.h"
 #include "support/dtype.h"
 

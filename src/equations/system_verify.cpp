@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "equations/arena_interval.h"
+#include "expr/arena_interval.h"
 #include "equations/system.h"
 #include "equations/system_rules.h"
 #include "zspace/checked.h"
@@ -124,7 +124,7 @@ private:
         const bool own = std::find(equation.axes.begin(), equation.axes.end(), equation.ordered) != equation.axes.end();
         const bool counted =
             own && std::any_of(equation.left.begin(), equation.left.end(), [&](Expr left) {
-                const LinearForm form = linear_form(left);
+                const CoordinateForm form = linear_form(left);
                 return form.terms.size() == 1 && form.terms[0].first->axes == std::vector{equation.ordered};
             });
         if (!counted)
@@ -151,7 +151,7 @@ private:
         WrittenBox box;
         std::set<AxisId> used;
         for (size_t d = 0; d < equation.left.size(); d++) {
-            const LinearForm form = linear_form(equation.left[d]);
+            const CoordinateForm form = linear_form(equation.left[d]);
             std::vector<std::pair<int64_t, AxisId>> digits;
             for (const auto& [atom, factor] : form.terms) {
                 const auto axis = static_cast<AxisId>(atom->integer);

@@ -1,4 +1,4 @@
-#include "equations/expression.h"
+#include "expr/expression.h"
 
 #include <gtest/gtest.h>
 

@@ -107,7 +107,7 @@ void place(const Arena& arena, const Equation& equation, const TensorData& value
         }
         int64_t address = 0;
         for (size_t d = 0; d < equation.left.size(); d++) {
-            const LinearForm form = linear_form(equation.left[d]);
+            const CoordinateForm form = linear_form(equation.left[d]);
             int64_t coordinate = form.constant;
             for (const auto& [atom, factor] : form.terms) coordinate += factor * at.at(atom->axes[0]);
             address = address * tensor.shape()[d] + coordinate;

@@ -1,14 +1,14 @@
 // Intervals of int64 expressions.
 #pragma once
 
-#include "equations/expression.h"
+#include "expr/expression.h"
 #include "zspace/interval.h"
 
-namespace heddle::equations {
+namespace heddle::expr {
 
 inline Interval interval(Expr expression) { return {expression->low, expression->high}; }
 
 // Of an expression from its operands' intervals.
 Interval interval_of(const Expression& expression, const Arena& arena);
 
-}  // namespace heddle::equations
+}  // namespace heddle::expr

@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "equations/arena_interval.h"
-#include "equations/expression.h"
+#include "expr/arena_interval.h"
+#include "expr/expression.h"
 #include "zspace/checked.h"
 
-namespace heddle::equations {
+namespace heddle::expr {
 namespace {
 
 int64_t wrapping_add(int64_t a, int64_t b) {
@@ -22,7 +22,7 @@ int64_t wrapping_multiply(int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-using Terms = decltype(LinearForm::terms);
+using Terms = decltype(CoordinateForm::terms);
 
 struct Split {
     Terms multiples;  // divided by the divisor
@@ -87,7 +87,7 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
     for (size_t i = 0; i < terms.size(); i++) {
         const auto [remainder, factor] = terms[i];
         if (remainder->kind != Kind::modulo || factor == INT64_MIN) continue;
-        const LinearForm dividend = linear_form(remainder->operands[0]);
+        const CoordinateForm dividend = linear_form(remainder->operands[0]);
         const bool subtracted =
             std::all_of(dividend.terms.begin(), dividend.terms.end(), [&, q = factor](const auto& term) {
                 const std::pair<Expr, int64_t> wanted = {term.first, wrapping_multiply(-q, term.second)};
@@ -95,7 +95,7 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
                        std::lower_bound(terms.begin(), terms.end(), wanted, by_id)->second == wanted.second;
             });
         if (subtracted) {
-            const LinearForm quotient = linear_form(floor_divide(remainder->operands[0], remainder->integer));
+            const CoordinateForm quotient = linear_form(floor_divide(remainder->operands[0], remainder->integer));
             const int64_t back = wrapping_multiply(-factor, remainder->integer);
             terms.erase(terms.begin() + i);
             for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
@@ -122,8 +122,8 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
 
 Expr Arena::add(Expr a, Expr b, int64_t scale) {
     assert(a->dtype == DType::int64 && b->dtype == DType::int64);
-    LinearForm sum = linear_form(a);
-    const LinearForm other = linear_form(b);
+    CoordinateForm sum = linear_form(a);
+    const CoordinateForm other = linear_form(b);
     for (const auto& [atom, factor] : other.terms) sum.terms.emplace_back(atom, wrapping_multiply(factor, scale));
     return linear(wrapping_add(sum.constant, wrapping_multiply(other.constant, scale)), std::move(sum.terms));
 }
@@ -142,7 +142,7 @@ Expr Arena::floor_divide(Expr a, int64_t divisor) {
 }
 
 Expr Arena::make_floor_divide(Expr a, int64_t divisor) {
-    const LinearForm form = linear_form(a);
+    const CoordinateForm form = linear_form(a);
     const Split split = split_by(form.terms, divisor);
     const int64_t constant = floor_modulo(form.constant, divisor);
     Expr whole = linear(heddle::floor_divide(form.constant, divisor), split.multiples);
@@ -185,7 +185,7 @@ Expr Arena::modulo(Expr a, int64_t divisor) {
 }
 
 Expr Arena::make_modulo(Expr a, int64_t divisor) {
-    const LinearForm form = linear_form(a);
+    const CoordinateForm form = linear_form(a);
     const Split split = split_by(form.terms, divisor);
     const int64_t constant = floor_modulo(form.constant, divisor);
     Expr rest = linear(constant, split.rest);
@@ -236,7 +236,7 @@ Expr Arena::less(Expr a, Expr b) {
     if (x.known_high() && y.known_low() && x.high < y.low) return truth(true);
     if (x.known_low() && y.known_high() && x.low >= y.high) return truth(false);
     Expr difference = add(a, b, -1);
-    const LinearForm form = linear_form(difference);
+    const CoordinateForm form = linear_form(difference);
     // What may overflow is left as it is: dividing would undo the wrap.
     const std::vector<int64_t> divisors =
         interval(difference).known() ? common_divisors(form.terms) : std::vector<int64_t>();
@@ -261,4 +261,4 @@ Expr Arena::inside(Expr coordinate, int64_t extent) {
     return conjunction(less(integer(-1), coordinate), less(coordinate, integer(extent)));
 }
 
-}  // namespace heddle::equations
+}  // namespace heddle::expr

@@ -15,11 +15,11 @@
 #include "support/dtype.h"
 #include "zspace/linear_form.h"
 
-namespace heddle::equations {
+namespace heddle::expr {
 
 struct Expression;
 using Expr = const Expression*;               // interned in an Arena: equal expressions are one pointer
-using LinearForm = heddle::LinearForm<Expr>;  // by the atoms' ids
+using CoordinateForm = LinearForm<Expr>;  // by the atoms' ids
 using AxisId = int32_t;
 using TensorIndex = int32_t;  // of a System
 
@@ -125,7 +125,7 @@ public:
     Expr substitute(Expr expression, const Substitution& substitution, Memo& memo);
 
 private:
-    using Terms = decltype(LinearForm::terms);
+    using Terms = decltype(CoordinateForm::terms);
 
     Expr intern(Expression expression);
     Expr linear(int64_t constant, Terms terms);
@@ -141,9 +141,9 @@ private:
     std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
 };
 
-LinearForm linear_form(Expr coordinate);
+CoordinateForm linear_form(Expr coordinate);
 
 // Every distinct node below `root`, `root` first.
 std::vector<Expr> walk(Expr root);
 
-}  // namespace heddle::equations
+}  // namespace heddle::expr

@@ -1,8 +1,8 @@
-#include "equations/arena_interval.h"
+#include "expr/arena_interval.h"
 
 #include "expr/scalar_interval.h"
 
-namespace heddle::equations {
+namespace heddle::expr {
 
 Interval interval_of(const Expression& expression, const Arena& arena) {
     if (expression.dtype != DType::int64) return {};
@@ -27,4 +27,4 @@ Interval interval_of(const Expression& expression, const Arena& arena) {
     }
 }
 
-}  // namespace heddle::equations
+}  // namespace heddle::expr

@@ -1,11 +1,11 @@
-#include "equations/expression.h"
+#include "expr/expression.h"
 
 #include <unordered_set>
 
-namespace heddle::equations {
+namespace heddle::expr {
 
-LinearForm linear_form(Expr coordinate) {
-    LinearForm form;
+CoordinateForm linear_form(Expr coordinate) {
+    CoordinateForm form;
     if (coordinate->kind == Kind::integer) {
         form.constant = coordinate->integer;
     } else if (coordinate->kind == Kind::linear) {
@@ -36,4 +36,4 @@ std::vector<Expr> walk(Expr root) {
     return order;
 }
 
-}  // namespace heddle::equations
+}  // namespace heddle::expr

@@ -2,12 +2,12 @@
 #include <bit>
 #include <cassert>
 
-#include "equations/arena_interval.h"
-#include "equations/expression.h"
+#include "expr/arena_interval.h"
+#include "expr/expression.h"
 #include "expr/scalar_interval.h"
 #include "support/narrow_float.h"
 
-namespace heddle::equations {
+namespace heddle::expr {
 namespace {
 
 void mix(size_t& seed, uint64_t value) {
@@ -58,7 +58,7 @@ void collect_conditions(Expr condition, std::vector<Expr>& conditions) {
 // Of `d + a < 0` and `d + b < 0` only the stronger one is kept.
 bool implied_by(Expr condition, Expr other) {
     if (condition->kind != Kind::negative || other->kind != Kind::negative) return false;
-    const LinearForm weak = linear_form(condition->operands[0]), strong = linear_form(other->operands[0]);
+    const CoordinateForm weak = linear_form(condition->operands[0]), strong = linear_form(other->operands[0]);
     return weak.terms == strong.terms && weak.constant <= strong.constant;
 }
 
@@ -343,4 +343,4 @@ Expr Arena::substitute(Expr root, const Substitution& substitution, Memo& memo) 
     return settled(root);
 }
 
-}  // namespace heddle::equations
+}  // namespace heddle::expr
