@@ -39,11 +39,13 @@ double carry_or(double a, double ea, double b, double eb, double) {
     return anything_if((ea > 0 && (eb > 0 || b == 0)) || (eb > 0 && a == 0));
 }
 
-// A monotone function: the ends of the operand's interval are the ends of the result's.
+// A monotone function: the ends of the operand's interval are the ends of the result's. Where one lies outside of what
+// the function is defined for, nothing is known.
 template <typename Meaning>
 double carry_monotone(double a, double ea, double, double, double r) {
     if (ea == 0) return 0;
-    return std::max(std::fabs(Meaning::apply(a + ea) - r), std::fabs(Meaning::apply(a - ea) - r));
+    const double above = std::fabs(Meaning::apply(a + ea) - r), below = std::fabs(Meaning::apply(a - ea) - r);
+    return std::isnan(above) || std::isnan(below) ? infinity : std::max(above, below);
 }
 double carry_cosh(double a, double ea, double, double, double r) {
     return ea == 0 ? 0 : std::cosh(std::fabs(a) + ea) - r;

@@ -241,9 +241,8 @@ TEST(ScalarTable, CarriesHoldSampledErrors) {
         for (int round = 0; round < 2'000; ++round) {
             const double a = uniform(random), b = uniform(random), ea = error(random), eb = error(random);
             const double r = row.real(a, b), bound = carry(a, ea, b, row.operands == 2 ? eb : 0, r);
-            if (std::isnan(r) || !(bound < HUGE_VAL)) continue;
+            if (std::isnan(r) || bound == HUGE_VAL) continue;
             const double moved = row.real(a + ea * part(random), b + eb * part(random));
-            if (std::isnan(moved)) continue;  // outside of what the function is defined for
             const double slack = 1e-6 * (1 + std::abs(r));  // of quotients' own rounding
             EXPECT_LE(std::abs(moved - r), bound * (1 + 1e-9) + slack) << row.name << " " << a << ", " << b;
         }
@@ -295,10 +294,8 @@ TEST(ScalarTable, DerivativesAreThoseOfDifferences) {
                 auto moved = [&](double by) {
                     return row.real(a[i] + (operand == 0 ? by * step : 0), b[i] + (operand == 1 ? by * step : 0));
                 };
-                const double bend = moved(2) - 2 * moved(0) + moved(-2);
-                if (std::abs(bend) > 1e-3) continue;  // a jump between these points, or a pole near them
                 const double expected = (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * step);
-                if (!std::isfinite(expected) || std::abs(expected) > 100) continue;
+                if (!(std::abs(expected) < 100 && std::abs(found[i]) < 100)) continue;  // near a pole, or jumps between
                 EXPECT_NEAR(found[i], expected, 1e-6 * (1 + std::abs(expected)))
                     << row.name << " by operand " << operand << " at " << a[i] << ", " << b[i];
                 ++compared;

@@ -7,7 +7,7 @@
 
 #include "zspace/checked.h"
 
-namespace heddle::equations {
+namespace heddle::expr {
 namespace {
 
 // The value of a coordinate or condition at given axis values: the definition that simplification must keep.
@@ -203,4 +203,4 @@ TEST(ArenaProperty, SimplificationKeepsValues) {
 }
 
 }  // namespace
-}  // namespace heddle::equations
+}  // namespace heddle::expr
