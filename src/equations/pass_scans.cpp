@@ -1,6 +1,7 @@
 // A pointwise reader of what a scan makes, which walks its steps as the scan does, joins it: each step then writes the
 // reader's part, and the scan need not keep its states for it. What waits for the whole scan elsewhere does not join.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -46,25 +47,24 @@ private:
         return false;
     }
 
-    bool makes(int32_t scan, TensorIndex tensor) const {
-        return std::ranges::any_of(system_.tensor(tensor).equations, [&](int32_t maker) {
-            return !system_.equation(maker).dead && system_.equation(maker).scan == scan;
-        });
-    }
-
     Reach reach_of(int32_t scan) const {
         Reach reach;
-        for (int32_t index : system_.order()) {
+        std::map<int32_t, std::set<TensorIndex>> made;  // by scan
+        const auto order = system_.order();
+        for (int32_t index : order) {
             const Equation& equation = system_.equation(index);
-            if (equation.scan == scan) reach.made.insert(equation.tensor);
+            if (equation.scan >= 0) made[equation.scan].insert(equation.tensor);
         }
-        for (int32_t index : system_.order()) {
+        reach.made = made[scan];
+        for (int32_t index : order) {
             const Equation& equation = system_.equation(index);
             for (Expr read : reads(equation)) {
-                if (equation.scan >= 0 && makes(equation.scan, read->tensor)) reach.states.insert(read->tensor);
-                if (equation.scan == scan) continue;
-                if (reach.made.contains(read->tensor) || reach.behind.contains(read->tensor))
-                    reach.behind.insert(equation.tensor);
+                const TensorIndex from = read->tensor;
+                if (equation.scan >= 0 && made[equation.scan].contains(from)) reach.states.insert(from);
+                if (equation.scan == scan || !(reach.made.contains(from) || reach.behind.contains(from))) continue;
+                // The equations of another scan run together: what one waits for, all of them do.
+                reach.behind.insert(equation.tensor);
+                if (equation.scan >= 0) reach.behind.insert(made[equation.scan].begin(), made[equation.scan].end());
             }
         }
         return reach;

@@ -16,11 +16,13 @@ using StateTypes = std::map<const Syntax*, StateType>;  // by equation
 
 class BodyBuilder {
 public:
-    BodyBuilder(Environment& environment, const StateTypes& types, std::vector<EquationBox>& written)
+    // States whose types are not known are assumed to be integers, or reals.
+    BodyBuilder(Environment& environment, const StateTypes& types, bool assume_real, std::vector<EquationBox>& written)
         : environment_(environment),
           body_(emptied(environment.state().scratch)),
           expressions_(environment, body_),
           types_(types),
+          assume_real_(assume_real),
           written_(written) {}
 
     Result<BodyResult> run() {
@@ -33,6 +35,7 @@ public:
 
     // The types of states that were not known: weak ones if there are no others.
     const StateTypes& found() const { return strong_.empty() ? weak_ : strong_; }
+    bool assumed() const { return assumed_; }
 
 private:
     static Body& emptied(Body& body) {
@@ -75,6 +78,7 @@ private:
     Diagnostics diagnostics_;
     bool failed_ = false;
     const StateTypes& types_;
+    bool assume_real_ = false, assumed_ = false;
     std::vector<EquationBox>& written_;
     StateTypes strong_, weak_;
     InlineVector<TensorReference, 4> outputs_;
@@ -182,6 +186,8 @@ int32_t BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, 
     }
     state.own_names = std::move(inner.names);
     if (auto known = types_.find(&statement); known != types_.end()) state.type = known->second;
+    state.assumed_real = assume_real_;
+    assumed_ |= !state.type;
     return expressions_.add_state(std::move(state));
 }
 
@@ -475,11 +481,19 @@ Result<BodyResult> BodyBuilder::finished() {
 Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>& written) {
     // A state's equation reads the state: its type is found by building with the types that are known so far.
     StateTypes types;
+    std::optional<Result<BodyResult>> of_integers;
     for (;;) {
-        BodyBuilder builder(environment, types, written);
+        BodyBuilder builder(environment, types, of_integers.has_value(), written);
         auto result = builder.run();
-        if (builder.found().empty()) return result;
-        types.insert(builder.found().begin(), builder.found().end());
+        if (!builder.found().empty()) {
+            types.insert(builder.found().begin(), builder.found().end());
+        } else if (result || !builder.assumed()) {
+            return result;
+        } else if (of_integers) {
+            return std::move(*of_integers);
+        } else {
+            of_integers = std::move(result);  // a mean, say, is of reals alone
+        }
     }
 }
 

@@ -32,7 +32,8 @@ struct BodyState {
     VariableList outer;    // of the index and of blocks around the scan: read at their own point only
     VariableList own;
     Names own_names;
-    std::optional<StateType> type;  // unknown in a first attempt: it is then read as the integer 0
+    std::optional<StateType> type;  // unknown in a first attempt: it is then read as 0
+    bool assumed_real = false;      // a real 0, then; else an integer
     bool active = true;             // its scan has not ended
     bool defined = false;           // its equation has been met
 };

@@ -233,6 +233,8 @@ Value BodyExpressions::read_state(const BodyState& state, const std::vector<Valu
         elements_.refuse(std::move(diagnostic));
     }
     if (!state.active && !state.defined) throw EvaluationFailure{};
+    if (!state.type && state.assumed_real)
+        return Value::of(Element{nodes_.real(0, DType::float64, true), Element::Weak::real});
     if (!state.type) return Value::of(elements_.weak_integer(0, true));
     NodeId one = nodes_.integer(1, DType::int64, true);
     if (before)

@@ -180,6 +180,19 @@ begun_by_another:
     scan s < $n:
       b[s] = b[s - 1] * a[$n - 1] + x[@j, s] from tanh(a[@j])
     y = b[-1] + 1
+waited_for_together:
+  doc: A result reads two scans. It cannot join one of them where another equation of the other one waits for that one.
+  inputs: {x: "$T[$n]"}
+  index: "[i = $n]"
+  outputs: {y: "$T[$n, $n]", z: "$T[$n, $n]"}
+  body: |
+    scan t < $n:
+      a[t] = (a[t - 1] < x[@i]) ? a[t - 1] : 1 from 1
+    scan s < $n:
+      b[s] = argmax(k < $n : c[s - 1] * a[-1]) from 0
+      c[s] = 1 from cast(0, $T)
+      y[@i, s] = tanh(c[s - 1] + x[b[s]])
+    z[@i, j] = max(a[j] / (1 + abs(c[$n - 1])), c[@i])
 never_read_back:
   doc: A state that no step needs the one before of.
   inputs: {x: "$T[$n]"}
@@ -328,6 +341,7 @@ TEST(WholePrograms, InitialValues) {
     for (int64_t n : {1, 2, 4, 5}) {
         check("y, z = never_read_back(x)", {{"x", {n}}});
         check("y = begun_by_another(x)", {{"x", {n, n}}});
+        check("y, z = waited_for_together(x)", {{"x", {n}}});
     }
 }
 

@@ -119,6 +119,11 @@ TEST(BodyScan, TypesAreFound) {
     EXPECT_EQ(values(result_of("    scan t < $n:\n      s[t] = !s[t - 1] from x[@m, 0] > 1\n    y[@m] = s[$n - 1]\n",
                                "y: \"bool[$m]\"")),
               (std::vector<double>{1, 0}));
+    // Known to be real only by what the equation asks of it.
+    EXPECT_EQ(
+        values(result_of("    scan t < $n:\n      s[t] = mean(k < 2 : s[t - 1] + x[@m, t]) from 0\n    y[@m] = s[-1]\n",
+                         "y: \"$T[$m]\"")),
+        (std::vector<double>{0, 0}));
 }
 
 }  // namespace
