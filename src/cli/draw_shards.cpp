@@ -20,7 +20,7 @@ using sharding::Application;
 using sharding::Region;
 
 constexpr double page_margin = 28, shown_side = 210, thin = 18, gap = 56, stripe = 4;
-constexpr size_t most_named = 16;   // shards in the legend
+constexpr size_t most_named = 16;         // shards in the legend
 constexpr int64_t most_shard_cells = 32;  // along a shown_side that shows its elements
 
 // Hues a golden angle apart, so that neighbours differ however many there are.
@@ -32,8 +32,8 @@ std::string colour_of(size_t shard) {
 // One tensor in one stage.
 struct Panel {
     TensorId tensor = -1;
-    std::map<sharding::Box, std::vector<size_t>> boxes;  // and whose they are
-    std::vector<std::string> names;                      // of the dimensions
+    std::map<heddle::Box, std::vector<size_t>> boxes;  // and whose they are
+    std::vector<std::string> names;                    // of the dimensions
     int64_t unread = 0;
 };
 
@@ -84,11 +84,13 @@ private:
                     ranges.push_back(fmt::format("{} {}:{}", sharding.axes[axis].name, start, end));
             }
             picture_.svg.rectangle({page_margin, y_}, 12, 12, colour_of(shard), colour_of(shard), 2, {}, 0.55);
-            text({page_margin + 18, y_ + 10}, fmt::format("shard {}: {}", shard, fmt::join(ranges, ", ")), {.size = 10});
+            text({page_margin + 18, y_ + 10}, fmt::format("shard {}: {}", shard, fmt::join(ranges, ", ")),
+                 {.size = 10});
             y_ += 17;
         }
         if (sharding.boxes.size() > most_named) {
-            text({page_margin + 18, y_ + 10}, fmt::format("and {} more", sharding.boxes.size() - most_named), {.size = 10});
+            text({page_margin + 18, y_ + 10}, fmt::format("and {} more", sharding.boxes.size() - most_named),
+                 {.size = 10});
             y_ += 17;
         }
         y_ += 14;

@@ -39,7 +39,7 @@ const char* cut_of(const Axis& axis) {
 // Counted from where the tensor's range begins.
 Json region_json(const Graph& graph, const Region& region) {
     const Tensor& tensor = graph.tensor(region.tensor);
-    sharding::Box box = region.box;
+    heddle::Box box = region.box;
     for (size_t d = 0; d < tensor.start.size(); ++d) {
         box.start[d] += tensor.start[d];
         box.end[d] += tensor.start[d];

@@ -105,7 +105,7 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
     const Box box = box_of(made);
     const bool alone = maker_of(system_, read) == producer.equation;  // every element read is this equation's
     for (size_t d = 0; d < made.left.size(); d++) {
-        const bool uncut = box.low[d] == 0 && box.high[d] == tensor.shape[d] - 1;
+        const bool uncut = box.start[d] == 0 && box.end[d] == tensor.shape[d];
         const int64_t offset = linear_form(made.left[d]).constant;
         Expr coordinate = arena.add(read->operands[d], arena.integer(-offset));
         const auto digits = digits_of(made.left[d]);

@@ -13,18 +13,11 @@ namespace {
 
 constexpr size_t maximum_pieces = 64;  // of one name: nested concatenations multiply
 
-double volume(const Box& box) {
-    double result = 1;
-    for (size_t d = 0; d < box.low.size(); d++) result *= static_cast<double>(box.high[d] - box.low[d] + 1);
-    return result;
-}
-
 // Its equations make all of it: no box is state.
 bool is_whole(const System& system, const SystemTensor& tensor) {
-    double made = 0, all = 1;
-    for (int32_t index : tensor.equations) made += volume(box_of(system.equation(index)));
-    for (int64_t extent : tensor.shape) all *= static_cast<double>(extent);
-    return made == all;
+    std::vector<Box> boxes;
+    for (int32_t index : tensor.equations) boxes.push_back(box_of(system.equation(index)));
+    return total_volume(boxes) == Box::whole(tensor.shape).volume();
 }
 
 // How an equation falls apart: the read that spans the pieces, and for each dimension that a piece cuts, the axis
@@ -39,7 +32,7 @@ std::vector<size_t> cut_dimensions(const System& system, const SystemTensor& ten
     for (int32_t index : tensor.equations) {
         const Box box = box_of(system.equation(index));
         for (size_t d = 0; d < tensor.shape.size(); d++) {
-            if (box.low[d] != 0 || box.high[d] != tensor.shape[d] - 1) cut.insert(d);
+            if (box.start[d] != 0 || box.end[d] != tensor.shape[d]) cut.insert(d);
         }
     }
     return {cut.begin(), cut.end()};
@@ -93,8 +86,8 @@ Equation piece_of(Arena& arena, const Equation& equation, const Plan& plan, cons
         int64_t offset = 0;
         for (const auto& [dimension, cut] : plan.cut) {
             if (cut != axis) continue;
-            offset = box.low[dimension];
-            own.extent = own.hint = box.high[dimension] - box.low[dimension] + 1;
+            offset = box.start[dimension];
+            own.extent = own.hint = box.end[dimension] - box.start[dimension];
             own.named = false;
             own.factor = 0;
         }
@@ -176,7 +169,7 @@ TensorIndex tensor_of_piece(System& system, int32_t index) {
     tensor.dtype = whole.dtype;
     tensor.prepared = whole.prepared;
     for (size_t d = 0; d < whole.shape.size(); d++) {
-        const int64_t extent = box.high[d] - box.low[d] + 1;
+        const int64_t extent = box.end[d] - box.start[d];
         tensor.shape.push_back(extent);
         tensor.sizes.push_back(extent == whole.shape[d] && d < whole.sizes.size() ? whole.sizes[d] : Size(extent));
     }
@@ -184,8 +177,8 @@ TensorIndex tensor_of_piece(System& system, int32_t index) {
     Equation equation = system.equation(index);
     equation.tensor = made;
     equation.piece = 0;
-    for (size_t d = 0; d < box.low.size(); d++) {
-        equation.left[d] = arena.add(equation.left[d], arena.integer(-box.low[d]));
+    for (size_t d = 0; d < box.rank(); d++) {
+        equation.left[d] = arena.add(equation.left[d], arena.integer(-box.start[d]));
     }
     system.equation(index).dead = true;
     system.add_equation(std::move(equation));
@@ -211,10 +204,10 @@ bool separate_pieces(System& system) {
         const Box reach = box_of_read(system.tensors[t], read);
         for (int32_t index : system.tensors[t].equations) {
             const auto& [made, box] = piece_of_equation.at(index);
-            if (!box.contains(reach)) continue;
+            if (!contains(box, reach)) continue;
             auto coordinates = read->operands;
             for (size_t d = 0; d < coordinates.size(); d++) {
-                coordinates[d] = arena.add(coordinates[d], arena.integer(-box.low[d]));
+                coordinates[d] = arena.add(coordinates[d], arena.integer(-box.start[d]));
             }
             return arena.read(made, read->dtype, coordinates);
         }

@@ -67,7 +67,7 @@ void Factoring::join_classes(AxisClasses& classes) const {
                 const Equation& made = system_.equation(maker);
                 const Box box = box_of(made);
                 for (size_t d = 0; d < made.left.size(); d++) {
-                    if (box.low[d] != 0 || box.high[d] != tensor.shape[d] - 1) continue;  // a piece cuts it
+                    if (box.start[d] != 0 || box.end[d] != tensor.shape[d]) continue;  // a piece cuts it
                     const auto digits = digits_of(made.left[d]);
                     for (size_t k = 0; k < digits.size(); k++) {
                         Expr value = arena_.floor_divide(read->operands[d], digits[k].radix);

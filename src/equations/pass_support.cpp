@@ -1,5 +1,6 @@
 #include "equations/pass_support.h"
 
+#include "expr/arena_interval.h"
 #include "equations/scatter.h"
 
 #include <algorithm>
@@ -82,11 +83,11 @@ Expr guarded(Arena& arena, Expr read, const std::vector<Expr>& coordinates, cons
 
 // A view's guard can be taken over by the tensor that it looks at: each coordinate that may lie outside is a whole
 // dimension there, alone and nowhere else.
-bool guard_passes(const System& system, const Equation& view, const Box& reach) {
+bool guard_passes(const System& system, const Equation& view, Expr read) {
     const SystemTensor& seen = system.tensor(view.right->tensor);
     const SystemTensor& tensor = system.tensor(view.tensor);
     for (size_t d = 0; d < tensor.shape.size(); d++) {
-        if (reach.low[d] >= 0 && reach.high[d] < tensor.shape[d]) continue;
+        if (interval(read->operands[d]).within(0, tensor.shape[d] - 1)) continue;
         const auto digits = digits_of(view.left[d]);
         if (digits.size() != 1 || linear_form(view.left[d]).constant != 0) return false;
         int uses = 0;
@@ -102,22 +103,13 @@ bool guard_passes(const System& system, const Equation& view, const Box& reach) 
     return true;
 }
 
-Box reach_of(Expr read) {
-    Box box;
-    for (Expr coordinate : coordinates_of(read)) {
-        box.low.push_back(coordinate->low);
-        box.high.push_back(coordinate->high);
-    }
-    return box;
-}
-
 // `read` of what `equation` makes, with the equation's right side in its place.
 Expr composed(System& system, const Equation& equation, Expr read) {
     Arena& arena = *system.arena;
     const auto coordinates = coordinates_of(read);
     Expr value = arena.substitute(equation.right, axes_at(arena, equation, coordinates));
     if (read->kind == Kind::read) return value;
-    if (is_view(equation) && guard_passes(system, equation, reach_of(read)) && value->kind == Kind::read) {
+    if (is_view(equation) && guard_passes(system, equation, read) && value->kind == Kind::read) {
         const SystemTensor& seen = system.tensor(value->tensor);
         return arena.guarded_read(value->tensor, value->dtype, value->operands, read->operands.back(), seen.shape);
     }
@@ -142,41 +134,21 @@ const ValueFacts& FactCache::of(Expr right) {
     return entry->second = facts;
 }
 
-bool Box::is_empty() const {
-    for (size_t d = 0; d < low.size(); d++) {
-        if (low[d] > high[d]) return true;
-    }
-    return false;
-}
-
-bool Box::contains(const Box& other) const {
-    for (size_t d = 0; d < low.size(); d++) {
-        if (other.low[d] < low[d] || other.high[d] > high[d]) return false;
-    }
-    return true;
-}
-
-bool Box::intersects(const Box& other) const {
-    for (size_t d = 0; d < low.size(); d++) {
-        if (other.high[d] < low[d] || other.low[d] > high[d]) return false;
-    }
-    return true;
-}
-
 Box box_of(const Equation& equation) {
     Box box;
     for (Expr left : equation.left) {
-        box.low.push_back(left->low);
-        box.high.push_back(left->high);
+        box.start.push_back(left->low);
+        box.end.push_back(left->high + 1);
     }
     return box;
 }
 
 Box box_of_read(const SystemTensor& tensor, Expr read) {
-    Box box = reach_of(read);
-    for (size_t d = 0; d < box.low.size(); d++) {
-        box.low[d] = std::max<int64_t>(box.low[d], 0);
-        box.high[d] = std::min(box.high[d], tensor.shape[d] - 1);
+    Box box;
+    for (size_t d = 0; d < tensor.shape.size(); d++) {
+        const Expr coordinate = read->operands[d];
+        box.start.push_back(std::max<int64_t>(coordinate->low, 0));
+        box.end.push_back(std::min(coordinate->high, tensor.shape[d] - 1) + 1);
     }
     return box;
 }
@@ -196,7 +168,7 @@ int32_t maker_of(const System& system, Expr read) {
     for (int32_t index : tensor.equations) {
         const Equation& equation = system.equation(index);
         if (equation.dead) continue;
-        if (box_of(equation).contains(reach)) return index;
+        if (contains(box_of(equation), reach)) return index;
     }
     return -1;
 }
@@ -208,7 +180,7 @@ std::vector<int32_t> makers_of(const System& system, Expr read) {
     const bool never = reach.is_empty();
     for (int32_t index : tensor.equations) {
         const Equation& equation = system.equation(index);
-        if (!equation.dead && (never || box_of(equation).intersects(reach))) result.push_back(index);
+        if (!equation.dead && (never || overlap(box_of(equation), reach))) result.push_back(index);
     }
     return result;
 }

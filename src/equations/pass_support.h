@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "equations/system.h"
+#include "zspace/box.h"
 
 namespace heddle::equations {
 
@@ -27,13 +28,6 @@ private:
     std::unordered_map<Expr, ValueFacts> facts_;
 };
 
-// A box of a tensor: per dimension first and last coordinate.
-struct Box {
-    std::vector<int64_t> low, high;
-    bool is_empty() const;
-    bool contains(const Box& other) const;
-    bool intersects(const Box& other) const;
-};
 Box box_of(const Equation& equation);                    // what the left side covers
 Box box_of_read(const SystemTensor& tensor, Expr read);  // what the coordinates can reach, within the tensor
 

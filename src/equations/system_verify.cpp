@@ -7,16 +7,13 @@
 #include "expr/arena_interval.h"
 #include "equations/system.h"
 #include "equations/system_rules.h"
+#include "zspace/box.h"
 #include "zspace/checked.h"
 
 namespace heddle::equations {
 namespace {
 
 constexpr size_t problem_limit = 16;
-
-struct WrittenBox {
-    std::vector<int64_t> start, extent;
-};
 
 class SystemVerifier {
 public:
@@ -148,7 +145,7 @@ private:
     // The cover rule: mixed radix in the equation's axes plus an offset; fills boxes_.
     void check_left(const Equation& equation) {
         const SystemTensor& tensor = system_.tensor(equation.tensor);
-        WrittenBox box;
+        Box box;
         std::set<AxisId> used;
         for (size_t d = 0; d < equation.left.size(); d++) {
             const CoordinateForm form = linear_form(equation.left[d]);
@@ -177,7 +174,7 @@ private:
                 return problem("equations.cover", where(equation) + " writes outside of its tensor");
             }
             box.start.push_back(form.constant);
-            box.extent.push_back(radix);
+            box.end.push_back(*end);
         }
         for (AxisId axis : equation.axes) {
             if (arena_.extent(axis) != 1 && !used.contains(axis)) {
@@ -196,33 +193,15 @@ private:
             return;
         }
         if (tensor.dead && !boxes_.contains(index)) return;  // nothing reads it: check_read
-        auto volume_of = [](const std::vector<int64_t>& extents) {
-            int64_t volume = 1;
-            for (int64_t extent : extents) volume = checked_multiply(volume, extent).value_or(INT64_MAX);
-            return volume;
-        };
-        int64_t written = 0;
-        std::vector<WrittenBox>& boxes = boxes_[index];
-        std::erase_if(boxes, [&](const WrittenBox& box) { return volume_of(box.extent) == 0; });
-        for (size_t i = 0; i < boxes.size(); i++) {
-            written = checked_add(written, volume_of(boxes[i].extent)).value_or(INT64_MAX);
-            for (size_t j = 0; j < i; j++) {
-                if (overlap(boxes[i], boxes[j]))
-                    return problem("equations.cover",
-                                   fmt::format("two equations of '{}' write one element", tensor.name));
-            }
-        }
-        if (written != volume_of(tensor.shape)) {
+        std::vector<Box>& boxes = boxes_[index];
+        std::erase_if(boxes, [](const Box& box) { return box.is_empty(); });
+        if (overlapping(boxes))
+            return problem("equations.cover", fmt::format("two equations of '{}' write one element", tensor.name));
+        const int64_t written = total_volume(boxes), all = Box::whole(tensor.shape).volume();
+        if (written != all) {
             problem("equations.cover", fmt::format("the equations of '{}' do not cover it", tensor.name),
-                    std::to_string(volume_of(tensor.shape)), std::to_string(written));
+                    std::to_string(all), std::to_string(written));
         }
-    }
-
-    static bool overlap(const WrittenBox& a, const WrittenBox& b) {
-        for (size_t d = 0; d < a.start.size(); d++) {
-            if (a.start[d] + a.extent[d] <= b.start[d] || b.start[d] + b.extent[d] <= a.start[d]) return false;
-        }
-        return true;
     }
 
     // Every node once where it always counts and once where it stands under a selection.
@@ -315,7 +294,7 @@ private:
 
     const System& system_;
     const Arena& arena_;
-    std::map<TensorIndex, std::vector<WrittenBox>> boxes_;
+    std::map<TensorIndex, std::vector<Box>> boxes_;
     std::map<int32_t, int64_t> scan_steps_;
     Diagnostics problems_;
 };

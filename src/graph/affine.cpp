@@ -82,14 +82,12 @@ std::vector<WrittenBox> written_boxes(const Body& body) {
         bool empty =
             std::ranges::any_of(equation.variables, [&](VariableId id) { return body.variable(id).extent.value == 0; });
         if (empty) continue;
-        WrittenBox box{equation.output, {}, {}};
+        WrittenBox& written = boxes.emplace_back(WrittenBox{equation.output, {}});
         for (NodeId id : equation.left) {
-            const AffineForm& form = *forms[static_cast<size_t>(id)];
-            Interval interval = interval_of(form, body);
-            box.start.push_back(interval.low);
-            box.shape.push_back(interval.high - interval.low + 1);
+            const Interval interval = interval_of(*forms[static_cast<size_t>(id)], body);
+            written.box.start.push_back(interval.low);
+            written.box.end.push_back(interval.high + 1);
         }
-        boxes.push_back(std::move(box));
     }
     return boxes;
 }

@@ -201,8 +201,8 @@ private:
             }
             return;
         }
-        for (WrittenBox& box : written_boxes(*operation.body)) {
-            boxes_[operation.outputs[static_cast<size_t>(box.output)]].push_back(std::move(box));
+        for (WrittenBox& written : written_boxes(*operation.body)) {
+            boxes_[operation.outputs[static_cast<size_t>(written.output)]].push_back(std::move(written.box));
         }
         for (TensorId id : operation.outputs) boxes_[id];
     }
@@ -219,16 +219,11 @@ private:
                 problem("graph.limit", fmt::format("too many equations write '{}'", tensor.name));
                 continue;
             }
-            int64_t written = 0;
-            for (const WrittenBox& box : boxes) {
-                int64_t volume = 1;
-                for (int64_t extent : box.shape) volume *= extent;
-                written += volume;  // each at most the tensor's, whose size is limited
-            }
+            const int64_t written = total_volume(boxes);
             if (written != tensor.type.elements()) {
                 problem("graph.cover", fmt::format("not every element of '{}' is written once", tensor.name),
                         fmt::format("{} elements", tensor.type.elements()), fmt::format("{} written", written));
-            } else if (overlap(boxes)) {
+            } else if (overlapping(boxes)) {
                 problem("graph.cover", fmt::format("two equations write the same elements of '{}'", tensor.name));
             }
         }
@@ -238,35 +233,10 @@ private:
         }
     }
 
-    // A sweep along the dimension in which the boxes start at most places.
-    static bool overlap(std::vector<WrittenBox>& boxes) {
-        if (boxes.size() < 2) return false;
-        size_t rank = boxes.front().start.size(), best = 0, most = 0;
-        for (size_t d = 0; d < rank; d++) {
-            std::set<int64_t> starts;
-            for (const WrittenBox& box : boxes) starts.insert(box.start[d]);
-            if (starts.size() > most) best = d, most = starts.size();
-        }
-        if (rank == 0) return true;
-        std::ranges::sort(boxes, {}, [&](const WrittenBox& box) { return box.start[best]; });
-        for (size_t i = 0; i < boxes.size(); i++) {
-            int64_t end = boxes[i].start[best] + boxes[i].shape[best];
-            for (size_t j = i + 1; j < boxes.size() && boxes[j].start[best] < end; j++) {
-                bool meet = true;
-                for (size_t d = 0; d < rank && meet; d++) {
-                    meet = boxes[i].start[d] < boxes[j].start[d] + boxes[j].shape[d] &&
-                           boxes[j].start[d] < boxes[i].start[d] + boxes[i].shape[d];
-                }
-                if (meet) return true;
-            }
-        }
-        return false;
-    }
-
     const Graph& graph_;
     std::vector<bool> given_;    // inputs and constants
     std::vector<bool> defined_;  // complete at this point of the list of operations
-    std::map<TensorId, std::vector<WrittenBox>> boxes_;
+    std::map<TensorId, std::vector<Box>> boxes_;
     std::map<TensorId, int> opaque_;
     Diagnostics problems_;
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "zspace/box.h"
 #include "zspace/linear_form.h"
 
 namespace heddle {
@@ -29,8 +30,7 @@ inline constexpr int maximum_reduction_nesting =
 // The elements of an output that one equation writes.
 struct WrittenBox {
     int32_t output = 0;
-    std::vector<int64_t> start;
-    std::vector<int64_t> shape;
+    Box box;
 };
 
 Result<void> verify(const Body& body, const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs);

@@ -413,14 +413,14 @@ private:
     }
 
     void check_boxes() {
-        for (const WrittenBox& box : written_boxes(body_)) {
-            const TensorType& output = outputs_[static_cast<size_t>(box.output)];
-            for (size_t d = 0; d < box.start.size(); d++) {
-                if (box.start[d] >= 0 && box.start[d] + box.shape[d] <= output.shape[d].value) continue;
+        for (const auto& [number, box] : written_boxes(body_)) {
+            const TensorType& output = outputs_[static_cast<size_t>(number)];
+            for (size_t d = 0; d < box.rank(); d++) {
+                if (box.start[d] >= 0 && box.end[d] <= output.shape[d].value) continue;
                 return problem("graph.cover",
-                               fmt::format("an equation writes outside of output {} in dimension {}", box.output, d),
+                               fmt::format("an equation writes outside of output {} in dimension {}", number, d),
                                fmt::format("within [0, {})", output.shape[d].value),
-                               fmt::format("[{}, {})", box.start[d], box.start[d] + box.shape[d]));
+                               fmt::format("[{}, {})", box.start[d], box.end[d]));
             }
         }
     }

@@ -8,37 +8,6 @@
 
 namespace heddle::interchange {
 
-std::string text(const DocumentRange& box) {
-    std::string dimensions;
-    for (size_t i = 0; i < box.start.size(); i++)
-        dimensions += fmt::format("{}{}:{}", i ? ", " : "", box.start[i], box.end[i]);
-    return "[" + dimensions + "]";
-}
-
-bool is_empty(const DocumentRange& box) {
-    for (size_t i = 0; i < box.start.size(); i++) {
-        if (box.start[i] >= box.end[i]) return true;
-    }
-    return false;
-}
-
-bool contains(const DocumentRange& outer, const DocumentRange& inner) {
-    if (is_empty(inner)) return true;
-    for (size_t i = 0; i < outer.start.size(); i++) {
-        if (inner.start[i] < outer.start[i] || inner.end[i] > outer.end[i]) return false;
-    }
-    return true;
-}
-
-DocumentRange intersection(const DocumentRange& a, const DocumentRange& b) {
-    DocumentRange result;
-    for (size_t i = 0; i < a.start.size(); i++) {
-        result.start.push_back(std::max(a.start[i], b.start[i]));
-        result.end.push_back(std::max(result.start[i], std::min(a.end[i], b.end[i])));
-    }
-    return result;
-}
-
 std::optional<std::vector<int64_t>> extents(const DocumentRange& box) {
     std::vector<int64_t> result;
     for (size_t i = 0; i < box.start.size(); i++) {
@@ -70,7 +39,7 @@ std::optional<std::pair<int64_t, int64_t>> row_bounds(const std::vector<int64_t>
 
 std::optional<DocumentRange> projected(const DocumentProjection& projection, const DocumentRange& index) {
     size_t rows = projection.shape.size();
-    if (is_empty(index)) return DocumentRange{projection.offset, projection.offset};
+    if (index.is_empty()) return DocumentRange{projection.offset, projection.offset};
     DocumentRange result;
     for (size_t row = 0; row < rows; row++) {
         auto bounds = row_bounds(projection.projection[row], index);
@@ -137,10 +106,10 @@ void add_overlaps(const Part& part, Cover& result) {
 
 Cover cover(const DocumentRange& region, const std::vector<DocumentRange>& boxes, int64_t& budget) {
     Cover result;
-    if (is_empty(region)) return result;
+    if (region.is_empty()) return result;
     Part all{region, {}};
     for (size_t i = 0; i < boxes.size(); i++) {
-        if (!is_empty(boxes[i]) && !is_empty(intersection(region, boxes[i]))) all.boxes.push_back(i);
+        if (!boxes[i].is_empty() && !intersection(region, boxes[i]).is_empty()) all.boxes.push_back(i);
     }
     std::vector<Part> parts = {std::move(all)};
     while (!parts.empty()) {

@@ -11,11 +11,7 @@
 
 namespace heddle::interchange {
 
-std::string text(const DocumentRange& box);                             // "[0:10, 5:8]"
-bool is_empty(const DocumentRange& box);                                // no dimension: one point, not empty
-bool contains(const DocumentRange& outer, const DocumentRange& inner);  // of one rank; an empty box is in every other
-DocumentRange intersection(const DocumentRange& a, const DocumentRange& b);  // of one rank; may be empty
-std::optional<std::vector<int64_t>> extents(const DocumentRange& box);       // nothing: beyond 64 bits
+std::optional<std::vector<int64_t>> extents(const DocumentRange& box);  // nothing: beyond 64 bits
 
 // The hull of the boxes that the points of `index` project to; an empty index projects to an empty box. The columns are
 // the index's dimensions. Nothing: beyond 64 bits.

@@ -259,7 +259,7 @@ bool check_projections(Checked& checked, size_t node, const DocumentSignature& s
                 expected->start[d] = clipped.start[d];
                 expected->end[d] = clipped.end[d];
             }
-            if (*expected == selection.range || (is_empty(*expected) && is_empty(selection.range))) return;
+            if (*expected == selection.range || (expected->is_empty() && selection.range.is_empty())) return;
             right = false;
             checked.add({.code = "interchange.selection",
                          .summary = fmt::format("{} selects another part of {}[{}] than its index projects to",

@@ -353,8 +353,8 @@ private:
             index.end.push_back(axis.extent.value);
         }
         if (extents(*tags->index) != index.end) {
-            differs(number, {"tags", "IPFIndex"}, heddle::interchange::text(index),
-                    heddle::interchange::text(*tags->index), "has another index than");
+            differs(number, {"tags", "IPFIndex"}, heddle::text(index), heddle::text(*tags->index),
+                    "has another index than");
             return;
         }
         auto right = signature_of(session_.graph(), again);

@@ -11,14 +11,12 @@
 #include <vector>
 
 #include "support/diagnostic.h"
+#include "zspace/box.h"
 
 namespace heddle::interchange {
 
 // A box of integers: `end` is exclusive, both have a number a dimension.
-struct DocumentRange {
-    std::vector<int64_t> start, end;
-    bool operator==(const DocumentRange& other) const = default;
-};
+using DocumentRange = Box;
 
 struct DocumentSelection {
     std::string tensor_id;

@@ -115,7 +115,7 @@ private:
 }  // namespace
 
 Collision collision(const DocumentProjection& projection, const DocumentRange& index, int64_t& budget) {
-    if (is_empty(index) || std::ranges::find(projection.shape, 0) != projection.shape.end()) return {};
+    if (index.is_empty() || std::ranges::find(projection.shape, 0) != projection.shape.end()) return {};
     auto sizes = extents(index);
     if (!sizes) return {std::nullopt, false};
     return Search(projection, std::move(*sizes), budget).run(index);

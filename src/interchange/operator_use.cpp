@@ -65,17 +65,6 @@ bool read_elements(const std::string& json, OperatorUse::Part& part) {
     return true;
 }
 
-// Within one rank.
-DocumentRange hull(const DocumentRange& a, const DocumentRange& b) {
-    if (is_empty(a) || is_empty(b)) return is_empty(a) ? b : a;
-    DocumentRange result = a;
-    for (size_t i = 0; i < a.start.size(); i++) {
-        result.start[i] = std::min(a.start[i], b.start[i]);
-        result.end[i] = std::max(a.end[i], b.end[i]);
-    }
-    return result;
-}
-
 // Parameters but the two.
 DocumentParameters own_parameters(const OperationBody& body) {
     DocumentParameters own = body.params.value_or(DocumentParameters{});

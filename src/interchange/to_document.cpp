@@ -64,7 +64,7 @@ DocumentProjection moved(const IndexProjection& projection, const Tensor& tensor
         result.offset[row] += range.start[row];
     }
     auto hull = projected(result, index);
-    if (!hull || is_empty(*hull)) return result;
+    if (!hull || hull->is_empty()) return result;
     std::vector<int64_t> clip;
     for (size_t row = 0; row < result.shape.size(); row++) {
         if (hull->start[row] < range.start[row] || hull->end[row] > range.end[row])

@@ -133,11 +133,11 @@ private:
         Box box{.title = name_of(number), .lines = {}, .tooltip = n.id};
         if (const auto* tensor = std::get_if<TensorBody>(&n.body)) {
             box.kind = Box::Kind::tensor;
-            box.lines = {tensor->dtype + interchange::text(tensor->range)};
+            box.lines = {tensor->dtype + text(tensor->range)};
         } else if (const auto* operation = std::get_if<OperationBody>(&n.body)) {
             box.kind = Box::Kind::operation;
             box.lines = {operation->kernel};
-            if (n.tags && n.tags->index) box.lines.push_back("index " + interchange::text(*n.tags->index));
+            if (n.tags && n.tags->index) box.lines.push_back("index " + heddle::text(*n.tags->index));
             auto list = applications_.find(number);
             if (list == applications_.end()) {
                 touch(*operation, box, "#6b7a90", name_of(number), false);
@@ -148,7 +148,7 @@ private:
             box.kind = Box::Kind::application;
             box.colour = colours[next_colour_++ % std::size(colours)];
             box.title = n.label && !n.label->empty() ? *n.label : "application";
-            if (n.tags && n.tags->index) box.lines.push_back("index " + interchange::text(*n.tags->index));
+            if (n.tags && n.tags->index) box.lines.push_back("index " + heddle::text(*n.tags->index));
             touch(*application, box, box.colour, box.title + " " + n.id.substr(0, 8), true);
         } else {
             box.kind = Box::Kind::layout;
@@ -165,7 +165,7 @@ private:
                 for (size_t i = 0; i < list.size(); i++) {
                     auto found = numbers_.find(list[i].tensor_id);
                     if (found == numbers_.end()) continue;
-                    std::string text = fmt::format("{} {}", name_of(found->second), interchange::text(list[i].range));
+                    std::string text = fmt::format("{} {}", name_of(found->second), heddle::text(list[i].range));
                     bool output = side == &body.outputs;
                     if (lines) box.lines.push_back((output ? "writes " : "reads ") + text);
                     touched_[found->second].push_back(
@@ -191,7 +191,7 @@ private:
     void add_regions() {
         for (const auto& [number, list] : touched_) {
             const auto* tensor = std::get_if<TensorBody>(&node(number).body);
-            if (!tensor || interchange::is_empty(tensor->range)) continue;
+            if (!tensor || tensor->range.is_empty()) continue;
             auto [down, across] = axes_of(tensor->range, list);
             Box& box = boxes_[box_of_.at(number)];
             double height = extent(tensor->range, down), width = extent(tensor->range, across);
@@ -200,8 +200,7 @@ private:
             box.picture_width = std::max(width * scale, 22.0);
             box.picture_height = std::max(height * scale, 22.0);
             for (const Touched& touched : list) {
-                if (touched.range.start.size() != tensor->range.start.size() || interchange::is_empty(touched.range))
-                    continue;
+                if (touched.range.start.size() != tensor->range.start.size() || touched.range.is_empty()) continue;
                 Region region{.colour = touched.colour, .tooltip = touched.who};
                 std::tie(region.left, region.right) = share(tensor->range, touched.range, across);
                 std::tie(region.top, region.bottom) = share(tensor->range, touched.range, down);

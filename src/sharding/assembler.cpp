@@ -11,13 +11,6 @@
 namespace heddle::sharding {
 namespace {
 
-std::string box_text(const Box& box) {
-    std::string text;
-    for (size_t d = 0; d < box.start.size(); ++d)
-        text += fmt::format("{}{}:{}", d == 0 ? "" : ", ", box.start[d], box.end[d]);
-    return text;
-}
-
 void drop_empty_equations(Body& body, const std::vector<TensorType>& outputs) {
     std::erase_if(body.equations, [&](const BodyEquation& equation) {
         bool empty =
@@ -111,7 +104,7 @@ OperationId Assembler::add(Work work) {
 
 // to[...] = from[... + start], or `into` a box of a larger tensor: to[... + start] = from[...]
 void Assembler::copy_box(TensorId from, TensorId to, const Box& box, bool into) {
-    Work work{.name = fmt::format("{} [{}]", graph_.tensor(into ? to : from).name, box_text(box)),
+    Work work{.name = fmt::format("{} {}", graph_.tensor(into ? to : from).name, text(box)),
               .operator_name = into ? "place" : "region",
               .body = {},
               .inputs = {from},
@@ -144,8 +137,7 @@ TensorId Assembler::region_of(TensorId tensor, const Box& box) {
 TensorId Assembler::piece_of(TensorId tensor, const Box& box) {
     const Tensor& whole = graph_.tensor(tensor);
     std::vector<int64_t> shape = box.shape();
-    return graph_.add_tensor(fmt::format("{}[{}]", whole.name, box_text(box)),
-                             {whole.type.dtype, {shape.begin(), shape.end()}});
+    return graph_.add_tensor(whole.name + text(box), {whole.type.dtype, {shape.begin(), shape.end()}});
 }
 
 void Assembler::place(TensorId piece, TensorId tensor, const Box& box) {
@@ -187,11 +179,7 @@ Placed Assembler::add_in_regions(Work work) {
     for (const BodyEquation& equation : whole.equations) {
         TensorId target = work.outputs[static_cast<size_t>(equation.output)];
         Box box = Box::whole(graph_.tensor(target).type.extents());
-        if (box.elements() > 0) {
-            const WrittenBox& own = written[next++];
-            box.start = box.end = own.start;
-            for (size_t d = 0; d < box.end.size(); ++d) box.end[d] += own.shape[d];
-        }
+        if (!box.is_empty()) box = written[next++].box;
         bool all = box == Box::whole(graph_.tensor(target).type.extents());
         BodyEquation made{
             static_cast<int32_t>(local.outputs.size()), equation.variables, {}, copy.copy(equation.value)};

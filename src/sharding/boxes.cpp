@@ -22,12 +22,6 @@ std::vector<std::string> names_of(const std::vector<Axis>& axes) {
     return names;
 }
 
-bool meet(const Box& a, const Box& b) {
-    for (size_t d = 0; d < a.start.size(); ++d)
-        if (a.start[d] >= b.end[d] || b.start[d] >= a.end[d]) return false;
-    return true;
-}
-
 }  // namespace
 
 Result<std::vector<Box>> boxes_by(const Operation& operation, const std::vector<Axis>& axes,
@@ -106,7 +100,7 @@ bool is_grid(const std::vector<Box>& boxes, const std::vector<Axis>& axes) {
 std::vector<Box> without_empty(const std::vector<Box>& boxes) {
     std::vector<Box> full;
     for (const Box& box : boxes)
-        if (!box.empty()) full.push_back(box);
+        if (!box.is_empty()) full.push_back(box);
     return full;
 }
 
@@ -144,15 +138,13 @@ Result<void> check_boxes(const Operation& operation, const std::vector<Axis>& ax
         return volume;
     };
     Wide volume = 0, all = volume_of(Box::whole(extents));
-    for (size_t i = 0; i < full.size(); ++i) {
-        for (size_t j = i + 1; j < full.size(); ++j) {
-            if (meet(full[i], full[j]))
-                return cover(fmt::format("the boxes from [{}] to [{}] and from [{}] to [{}] overlap",
-                                         fmt::join(full[i].start, ", "), fmt::join(full[i].end, ", "),
-                                         fmt::join(full[j].start, ", "), fmt::join(full[j].end, ", ")));
-        }
-        volume += volume_of(full[i]);
+    if (auto pair = overlapping(full)) {
+        const Box &first = full[pair->first], &second = full[pair->second];
+        return cover(fmt::format("the boxes from [{}] to [{}] and from [{}] to [{}] overlap",
+                                 fmt::join(first.start, ", "), fmt::join(first.end, ", "),
+                                 fmt::join(second.start, ", "), fmt::join(second.end, ", ")));
     }
+    for (const Box& box : full) volume += volume_of(box);
     bool uncut = std::ranges::all_of(std::views::iota(size_t{0}, axes.size()), [&](size_t d) {
         return parts[d].size() > 1 || (parts[d].size() == 1 && parts[d][0] == Range{0, extents[d]});
     });

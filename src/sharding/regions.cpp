@@ -54,7 +54,7 @@ public:
         : accesses_(accesses), input_(input), region_(region), shape_(region.shape()) {}
 
     std::optional<int64_t> unread() {
-        int64_t cells = region_.elements();
+        int64_t cells = region_.volume();
         if (cells == 0) return 0;
         for (const Access& access : accesses_.accesses()) {
             if (access.tensor != input_ || access.dead) continue;
@@ -176,26 +176,6 @@ private:
 
 }  // namespace
 
-Box Box::whole(const std::vector<int64_t>& extents) { return {std::vector<int64_t>(extents.size()), extents}; }
-
-int64_t Box::elements() const {
-    int64_t count = 1;
-    for (int64_t extent : shape()) count *= extent;
-    return count;
-}
-
-bool Box::empty() const {
-    for (int64_t extent : shape())
-        if (extent == 0) return true;
-    return false;
-}
-
-std::vector<int64_t> Box::shape() const {
-    std::vector<int64_t> result;
-    for (size_t d = 0; d < start.size(); ++d) result.push_back(end[d] - start[d]);
-    return result;
-}
-
 namespace {
 
 // The values of a coordinate within its dimension; where a margin cuts steps off, from the first step inside to the
@@ -221,19 +201,13 @@ Box read_region(const BodyAccesses& accesses, int32_t input, const std::vector<i
     for (const Access& access : accesses.accesses()) {
         if (access.tensor != input || access.dead) continue;
         Box box;
-        bool empty = false;
         for (size_t d = 0; d < extents.size(); ++d) {
             Interval values = inside(accesses, access, d, extents[d]);
             box.start.push_back(std::max<int64_t>(values.low, 0));
             box.end.push_back(std::min(values.high, extents[d] - 1) + 1);
-            empty = empty || box.start[d] >= box.end[d];
         }
-        if (empty) continue;
-        if (!hull) hull = box;
-        for (size_t d = 0; d < extents.size(); ++d) {
-            hull->start[d] = std::min(hull->start[d], box.start[d]);
-            hull->end[d] = std::max(hull->end[d], box.end[d]);
-        }
+        if (box.is_empty()) continue;
+        hull = hull ? heddle::hull(*hull, box) : box;
     }
     std::vector<int64_t> nowhere(extents.size());
     return hull.value_or(Box{nowhere, nowhere});

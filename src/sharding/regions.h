@@ -6,20 +6,9 @@
 #include <vector>
 
 #include "symbolic/projection_accesses.h"
+#include "zspace/box.h"
 
 namespace heddle::sharding {
-
-// start <= coordinate < end in every dimension. A box without elements has end == start somewhere.
-struct Box {
-    std::vector<int64_t> start, end;
-
-    static Box whole(const std::vector<int64_t>& extents);
-    int64_t elements() const;
-    bool empty() const;
-    std::vector<int64_t> shape() const;
-    bool operator==(const Box& other) const = default;
-    auto operator<=>(const Box& other) const = default;
-};
 
 // The least box that holds what is read of tensor `input`, from the values that each coordinate can take, each by
 // itself; a coordinate that depends on tensors' elements may be anything. Guarded reads outside the tensor do not

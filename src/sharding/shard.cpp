@@ -45,7 +45,7 @@ private:
     Result<void> check() {
         if (auto covered = check_boxes(operation_, result_.axes, result_.boxes); !covered) return covered;
         for (size_t i = 0; i < result_.boxes.size(); ++i)
-            if (!result_.boxes[i].empty()) full_.push_back(i);
+            if (!result_.boxes[i].is_empty()) full_.push_back(i);
         if (full_.empty()) full_.push_back(0);
         std::vector<Box> boxes;
         for (size_t i : full_) boxes.push_back(result_.boxes[i]);

@@ -14,13 +14,14 @@
 
 #include "graph/graph.h"
 #include "symbolic/environment.h"
+#include "zspace/box.h"
 
 namespace heddle {
 
-// What one equation writes: a box of one output tensor. Bounds are half open.
+// What one equation writes of one output tensor.
 struct EquationBox {
     TensorReference output;
-    InlineVector<int64_t, 6> begin, end;
+    Box box;
     const Place* place = nullptr;  // of the equation
 };
 

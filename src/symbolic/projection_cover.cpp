@@ -20,77 +20,7 @@ Diagnostic cover_error(const Environment& environment, const ProjectedBody& body
 
 std::string printed(std::span<const int64_t> point) { return fmt::format("[{}]", fmt::join(point, ", ")); }
 
-std::string printed(const EquationBox& box) { return fmt::format("{} .. {}", printed(box.begin), printed(box.end)); }
-
-bool overlap(const EquationBox& a, const EquationBox& b) {
-    for (size_t i = 0; i < a.begin.size(); ++i)
-        if (a.end[i] <= b.begin[i] || b.end[i] <= a.begin[i]) return false;
-    return true;
-}
-
-using Boxes = InlineVector<const EquationBox*, 8>;
-
-__int128 volume(const EquationBox& box) {
-    __int128 result = 1;
-    for (size_t i = 0; i < box.begin.size(); ++i) result *= box.end[i] - box.begin[i];
-    return result;
-}
-
-// A point of `whole` that no box holds, found by cutting what is left of it at each box in turn.
-std::optional<std::vector<int64_t>> uncovered(const EquationBox& whole, const Boxes& boxes) {
-    constexpr size_t most_pieces = 4'096;
-    std::vector<EquationBox> left = {whole};
-    for (const EquationBox* box : boxes) {
-        std::vector<EquationBox> next;
-        for (EquationBox piece : left) {
-            if (!overlap(piece, *box)) {
-                next.push_back(std::move(piece));
-                continue;
-            }
-            for (size_t i = 0; i < piece.begin.size(); ++i) {
-                if (piece.begin[i] < box->begin[i]) {
-                    EquationBox before = piece;
-                    before.end[i] = box->begin[i];
-                    next.push_back(std::move(before));
-                    piece.begin[i] = box->begin[i];
-                }
-                if (piece.end[i] > box->end[i]) {
-                    EquationBox after = piece;
-                    after.begin[i] = box->end[i];
-                    next.push_back(std::move(after));
-                    piece.end[i] = box->end[i];
-                }
-            }
-        }
-        left = std::move(next);
-        if (left.empty() || left.size() > most_pieces) return std::nullopt;
-    }
-    return std::vector<int64_t>(left[0].begin.begin(), left[0].begin.end());
-}
-
-// Two boxes that overlap, if any do: a sweep along the dimension in which they differ most.
-std::optional<std::pair<const EquationBox*, const EquationBox*>> overlapping(Boxes boxes) {
-    if (boxes.size() < 2 || boxes[0]->begin.empty()) {
-        if (boxes.size() < 2) return std::nullopt;
-        return std::pair(boxes[0], boxes[1]);
-    }
-    size_t axis = 0, most = 0;
-    for (size_t i = 0; i < boxes[0]->begin.size(); ++i) {
-        std::vector<int64_t> starts;
-        for (const EquationBox* box : boxes) starts.push_back(box->begin[i]);
-        std::sort(starts.begin(), starts.end());
-        auto distinct = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
-        if (distinct > most) {
-            most = distinct;
-            axis = i;
-        }
-    }
-    std::stable_sort(boxes.begin(), boxes.end(), [&](auto* a, auto* b) { return a->begin[axis] < b->begin[axis]; });
-    for (size_t i = 0; i < boxes.size(); ++i)
-        for (size_t j = i + 1; j < boxes.size() && boxes[j]->begin[axis] < boxes[i]->end[axis]; ++j)
-            if (overlap(*boxes[i], *boxes[j])) return std::pair(boxes[i], boxes[j]);
-    return std::nullopt;
-}
+std::string printed(const Box& box) { return fmt::format("{} .. {}", printed(box.start), printed(box.end)); }
 
 }  // namespace
 
@@ -99,7 +29,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
     const Body& body = *projected.body;
     const BodyEquation& equation = body.equations[number];
     const ProjectedTensor& output = projected.outputs[static_cast<size_t>(equation.output)];
-    EquationBox box{projected.references[static_cast<size_t>(equation.output)], {}, {}, projected.places[number]};
+    EquationBox written{projected.references[static_cast<size_t>(equation.output)], {}, projected.places[number]};
     for (VariableId id : equation.variables)
         if (body.variable(id).extent.value <= 0) return std::nullopt;
     InlineVector<int, 16> used(body.variables.size(), 0);
@@ -139,8 +69,8 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
             wanted = coefficient * body.variable(variable).extent.value;
             ++used[static_cast<size_t>(variable)];
         }
-        box.begin.push_back(value.interval.low);
-        box.end.push_back(value.interval.high + 1);
+        written.box.start.push_back(value.interval.low);
+        written.box.end.push_back(value.interval.high + 1);
         int64_t extent = output.extents[i];
         if (value.interval.low < 0 || value.interval.high >= extent) {
             Diagnostic diagnostic =
@@ -172,7 +102,7 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
         diagnostic.params.emplace_back("axis", variable.name);
         return fail(std::move(diagnostic));
     }
-    return box;
+    return written;
 }
 
 Result<void> check_cover(const Environment& environment, const std::vector<EquationBox>& written) {
@@ -182,27 +112,28 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
         const BoundOutput& output = outputs[position];
         for (size_t element = 0; output.requested && element < output.types.size(); ++element) {
             TensorReference reference{static_cast<int32_t>(position), static_cast<int32_t>(element)};
-            Boxes boxes;
-            for (const EquationBox& box : written)
-                if (box.output == reference) boxes.push_back(&box);
-            EquationBox whole{reference, {}, {}, nullptr};
-            for (const Size& extent : output.types[element].shape) whole.end.push_back(extent.value);
-            whole.begin.assign(whole.end.size(), 0);
-            const Place& place = boxes.empty() ? output.spec->place : *boxes[0]->place;
+            std::vector<Box> boxes;
+            std::vector<const Place*> places;
+            for (const EquationBox& equation : written) {
+                if (!(equation.output == reference)) continue;
+                boxes.push_back(equation.box);
+                places.push_back(equation.place);
+            }
+            const Box whole = Box::whole(output.types[element].extents());
             if (auto pair = overlapping(boxes)) {
+                const auto [first, second] = *pair;
                 Diagnostic diagnostic = environment.diagnostic(
-                    "symbolic.cover", *pair->second->place,
+                    "symbolic.cover", *places[second],
                     fmt::format("two equations write the same elements of '{}'", output.spec->name));
                 diagnostic.expected = "disjoint boxes";
-                diagnostic.found = fmt::format("{} and {}", printed(*pair->first), printed(*pair->second));
+                diagnostic.found = fmt::format("{} and {}", printed(boxes[first]), printed(boxes[second]));
                 diagnostic.remedy = "let each write a part of its own, or join them: condition ? value : other";
-                diagnostic.contexts.push_back({"the other equation", *pair->first->place});
+                diagnostic.contexts.push_back({"the other equation", *places[first]});
                 diagnostics.push_back(std::move(diagnostic));
                 continue;
             }
-            __int128 sum = 0;
-            for (const EquationBox* box : boxes) sum += volume(*box);
-            if (sum == volume(whole)) continue;
+            if (total_volume(boxes) == whole.volume()) continue;
+            const Place& place = boxes.empty() ? output.spec->place : *places[0];
             Diagnostic diagnostic = environment.diagnostic(
                 "symbolic.cover", place, fmt::format("not every element of '{}' is written", output.spec->name));
             diagnostic.expected = fmt::format("all of {}", printed(whole.end));

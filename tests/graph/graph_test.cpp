@@ -197,8 +197,7 @@ TEST(WrittenBoxes, MixedRadix) {
     ASSERT_TRUE(verify(b.body, {}, {{DType::float32, {14}}}));
     auto boxes = written_boxes(b.body);
     ASSERT_EQ(boxes.size(), 1u);
-    EXPECT_EQ(boxes[0].start, (std::vector<int64_t>{2}));
-    EXPECT_EQ(boxes[0].shape, (std::vector<int64_t>{12}));
+    EXPECT_EQ(boxes[0].box, (Box{{2}, {14}}));
     EXPECT_EQ(verify(b.body, {}, {{DType::float32, {13}}}).error()[0].code, "graph.cover");
 }
 

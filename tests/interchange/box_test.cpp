@@ -79,7 +79,7 @@ TEST(Boxes, CoversAreThoseOfEnumeration) {
         }
         EXPECT_EQ(shared, !found.overlaps.empty()) << "round " << round;
         for (const auto& overlap : found.overlaps) {
-            ASSERT_FALSE(is_empty(overlap.shared));
+            ASSERT_FALSE(overlap.shared.is_empty());
             for (const Point& point : points_of(overlap.shared)) {
                 EXPECT_EQ(std::ranges::count(owners[point], overlap.first), 1);
                 EXPECT_EQ(std::ranges::count(owners[point], overlap.second), 1);
@@ -150,7 +150,7 @@ TEST(Boxes, CollisionsAreThoseOfEnumeration) {
             return *projected(map, one);
         };
         EXPECT_NE(found.points->first, found.points->second);
-        EXPECT_FALSE(is_empty(intersection(box(found.points->first), box(found.points->second))));
+        EXPECT_FALSE(intersection(box(found.points->first), box(found.points->second)).is_empty());
     }
     EXPECT_GT(collided, 100);
     EXPECT_GT(disjoint, 100);

@@ -125,7 +125,7 @@ TEST(ShardProperty, Metakernels11RegionsOfRandomBodiesAreThoseOfEnumeration) {
                 auto elements = elements_read(random, reads, application.index, extents);
                 applications++;
                 Box expected = projected_box(random, reads, application.index, extents);
-                for (size_t d = 0; d < rank && expected.elements() > 0; ++d) {
+                for (size_t d = 0; d < rank && expected.volume() > 0; ++d) {
                     if (affine) {
                         EXPECT_EQ(region.box.start[d], expected.start[d]);
                         EXPECT_EQ(region.box.end[d], expected.end[d]);
@@ -135,7 +135,7 @@ TEST(ShardProperty, Metakernels11RegionsOfRandomBodiesAreThoseOfEnumeration) {
                     }
                 }
                 ASSERT_TRUE(region.unread);
-                EXPECT_EQ(*region.unread, region.box.elements() - static_cast<int64_t>(elements.size()));
+                EXPECT_EQ(*region.unread, region.box.volume() - static_cast<int64_t>(elements.size()));
                 surplus += *region.unread > 0;
             }
         }

@@ -1,0 +1,136 @@
+#include "zspace/box.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "zspace/checked.h"
+
+namespace heddle {
+
+Box Box::whole(std::vector<int64_t> extents) {
+    std::vector<int64_t> start(extents.size());
+    return {std::move(start), std::move(extents)};
+}
+
+bool Box::is_empty() const {
+    for (size_t d = 0; d < rank(); d++) {
+        if (start[d] >= end[d]) return true;
+    }
+    return false;
+}
+
+std::vector<int64_t> Box::shape() const {
+    std::vector<int64_t> extents;
+    for (size_t d = 0; d < rank(); d++) extents.push_back(checked_subtract(end[d], start[d]).value_or(INT64_MAX));
+    return extents;
+}
+
+int64_t Box::volume() const {
+    if (is_empty()) return 0;
+    int64_t volume = 1;
+    for (int64_t extent : shape()) volume = checked_multiply(volume, extent).value_or(INT64_MAX);
+    return volume;
+}
+
+bool contains(const Box& outer, const Box& inner) {
+    if (inner.is_empty()) return true;
+    for (size_t d = 0; d < outer.rank(); d++) {
+        if (inner.start[d] < outer.start[d] || inner.end[d] > outer.end[d]) return false;
+    }
+    return true;
+}
+
+bool overlap(const Box& a, const Box& b) {
+    for (size_t d = 0; d < a.rank(); d++) {
+        if (a.start[d] >= b.end[d] || b.start[d] >= a.end[d]) return false;
+    }
+    return true;
+}
+
+Box intersection(const Box& a, const Box& b) {
+    Box result;
+    for (size_t d = 0; d < a.rank(); d++) {
+        result.start.push_back(std::max(a.start[d], b.start[d]));
+        result.end.push_back(std::max(result.start[d], std::min(a.end[d], b.end[d])));
+    }
+    return result;
+}
+
+Box hull(const Box& a, const Box& b) {
+    if (a.is_empty() || b.is_empty()) return a.is_empty() ? b : a;
+    Box result;
+    for (size_t d = 0; d < a.rank(); d++) {
+        result.start.push_back(std::min(a.start[d], b.start[d]));
+        result.end.push_back(std::max(a.end[d], b.end[d]));
+    }
+    return result;
+}
+
+std::string text(const Box& box) {
+    std::string dimensions;
+    for (size_t d = 0; d < box.rank(); d++)
+        dimensions += fmt::format("{}{}:{}", d ? ", " : "", box.start[d], box.end[d]);
+    return "[" + dimensions + "]";
+}
+
+std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes) {
+    if (boxes.size() < 2) return std::nullopt;
+    if (boxes[0].rank() == 0) return std::pair<size_t, size_t>(0, 1);
+    size_t axis = 0, most = 0;
+    for (size_t d = 0; d < boxes[0].rank(); d++) {
+        std::vector<int64_t> starts;
+        for (const Box& box : boxes) starts.push_back(box.start[d]);
+        std::ranges::sort(starts);
+        const auto distinct = static_cast<size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
+        if (distinct > most) most = distinct, axis = d;
+    }
+    std::vector<size_t> order(boxes.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](size_t box) { return boxes[box].start[axis]; });
+    for (size_t i = 0; i < order.size(); i++) {
+        const Box& first = boxes[order[i]];
+        for (size_t j = i + 1; j < order.size() && boxes[order[j]].start[axis] < first.end[axis]; j++) {
+            if (overlap(first, boxes[order[j]])) return std::pair(order[i], order[j]);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> uncovered(const Box& whole, std::span<const Box> boxes) {
+    constexpr size_t most_pieces = 4'096;
+    std::vector<Box> left;
+    if (!whole.is_empty()) left.push_back(whole);
+    for (const Box& box : boxes) {
+        std::vector<Box> next;
+        for (Box& piece : left) {
+            if (!overlap(piece, box)) {
+                next.push_back(std::move(piece));
+                continue;
+            }
+            // What stands before and behind the box, dimension by dimension.
+            for (size_t d = 0; d < piece.rank(); d++) {
+                if (piece.start[d] < box.start[d]) {
+                    next.push_back(piece);
+                    next.back().end[d] = piece.start[d] = box.start[d];
+                }
+                if (piece.end[d] > box.end[d]) {
+                    next.push_back(piece);
+                    next.back().start[d] = piece.end[d] = box.end[d];
+                }
+            }
+        }
+        left = std::move(next);
+        if (left.size() > most_pieces) return std::nullopt;
+    }
+    return left.empty() ? std::nullopt : std::optional(left[0].start);
+}
+
+int64_t total_volume(std::span<const Box> boxes) {
+    int64_t total = 0;
+    for (const Box& box : boxes) total = checked_add(total, box.volume()).value_or(INT64_MAX);
+    return total;
+}
+
+}  // namespace heddle

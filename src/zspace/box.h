@@ -1,0 +1,40 @@
+// Boxes of integer points, half open, and whether they tile another.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+// start <= point < end in each dimension; one of no dimensions is one point.
+struct Box {
+    std::vector<int64_t> start, end;
+
+    static Box whole(std::vector<int64_t> extents);
+    size_t rank() const { return start.size(); }
+    bool is_empty() const;
+    std::vector<int64_t> shape() const;  // saturated
+    int64_t volume() const;              // saturated
+    bool operator==(const Box&) const = default;
+    auto operator<=>(const Box&) const = default;
+};
+
+// Of one rank.
+bool contains(const Box& outer, const Box& inner);  // an empty box is in every other
+bool overlap(const Box& a, const Box& b);           // they share a point, if none of them is empty
+Box intersection(const Box& a, const Box& b);       // may be empty
+Box hull(const Box& a, const Box& b);               // of an empty one: the other
+std::string text(const Box& box);                   // "[0:10, 5:8]"
+
+// Two of the boxes, none of them empty, that share a point: a sweep along the dimension in which they differ most.
+std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes);
+// A point of `whole` that no box holds; nothing, too, where the pieces left over are too many to look at.
+std::optional<std::vector<int64_t>> uncovered(const Box& whole, std::span<const Box> boxes);
+// The sum of the volumes, saturated. Disjoint boxes inside of another fill it if it is that one's volume.
+int64_t total_volume(std::span<const Box> boxes);
+
+}  // namespace heddle
