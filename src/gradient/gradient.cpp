@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "gradient/reverse_body.h"
+#include "graph/body_rebuild.h"
 #include "graph/complex.h"
 #include "symbolic/body_nodes.h"
 #include "symbolic/projection.h"

@@ -7,57 +7,37 @@
 #include "expr/scalar_interval.h"
 
 namespace heddle::gradient {
+namespace {
+
+// All nodes of a body, also those that nothing uses, in their order; variables keep their numbers.
+class Import : public BodyRebuild<Import> {
+public:
+    Import(const Body& from, Body& to, BodyNodes& nodes) : BodyRebuild(from, to), nodes_(nodes) {}
+
+    NodeTable run() {
+        for (size_t id = 0; id < from_.nodes.size(); ++id) value(static_cast<NodeId>(id));
+        finish_states();
+        return made_;
+    }
+
+private:
+    friend NodeRebuild<Import>;
+    friend BodyRebuild<Import>;
+
+    VariableId make_variable(VariableId id) { return id; }
+    NodeId add(NodeId, const Node& node) { return nodes_.add(node); }
+
+    BodyNodes& nodes_;
+};
+
+}  // namespace
 
 Terms::Terms(const Body& forward, Body& body, std::vector<std::vector<int64_t>> shapes)
-    : body_(body), nodes_(body), shapes_(std::move(shapes)) {
+    : body_(body), nodes_(body), copied_(0), shapes_(std::move(shapes)) {
     body.variables = forward.variables;
     for (Variable& variable : body.variables)
         if (variable.kind == Variable::Kind::index) variable.kind = Variable::Kind::parallel;
-    std::vector<int32_t> locals(forward.locals.size(), -1);
-    for (Node node : forward.nodes) {
-        NodeList operands;
-        for (NodeId operand : node.operands) operands.push_back(copied(operand));
-        if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
-            int32_t& made = locals[static_cast<size_t>(node.index)];
-            if (made < 0) {
-                Local local = forward.locals[static_cast<size_t>(node.index)];
-                if (!local.is_state()) local.value = copied(local.value);  // a state's comes after what is previous
-                made = static_cast<int32_t>(body_.locals.size());
-                body_.locals.push_back(std::move(local));
-            }
-            node.index = made;
-        }
-        copied_.push_back(rebuilt(node, std::move(operands)));
-    }
-    for (size_t i = 0; i < locals.size(); ++i) {
-        if (locals[i] < 0 || !forward.locals[i].is_state()) continue;
-        Local& local = body_.locals[static_cast<size_t>(locals[i])];
-        local.value = copied(local.value);
-        local.initial = copied(local.initial);
-    }
-}
-
-NodeId Terms::rebuilt(const Node& node, NodeList operands) {
-    switch (node.kind) {
-    case Node::Kind::integer: return nodes_.sized_integer({node.integer, node.origin}, node.dtype, node.from_template);
-    case Node::Kind::real: return nodes_.real(node.real, node.dtype, node.from_template);
-    case Node::Kind::variable: return nodes_.variable(node.index);
-    case Node::Kind::scalar: return nodes_.scalar(node.op, std::move(operands));
-    case Node::Kind::cast: return nodes_.cast(operands[0], node.dtype);
-    case Node::Kind::select: return nodes_.select(operands[0], operands[1], operands[2]);
-    case Node::Kind::read: return nodes_.read(node.index, node.dtype, std::move(operands));
-    case Node::Kind::guarded_read: {
-        NodeId otherwise = operands.back();
-        operands.pop_back();
-        return nodes_.guarded_read(node.index, node.dtype, std::move(operands), otherwise);
-    }
-    case Node::Kind::local: return nodes_.local(node.index, node.dtype, std::move(operands));
-    case Node::Kind::previous: return nodes_.previous(node.index, node.dtype, std::move(operands));
-    case Node::Kind::reduce:
-        return nodes_.reduce(node.reducer, node.dtype, node.variables, operands[0],
-                             operands.size() > 1 ? operands[1] : -1);
-    }
-    return -1;
+    copied_ = Import(forward, body, nodes_).run();
 }
 
 const std::vector<VariableId>& Terms::free(NodeId id) {
@@ -96,46 +76,44 @@ std::vector<VariableId> Terms::outer(int32_t index) {
     return list;
 }
 
-// One substitution and what it has made. Where a reduction or a local binds a variable anew, another scope begins.
-class Terms::Scope {
-public:
-    Scope(Terms& terms, Substitution by) : terms_(terms), by_(std::move(by)) {}
-
-    NodeId apply(NodeId id) {
-        const std::vector<VariableId> variables = terms_.free(id);
-        auto replaced = [&](VariableId v) { return by_.variables.contains(v); };
-        if (std::ranges::none_of(variables, replaced)) return id;
-        if (auto whole = by_.nodes.find(id); whole != by_.nodes.end()) return whole->second;
-        if (auto known = made_.find(id); known != made_.end()) return known->second;
-        Node node = terms_.node(id);
-        NodeId result = -1;
-        if (node.kind == Node::Kind::variable) {
-            result = by_.variables.at(node.index);
-        } else if (auto step = step_of(node); step != by_.variables.end()) {
-            // Behind a step that has a value stands an element of the state as an array.
-            std::vector<NodeId> at = {step->second};
-            for (NodeId operand : node.operands) at.push_back(apply(operand));
-            result = terms_.nodes_.local(node.index, node.dtype, std::move(at));
-        } else if (node.kind == Node::Kind::reduce && std::ranges::any_of(node.variables, replaced)) {
-            Scope inner(terms_, without(node.variables));
-            result = rebuilt(node, inner);
-        } else {
-            if (node.kind == Node::Kind::local) node.index = local(node.index);
-            result = rebuilt(node, *this);
-        }
-        return made_[id] = result;
+// What a substitution has made, of a body that is long while little of it changes.
+struct Terms::Substituted : std::map<NodeId, NodeId> {
+    NodeId find(NodeId id) const {
+        auto known = map::find(id);
+        return known == end() ? -1 : known->second;
     }
+    NodeId set(NodeId id, NodeId made) { return (*this)[id] = made; }
+};
+
+// One substitution. Where a reduction or a local binds a variable anew, another scope begins.
+class Terms::Scope : public NodeRebuild<Terms::Scope, Terms::Substituted> {
+public:
+    Scope(Terms& terms, Substitution by) : NodeRebuild(terms.body_, {}), terms_(terms), by_(std::move(by)) {}
 
 private:
+    friend NodeRebuild<Scope, Substituted>;
+
+    std::optional<NodeId> replaced(NodeId id) {
+        auto is_replaced = [&](VariableId v) { return by_.variables.contains(v); };
+        if (std::ranges::none_of(terms_.free(id), is_replaced)) return id;
+        if (auto whole = by_.nodes.find(id); whole != by_.nodes.end()) return whole->second;
+        const Node node = terms_.node(id);  // nodes are made below
+        if (node.kind == Node::Kind::variable) return by_.variables.at(node.index);
+        if (auto step = step_of(node); step != by_.variables.end()) {
+            // Behind a step that has a value stands an element of the state as an array.
+            NodeList at = {step->second};
+            for (NodeId operand : node.operands) at.push_back(value(operand));
+            return terms_.nodes_.local(node.index, node.dtype, std::move(at));
+        }
+        if (node.kind == Node::Kind::reduce && std::ranges::any_of(node.variables, is_replaced))
+            return Scope(terms_, without(node.variables)).value(id);
+        return std::nullopt;
+    }
+    NodeId add(NodeId, const Node& node) { return terms_.nodes_.add(node); }
+
     std::map<VariableId, NodeId>::const_iterator step_of(const Node& node) const {
         if (node.kind != Node::Kind::previous) return by_.variables.end();
         return by_.variables.find(terms_.body_.locals[static_cast<size_t>(node.index)].variables[0]);
-    }
-
-    NodeId rebuilt(const Node& node, Scope& scope) {
-        NodeList operands;
-        for (NodeId operand : node.operands) operands.push_back(scope.apply(operand));
-        return terms_.rebuilt(node, std::move(operands));
     }
 
     Substitution without(std::span<const VariableId> bound) {
@@ -156,8 +134,7 @@ private:
         auto [place, added] = terms_.copies_.try_emplace({index, std::move(values), by_.nodes}, -1);
         if (!added) return place->second;
         Local copy = terms_.body_.locals[static_cast<size_t>(index)];
-        Scope inner(terms_, without(copy.variables));
-        copy.value = inner.apply(copy.value);
+        copy.value = Scope(terms_, without(copy.variables)).value(copy.value);
         place->second = static_cast<int32_t>(terms_.body_.locals.size());
         terms_.body_.locals.push_back(std::move(copy));
         return place->second;
@@ -165,10 +142,9 @@ private:
 
     Terms& terms_;
     Substitution by_;
-    std::map<NodeId, NodeId> made_;
 };
 
-NodeId Terms::substitute(NodeId id, const Substitution& by) { return Scope(*this, by).apply(id); }
+NodeId Terms::substitute(NodeId id, const Substitution& by) { return Scope(*this, by).value(id); }
 
 Interval Terms::range(NodeId id) {
     if (auto known = ranges_.find(id); known != ranges_.end()) return known->second;

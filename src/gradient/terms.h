@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "graph/body_rebuild.h"
 #include "graph/verify.h"
 #include "symbolic/body_nodes.h"
 
@@ -30,7 +31,7 @@ public:
     const Node& node(NodeId id) const { return body_.node(id); }
     const Body& body() const { return body_; }
     // The number here of a node of the forward body.
-    NodeId copied(NodeId forward) const { return copied_[static_cast<size_t>(forward)]; }
+    NodeId copied(NodeId forward) const { return copied_.find(forward); }
 
     const std::vector<VariableId>& free(NodeId id);  // ascending
     bool depends(NodeId id, VariableId variable);
@@ -52,14 +53,14 @@ public:
 
 private:
     class Scope;
-    NodeId rebuilt(const Node& node, NodeList operands);
+    struct Substituted;
     Interval made_range(const Node& node);
     bool made_safe(NodeId id);
     bool made_plain(NodeId id);
 
     Body& body_;
     BodyNodes nodes_;
-    std::vector<NodeId> copied_;
+    NodeTable copied_;
     std::vector<std::vector<VariableId>> free_;
     std::vector<std::vector<int64_t>> shapes_;
     std::map<NodeId, Interval> ranges_;

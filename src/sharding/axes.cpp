@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "graph/body_rebuild.h"
 #include "graph/verify.h"
 #include "symbolic/projection_accesses.h"
 
@@ -360,7 +361,7 @@ private:
     }
 
     // A step's reduction that the next step's needs.
-    bool needs_itself(NodeId id) const { return all_sources(body_, sources_of(body_, id)).contains(id); }
+    bool needs_itself(NodeId id) const { return used_by(body_, sources_of(body_, id))[static_cast<size_t>(id)]; }
 
     bool is_inner_digit(const AffineForm& form, const Axis& axis) const {
         int64_t own = 0, greatest = 0;
@@ -438,34 +439,13 @@ std::vector<Axis> declared_axes(const Operation& operation) {
 
 bool Axis::contains(VariableId id) const { return std::ranges::find(variables, id) != variables.end(); }
 
-std::vector<NodeId> sources_of(const Body& body, NodeId id) {
-    const Node& node = body.node(id);
-    std::vector<NodeId> result(node.operands.begin(), node.operands.end());
-    if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
-        const Local& local = body.locals[static_cast<size_t>(node.index)];
-        result.push_back(local.value);
-        if (local.is_state()) result.push_back(local.initial);
-    }
-    return result;
-}
-
-std::set<NodeId> all_sources(const Body& body, std::vector<NodeId> of) {
-    std::set<NodeId> seen;
-    while (!of.empty()) {
-        NodeId id = of.back();
-        of.pop_back();
-        if (!seen.insert(id).second) continue;
-        std::vector<NodeId> more = sources_of(body, id);
-        of.insert(of.end(), more.begin(), more.end());
-    }
-    return seen;
-}
-
 std::vector<NodeId> reductions_of(const Body& body) {
-    std::vector<NodeId> values, result;
+    NodeList values;
     for (const BodyEquation& equation : body.equations) values.push_back(equation.value);
-    for (NodeId id : all_sources(body, std::move(values)))
-        if (body.node(id).kind == Node::Kind::reduce) result.push_back(id);
+    const auto used = used_by(body, std::move(values));
+    std::vector<NodeId> result;
+    for (size_t id = 0; id < used.size(); ++id)
+        if (used[id] && body.nodes[id].kind == Node::Kind::reduce) result.push_back(static_cast<NodeId>(id));
     return result;
 }
 

@@ -46,11 +46,6 @@ struct Axis {
 // state along all of the axis), sharding.output_box (a part of the axis is no box of an output).
 std::vector<Axis> axes_of(const Graph& graph, const Operation& operation);
 
-// What a node is computed from at first hand: its operands, and the values of a local that it reads.
-std::vector<NodeId> sources_of(const Body& body, NodeId id);
-// All that some nodes are computed from, themselves included.
-std::set<NodeId> all_sources(const Body& body, std::vector<NodeId> of);
-
 // The reduction nodes that equations reach, in the order of their numbers.
 std::vector<NodeId> reductions_of(const Body& body);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "graph/body_rebuild.h"
 #include "symbolic/body_nodes.h"
 
 namespace heddle::sharding {
@@ -30,7 +31,7 @@ struct StoredValue {
     VariableList variables;
 };
 
-class BodyCopy : private StateCopies {
+class BodyCopy : public BodyRebuild<BodyCopy> {
 public:
     // `from` outlives this. Values go into `to`'s body, which is `into`.
     BodyCopy(const Body& from, BodyNodes& to, Body& into);
@@ -44,34 +45,24 @@ public:
     VariableId bind_part(VariableId variable, Variable::Kind kind, Range part);
     // Of this node only a read is made.
     void store(NodeId node, StoredValue value) { stored_[node] = std::move(value); }
-
     // From here on this stands for the copy of a node.
-    void replace(NodeId node, NodeId made) { nodes_[static_cast<size_t>(node)] = made; }
-
-    NodeId copy(NodeId node);
-    // What stands for a variable: the new one, counted from the start of its part.
-    NodeId value_of(VariableId variable);
-    // The new variable; it is made if there is none yet.
-    VariableId variable(VariableId id);
+    void replace(NodeId node, NodeId made) { made_.set(node, made); }
 
 private:
-    NodeId value(NodeId node);
-    int32_t local(int32_t id);
-    int32_t number_state(int32_t id) override;
-    void copy_values(int32_t id) override;
-    NodeId read(const Node& node);
-    NodeId read_local(const Node& node);
+    friend NodeRebuild<BodyCopy>;
+    friend BodyRebuild<BodyCopy>;
 
-    const Body& from_;
-    BodyNodes& to_;
-    Body& into_;
+    std::optional<NodeId> replaced(NodeId node);
+    VariableId make_variable(VariableId id);
+    int32_t tensor(int32_t id) const { return inputs_.empty() ? id : inputs_[static_cast<size_t>(id)].input; }
+    NodeId add(NodeId from, Node node);
+    NodeId value_of(VariableId variable);  // the new one, counted from the start of its part
+
+    BodyNodes& nodes_;
     std::map<VariableId, Range> parts_;
     std::vector<InputRegion> inputs_;
     std::map<NodeId, StoredValue> stored_;
-    std::vector<NodeId> nodes_;
-    VariableList variables_;
     std::vector<int64_t> begins_;
-    std::vector<int32_t> locals_;
 };
 
 // node + by; a sum with a literal takes it in.

@@ -144,14 +144,16 @@ private:
 
 bool PartialResults::runs_scan(VariableId id) const {
     if (body_.variable(id).kind != Variable::Kind::ordered) return false;
-    std::vector<NodeId> values{reduction_.node};
+    NodeList values{reduction_.node};
     if (reduction_.condition >= 0) values.push_back(reduction_.condition);
-    return std::ranges::any_of(all_sources(body_, std::move(values)), [&](NodeId source) {
-        const Node& node = body_.node(source);
-        if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) return false;
+    const auto used = used_by(body_, std::move(values));
+    for (size_t source = 0; source < used.size(); ++source) {
+        const Node& node = body_.nodes[source];
+        if (!used[source] || (node.kind != Node::Kind::local && node.kind != Node::Kind::previous)) continue;
         const Local& local = body_.locals[static_cast<size_t>(node.index)];
-        return local.is_state() && local.variables[0] == id;
-    });
+        if (local.is_state() && local.variables[0] == id) return true;
+    }
+    return false;
 }
 
 std::vector<std::pair<std::string, DType>> PartialResults::values() const {

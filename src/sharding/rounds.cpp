@@ -147,8 +147,9 @@ private:
 
     // Whether a condition needs a cut reduction that does not stand before `id`: it could wait for `id` itself.
     bool needs_later(NodeId condition, NodeId id) const {
-        return std::ranges::any_of(all_sources(*made_, {condition}),
-                                   [&](NodeId source) { return source >= id && position_.contains(source); });
+        const auto used = used_by(*made_, {condition});
+        return std::ranges::any_of(
+            position_, [&](const auto& cut) { return cut.first >= id && used[static_cast<size_t>(cut.first)]; });
     }
 
     // The cut reductions that a value needs at first hand.

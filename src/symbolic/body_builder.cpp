@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/body_rebuild.h"
 #include "symbolic/body_expression.h"
 #include "symbolic/environment_state.h"
 #include "symbolic/projection.h"

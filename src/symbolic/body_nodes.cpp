@@ -333,216 +333,23 @@ NodeId BodyNodes::reduce(Reducer reducer, DType dtype, VariableList variables, N
     return id;
 }
 
-namespace {
-
-// Visits the nodes that equations use, directly or through locals, each once.
-template <typename Visit>
-void visit_used(const Body& body, Visit visit) {
-    InlineVector<bool, 64> seen(body.nodes.size(), false);
-    InlineVector<NodeId, 32> open;
-    for (const BodyEquation& equation : body.equations) {
-        open.push_back(equation.value);
-        open.insert(open.end(), equation.left.begin(), equation.left.end());
+NodeId BodyNodes::add(const Node& node) {
+    switch (node.kind) {
+    case Node::Kind::integer: return sized_integer({node.integer, node.origin}, node.dtype, node.from_template);
+    case Node::Kind::real: return real(node.real, node.dtype, node.from_template);
+    case Node::Kind::variable: return variable(node.index);
+    case Node::Kind::scalar: return scalar(node.op, node.operands);
+    case Node::Kind::cast: return cast(node.operands[0], node.dtype);
+    case Node::Kind::select: return select(node.operands[0], node.operands[1], node.operands[2]);
+    case Node::Kind::reduce:
+        return reduce(node.reducer, node.dtype, node.variables, node.operands[0],
+                      node.operands.size() > 1 ? node.operands[1] : -1);
+    case Node::Kind::read:
+    case Node::Kind::guarded_read:
+    case Node::Kind::local:
+    case Node::Kind::previous: break;
     }
-    while (!open.empty()) {
-        NodeId id = open.back();
-        open.pop_back();
-        if (seen[static_cast<size_t>(id)]) continue;
-        seen[static_cast<size_t>(id)] = true;
-        const Node& node = body.node(id);
-        visit(node);
-        if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
-            const Local& local = body.locals[static_cast<size_t>(node.index)];
-            open.push_back(local.value);
-            if (local.is_state()) open.push_back(local.initial);
-        }
-        open.insert(open.end(), node.operands.begin(), node.operands.end());
-    }
-}
-
-}  // namespace
-
-StateCopies::StateCopies(const Body& from) : from_(from) {
-    if (std::ranges::none_of(from.locals, &Local::is_state)) return;
-    visit_used(from, [&](const Node& node) {
-        const bool reads = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
-        if (reads && from.locals[static_cast<size_t>(node.index)].is_state()) used_.insert(node.index);
-    });
-}
-
-int32_t StateCopies::previous_state(int32_t state) {
-    auto [known, fresh] = numbers_.try_emplace(state, -1);
-    if (!fresh) return known->second;
-    open_.insert(state);
-    return known->second = number_state(state);
-}
-
-int32_t StateCopies::read_state(int32_t state) {
-    const int32_t number = previous_state(state);
-    if (running_.contains(scan_of(state)))
-        finish_state(state);
-    else
-        finish_scan(scan_of(state));
-    return number;
-}
-
-void StateCopies::finish_states() {
-    while (!open_.empty()) finish_scan(scan_of(*open_.begin()));
-}
-
-void StateCopies::finish_state(int32_t state) {
-    if (open_.erase(state) > 0) copy_values(state);
-}
-
-// In the order of the source; copying one may ask for more. What nothing has read yet may be read behind the scan later,
-// when it is too late for its values.
-void StateCopies::finish_scan(VariableId scan) {
-    running_.insert(scan);
-    auto of_scan = [&](int32_t state) { return scan_of(state) == scan; };
-    auto is_new = [&](int32_t state) { return of_scan(state) && !numbers_.contains(state); };
-    for (;;) {
-        auto next = std::ranges::find_if(open_, of_scan);
-        if (next == open_.end()) {
-            next = std::ranges::find_if(used_, is_new);
-            if (next == used_.end()) break;
-            previous_state(*next);
-        }
-        finish_state(*next);
-    }
-    running_.erase(scan);
-}
-
-namespace {
-
-// Copies what equations need, in the order of first use: operands before users.
-class Compaction : private StateCopies {
-public:
-    // Takes the nodes out of `body`.
-    Compaction(Body& body, std::span<const int32_t> tensors)
-        : StateCopies(body),
-          from_(body),
-          nodes_(body.nodes.size(), -1),
-          variables_(body.variables.size(), -1),
-          locals_(body.locals.size(), -1) {
-        to_.nodes.reserve(body.nodes.size());
-        to_.variables.reserve(body.variables.size());
-        to_.equations.reserve(body.equations.size());
-        for (size_t i = 0; i < tensors.size(); ++i) {
-            auto old = static_cast<size_t>(tensors[i]);
-            if (tensors_.size() <= old) tensors_.resize(old + 1, -1);
-            tensors_[old] = static_cast<int32_t>(i);
-        }
-    }
-
-    Body run() {
-        // Index axes keep their numbers: an axis that nothing reads is still an axis.
-        for (size_t i = 0; i < from_.variables.size(); ++i)
-            if (from_.variables[i].kind == Variable::Kind::index) variable(static_cast<VariableId>(i));
-        for (const BodyEquation& equation : from_.equations) {
-            BodyEquation copy;
-            copy.output = equation.output;
-            copy.variables.reserve(equation.variables.size());
-            copy.left.reserve(equation.left.size());
-            for (VariableId id : equation.variables) copy.variables.push_back(variable(id));
-            for (NodeId id : equation.left) copy.left.push_back(node(id));
-            copy.value = node(equation.value);
-            finish_states();
-            to_.equations.push_back(std::move(copy));
-        }
-        return std::move(to_);
-    }
-    const InlineVector<NodeId, 64>& nodes() const { return nodes_; }
-
-private:
-    VariableId variable(VariableId id) {
-        VariableId& mapped = variables_[static_cast<size_t>(id)];
-        if (mapped < 0) {
-            mapped = static_cast<VariableId>(to_.variables.size());
-            to_.variables.push_back(std::move(from_.variables[static_cast<size_t>(id)]));
-        }
-        return mapped;
-    }
-
-    int32_t local(int32_t id) {
-        const Local& from = from_.locals[static_cast<size_t>(id)];
-        if (from.is_state()) return read_state(id);
-        int32_t& mapped = locals_[static_cast<size_t>(id)];
-        if (mapped >= 0) return mapped;
-        Local copy{from.name, from.dtype, {}, 0};
-        for (VariableId axis : from.variables) copy.variables.push_back(variable(axis));
-        copy.value = node(from.value);
-        if (mapped >= 0) return mapped;  // as in `node`
-        mapped = static_cast<int32_t>(to_.locals.size());
-        to_.locals.push_back(std::move(copy));
-        return mapped;
-    }
-
-    int32_t number_state(int32_t id) override {
-        const Local& from = from_.locals[static_cast<size_t>(id)];
-        Local copy{from.name, from.dtype, {}, 0};
-        for (VariableId axis : from.variables) copy.variables.push_back(variable(axis));
-        locals_[static_cast<size_t>(id)] = static_cast<int32_t>(to_.locals.size());
-        to_.locals.push_back(std::move(copy));
-        return locals_[static_cast<size_t>(id)];
-    }
-
-    void copy_values(int32_t id) override {
-        const Local& from = from_.locals[static_cast<size_t>(id)];
-        NodeId initial = node(from.initial), value = node(from.value);
-        Local& to = to_.locals[static_cast<size_t>(locals_[static_cast<size_t>(id)])];
-        to.initial = initial;
-        to.value = value;
-    }
-
-    NodeId node(NodeId id) {
-        NodeId& made = nodes_[static_cast<size_t>(id)];
-        if (made >= 0) return made;
-        Node& from = from_.nodes[static_cast<size_t>(id)];
-        VariableList bound = from.variables;
-        for (VariableId& each : bound) each = variable(each);
-        NodeList operands = from.operands;
-        for (NodeId& operand : operands) operand = node(operand);
-        int32_t index = from.index;
-        switch (from.kind) {
-        case Node::Kind::variable: index = variable(index); break;
-        case Node::Kind::local: index = local(index); break;
-        case Node::Kind::previous: index = previous_state(index); break;
-        case Node::Kind::read:
-        case Node::Kind::guarded_read: index = tensors_[static_cast<size_t>(index)]; break;
-        default: break;
-        }
-        if (made >= 0) return made;  // the values of a state that it reads hold the same node
-        Node copy = std::move(from);
-        copy.variables = std::move(bound);
-        copy.operands = std::move(operands);
-        copy.index = index;
-        to_.nodes.push_back(std::move(copy));
-        return made = static_cast<NodeId>(to_.nodes.size() - 1);
-    }
-
-    Body& from_;
-    Body to_;
-    InlineVector<NodeId, 64> nodes_;
-    InlineVector<VariableId, 16> variables_;
-    InlineVector<int32_t, 8> locals_, tensors_;
-};
-
-}  // namespace
-
-Body compacted(Body&& body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes) {
-    Compaction compaction(body, tensors);
-    Body result = compaction.run();
-    if (nodes) *nodes = compaction.nodes();
-    return result;
-}
-
-InlineVector<bool, 8> tensors_read(const Body& body, int32_t count) {
-    InlineVector<bool, 8> read(static_cast<size_t>(count), false);
-    visit_used(body, [&](const Node& node) {
-        if (node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read)
-            read[static_cast<size_t>(node.index)] = true;
-    });
-    return read;
+    return intern(node);
 }
 
 }  // namespace heddle

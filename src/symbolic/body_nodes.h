@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -52,6 +50,9 @@ public:
     // `filter` may be absent (-1). A reduction equal to an earlier one up to the names of its variables is that one.
     NodeId reduce(Reducer reducer, DType dtype, VariableList variables, NodeId operand, NodeId filter);
 
+    // A node of this or another body again, by the function of its kind; its operands, variables and index are this body's.
+    NodeId add(const Node& node);
+
     // Operands below `id`, itself included, along the longest path. Callers refuse a body deeper than `deepest_body`.
     int32_t depth(NodeId id) const { return known_[static_cast<size_t>(id)].depth; }
     // Some read below `id` is not guarded and of an input or a local.
@@ -77,40 +78,5 @@ private:
     InlineVector<Known, 32> known_;  // of each node
     std::vector<NodeId> reductions_;
 };
-
-// How a copy of a body makes its states: one is numbered when it is first read, since its values may read it. Behind
-// the present step its values are copied first; elsewhere those of all states of its scan that an equation uses.
-class StateCopies {
-public:
-    explicit StateCopies(const Body& from);
-
-protected:
-    ~StateCopies() = default;
-    virtual int32_t number_state(int32_t state) = 0;  // a new local for an old state, without values
-    virtual void copy_values(int32_t state) = 0;
-
-    int32_t previous_state(int32_t state);  // the new number, for a read of the step before
-    int32_t read_state(int32_t state);      // the new number, for any other read
-    void finish_states();                   // the values of all that were numbered
-
-private:
-    VariableId scan_of(int32_t state) const { return from_.locals[static_cast<size_t>(state)].variables[0]; }
-    void finish_state(int32_t state);
-    void finish_scan(VariableId scan);
-
-    const Body& from_;
-    std::set<int32_t> used_;  // states that the source's equations use
-    std::map<int32_t, int32_t> numbers_;
-    std::set<int32_t> open_;  // numbered, their values not copied yet
-    std::set<VariableId> running_;
-};
-
-// The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors
-// numbered by `tensors` (the old number of each new one). `nodes`, if given, gets the new number of each old node, or
-// -1. Takes the nodes and variables out of `body`, and leaves it the memory that they stood in.
-Body compacted(Body&& body, std::span<const int32_t> tensors, InlineVector<NodeId, 64>* nodes = nullptr);
-
-// Whether each tensor of 0 .. count is read by an equation, directly or through a local.
-InlineVector<bool, 8> tensors_read(const Body& body, int32_t count);
 
 }  // namespace heddle

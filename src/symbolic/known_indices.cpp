@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "evaluate/evaluate.h"
+#include "graph/body_rebuild.h"
 #include "graph/verify.h"
 #include "symbolic/session_state.h"
 
@@ -44,21 +45,33 @@ std::vector<NodeId> reads_computed(const Body& body) {
     return reads;
 }
 
+// Values of one body in another with the same variables.
+class Values : public NodeRebuild<Values> {
+public:
+    Values(const Body& from, Body& to) : NodeRebuild(from, NodeTable(from.nodes.size())), to_(to) {}
+    NodeId add(NodeId, Node node) {
+        to_.nodes.push_back(std::move(node));
+        return static_cast<NodeId>(to_.nodes.size() - 1);
+    }
+
+private:
+    friend NodeRebuild<Values>;
+    Body& to_;
+};
+
 // One coordinate as a body of its own, over the variables that it depends on. Nothing if it does not read data, or data
 // that are not known.
 std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vector<VariableId>& variables,
                             const Known& known) {
-    std::vector<bool> needed(static_cast<size_t>(coordinate) + 1, false);
-    needed.back() = true;
+    const auto needed = used_by(body, {coordinate});
     bool reads = false;
-    for (NodeId id = coordinate; id >= 0; --id) {
-        const Node& node = body.node(id);
-        if (!needed[static_cast<size_t>(id)]) continue;
+    for (size_t id = 0; id < needed.size(); ++id) {
+        const Node& node = body.nodes[id];
+        if (!needed[id]) continue;
         const bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
         if (node.kind > Node::Kind::guarded_read || (is_read && !known[static_cast<size_t>(node.index)]))
             return std::nullopt;
         reads = reads || is_read;
-        for (NodeId operand : node.operands) needed[static_cast<size_t>(operand)] = true;
     }
     if (!reads) return std::nullopt;
     Body made;
@@ -66,19 +79,9 @@ std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vect
     for (size_t id = 0; id < made.variables.size(); ++id) {
         if (std::ranges::find(variables, static_cast<VariableId>(id)) == variables.end()) made.variables[id].extent = 1;
     }
-    std::vector<NodeId> copies(needed.size(), -1);
-    auto add = [&](Node node) {
-        made.nodes.push_back(std::move(node));
-        return static_cast<NodeId>(made.nodes.size() - 1);
-    };
-    for (size_t id = 0; id < needed.size(); ++id) {
-        if (!needed[id]) continue;
-        Node node = body.nodes[id];
-        for (NodeId& operand : node.operands) operand = copies[static_cast<size_t>(operand)];
-        copies[id] = add(std::move(node));
-    }
+    Values copy(body, made);
     BodyEquation& equation = made.equations.emplace_back();
-    equation.value = copies.back();
+    equation.value = copy.value(coordinate);
     for (VariableId id : variables) {
         made.variables[static_cast<size_t>(id)].kind = Variable::Kind::index;
         equation.variables.push_back(id);
@@ -86,7 +89,7 @@ std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vect
         variable.kind = Node::Kind::variable;
         variable.dtype = DType::int64;
         variable.index = id;
-        equation.left.push_back(add(std::move(variable)));
+        equation.left.push_back(copy.add(-1, std::move(variable)));
     }
     return made;
 }
