@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "target/choice_numbers.h"
 
@@ -44,8 +45,8 @@ Grouping::Grouping(const FusionGraph& graph, const Target& target, const FusionO
         const auto node = static_cast<int32_t>(n);
         group_.push_back(node);
         members_.push_back({node});
-        first_.push_back(node);
-        last_.push_back(node);
+        order_.push_back(node);
+        rank_.push_back(node);
     }
     // A producer stands before its readers.
     before_.assign(count, 0);
@@ -216,11 +217,8 @@ bool Grouping::path_through_others(int32_t from, int32_t to) {
     const auto visit = [&](int32_t group) {
         for (int32_t next : neighbours(group, true)) {
             if (group == from && next == to) continue;
-            if (seen_[static_cast<size_t>(next)] == search_ ||
-                first_[static_cast<size_t>(next)] > last_[static_cast<size_t>(to)])
-                continue;
-            seen_[static_cast<size_t>(next)] = search_;
-            stack.push_back(next);
+            if (rank_[static_cast<size_t>(next)] > rank_[static_cast<size_t>(to)]) continue;  // behind it
+            if (std::exchange(seen_[static_cast<size_t>(next)], search_) != search_) stack.push_back(next);
         }
     };
     visit(from);
@@ -287,6 +285,42 @@ void Grouping::offer_neighbours(int32_t group) {
     for (int32_t other : beside) offer(std::min(group, other), std::max(group, other));
 }
 
+// `b` holds `a` now. Of the groups between the two places, those that one of them leads to go behind `b`, and the
+// others before it: no path leads through them from one place to the other.
+void Grouping::keep_order(int32_t a, int32_t b) {
+    const int32_t low = std::min(rank_[static_cast<size_t>(a)], rank_[static_cast<size_t>(b)]);
+    const int32_t high = std::max(rank_[static_cast<size_t>(a)], rank_[static_cast<size_t>(b)]);
+    search_++;
+    std::vector<int32_t> stack = {b};
+    while (!stack.empty()) {
+        const int32_t group = stack.back();
+        stack.pop_back();
+        for (int32_t next : neighbours(group, true)) {
+            if (rank_[static_cast<size_t>(next)] >= high || next == b) continue;
+            if (std::exchange(seen_[static_cast<size_t>(next)], search_) != search_) stack.push_back(next);
+        }
+    }
+    std::vector<int32_t> behind;
+    int32_t place = low;
+    const auto put = [&](int32_t group) {
+        order_[static_cast<size_t>(place)] = group;
+        if (group >= 0) rank_[static_cast<size_t>(group)] = place;
+        place++;
+    };
+    for (int32_t rank = low; rank <= high; rank++) {
+        const int32_t group = order_[static_cast<size_t>(rank)];
+        if (group == a || group == b) continue;
+        const bool led_to = group >= 0 && seen_[static_cast<size_t>(group)] == search_;
+        if (led_to)
+            behind.push_back(group);
+        else
+            put(group);
+    }
+    put(b);
+    for (int32_t group : behind) put(group);
+    while (place <= high) put(-1);
+}
+
 void Grouping::merge(int32_t a, int32_t b, double gain) {
     for (int32_t member : members(a)) {
         for (int32_t reader : graph_.node(member).readers) {
@@ -300,8 +334,7 @@ void Grouping::merge(int32_t a, int32_t b, double gain) {
     members_[y] = united(a, b);
     members_[x].clear();
     for (int32_t member : members_[y]) group_[static_cast<size_t>(member)] = b;
-    first_[y] = std::min(first_[x], first_[y]);
-    last_[y] = std::max(last_[x], last_[y]);
+    keep_order(a, b);
     version_[x] = -1;
     version_[y]++;
 }

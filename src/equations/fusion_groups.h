@@ -74,6 +74,7 @@ private:
     int32_t longest_path_through(int32_t a, int32_t b) const;
     void offer(int32_t a, int32_t b);
     void offer_neighbours(int32_t group);
+    void keep_order(int32_t a, int32_t b);
     void merge(int32_t a, int32_t b, double gain);
 
     const FusionGraph& graph_;
@@ -83,8 +84,8 @@ private:
     std::vector<int32_t> group_;                 // by node
     std::vector<std::vector<int32_t>> members_;  // by group, in order; empty: merged away
     std::vector<int> version_;                   // by group; -1: merged away
-    std::vector<int32_t> first_, last_;          // by group: places of its members
-    std::vector<int32_t> before_, after_;        // by node: edges of the longest path to it, and from it
+    std::vector<int32_t> order_, rank_;    // groups, each behind those that lead to it (-1: none); places by group
+    std::vector<int32_t> before_, after_;  // by node: edges of the longest path to it, and from it
     std::vector<KernelCost> cost_;
     std::vector<int> cost_version_;
     std::vector<int> seen_;  // by group, of a search

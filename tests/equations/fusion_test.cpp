@@ -1,6 +1,8 @@
 // Decisions, launch batches, the text of a partition.
 #include <gtest/gtest.h>
 
+#include "equations/system_text.h"
+#include "helpers/run_system.h"
 #include "partition_checker.h"
 #include "system_builder.h"
 
@@ -64,6 +66,45 @@ TEST(FusionUnfused, EveryEquationIsAKernel) {
     FusionOptions options;
     options.fuse = false;
     EXPECT_EQ(fuse(b.system, Target(), options).kernels.size(), b.system.order().size());
+}
+
+// c leads to z through r, whose kernel begins before z, and through s behind it.
+TEST(Fusion, NoKernelWaitsForItselfThroughOthers) {
+    const char* const text = R"(
+system 'crossing'
+  in x: float64[1000]
+  in y: float64[1000]
+  local c: float64[1000]
+  local r: float32[1000]
+  out z: float32[1000]
+  local s: float32[1000]
+  local d: float32[1000]
+  out e: float32[1000]
+  out f: float32[1000]
+  for i < 1000: c[i] = exp(x[i])
+  for i < 1000: r[i] = float32(exp(y[i]))
+  for i < 1000: z[i] = value.add(float32(c[i]), r[i])
+  for i < 1000: s[i] = float32(c[(i - 1)] ?? float64(0.0))
+  for i < 1000: d[i] = value.add(value.add(s[(i - 1)] ?? 0.0, r[i]), float32(y[i]))
+  for i < 1000: e[i] = exp(d[(i - 1)] ?? 0.0)
+  for i < 1000: f[i] = exp(r[(i - 1)] ?? 0.0)
+  outputs z, e, f
+)";
+    auto system = parse_system(std::make_shared<const SourceText>("crossing", text));
+    ASSERT_TRUE(system) << render(system.error());
+    const Partition partition = fuse(*system, Target(), {});
+    std::vector<TensorData> feeds(2, TensorData(DType::float64, {1000}));
+    for (TensorData& feed : feeds) {
+        for (int64_t i = 0; i < feed.size(); i++) feed.set_real(i, static_cast<double>(i % 7) / 7);
+    }
+    const auto found = run_partition(*system, partition, feeds, 1);
+    ASSERT_TRUE(found) << render(found.error()) << print(*system, partition);
+    const auto wanted = run(*system, feeds);
+    ASSERT_TRUE(wanted);
+    for (TensorIndex output : system->outputs) {
+        const TensorData &a = (*found)[static_cast<size_t>(output)], &b = (*wanted)[static_cast<size_t>(output)];
+        for (int64_t i = 0; i < b.size(); i++) ASSERT_EQ(a.real_at(i), b.real_at(i)) << system->tensor(output).name;
+    }
 }
 
 TEST(Fusion, IsDeterministic) {

@@ -455,7 +455,7 @@ void RandomCalls::contraction() {
     const Value x = take(of_rank(1, 4));
     Shape made = x.type.shape;
     const int64_t inner = made.back(), columns = size();
-    switch (choices_.below(5)) {
+    switch (choices_.below(6)) {
     case 0: {
         made.back() = columns;
         if (!fits(made) || !fits({inner, columns})) return;
@@ -482,11 +482,34 @@ void RandomCalls::contraction() {
         const Value w = take(like(x, {made[0], inner, columns}));
         return result(fmt::format("matmul({}, {})", x.name, w.name), {real_, {made[0], made[1], columns}});
     }
-    default: {  // with itself
+    case 4:  // with itself
         if (made.size() != 2 || !fits({made[0], made[0]})) return;
         return result(fmt::format("einsum([{0}, {0}], equation: 'ik,jk->ij')", x.name), {real_, {made[0], made[0]}});
+    default: return contraction_of_contraction();
     }
-    }
+}
+
+// A product whose lanes are the rows of the next one, with what indices choose: deformable convolution has it.
+void RandomCalls::contraction_of_contraction() {
+    const Value g = take(of_rank(2, 2));
+    const int64_t features = g.type.shape[0], points = g.type.shape[1], channels = size(), taps = 1 + choices_.below(9);
+    const int64_t width = std::max<int64_t>(size(), 1), parts = 1 + choices_.below(2);
+    if (!fits({features, channels, taps}) || !fits({channels, width}) || !fits({parts * taps, points})) return;
+    const Value w = take(like(g, {features, channels, taps})), x = take(like(g, {channels, width}));
+    const Value at = take(indices({taps, points}, width));
+    const std::string name = fmt::format("t{}", names_++);
+    auto product = [](const char* tap) {
+        return fmt::format("sum(c < $c : sum(o < $o : g[o, @n] * w[o, c, {0}]) * x[c, at[{0}, @n]])", tap);
+    };
+    const std::string value =
+        parts == 1 ? product("@p")
+                   : fmt::format("(@p % 2 == 1 ? {} : 0) + {}", product("$k - 1 - @p // 2"), product("@p // 2"));
+    templates_.push_back(
+        {name, fmt::format("{}:\n  inputs: {{g: \"$T[$o, $n]\", w: \"$T[$o, $c, $k]\", x: \"$T[$c, $m]\", at: "
+                           "\"int64[$k, $n]\"}}\n  index: \"[p = {} * $k, n = $n]\"\n  outputs: {{y: \"$T\"}}\n  body: "
+                           "|\n    y = {}\n",
+                           name, parts, value)});
+    result(fmt::format("{}({}, {}, {}, {})", name, g.name, w.name, x.name, at.name), {real_, {parts * taps, points}});
 }
 
 void RandomCalls::window() {

@@ -53,6 +53,7 @@ private:
     void reduction();
     void normalisation();
     void contraction();
+    void contraction_of_contraction();
     void window();
     void recurrence();
     void attention();
