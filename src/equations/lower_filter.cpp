@@ -1,25 +1,13 @@
 // Equality filters of reductions are solved for a reduced axis, so that a transposed convolution sums K / s terms.
 #include <algorithm>
-#include <numeric>
 
 #include "expr/arena_interval.h"
 #include "equations/lower_body.h"
 #include "equations/pass_support.h"
-#include "zspace/checked.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::equations {
 namespace {
-
-// x with a x = 1 (mod m), for a and m without a common divisor; m > 1 of at most 31 bits.
-int64_t inverse_modulo(int64_t a, int64_t m) {
-    int64_t r = floor_modulo(a, m), next = m, x = 1, y = 0;
-    while (next != 0) {
-        const int64_t quotient = r / next;
-        std::tie(r, next) = std::pair(next, r - quotient * next);
-        std::tie(x, y) = std::pair(y, x - quotient * y);
-    }
-    return floor_modulo(x, m);
-}
 
 struct Solver {
     const System& system;
@@ -32,7 +20,7 @@ struct Solver {
             if (atom->kind != Kind::axis || factor == INT64_MIN) continue;
             const auto axis = static_cast<AxisId>(atom->integer);
             if (std::find(result.reduced.begin(), result.reduced.end(), axis) == result.reduced.end()) continue;
-            const bool solvable = period == 0 ? std::abs(factor) == 1 : std::gcd(factor, period) == 1;
+            const bool solvable = solution_for(factor, period).divisor == 1;
             const bool once = std::count_if(form.terms.begin(), form.terms.end(), [&, own = axis](const auto& term) {
                                   return std::binary_search(term.first->axes.begin(), term.first->axes.end(), own);
                               }) == 1;
@@ -63,7 +51,7 @@ struct Solver {
         CoordinateForm form = linear_form(zero);
         if (auto found = candidate(form, 0)) {
             auto [axis, factor] = *found;
-            Expr value = arena.scale(others(form, axis), factor);  // the factor is its own inverse
+            Expr value = arena.scale(others(form, axis), solution_for(factor).multiplier);
             replace(axis, value, arena.inside(value, arena.extent(axis)));
             return true;
         }
@@ -77,8 +65,8 @@ struct Solver {
         auto found = candidate(inner, period);
         if (!found) return false;
         auto [axis, factor] = *found;
-        const int64_t inverse = inverse_modulo(factor, period), extent = arena.extent(axis);
-        Expr first = arena.modulo(arena.scale(others(inner, axis), inverse), period);
+        const int64_t extent = arena.extent(axis);
+        Expr first = arena.modulo(arena.scale(others(inner, axis), solution_for(factor, period).multiplier), period);
         const Axis& whole = arena.axis(axis);
         const AxisId step = arena.add_axis({.name = whole.name,
                                             .extent = ceil_divide(extent, period),

@@ -8,6 +8,7 @@
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::equations {
 namespace {
@@ -116,15 +117,11 @@ void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordi
         if (atom->kind != Kind::axis || factor <= 0) return;
     }
     if (form.constant == 0 && form.terms.size() > 1) {
-        auto terms = form.terms;
-        std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-        int64_t radix = 1;
-        for (const auto& [atom, factor] : terms) {
-            if (factor != radix) return;
-            radix *= arena_.extent(atom->axes[0]);
-        }
-        if (radix != extent) return;
-        for (const auto& [atom, factor] : terms) ask(classes, made, factor);
+        RadixDigits<Expr> digits;
+        for (const auto& [atom, factor] : form.terms) digits.push_back({atom, factor, arena_.extent(atom->axes[0])});
+        const auto radix = mixed_radix(std::move(digits));
+        if (!radix.fits() || radix.extent != extent) return;
+        for (const auto& digit : radix.digits) ask(classes, made, digit.factor);
     } else if (form.constant >= 0 && form.terms.size() == 1 && form.terms[0].second == 1) {
         const int64_t length = arena_.extent(form.terms[0].first->axes[0]);
         if (length > 1 && form.constant % length == 0) ask(classes, made, length);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "zspace/checked.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::gradient {
 namespace {
@@ -234,11 +234,12 @@ private:
             return;
         }
         NodeId value = rest(*affine, equality.target, unsolved);
+        std::ranges::sort(unsolved, {}, [](const auto& term) { return term.second; });
         if (unsolved.empty()) {
             require_equal(equality, *affine);
-        } else if (auto total = radix(unsolved)) {
-            inside(value, *total);
-            solve_radix(unsolved, value);
+        } else if (auto radix = radix_of(unsolved); radix.fits()) {
+            inside(value, radix.extent);
+            solve_radix(radix, value);
         } else {
             solve_one(unsolved, value);
         }
@@ -254,26 +255,21 @@ private:
         if (!only) require(terms_.scalar(ScalarOp::equal, {equality.target, found}));
     }
 
-    // The number of values, if the terms are mixed radix: coefficients 1, then the product of the extents so far.
-    std::optional<int64_t> radix(std::vector<std::pair<VariableId, int64_t>>& unsolved) const {
-        std::ranges::sort(unsolved, {}, [](const auto& term) { return term.second; });
-        int64_t total = 1;
-        for (auto [variable, factor] : unsolved) {
-            if (factor != total) return std::nullopt;
-            total *= terms_.body().variable(variable).extent.value;  // in range: the forms are
-        }
-        return total;
+    MixedRadix<VariableId> radix_of(std::span<const std::pair<VariableId, int64_t>> unsolved) const {
+        RadixDigits<VariableId> digits;
+        for (auto [variable, factor] : unsolved)
+            digits.push_back({variable, factor, terms_.body().variable(variable).extent.value});
+        return mixed_radix(std::move(digits));
     }
 
-    void solve_radix(const std::vector<std::pair<VariableId, int64_t>>& unsolved, NodeId value) {
-        for (auto [variable, factor] : unsolved) {
-            NodeId digit = terms_.scalar(ScalarOp::floor_divide, {value, terms_.number(factor)});
-            const bool last = variable == unsolved.back().first;
-            if (!last) {
-                NodeId extent = terms_.size(terms_.body().variable(variable).extent);
-                digit = terms_.scalar(ScalarOp::modulo, {digit, extent});
+    void solve_radix(const MixedRadix<VariableId>& radix, NodeId value) {
+        for (const RadixDigit<VariableId>& digit : radix.digits) {
+            NodeId part = terms_.scalar(ScalarOp::floor_divide, {value, terms_.number(digit.factor)});
+            if (&digit != &radix.digits.back()) {
+                NodeId extent = terms_.size(terms_.body().variable(digit.atom).extent);
+                part = terms_.scalar(ScalarOp::modulo, {part, extent});
             }
-            close(variable, digit);
+            close(digit.atom, part);
         }
     }
 
@@ -285,9 +281,10 @@ private:
         const auto [solved, factor] = *best;
         for (auto [variable, other] : unsolved)
             if (variable != solved) value = terms_.plus_multiple(value, value_of(variable), -other);
-        if (factor < 0) value = terms_.plus_multiple(terms_.number(0), value, -1);
-        if (int64_t step = std::abs(factor); step != 1) {
-            NodeId by = terms_.number(step), remainder = terms_.scalar(ScalarOp::modulo, {value, by});
+        const LinearSolution solution = solution_for(factor);
+        if (solution.multiplier < 0) value = terms_.plus_multiple(terms_.number(0), value, -1);
+        if (solution.divisor != 1) {
+            NodeId by = terms_.number(solution.divisor), remainder = terms_.scalar(ScalarOp::modulo, {value, by});
             require(terms_.scalar(ScalarOp::equal, {remainder, terms_.number(0)}));
             value = terms_.scalar(ScalarOp::floor_divide, {value, by});
         }

@@ -7,6 +7,7 @@
 #include "expr/scalar_interval.h"
 #include "graph/verify.h"
 #include "zspace/checked.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle {
 namespace {
@@ -399,17 +400,13 @@ private:
     }
 
     bool check_radix(const AffineForm& form, std::set<VariableId>& covered) const {
-        std::vector<std::pair<int64_t, VariableId>> terms;
+        RadixDigits<VariableId> digits;
         for (auto [variable, coefficient] : form.terms) {
-            if (body_.variable(variable).extent.value > 1) terms.emplace_back(coefficient, variable);
+            const int64_t extent = body_.variable(variable).extent.value;
+            if (extent > 1) digits.push_back({variable, coefficient, extent});
+            if (extent > 1 && !covered.insert(variable).second) return false;
         }
-        std::ranges::sort(terms);
-        int64_t expected = 1;
-        for (auto [coefficient, variable] : terms) {
-            if (coefficient != expected || !covered.insert(variable).second) return false;
-            expected *= body_.variable(variable).extent.value;  // in range: the equation's points are
-        }
-        return true;
+        return mixed_radix(std::move(digits)).fits();
     }
 
     void check_boxes() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "symbolic/projection.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle {
 namespace {
@@ -44,31 +45,30 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
                 "has";
             return fail(std::move(diagnostic));
         }
-        InlineVector<std::pair<int64_t, VariableId>, 4> terms;
-        for (const auto& [variable, coefficient] : value.affine->terms)
-            if (body.variable(variable).extent.value > 1) terms.emplace_back(coefficient, variable);
-        std::sort(terms.begin(), terms.end());
-        int64_t wanted = 1;
-        for (const auto& [coefficient, variable] : terms) {
-            if (coefficient != wanted) {
-                Diagnostic diagnostic = cover_error(
-                    environment, projected, number,
-                    fmt::format("coordinate {} of '{}' does not write every element of a box once", i, output.name));
-                diagnostic.expected = fmt::format("factor {} before '{}'", wanted, body.variable(variable).name);
-                diagnostic.found = fmt::format("factor {}", coefficient);
-                diagnostic.reason =
-                    "factors sorted by size start at 1, and each next one is the last one times its axis's extent";
-                if (coefficient < 0)
-                    diagnostic.remedy = "write forwards, and read the input backwards";
-                else if (coefficient > wanted && coefficient % wanted == 0)
-                    diagnostic.remedy =
-                        fmt::format("add an axis that fills the gap: for c < {}:, with {}c in the sum",
-                                    coefficient / wanted, wanted == 1 ? "" : fmt::format("{} * ", wanted));
-                return fail(std::move(diagnostic));
-            }
-            wanted = coefficient * body.variable(variable).extent.value;
-            ++used[static_cast<size_t>(variable)];
+        RadixDigits<VariableId> digits;
+        for (const auto& [variable, coefficient] : value.affine->terms) {
+            const int64_t extent = body.variable(variable).extent.value;
+            if (extent > 1) digits.push_back({variable, coefficient, extent});
         }
+        const auto radix = mixed_radix(std::move(digits));
+        if (!radix.fits()) {
+            const auto& [variable, coefficient, extent] = radix.digits[radix.fitting];
+            Diagnostic diagnostic = cover_error(
+                environment, projected, number,
+                fmt::format("coordinate {} of '{}' does not write every element of a box once", i, output.name));
+            diagnostic.expected = fmt::format("factor {} before '{}'", radix.extent, body.variable(variable).name);
+            diagnostic.found = fmt::format("factor {}", coefficient);
+            diagnostic.reason =
+                "factors sorted by size start at 1, and each next one is the last one times its axis's extent";
+            if (coefficient < 0)
+                diagnostic.remedy = "write forwards, and read the input backwards";
+            else if (coefficient > radix.extent && coefficient % radix.extent == 0)
+                diagnostic.remedy = fmt::format("add an axis that fills the gap: for c < {}:, with {}c in the sum",
+                                                coefficient / radix.extent,
+                                                radix.extent == 1 ? "" : fmt::format("{} * ", radix.extent));
+            return fail(std::move(diagnostic));
+        }
+        for (const auto& digit : radix.digits) ++used[static_cast<size_t>(digit.atom)];
         written.box.start.push_back(value.interval.low);
         written.box.end.push_back(value.interval.high + 1);
         int64_t extent = output.extents[i];
