@@ -1,17 +1,13 @@
 // Affine forms of coordinates, and the boxes that left sides write.
 #include <algorithm>
 
+#include "expr/scalar_linear.h"
 #include "graph/verify.h"
 
 namespace heddle {
 namespace {
 
 constexpr size_t maximum_terms = 16;
-
-std::optional<AffineForm> combine(const AffineForm& a, const AffineForm& b, int64_t scale) {
-    auto result = linear_sum(a, b, scale);
-    return result && result->terms.size() <= maximum_terms ? std::move(result) : std::nullopt;
-}
 
 // Whether every partial sum fits, whatever the order of the terms.
 bool stays_in_range(const AffineForm& form, const Body& body) {
@@ -29,12 +25,6 @@ bool stays_in_range(const AffineForm& form, const Body& body) {
     return true;
 }
 
-std::optional<AffineForm> product(const AffineForm& a, const AffineForm& b) {
-    if (b.terms.empty()) return combine({}, a, b.constant);
-    if (a.terms.empty()) return combine({}, b, a.constant);
-    return std::nullopt;
-}
-
 std::optional<AffineForm> form_of(const Node& node, const std::vector<std::optional<AffineForm>>& forms) {
     auto operand = [&](size_t index) -> const std::optional<AffineForm>& {
         return forms[static_cast<size_t>(node.operands[index])];
@@ -49,13 +39,8 @@ std::optional<AffineForm> form_of(const Node& node, const std::vector<std::optio
     for (size_t i = 0; i < node.operands.size(); i++) {
         if (!operand(i)) return std::nullopt;
     }
-    switch (node.op) {
-    case ScalarOp::add: return combine(*operand(0), *operand(1), 1);
-    case ScalarOp::subtract: return combine(*operand(0), *operand(1), -1);
-    case ScalarOp::negate: return combine({}, *operand(0), -1);
-    case ScalarOp::multiply: return product(*operand(0), *operand(1));
-    default: return std::nullopt;
-    }
+    auto form = linear_form_of(node.op, *operand(0), *operand(node.operands.size() - 1));
+    return form && form->terms.size() <= maximum_terms ? std::move(form) : std::nullopt;
 }
 
 }  // namespace

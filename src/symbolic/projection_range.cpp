@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "expr/scalar_linear.h"
 #include "zspace/checked.h"
 
 namespace heddle {
@@ -151,20 +152,9 @@ ValueRange RangeEvaluator::fitting(ValueRange value, DType dtype) {
 ValueRange RangeEvaluator::arithmetic(ScalarOp op, const ValueRange& a, const ValueRange& b) {
     const Interval &x = a.interval, &y = b.interval;
     bool data = a.data || b.data;
+    if (a.affine && b.affine)
+        if (auto form = linear_form_of(op, *a.affine, *b.affine)) return exact(std::move(*form));
     switch (op) {
-    case ScalarOp::add:
-    case ScalarOp::subtract:
-        if (a.affine && b.affine)
-            if (auto form = linear_sum(*a.affine, *b.affine, op == ScalarOp::add ? 1 : -1))
-                return exact(std::move(*form));
-        break;
-    case ScalarOp::multiply: {
-        const ValueRange& factor = a.affine && a.affine->terms.empty() ? a : b;
-        const ValueRange& form = &factor == &a ? b : a;
-        if (factor.affine && factor.affine->terms.empty() && form.affine)
-            if (auto product = linear_sum({}, *form.affine, factor.affine->constant)) return exact(std::move(*product));
-        break;
-    }
     case ScalarOp::floor_divide:
     case ScalarOp::modulo: return divided(op, a, b);
     case ScalarOp::truncate_divide:
@@ -226,7 +216,7 @@ ValueRange RangeEvaluator::unary(const Node& node, const ValueRange& a) {
     if (op == ScalarOp::absolute && a.interval.low >= 0) return a;
     const bool turned = op == ScalarOp::negate || (op == ScalarOp::absolute && a.interval.high <= 0);
     if (turned && a.affine)
-        if (auto form = linear_sum({}, *a.affine, -1)) return exact(std::move(*form));
+        if (auto form = linear_form_of(ScalarOp::negate, *a.affine, *a.affine)) return exact(std::move(*form));
     return fitting(integers(interval_of(op, a.interval), a.data), node.dtype);
 }
 
