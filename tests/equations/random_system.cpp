@@ -431,24 +431,4 @@ RandomSystem random_system(uint64_t seed, int operations, bool exact) {
     return Generator(seed, exact).make(operations);
 }
 
-Difference compare_outputs(const System& a, const std::vector<TensorData>& values_a, const System& b,
-                           const std::vector<TensorData>& values_b, double tolerance) {
-    for (size_t o = 0; o < a.outputs.size(); o++) {
-        const TensorData& x = values_a[static_cast<size_t>(a.outputs[o])];
-        const TensorData& y = values_b[static_cast<size_t>(b.outputs[o])];
-        double magnitude = 1;
-        for (int64_t i = 0; i < x.size(); i++) {
-            if (std::isfinite(x.real_at(i))) magnitude = std::max(magnitude, std::abs(x.real_at(i)));
-        }
-        for (int64_t i = 0; i < x.size(); i++) {
-            const double p = x.real_at(i), q = y.real_at(i);
-            const bool same =
-                std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q) || (std::isnan(p) && std::isnan(q));
-            if (same || std::abs(p - q) <= tolerance * magnitude) continue;
-            return {false, fmt::format("'{}' element {}: {} and {}", a.tensor(a.outputs[o]).name, i, p, q)};
-        }
-    }
-    return {};
-}
-
 }  // namespace heddle::equations::testing

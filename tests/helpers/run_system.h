@@ -59,24 +59,54 @@ Result<void> for_each_step(const System& system, const std::vector<int32_t>& ord
     return {};
 }
 
-// Whole tensors, in the body's types; by TensorIndex.
-inline Result<std::vector<TensorData>> run(const System& system, const std::vector<TensorData>& feeds) {
-    auto values = initial_values(system, feeds);
-    if (!values) return values;
+inline TensorData copied(const TensorData& value) { return value.clone(); }
+inline BoundedTensor copied(const BoundedTensor& value) { return {value.value.clone(), value.bound.clone()}; }
+
+// Equation by equation from initial values, by TensorIndex.
+template <typename Values, typename Evaluate>
+Result<Values> run_from(const System& system, Values values, Evaluate evaluate) {
     auto done = for_each_step(system, system.order(), [&](int32_t index, int64_t step) {
         const Equation& whole = system.equation(index);
         const Equation equation = whole.scan < 0 ? whole : at_step(*system.arena, whole, step);
         const EquationBody made = body_of(system, equation);
-        std::vector<TensorData> inputs;
+        Values inputs;
         for (TensorIndex tensor : made.inputs) {
-            const TensorData& value = (*values)[static_cast<size_t>(tensor)];
-            inputs.push_back(tensor == equation.tensor ? value.clone() : value);
+            const auto& value = values[static_cast<size_t>(tensor)];
+            inputs.push_back(tensor == equation.tensor ? copied(value) : value);
         }
-        std::vector<TensorData> outputs = {(*values)[static_cast<size_t>(equation.tensor)]};
-        return evaluate_body(made.body, inputs, outputs, Precision::body);
+        Values outputs = {values[static_cast<size_t>(equation.tensor)]};
+        return evaluate(made.body, inputs, outputs);
     });
     if (!done) return fail(done.error());
     return values;
+}
+
+// Whole tensors, in the body's types; by TensorIndex.
+inline Result<std::vector<TensorData>> run(const System& system, const std::vector<TensorData>& feeds) {
+    auto values = initial_values(system, feeds);
+    if (!values) return values;
+    return run_from(system, std::move(*values), [](const Body& body, const auto& inputs, auto& outputs) {
+        return evaluate_body(body, inputs, outputs, Precision::body);
+    });
+}
+
+// The same in exact arithmetic, each element with its bound.
+inline Result<std::vector<BoundedTensor>> run_bounded(const System& system, const std::vector<TensorData>& feeds) {
+    auto values = initial_values(system, feeds);
+    if (!values) return fail(values.error());
+    std::vector<BoundedTensor> bounded;
+    for (size_t t = 0; t < values->size(); t++) {
+        const SystemTensor& tensor = system.tensors[t];
+        if (tensor.kind != SystemTensor::Kind::computed || tensor.dead) {
+            bounded.push_back({(*values)[t], {}});
+            continue;
+        }
+        const DType dtype = is_float(tensor.dtype) ? DType::float64 : tensor.dtype;
+        bounded.push_back({TensorData(dtype, tensor.shape), TensorData(DType::float64, tensor.shape)});
+    }
+    return run_from(system, std::move(bounded), [](const Body& body, const auto& inputs, auto& outputs) {
+        return evaluate_body_bounded(body, inputs, outputs);
+    });
 }
 
 }  // namespace heddle::equations
