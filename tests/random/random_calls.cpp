@@ -489,27 +489,34 @@ void RandomCalls::contraction() {
     }
 }
 
-// A product whose lanes are the rows of the next one, with what indices choose: deformable convolution has it.
+// Products whose lanes are the rows of the next ones, with what indices choose: the adjoint of a deformable convolution.
 void RandomCalls::contraction_of_contraction() {
-    const Value g = take(of_rank(2, 2));
-    const int64_t features = g.type.shape[0], points = g.type.shape[1], channels = size(), taps = 1 + choices_.below(9);
-    const int64_t width = std::max<int64_t>(size(), 1), parts = 1 + choices_.below(2);
-    if (!fits({features, channels, taps}) || !fits({channels, width}) || !fits({parts * taps, points})) return;
-    const Value w = take(like(g, {features, channels, taps})), x = take(like(g, {channels, width}));
-    const Value at = take(indices({taps, points}, width));
+    const Value g = take(of_rank(3, 3));
+    const int64_t features = g.type.shape[0], height = g.type.shape[1], width = g.type.shape[2];
+    const int64_t channels = choices_.once_in(2) ? features : size(), taps = 1 + choices_.below(9);
+    const Shape points = {2 * taps, height, width};
+    if (height == 0 || width == 0 || !fits({features, channels, taps}) || !fits({channels, height, width})) return;
+    if (!fits(points)) return;
+    const Value w = take(like(g, {features, channels, taps})), x = take(like(g, {channels, height, width}));
+    const Value rows = take(indices({taps, height, width}, height));
+    const Value columns = take(indices({taps, height, width}, width));
     const std::string name = fmt::format("t{}", names_++);
-    auto product = [](const char* tap) {
-        return fmt::format("sum(c < $c : sum(o < $o : g[o, @n] * w[o, c, {0}]) * x[c, at[{0}, @n]])", tap);
-    };
-    const std::string value =
-        parts == 1 ? product("@p")
-                   : fmt::format("(@p % 2 == 1 ? {} : 0) + {}", product("$k - 1 - @p // 2"), product("@p // 2"));
-    templates_.push_back(
-        {name, fmt::format("{}:\n  inputs: {{g: \"$T[$o, $n]\", w: \"$T[$o, $c, $k]\", x: \"$T[$c, $m]\", at: "
-                           "\"int64[$k, $n]\"}}\n  index: \"[p = {} * $k, n = $n]\"\n  outputs: {{y: \"$T\"}}\n  body: "
-                           "|\n    y = {}\n",
-                           name, parts, value)});
-    result(fmt::format("{}({}, {}, {}, {})", name, g.name, w.name, x.name, at.name), {real_, {parts * taps, points}});
+    static constexpr const char* form = R"({0}:
+  inputs: {{g: "$T[$o, $h, $w]", f: "$T[$o, $c, $k]", x: "$T[$c, ($h), ($w)]", a: "int64[$k, $h, $w]", b: "int64[$k, $h, $w]"}}
+  index: "[p = 2 * $k, $h, $w]"
+  outputs: {{y: "$T"}}
+  body: |
+    let q = (@p - 1) // 2
+    let r = @p // 2
+    let first = sum(c < $c : sum(o < $o : g[o, @h, @w] * f[o, c, q]) * (x[c, a[q, @h, @w], b[q, @h, @w]]{1}))
+    let second = sum(c < $c : sum(o < $o : g[o, @h, @w] * f[o, c, r]) * (x[c, a[r, @h, @w], b[r, @h, @w]]{1}))
+    y = {2} ? (@p % 2 == 1 ? first : 0) + second : 0
+)";
+    std::string condition = "@p % 2 == 1";
+    if (!choices_.once_in(3)) condition += fmt::format(" || @p == {}", 2 * choices_.below(taps));
+    templates_.push_back({name, fmt::format(form, name, choices_.once_in(2) ? " ?? 0" : "", condition)});
+    result(fmt::format("{}({}, {}, {}, {}, {})", name, g.name, w.name, x.name, rows.name, columns.name),
+           {real_, points});
 }
 
 void RandomCalls::window() {
