@@ -97,9 +97,27 @@ BodyLowering::Key BodyLowering::key_of(NodeId id, Expr condition, bool coordinat
 
 Expr BodyLowering::need(NodeId node, Expr condition, bool coordinate) {
     const Key key = key_of(node, condition, coordinate);
-    if (auto found = done_.find(key); found != done_.end()) return found->second;
+    // What is right under a weaker condition is right here: equations are not made again for each place that asks.
+    std::vector<Expr> conditions = {std::get<Expr>(key), nullptr};
+    std::set<Expr> seen;
+    while (!conditions.empty()) {
+        Expr one = conditions.back();
+        conditions.pop_back();
+        if (!seen.insert(one).second) continue;
+        if (auto found = done_.find({node, one, std::get<bool>(key)}); found != done_.end()) return found->second;
+        if (auto weaker = weaker_.find(one); weaker != weaker_.end())
+            conditions.insert(conditions.end(), {weaker->second.first, weaker->second.second});
+    }
     missing_.push_back(key);
     return nullptr;
+}
+
+// Both conditions, of which the second may only be asked where the first one holds.
+Expr BodyLowering::under(Expr condition, Expr more) {
+    if (!condition) return more;
+    Expr both = lazy_conjunction(state_.system, condition, more);
+    if (both != condition && both != more) weaker_.try_emplace(both, condition, more);
+    return both;
 }
 
 Expr BodyLowering::convert(NodeId node, Expr condition, bool coordinate) {
@@ -211,13 +229,13 @@ Expr BodyLowering::convert_select(const Node& node, Expr condition, bool coordin
     Expr choice = need(node.operands[0], condition, coordinate);
     if (!choice) return nullptr;
     if (choice->kind == Kind::integer) return need(node.operands[choice->integer != 0 ? 1 : 2], condition, coordinate);
-    auto under = [&](size_t branch, bool holds) {
+    auto convert_branch = [&](size_t branch, bool holds) {
         const NodeId operand = node.operands[branch];
         if (!has_equations_[static_cast<size_t>(operand)]) return need(operand, nullptr, coordinate);
         Expr own = holds ? choice : arena_.scalar(ScalarOp::logical_not, DType::boolean, {choice});
-        return need(operand, condition ? lazy_conjunction(state_.system, condition, own) : own, coordinate);
+        return need(operand, under(condition, own), coordinate);
     };
-    Expr then = under(1, true), otherwise = under(2, false);
+    Expr then = convert_branch(1, true), otherwise = convert_branch(2, false);
     return then && otherwise ? arena_.select(choice, then, otherwise) : nullptr;
 }
 
@@ -397,7 +415,7 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
         inner = arena_.conjunction(
             inner, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
     }
-    if (condition) inner = lazy_conjunction(state_.system, condition, inner);
+    inner = under(condition, inner);
     Expr term = need(node.operands[0], inner->kind == Kind::integer && inner->integer != 0 ? nullptr : inner, false);
     if (!term) return std::nullopt;
     std::vector<AxisId> reduced;

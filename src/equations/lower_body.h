@@ -66,6 +66,7 @@ private:
     // Null and a longer `missing` where operands are still to be converted.
     Expr try_convert(const Key& key);
     Expr need(NodeId node, Expr condition, bool coordinate);
+    Expr under(Expr condition, Expr more);
     Expr convert_scalar(const Node& node, Expr condition, bool coordinate);
     Expr convert_comparison(const Node& node, Expr a, Expr b);
     Expr convert_coordinate(const Node& node, const std::vector<Expr>& operands);
@@ -103,6 +104,7 @@ private:
     std::vector<int> uses_;            // by NodeId: of nodes, locals and equations
     std::map<VariableId, AxisId> axes_;
     std::map<Key, Expr> done_;
+    std::map<Expr, std::pair<Expr, Expr>> weaker_;  // the two that a condition was made of
     std::vector<Key> missing_;
     // By local and its value under the condition of its use: tensor and its outer axes.
     std::map<std::pair<int32_t, Expr>, std::pair<TensorIndex, std::vector<AxisId>>> locals_;
