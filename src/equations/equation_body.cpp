@@ -121,6 +121,7 @@ private:
         case Kind::select: return simple(Node::Kind::select);
         case Kind::read: return simple(Node::Kind::read);
         case Kind::guarded_read: return simple(Node::Kind::guarded_read);
+        case Kind::inside: break;  // of kernels
         }
         return -1;
     }

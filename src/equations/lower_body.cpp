@@ -5,25 +5,13 @@
 #include <limits>
 #include <unordered_set>
 
-#include "expr/arena_interval.h"
 #include "equations/pass_support.h"
 #include "equations/system_rules.h"
+#include "expr/arena_interval.h"
+#include "expr/remake.h"
 
 namespace heddle::equations {
 namespace {
-
-// The same expression with every node replaced by what `change` makes of it and its new operands.
-Expr rewrite(Expr root, const std::function<Expr(Expr, std::vector<Expr>)>& change) {
-    std::vector<Expr> nodes = walk(root);
-    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands first
-    std::map<Expr, Expr> made;
-    for (Expr e : nodes) {
-        std::vector<Expr> operands;
-        for (Expr operand : e->operands) operands.push_back(made.at(operand));
-        made[e] = change(e, std::move(operands));
-    }
-    return made.at(root);
-}
 
 bool is_integer_literal(Expr e) { return e->kind == Kind::integer && e->dtype == DType::int64; }
 
@@ -525,26 +513,16 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
 // Reads that no selection may skip, and that are known to leave their tensor (a constant index outside), are checked when
 // they run, like those of other data.
 Expr BodyLowering::check_reads(Expr right) {
-    const auto leaves = [&](Expr read, size_t d) {
-        return !interval(read->operands[d]).within(0, state_.system.tensor(read->tensor).shape[d] - 1) &&
-               std::ranges::none_of(walk(read->operands[d]), is_read);
-    };
-    std::unordered_set<Expr> seen, outside;
-    std::vector<Expr> stack = {right};
-    while (!stack.empty()) {
-        Expr e = stack.back();
-        stack.pop_back();
-        if (!seen.insert(e).second) continue;
+    std::unordered_set<Expr> outside;
+    for (Expr e : walk(right, Skipped::left_out)) {
         for (size_t d = 0; e->kind == Kind::read && d < e->operands.size(); d++) {
-            if (leaves(e, d)) outside.insert(e);
+            if (leaves(state_.system, e, d)) outside.insert(e);
         }
-        const size_t eager = e->kind == Kind::select ? 1 : e->operands.size();
-        stack.insert(stack.end(), e->operands.begin(), e->operands.begin() + static_cast<std::ptrdiff_t>(eager));
     }
     if (outside.empty()) return right;
-    return rewrite(right, [&](Expr e, std::vector<Expr> operands) {
+    return remade(right, [&](Expr e, std::vector<Expr> operands) {
         for (size_t d = 0; outside.contains(e) && d < operands.size(); d++) {
-            if (leaves(e, d)) operands[d] = state_.tables.checked(operands[d]);
+            if (leaves(state_.system, e, d)) operands[d] = state_.tables.checked(operands[d]);
         }
         return arena_.rebuild(e, std::move(operands));
     });
@@ -553,7 +531,7 @@ Expr BodyLowering::check_reads(Expr right) {
 // Tables, reciprocals for divisions by reductions of fewer axes, and checks.
 Expr BodyLowering::finish_right(Expr right, const std::vector<AxisId>& axes) {
     right = check_reads(state_.tables.tabulate(right, axes));
-    return rewrite(right, [&](Expr e, std::vector<Expr> operands) {
+    return remade(right, [&](Expr e, std::vector<Expr> operands) {
         const bool division = e->kind == Kind::scalar && e->op == ScalarOp::divide;
         if (division && operands[1]->kind == Kind::read && state_.is_reduction(operands[1]->tensor)) {
             const auto &of = operands[0]->axes, &by = operands[1]->axes;

@@ -4,6 +4,7 @@
 
 #include "equations/equation_body.h"
 #include "evaluate/evaluate.h"
+#include "expr/remake.h"
 #include "zspace/checked.h"
 
 namespace heddle::equations {
@@ -39,7 +40,6 @@ bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
 Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
     std::vector<Expr> nodes = walk(right);
     std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands first
-    std::map<Expr, Expr> result;
     for (Expr e : nodes) {
         bool data = e->kind == Kind::read || e->kind == Kind::guarded_read, plain = is_plain_kind(e->kind);
         for (Expr operand : e->operands) {
@@ -49,36 +49,12 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
         data_[e] = data;
         plain_[e] = plain;
     }
-    // From the top: what is tabulated needs nothing below it.
-    std::vector<Expr> stack = {right};
-    while (!stack.empty()) {
-        Expr e = stack.back();
-        if (result.contains(e)) {
-            stack.pop_back();
-            continue;
-        }
-        if (plain_.at(e)) {
-            result[e] = e;
-            continue;
-        }
-        if (wanted(e, axes)) {
-            if (Expr read = table_read(e)) {
-                result[e] = read;
-                continue;
-            }
-        }
-        const size_t before = stack.size();
-        std::vector<Expr> operands;
-        for (Expr operand : e->operands) {
-            auto found = result.find(operand);
-            if (found == result.end())
-                stack.push_back(operand);
-            else
-                operands.push_back(found->second);
-        }
-        if (stack.size() == before) result[e] = system_.arena->rebuild(e, std::move(operands));
-    }
-    return result.at(right);
+    // What is tabulated needs nothing below it.
+    auto given = [&](Expr e) -> Expr { return plain_.at(e) ? e : wanted(e, axes) ? table_read(e) : nullptr; };
+    auto operands = [](Expr e) -> const std::vector<Expr>& { return e->operands; };
+    Arena::Memo memo;
+    return remade(right, memo, given, operands,
+                  [&](Expr e, std::vector<Expr> made) { return system_.arena->rebuild(e, std::move(made)); });
 }
 
 Expr TableMaker::checked(Expr coordinate) {

@@ -7,6 +7,7 @@
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "expr/remake.h"
 
 namespace heddle::equations {
 namespace {
@@ -156,23 +157,9 @@ TensorIndex make_name(System& system, const Occurrence& occurrence, const std::v
 }
 
 Expr replace_node(Arena& arena, Expr root, Expr old, Expr replacement) {
-    auto nodes = walk(root);
-    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });
-    std::unordered_map<Expr, Expr> made;
-    for (Expr node : nodes) {
-        if (node == old) {
-            made[node] = replacement;
-            continue;
-        }
-        bool changed = false;
-        std::vector<Expr> operands;
-        for (Expr operand : node->operands) {
-            operands.push_back(made.at(operand));
-            changed = changed || operands.back() != operand;
-        }
-        made[node] = changed ? arena.rebuild(node, std::move(operands)) : node;
-    }
-    return made.at(root);
+    return remade(root, [&](Expr node, std::vector<Expr> operands) {
+        return node == old ? replacement : arena.rebuild(node, std::move(operands));
+    });
 }
 
 void name_occurrences(System& system, const std::vector<Occurrence>& occurrences) {

@@ -9,6 +9,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "expr/remake.h"
+
 namespace heddle::equations {
 namespace {
 
@@ -73,7 +75,7 @@ bool forms_chain(const std::set<int64_t>& cuts) {
     return true;
 }
 
-Expr guarded(Arena& arena, Expr read, const std::vector<Expr>& coordinates, const SystemTensor& tensor, Expr value) {
+Expr guarded(Arena& arena, Expr read, std::span<const Expr> coordinates, const SystemTensor& tensor, Expr value) {
     Expr condition = arena.truth(true);
     for (size_t d = 0; d < coordinates.size(); d++) {
         condition = arena.conjunction(condition, arena.inside(coordinates[d], tensor.shape[d]));
@@ -153,14 +155,6 @@ Box box_of_read(const SystemTensor& tensor, Expr read) {
     return box;
 }
 
-bool is_read(Expr expression) { return expression->kind == Kind::read || expression->kind == Kind::guarded_read; }
-
-std::vector<Expr> coordinates_of(Expr read) {
-    auto coordinates = read->operands;
-    if (read->kind == Kind::guarded_read) coordinates.pop_back();
-    return coordinates;
-}
-
 int32_t maker_of(const System& system, Expr read) {
     const SystemTensor& tensor = system.tensor(read->tensor);
     if (tensor.equations.empty()) return -1;
@@ -206,7 +200,7 @@ std::vector<std::pair<AxisId, Expr>> digits_at(Arena& arena, Expr left, Expr coo
     return result;
 }
 
-Arena::Substitution axes_at(Arena& arena, const Equation& equation, const std::vector<Expr>& coordinates) {
+Arena::Substitution axes_at(Arena& arena, const Equation& equation, std::span<const Expr> coordinates) {
     Arena::Substitution substitution;
     for (size_t d = 0; d < coordinates.size(); d++) {
         for (auto [axis, value] : digits_at(arena, equation.left[d], coordinates[d])) substitution[axis] = value;
@@ -244,24 +238,11 @@ bool CleanCache::is_clean(const System& system, Expr read) {
 }
 
 Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace) {
-    auto nodes = walk(root);
-    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands before users
-    std::unordered_map<Expr, Expr> made;
-    for (Expr node : nodes) {
-        Expr result = node;
-        bool changed = false;
-        for (Expr operand : node->operands) changed = changed || made.at(operand) != operand;
-        if (changed) {
-            std::vector<Expr> operands;
-            for (Expr operand : node->operands) operands.push_back(made.at(operand));
-            result = arena.rebuild(node, std::move(operands));
-        }
-        if (is_read(result)) {
-            if (Expr replaced = replace(result)) result = replaced;
-        }
-        made[node] = result;
-    }
-    return made.at(root);
+    return remade(root, [&](Expr node, std::vector<Expr> operands) {
+        Expr made = arena.rebuild(node, std::move(operands));
+        Expr replaced = is_read(made) ? replace(made) : nullptr;
+        return replaced ? replaced : made;
+    });
 }
 
 void inline_equations(System& system, const std::vector<bool>& chosen) {

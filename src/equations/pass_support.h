@@ -31,9 +31,6 @@ private:
 Box box_of(const Equation& equation);                    // what the left side covers
 Box box_of_read(const SystemTensor& tensor, Expr read);  // what the coordinates can reach, within the tensor
 
-bool is_read(Expr expression);  // guarded or not
-std::vector<Expr> coordinates_of(Expr read);
-
 // The one equation that makes every element that `read` can reach, or -1: several, none, or partly none.
 int32_t maker_of(const System& system, Expr read);
 // All equations that make an element that `read` can reach. A read that reaches nothing (a sum over nothing) is one of
@@ -49,7 +46,7 @@ std::vector<Digit> digits_of(Expr left);  // outermost first
 // What each digit's axis is where the left coordinate has the value `coordinate`, outermost first.
 std::vector<std::pair<AxisId, Expr>> digits_at(Arena& arena, Expr left, Expr coordinate);
 // What each axis of `equation` is at the element `coordinates` of its tensor; they must lie in the equation's box.
-Arena::Substitution axes_at(Arena& arena, const Equation& equation, const std::vector<Expr>& coordinates);
+Arena::Substitution axes_at(Arena& arena, const Equation& equation, std::span<const Expr> coordinates);
 
 Expr row_major_address(const System& system, Expr read);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <queue>
 
+#include "expr/arena_interval.h"
 #include "zspace/checked.h"
 
 namespace heddle::equations {
@@ -200,11 +201,15 @@ std::vector<std::vector<int32_t>> System::readers() const {
     return result;
 }
 
+bool leaves(const System& system, Expr read, size_t dimension) {
+    Expr coordinate = read->operands[dimension];
+    return !interval(coordinate).within(0, system.tensor(read->tensor).shape[dimension] - 1) &&
+           std::ranges::none_of(walk(coordinate), is_read);
+}
+
 std::vector<Expr> reads(const Equation& equation) {
-    std::vector<Expr> result;
-    for (Expr expression : walk(equation.right)) {
-        if (expression->kind == Kind::read || expression->kind == Kind::guarded_read) result.push_back(expression);
-    }
+    std::vector<Expr> result = walk(equation.right);
+    std::erase_if(result, [](Expr e) { return !is_read(e); });
     return result;
 }
 

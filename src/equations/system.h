@@ -80,6 +80,9 @@ struct System {
 // nothing if that is no fixed step.
 std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equation& maker);
 
+// Whether the coordinate of a read is known to lie outside at times. What depends on data is checked when it runs.
+bool leaves(const System& system, Expr read, size_t dimension);
+
 // Every read of an equation's right side, each node once (indirect coordinates' reads included).
 std::vector<Expr> reads(const Equation& equation);
 

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "expr/arena_interval.h"
 #include "equations/system.h"
-#include "equations/system_rules.h"
+#include "expr/check.h"
 #include "zspace/box.h"
 #include "zspace/checked.h"
 
@@ -111,7 +110,7 @@ private:
         if (result != tensor.dtype)
             problem("equations.type", where(equation) + " has a value of another type", std::string(name(tensor.dtype)),
                     std::string(name(result)));
-        check_nodes(equation);
+        check_expressions(equation);
         if (problems_.empty() && equation.scan >= 0) check_scan(equation);
     }
 
@@ -192,7 +191,7 @@ private:
                 problem("equations.cover", fmt::format("'{}' is not computed, but has equations", tensor.name));
             return;
         }
-        if (tensor.dead && !boxes_.contains(index)) return;  // nothing reads it: check_read
+        if (tensor.dead && !boxes_.contains(index)) return;  // nothing reads it: check_expressions
         std::vector<Box>& boxes = boxes_[index];
         std::erase_if(boxes, [](const Box& box) { return box.is_empty(); });
         if (overlapping(boxes))
@@ -204,85 +203,16 @@ private:
         }
     }
 
-    // Every node once where it always counts and once where it stands under a selection.
-    void check_nodes(const Equation& equation) {
-        std::set<std::pair<Expr, bool>> seen;
-        std::vector<std::pair<Expr, bool>> stack = {{equation.right, false}};
-        while (!stack.empty() && problems_.size() < problem_limit) {
-            auto [e, conditional] = stack.back();
-            stack.pop_back();
-            if (!seen.insert({e, conditional}).second) continue;
-            check_types(equation, e);
-            if (e->kind == Kind::read && !conditional && equation.points(arena_) > 0) check_bounds(equation, e);
-            for (size_t i = 0; i < e->operands.size(); i++) {
-                stack.emplace_back(e->operands[i], conditional || (e->kind == Kind::select && i > 0));
-            }
-        }
+    void check_expressions(const Equation& equation) {
+        Surroundings where{.stage = Stage::system, .tensor = [&](TensorIndex t) { return readable(t); }, .leaves = {}};
+        if (equation.points(arena_) > 0) where.leaves = [&](Expr read, size_t d) { return leaves(system_, read, d); };
+        for (Diagnostic& found : check({equation.right}, where))
+            problem(found.code, this->where(equation) + " " + found.summary, found.expected, found.found);
     }
 
-    void check_bounds(const Equation& equation, Expr read) {
-        const SystemTensor& tensor = system_.tensor(read->tensor);
-        if (read->operands.size() != tensor.shape.size()) return;
-        for (size_t d = 0; d < tensor.shape.size(); d++) {
-            Expr coordinate = read->operands[d];
-            if (interval(coordinate).within(0, tensor.shape[d] - 1) || is_indirect(coordinate)) continue;
-            problem("equations.out_of_range",
-                    fmt::format("{} reads '{}' outside of dimension {}", where(equation), tensor.name, d),
-                    fmt::format("0 to {}", tensor.shape[d] - 1),
-                    fmt::format("{} to {}", coordinate->low, coordinate->high));
-        }
-    }
-
-    // Depends on data: checked when it runs.
-    static bool is_indirect(Expr coordinate) {
-        const std::vector<Expr> nodes = walk(coordinate);
-        return std::any_of(nodes.begin(), nodes.end(),
-                           [](Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; });
-    }
-
-    void check_types(const Equation& equation, Expr e) {
-        auto of = [&](size_t i) { return e->operands[i]->dtype; };
-        bool sound = true;
-        switch (e->kind) {
-        case Kind::linear:
-        case Kind::floor_divide:
-        case Kind::modulo:
-        case Kind::minimum:
-        case Kind::maximum:
-            for (size_t i = 0; i < e->operands.size(); i++) sound = sound && of(i) == DType::int64;
-            sound = sound && e->dtype == DType::int64;
-            break;
-        case Kind::negative: sound = of(0) == DType::int64 && is_bool(e->dtype); break;
-        case Kind::conjunction: sound = is_bool(of(0)) && is_bool(of(1)) && is_bool(e->dtype); break;
-        case Kind::scalar: {
-            std::vector<DType> types;
-            for (Expr operand : e->operands) types.push_back(operand->dtype);
-            sound = is_typed_real(e->op, e->dtype, types);
-            break;
-        }
-        case Kind::select: sound = is_bool(of(0)) && of(1) == e->dtype && of(2) == e->dtype; break;
-        case Kind::read:
-        case Kind::guarded_read: sound = check_read(equation, e); break;
-        default: break;
-        }
-        if (!sound)
-            problem("equations.type", where(equation) + " has a node whose operands are of the wrong type", "",
-                    std::string(name(e->dtype)));
-    }
-
-    bool check_read(const Equation& equation, Expr e) {
-        if (!has_tensor(e->tensor) || system_.tensor(e->tensor).dead) {
-            problem("equations.reference", where(equation) + " reads a tensor that does not exist");
-            return true;
-        }
-        const SystemTensor& tensor = system_.tensor(e->tensor);
-        const bool guarded = e->kind == Kind::guarded_read;
-        if (e->dtype != tensor.dtype || e->operands.size() != tensor.shape.size() + (guarded ? 1 : 0)) return false;
-        for (size_t d = 0; d < tensor.shape.size(); d++) {
-            if (e->operands[d]->dtype != DType::int64) return false;
-        }
-        return !guarded || (e->operands.back()->dtype == e->dtype && e->operands.back()->is_literal() &&
-                            e->coefficients == tensor.shape);
+    std::optional<ReadableTensor> readable(TensorIndex t) const {
+        if (!has_tensor(t) || system_.tensor(t).dead) return std::nullopt;
+        return ReadableTensor{t, system_.tensor(t).dtype, system_.tensor(t).shape};
     }
 
     void check_acyclic() {

@@ -4,6 +4,7 @@
 
 #include "expr/arena_interval.h"
 #include "expr/expression.h"
+#include "expr/remake.h"
 #include "expr/scalar_interval.h"
 #include "support/narrow_float.h"
 
@@ -116,29 +117,17 @@ Expr Arena::intern(Expression expression) {
 Expr Arena::integer(int64_t value) { return literal(DType::int64, value); }
 
 Expr Arena::literal(DType dtype, int64_t value, bool from_template) {
-    Expression expression;
-    expression.kind = Kind::integer;
-    expression.dtype = dtype;
-    expression.integer = value;
-    expression.from_template = from_template;
-    return intern(std::move(expression));
+    return intern({.kind = Kind::integer, .dtype = dtype, .integer = value, .from_template = from_template});
 }
 
 Expr Arena::real(DType dtype, double value, bool from_template) {
-    Expression expression;
-    expression.kind = Kind::real;
-    expression.dtype = dtype;
-    expression.real = rounded_to(dtype, value);  // so that it is the same when it is printed and read
-    expression.from_template = from_template;
-    return intern(std::move(expression));
+    const double rounded = rounded_to(dtype, value);  // so that it is the same when it is printed and read
+    return intern({.kind = Kind::real, .dtype = dtype, .real = rounded, .from_template = from_template});
 }
 
 Expr Arena::axis_value(AxisId id) {
-    if (axis(id).extent == 1 && !axis(id).named) return integer(0);
-    Expression expression;
-    expression.kind = Kind::axis;
-    expression.integer = id;
-    return intern(std::move(expression));
+    if (canonical_ && axis(id).extent == 1 && !axis(id).named) return integer(0);
+    return intern({.kind = Kind::axis, .integer = id});
 }
 
 Expr Arena::truth(bool value) { return literal(DType::boolean, value); }
@@ -147,6 +136,7 @@ Expr Arena::conjunction(Expr a, Expr b) {
     std::vector<Expr> conditions, kept;
     collect_conditions(a, conditions);
     collect_conditions(b, conditions);
+    if (!canonical_) return joined(conditions);
     std::sort(conditions.begin(), conditions.end(), [](Expr x, Expr y) { return x->id < y->id; });
     conditions.erase(std::unique(conditions.begin(), conditions.end()), conditions.end());
     for (Expr condition : conditions) {
@@ -157,19 +147,23 @@ Expr Arena::conjunction(Expr a, Expr b) {
         });
         if (!implied) kept.push_back(condition);
     }
-    if (kept.empty()) return truth(true);
-    Expr result = kept.back();
-    for (size_t i = kept.size() - 1; i-- > 0;) {
-        Expression expression;
-        expression.kind = Kind::conjunction;
-        expression.dtype = DType::boolean;
-        expression.operands = {kept[i], result};
-        result = intern(std::move(expression));
+    return kept.empty() ? truth(true) : joined(kept);
+}
+
+Expr Arena::joined(const std::vector<Expr>& conditions) {
+    Expr result = conditions.back();
+    for (size_t i = conditions.size() - 1; i-- > 0;) {
+        result = intern({.kind = Kind::conjunction, .dtype = DType::boolean, .operands = {conditions[i], result}});
     }
     return result;
 }
 
 Expr Arena::scalar(ScalarOp op, DType dtype, std::vector<Expr> operands) {
+    if (Expr simpler = canonical_ ? simplified(op, dtype, operands) : nullptr) return simpler;
+    return intern({.kind = Kind::scalar, .dtype = dtype, .op = op, .operands = std::move(operands)});
+}
+
+Expr Arena::simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands) {
     auto is_one = [](Expr e) {
         return e->from_template &&
                ((e->kind == Kind::real && e->real == 1) || (e->kind == Kind::integer && e->integer == 1));
@@ -192,16 +186,16 @@ Expr Arena::scalar(ScalarOp op, DType dtype, std::vector<Expr> operands) {
         // not (d < 0)  <=>  -1 - d < 0
         if (operands[0]->kind == Kind::negative) return less(integer(-1), operands[0]->operands[0]);
     }
-    Expression expression;
-    expression.kind = Kind::scalar;
-    expression.op = op;
-    expression.dtype = dtype;
-    expression.operands = std::move(operands);
-    return intern(std::move(expression));
+    return nullptr;
 }
 
 Expr Arena::cast(DType dtype, Expr value) {
     if (value->dtype == dtype) return value;
+    if (Expr simpler = canonical_ ? simplified_cast(dtype, value) : nullptr) return simpler;
+    return intern({.kind = Kind::cast, .dtype = dtype, .operands = {value}});
+}
+
+Expr Arena::simplified_cast(DType dtype, Expr value) {
     if (value->kind == Kind::cast && value->operands[0]->dtype == dtype && widens(dtype, value->dtype)) {
         return value->operands[0];
     }
@@ -220,71 +214,57 @@ Expr Arena::cast(DType dtype, Expr value) {
             return real(dtype, static_cast<double>(value->integer), value->from_template);
         }
     }
-    Expression expression;
-    expression.kind = Kind::cast;
-    expression.dtype = dtype;
-    expression.operands = {value};
-    return intern(std::move(expression));
+    return nullptr;
 }
 
 Expr Arena::select(Expr condition, Expr then, Expr otherwise) {
     assert(condition->dtype == DType::boolean && then->dtype == otherwise->dtype);
-    if (condition->kind == Kind::integer) return condition->integer != 0 ? then : otherwise;
-    if (then->kind == Kind::select && then->operands[0] == condition) then = then->operands[1];
-    if (otherwise->kind == Kind::select && otherwise->operands[0] == condition) otherwise = otherwise->operands[2];
-    if (then == otherwise) return then;
-    Expression expression;
-    expression.kind = Kind::select;
-    expression.dtype = then->dtype;
-    expression.operands = {condition, then, otherwise};
-    return intern(std::move(expression));
+    if (canonical_) {
+        if (condition->kind == Kind::integer) return condition->integer != 0 ? then : otherwise;
+        if (then->kind == Kind::select && then->operands[0] == condition) then = then->operands[1];
+        if (otherwise->kind == Kind::select && otherwise->operands[0] == condition) otherwise = otherwise->operands[2];
+        if (then == otherwise) return then;
+    }
+    return intern({.kind = Kind::select, .dtype = then->dtype, .operands = {condition, then, otherwise}});
 }
 
 Expr Arena::read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates) {
-    Expression expression;
-    expression.kind = Kind::read;
-    expression.dtype = dtype;
-    expression.tensor = tensor;
-    expression.operands = std::move(coordinates);
-    return intern(std::move(expression));
+    return intern({.kind = Kind::read, .dtype = dtype, .tensor = tensor, .operands = std::move(coordinates)});
 }
 
 Expr Arena::guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
                          const std::vector<int64_t>& shape) {
     assert(coordinates.size() == shape.size());
-    Expr condition = truth(true);
-    bool all_inside = true;
-    for (size_t i = 0; i < shape.size(); i++) {
+    bool all_inside = canonical_;
+    for (size_t i = 0; canonical_ && i < shape.size(); i++) {
         const Interval range = interval(coordinates[i]);
         if (range.known_high() && range.high < 0) return otherwise;
         if (range.known_low() && range.low >= shape[i]) return otherwise;
         all_inside = all_inside && range.within(0, shape[i] - 1);
     }
     if (all_inside) return read(tensor, dtype, std::move(coordinates));
-    if (!otherwise->is_literal()) {
+    if (canonical_ && !otherwise->is_literal()) {
+        Expr condition = truth(true);
         for (size_t i = 0; i < shape.size(); i++) condition = conjunction(condition, inside(coordinates[i], shape[i]));
         return select(condition, read(tensor, dtype, std::move(coordinates)), otherwise);
     }
-    Expression expression;
-    expression.kind = Kind::guarded_read;
-    expression.dtype = dtype;
-    expression.tensor = tensor;
-    expression.coefficients = shape;
-    expression.operands = std::move(coordinates);
-    expression.operands.push_back(otherwise);
-    return intern(std::move(expression));
-}
-
-Expr Arena::rebuild_guarded_read(Expr expression, std::vector<Expr> operands) {
-    Expr otherwise = operands.back();
-    operands.pop_back();
-    return guarded_read(expression->tensor, expression->dtype, std::move(operands), otherwise,
-                        expression->coefficients);
+    coordinates.push_back(otherwise);
+    return intern({.kind = Kind::guarded_read,
+                   .dtype = dtype,
+                   .tensor = tensor,
+                   .coefficients = shape,
+                   .operands = std::move(coordinates)});
 }
 
 Expr Arena::rebuild(Expr expression, std::vector<Expr> operands) {
-    if (operands == expression->operands) return expression;
+    return operands == expression->operands ? expression : copy(expression, std::move(operands));
+}
+
+Expr Arena::copy(Expr expression, std::vector<Expr> operands) {
     switch (expression->kind) {
+    case Kind::integer: return literal(expression->dtype, expression->integer, expression->from_template);
+    case Kind::real: return real(expression->dtype, expression->real, expression->from_template);
+    case Kind::axis: break;
     case Kind::linear: {
         Expr sum = integer(expression->integer);
         for (size_t i = 0; i < operands.size(); i++) sum = add(sum, operands[i], expression->coefficients[i]);
@@ -295,14 +275,21 @@ Expr Arena::rebuild(Expr expression, std::vector<Expr> operands) {
     case Kind::minimum: return minimum(operands[0], operands[1]);
     case Kind::maximum: return maximum(operands[0], operands[1]);
     case Kind::negative: return less(operands[0], integer(0));
+    case Kind::inside: return inside(operands[0], expression->integer);
     case Kind::conjunction: return conjunction(operands[0], operands[1]);
     case Kind::scalar: return scalar(expression->op, expression->dtype, std::move(operands));
     case Kind::cast: return cast(expression->dtype, operands[0]);
     case Kind::select: return select(operands[0], operands[1], operands[2]);
     case Kind::read: return read(expression->tensor, expression->dtype, std::move(operands));
-    case Kind::guarded_read: return rebuild_guarded_read(expression, std::move(operands));
-    default: return expression;
+    case Kind::guarded_read: {
+        Expr otherwise = operands.back();
+        operands.pop_back();
+        return guarded_read(expression->tensor, expression->dtype, std::move(operands), otherwise,
+                            expression->coefficients);
     }
+    }
+    assert(false);
+    return nullptr;
 }
 
 Expr Arena::substitute(Expr root, const Substitution& substitution) {
@@ -311,36 +298,18 @@ Expr Arena::substitute(Expr root, const Substitution& substitution) {
 }
 
 Expr Arena::substitute(Expr root, const Substitution& substitution, Memo& memo) {
-    auto untouched = [&](Expr e) {
-        return std::none_of(e->axes.begin(), e->axes.end(), [&](AxisId a) { return substitution.contains(a); });
-    };
-    auto settled = [&](Expr e) -> Expr {
+    auto given = [&](Expr e) -> Expr {
         if (e->kind == Kind::axis) {
             auto found = substitution.find(static_cast<AxisId>(e->integer));
             return found == substitution.end() ? e : found->second;
         }
-        if (untouched(e)) return e;
-        auto found = memo.find(e);
-        return found == memo.end() ? nullptr : found->second;
+        const bool touched =
+            std::any_of(e->axes.begin(), e->axes.end(), [&](AxisId axis) { return substitution.contains(axis); });
+        return touched ? nullptr : e;
     };
-    std::vector<Expr> stack = {root};
-    while (!stack.empty()) {
-        Expr expression = stack.back();
-        if (settled(expression) != nullptr) {
-            stack.pop_back();
-            continue;
-        }
-        const size_t before = stack.size();
-        std::vector<Expr> operands;
-        for (Expr operand : expression->operands) {
-            operands.push_back(settled(operand));
-            if (operands.back() == nullptr) stack.push_back(operand);
-        }
-        if (stack.size() != before) continue;
-        memo[expression] = rebuild(expression, std::move(operands));
-        stack.pop_back();
-    }
-    return settled(root);
+    return remade(
+        root, memo, given, [](Expr e) -> const std::vector<Expr>& { return e->operands; },
+        [&](Expr e, std::vector<Expr> operands) { return rebuild(e, std::move(operands)); });
 }
 
 }  // namespace heddle::expr

@@ -67,12 +67,10 @@ Expr Arena::linear(int64_t constant, Terms terms) {
             if (factor != 0) terms[kept++] = {atom, factor};
         }
         terms.resize(kept);
-    } while (recombine(constant, terms));
+    } while (canonical_ && recombine(constant, terms));
     if (terms.empty()) return integer(constant);
     if (constant == 0 && terms.size() == 1 && terms[0].second == 1) return terms[0].first;
-    Expression expression;
-    expression.kind = Kind::linear;
-    expression.integer = constant;
+    Expression expression{.kind = Kind::linear, .integer = constant};
     for (const auto& [atom, factor] : terms) {
         expression.operands.push_back(atom);
         expression.coefficients.push_back(factor);
@@ -132,6 +130,7 @@ Expr Arena::scale(Expr a, int64_t factor) { return add(integer(0), a, factor); }
 
 Expr Arena::floor_divide(Expr a, int64_t divisor) {
     assert(divisor > 0 && a->dtype == DType::int64);
+    if (!canonical_) return intern({.kind = Kind::floor_divide, .integer = divisor, .operands = {a}});
     if (divisor == 1) return a;
     if (a->kind == Kind::integer) return integer(heddle::floor_divide(a->integer, divisor));
     const auto key = std::pair(a, divisor);
@@ -166,15 +165,12 @@ Expr Arena::make_floor_divide(Expr a, int64_t divisor) {
     if (rest->kind == Kind::modulo && rest->integer % divisor == 0) {
         return modulo(floor_divide(rest->operands[0], divisor), rest->integer / divisor);
     }
-    Expression expression;
-    expression.kind = Kind::floor_divide;
-    expression.integer = divisor;
-    expression.operands = {rest};
-    return intern(std::move(expression));
+    return intern({.kind = Kind::floor_divide, .integer = divisor, .operands = {rest}});
 }
 
 Expr Arena::modulo(Expr a, int64_t divisor) {
     assert(divisor > 0 && a->dtype == DType::int64);
+    if (!canonical_) return intern({.kind = Kind::modulo, .integer = divisor, .operands = {a}});
     if (divisor == 1) return integer(0);
     if (a->kind == Kind::integer) return integer(floor_modulo(a->integer, divisor));
     const auto key = std::pair(a, divisor);
@@ -204,34 +200,32 @@ Expr Arena::make_modulo(Expr a, int64_t divisor) {
         return add(low, modulo(high, divisor / common), common);
     }
     if (rest->kind == Kind::modulo && rest->integer % divisor == 0) return modulo(rest->operands[0], divisor);
-    Expression expression;
-    expression.kind = Kind::modulo;
-    expression.integer = divisor;
-    expression.operands = {rest};
-    return intern(std::move(expression));
+    return intern({.kind = Kind::modulo, .integer = divisor, .operands = {rest}});
 }
 
 Expr Arena::minimum(Expr a, Expr b) {
     const Interval x = interval(a), y = interval(b);
-    if (a == b || (x.known_high() && y.known_low() && x.high <= y.low)) return a;
-    if (x.known_low() && y.known_high() && y.high <= x.low) return b;
-    Expression expression;
-    expression.kind = Kind::minimum;
-    expression.operands = a->id < b->id ? std::vector{a, b} : std::vector{b, a};
-    return intern(std::move(expression));
+    if (canonical_) {
+        if (a == b || (x.known_high() && y.known_low() && x.high <= y.low)) return a;
+        if (x.known_low() && y.known_high() && y.high <= x.low) return b;
+        if (b->id < a->id) std::swap(a, b);
+    }
+    return intern({.kind = Kind::minimum, .operands = {a, b}});
 }
 
 Expr Arena::maximum(Expr a, Expr b) {
     const Interval x = interval(a), y = interval(b);
-    if (a == b || (x.known_low() && y.known_high() && x.low >= y.high)) return a;
-    if (x.known_high() && y.known_low() && y.low >= x.high) return b;
-    Expression expression;
-    expression.kind = Kind::maximum;
-    expression.operands = a->id < b->id ? std::vector{a, b} : std::vector{b, a};
-    return intern(std::move(expression));
+    if (canonical_) {
+        if (a == b || (x.known_low() && y.known_high() && x.low >= y.high)) return a;
+        if (x.known_high() && y.known_low() && y.low >= x.high) return b;
+        if (b->id < a->id) std::swap(a, b);
+    }
+    return intern({.kind = Kind::maximum, .operands = {a, b}});
 }
 
 Expr Arena::less(Expr a, Expr b) {
+    auto negative = [&](Expr d) { return intern({.kind = Kind::negative, .dtype = DType::boolean, .operands = {d}}); };
+    if (!canonical_) return negative(add(a, b, -1));
     const Interval x = interval(a), y = interval(b);
     if (x.known_high() && y.known_low() && x.high < y.low) return truth(true);
     if (x.known_low() && y.known_high() && x.low >= y.high) return truth(false);
@@ -250,14 +244,14 @@ Expr Arena::less(Expr a, Expr b) {
     const Interval range = interval(difference);
     if (range.known_high() && range.high < 0) return truth(true);
     if (range.known_low() && range.low >= 0) return truth(false);
-    Expression expression;
-    expression.kind = Kind::negative;
-    expression.dtype = DType::boolean;
-    expression.operands = {difference};
-    return intern(std::move(expression));
+    return negative(difference);
 }
 
 Expr Arena::inside(Expr coordinate, int64_t extent) {
+    if (!canonical_) {
+        const DType truth = DType::boolean;
+        return intern({.kind = Kind::inside, .dtype = truth, .integer = extent, .operands = {coordinate}});
+    }
     return conjunction(less(integer(-1), coordinate), less(coordinate, integer(extent)));
 }
 

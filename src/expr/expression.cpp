@@ -1,5 +1,6 @@
 #include "expr/expression.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace heddle::expr {
@@ -20,17 +21,22 @@ CoordinateForm linear_form(Expr coordinate) {
     return form;
 }
 
-std::vector<Expr> walk(Expr root) {
+std::vector<Expr> walk(Expr root, Skipped skipped) {
     std::vector<Expr> order;
     std::unordered_set<Expr> seen;
+    constexpr int32_t few = 64;  // are found sooner in the list itself
+    auto is_new = [&](Expr e) {
+        return root->nodes > few ? seen.insert(e).second : std::find(order.begin(), order.end(), e) == order.end();
+    };
     std::vector<Expr> stack = {root};
     while (!stack.empty()) {
         Expr expression = stack.back();
         stack.pop_back();
-        if (!seen.insert(expression).second) continue;
+        if (!is_new(expression)) continue;
         order.push_back(expression);
-        for (auto operand = expression->operands.rbegin(); operand != expression->operands.rend(); ++operand) {
-            stack.push_back(*operand);
+        const bool condition_only = expression->kind == Kind::select && skipped == Skipped::left_out;
+        for (size_t i = condition_only ? 1 : expression->operands.size(); i-- > 0;) {
+            stack.push_back(expression->operands[i]);
         }
     }
     return order;

@@ -1,11 +1,11 @@
-// Right sides and coordinates of equations: interned acyclic expressions. Coordinates are always in canonical linear
-// form over atoms; floor divisions and remainders are simplified when they are built; an expression knows its interval.
-// Algorithms: docs/equations.md, section 1.
+// Right sides and coordinates of the equations of systems and kernels: interned acyclic expressions. Coordinates are
+// always in linear form over atoms; an expression knows its axes and its interval. Algorithms: docs/equations.md.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -18,10 +18,10 @@
 namespace heddle::expr {
 
 struct Expression;
-using Expr = const Expression*;               // interned in an Arena: equal expressions are one pointer
+using Expr = const Expression*;           // interned in an Arena: equal expressions are one pointer
 using CoordinateForm = LinearForm<Expr>;  // by the atoms' ids
 using AxisId = int32_t;
-using TensorIndex = int32_t;  // of a System
+using TensorIndex = int32_t;  // of a system or a kernel
 
 struct Axis {
     std::string name;  // a hint for people; several axes may share one
@@ -50,6 +50,7 @@ enum class Kind : uint8_t {
     select,        // operands: condition, then, else; lazy. Also of coordinates
     read,          // tensor `tensor` at coordinates
     guarded_read,  // the same; outside of the tensor the literal that is the last operand
+    inside,        // bool: 0 <= operands[0] < integer, a coordinate. As written; else two conditions
 };
 
 struct Expression {
@@ -72,10 +73,21 @@ struct Expression {
     bool is_literal() const { return kind == Kind::integer || kind == Kind::real; }
 };
 
+inline bool is_read(Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; }
+inline std::span<const Expr> coordinates_of(Expr read) {
+    return {read->operands.data(), read->operands.size() - (read->kind == Kind::guarded_read ? 1 : 0)};
+}
+
+// What an arena makes of what is asked for.
+enum class Building : uint8_t {
+    canonical,   // conditions and guards are decided by intervals, quotients and remainders are simplified
+    as_written,  // nothing but linear forms, so that the structure depends on no extent
+};
+
 // Makes and keeps expressions. Not thread-safe. Pointers stay valid as long as the arena.
 class Arena {
 public:
-    Arena() = default;
+    explicit Arena(Building building = Building::canonical) : canonical_(building == Building::canonical) {}
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
 
@@ -84,12 +96,13 @@ public:
     int64_t extent(AxisId id) const { return axis(id).extent; }
     int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent; }
     size_t axis_count() const { return axes_.size(); }
+    size_t size() const { return pool_.size(); }
 
     Expr integer(int64_t value);
     Expr literal(DType dtype, int64_t value, bool from_template = true);
     Expr real(DType dtype, double value, bool from_template = true);
-    Expr axis_value(AxisId id);  // coordinate 0 for an unnamed axis of extent one
-    // Canonical linear arithmetic.
+    Expr axis_value(AxisId id);  // canonical: coordinate 0 for an unnamed axis of extent one
+    // Linear arithmetic.
     Expr add(Expr a, Expr b, int64_t scale = 1);  // a + scale * b
     Expr scale(Expr a, int64_t factor);
     Expr floor_divide(Expr a, int64_t divisor);
@@ -115,7 +128,10 @@ public:
     // known to be inside.
     void declare_range(TensorIndex tensor, int64_t low, int64_t high) { ranges_[tensor] = {low, high}; }
 
-    // The same expression over other operands (through the builders above, so canonical again).
+    // The like of an expression, which may be of another arena, over operands of this one, through the builders above.
+    // Axes have none.
+    Expr copy(Expr expression, std::vector<Expr> operands);
+    // The same of an expression of this arena.
     Expr rebuild(Expr expression, std::vector<Expr> operands);
     // Replaces axes by coordinates; each node once.
     using Substitution = std::unordered_map<AxisId, Expr>;
@@ -129,11 +145,14 @@ private:
 
     Expr intern(Expression expression);
     Expr linear(int64_t constant, Terms terms);
+    Expr joined(const std::vector<Expr>& conditions);
     bool recombine(int64_t& constant, Terms& terms);
     Expr make_floor_divide(Expr a, int64_t divisor);
     Expr make_modulo(Expr a, int64_t divisor);
-    Expr rebuild_guarded_read(Expr expression, std::vector<Expr> operands);
+    Expr simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands);
+    Expr simplified_cast(DType dtype, Expr value);
 
+    const bool canonical_;
     std::vector<Axis> axes_;
     std::deque<Expression> pool_;
     std::unordered_multimap<size_t, Expr> table_;
@@ -141,9 +160,17 @@ private:
     std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
 };
 
+// A tensor as reads see it.
+struct ReadableTensor {
+    TensorIndex index = -1;
+    DType dtype = DType::float32;
+    std::vector<int64_t> shape;
+};
+
 CoordinateForm linear_form(Expr coordinate);
 
-// Every distinct node below `root`, `root` first.
-std::vector<Expr> walk(Expr root);
+// Every distinct node below `root`, `root` first; or only those that are computed whatever selections choose.
+enum class Skipped : uint8_t { taken, left_out };
+std::vector<Expr> walk(Expr root, Skipped skipped = Skipped::taken);
 
 }  // namespace heddle::expr

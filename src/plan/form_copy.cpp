@@ -8,16 +8,16 @@ namespace sched = heddle::schedules;
 sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
                         const std::vector<int64_t>& hint_shape, const std::vector<bool>& named) {
     sched::Kernel kernel;
-    std::vector<sched::AxisIndex> axis_of(to.extent.size(), -1);
+    std::vector<sched::AxisId> axis_of(to.extent.size(), -1);
     for (int32_t d32 : to.order) {
         size_t d = static_cast<size_t>(d32);
         bool has_origin = d < named.size() && named[d];
         if (to.extent[d] == 1 && !has_origin) continue;
-        axis_of[d] = static_cast<sched::AxisIndex>(kernel.axes.size());
-        kernel.axes.push_back({.name = "", .extent = to.extent[d], .hint = hint_shape[d], .named = has_origin});
+        axis_of[d] = kernel.add_axis({.extent = to.extent[d], .named = has_origin, .hint = hint_shape[d]});
+        kernel.common.push_back(axis_of[d]);
     }
     std::vector<std::vector<int64_t>> hints;
-    std::vector<sched::Coordinate> coordinates[2];
+    std::vector<sched::Expr> coordinates[2];
     const StorageMap* maps[] = {&from, &to};
     for (int side = 0; side < 2; side++) {
         const StorageMap& map = *maps[side];
@@ -35,19 +35,16 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
             size_t d = static_cast<size_t>(d32);
             if (axis_of[d] < 0) continue;
             tensor.dimensions.push_back({map.extent[d], strides[d], map.margin_before[d], map.margin_after[d]});
-            coordinates[side].push_back({.axes = {{axis_of[d], 1}}});
+            coordinates[side].push_back(kernel.arena->axis_value(axis_of[d]));
             hints.back().push_back(hint_strides[d]);
         }
         kernel.tensors.push_back(std::move(tensor));
     }
-    kernel.values.push_back(
-        {.kind = sched::Value::Kind::read, .dtype = dtype, .tensor = 0, .coordinates = coordinates[0]});
-    sched::KernelEquation equation{.tensor = 1, .left = coordinates[1], .right = 0};
-    for (sched::AxisIndex a = 0; a < static_cast<sched::AxisIndex>(kernel.axes.size()); a++) equation.axes.push_back(a);
-    kernel.common = equation.axes;
-    kernel.equations.push_back(std::move(equation));
+    kernel.equations.push_back({.tensor = 1,
+                                .axes = kernel.common,
+                                .left = coordinates[1],
+                                .right = kernel.arena->read(0, dtype, coordinates[0])});
     merge_axes(kernel, hints);
-    name_axes(kernel);
     return kernel;
 }
 

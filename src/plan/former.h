@@ -53,31 +53,27 @@ private:
     void add_local(equations::TensorIndex t);
     void add_equation(int32_t e);
     void add_scatter(const equations::Equation& from, const equations::ScatterInto& into);
-    schedules::ValueIndex within(equations::Expr left, equations::Expr at);
-    schedules::ValueIndex selection(schedules::ValueIndex condition, schedules::ValueIndex then,
-                                    schedules::ValueIndex otherwise);
-    schedules::ValueIndex operation(ScalarOp op, DType dtype, std::vector<schedules::ValueIndex> operands);
+    equations::Expr within(equations::Expr left, equations::Expr at);
     int32_t class_of(equations::AxisId axis) const;
-    std::vector<schedules::Coordinate> coordinates(equations::TensorIndex t, const std::vector<equations::Expr>& from,
-                                                   bool known = false);
-    schedules::Coordinate in_turn(equations::Expr c, int64_t places);
+    std::vector<equations::Expr> viewed(equations::TensorIndex t, std::span<const equations::Expr> from,
+                                        bool known = false);
+    std::vector<equations::Expr> coordinates(equations::TensorIndex t, std::span<const equations::Expr> from,
+                                             bool known = false);
+    equations::Expr in_turn(equations::Expr c, int64_t places);
     equations::Expr digit(equations::TensorIndex t, const ViewDimension& v, equations::Expr c, bool local,
                           bool outermost);
-    schedules::Coordinate coordinate(equations::Expr c);
-    schedules::ValueIndex value(equations::Expr e);
-    schedules::Value make_value(equations::Expr e);
-    schedules::ValueIndex integer_value(int64_t number);
-    schedules::ValueIndex add_value(schedules::Value v);
+    equations::Expr value(equations::Expr e);
+    equations::Expr make(equations::Expr e, std::vector<equations::Expr> parts);
 
     const FormRequest& request_;
     const equations::System& system_;
-    equations::Arena& arena_;
+    equations::Arena& arena_;  // the system's
     std::map<EquationAxis, int32_t> classes_;
     std::set<int32_t> inside_;
     std::map<equations::TensorIndex, std::vector<ViewDimension>> views_;
     std::map<equations::TensorIndex, schedules::TensorIndex> index_;
     std::vector<std::vector<int64_t>> hints_;
-    std::map<equations::Expr, schedules::ValueIndex> memo_;
+    equations::Arena::Memo memo_;  // of the present equation: what the kernel has for the system's expressions
     int32_t equation_ = -1, maker_ = -1;
     std::map<int32_t, equations::ScatterInto> into_;  // by equation
     std::set<int32_t> joined_;

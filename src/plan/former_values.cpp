@@ -1,5 +1,6 @@
 // Coordinates and values of the equation that is being formed.
 #include "equations/pass_support.h"
+#include "expr/remake.h"
 #include "plan/former.h"
 
 namespace heddle::plan {
@@ -13,40 +14,34 @@ int32_t KernelFormer::class_of(AxisId axis) const {
     return found != classes_.end() ? found->second : classes_.at({maker_, axis});
 }
 
-// `known`: the coordinates lie inside, whatever their intervals say.
-std::vector<sched::Coordinate> KernelFormer::coordinates(TensorIndex t, const std::vector<Expr>& from, bool known) {
-    std::vector<sched::Coordinate> result;
+// Coordinates as the kernel sees the tensor, still the system's. `known`: they lie inside, whatever intervals say.
+std::vector<Expr> KernelFormer::viewed(TensorIndex t, std::span<const Expr> from, bool known) {
+    std::vector<Expr> result;
     bool local = result_.kernel.tensor(index_.at(t)).role == sched::KernelTensor::Role::local;
     const auto& view = views_.at(t);
     for (size_t i = 0; i < view.size(); i++) {
         Expr c = from[view[i].dimension];
-        if (view[i].in_turn) {
-            result.push_back(in_turn(c, view[i].extent));
-            continue;
-        }
         const bool outermost = i == 0 || view[i - 1].dimension != view[i].dimension;
-        if (view[i].radix > 0) c = digit(t, view[i], c, local, known && outermost);
-        result.push_back(coordinate(c));
+        if (view[i].in_turn)
+            c = in_turn(c, view[i].extent);
+        else if (view[i].radix > 0)
+            c = digit(t, view[i], c, local, known && outermost);
+        result.push_back(c);
     }
     return result;
 }
 
-// The place of a step among `places`. A number of steps is a launch number, whatever place that is.
-sched::Coordinate KernelFormer::in_turn(Expr c, int64_t places) {
-    sched::Coordinate result;
-    if (c->kind == Kind::integer && c->integer == 0) return result;
-    sched::Value divisor;
-    divisor.kind = sched::Value::Kind::integer;
-    divisor.dtype = DType::int64;
-    divisor.integer = places;
-    sched::Value place;
-    place.kind = sched::Value::Kind::scalar;
-    place.dtype = DType::int64;
-    place.op = ScalarOp::modulo;
-    const sched::ValueIndex step = c->kind == Kind::integer ? integer_value(c->integer) : value(c);
-    place.operands = {step, add_value(std::move(divisor))};
-    result.values.push_back({add_value(std::move(place)), 1});
+std::vector<Expr> KernelFormer::coordinates(TensorIndex t, std::span<const Expr> from, bool known) {
+    std::vector<Expr> result = viewed(t, from, known);
+    for (Expr& c : result) c = value(c);
     return result;
+}
+
+// The place of a step among `places`. A number of steps is a launch number, whatever place that is.
+Expr KernelFormer::in_turn(Expr c, int64_t places) {
+    if (c->kind == Kind::integer && c->integer == 0) return c;
+    Expr step = c->kind == Kind::integer ? arena_.literal(DType::int64, c->integer, false) : c;
+    return arena_.scalar(ScalarOp::modulo, DType::int64, {step, arena_.integer(places)});
 }
 
 Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool local, bool outermost) {
@@ -61,132 +56,36 @@ Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool loc
     return outermost ? shifted : arena_.modulo(shifted, v.extent);
 }
 
-sched::Coordinate KernelFormer::coordinate(Expr c) {
-    sched::Coordinate result;
-    const auto form = linear_form(c);
-    result.constant = form.constant;
-    for (auto [atom, factor] : form.terms) {
-        if (atom->kind == Kind::axis) {
-            result.axes.push_back({class_of(static_cast<AxisId>(atom->integer)), factor});
-        } else {
-            result.values.push_back({value(atom), factor});
-        }
-    }
-    return result;
+// The system's expression in the kernel's arena: axes are classes, reads see tensors as the kernel does.
+Expr KernelFormer::value(Expr root) {
+    auto axis = [&](Expr e) {
+        return e->kind == Kind::axis ? result_.kernel.arena->axis_value(class_of(static_cast<AxisId>(e->integer)))
+                                     : nullptr;
+    };
+    auto parts = [&](Expr e) {
+        if (!is_read(e)) return e->operands;
+        std::vector<Expr> read = viewed(e->tensor, expr::coordinates_of(e));
+        if (e->kind == Kind::guarded_read) read.push_back(e->operands.back());
+        return read;
+    };
+    return remade(root, memo_, axis, parts, [&](Expr e, std::vector<Expr> made) { return make(e, std::move(made)); });
 }
 
-sched::ValueIndex KernelFormer::value(Expr e) {
-    if (auto found = memo_.find(e); found != memo_.end()) return found->second;
-    sched::ValueIndex index = add_value(make_value(e));
-    memo_[e] = index;
-    return index;
+Expr KernelFormer::make(Expr e, std::vector<Expr> parts) {
+    Arena& arena = *result_.kernel.arena;
+    if (!is_read(e)) return arena.copy(e, std::move(parts));
+    const sched::TensorIndex tensor = index_.at(e->tensor);
+    if (e->kind == Kind::read) return arena.read(tensor, e->dtype, std::move(parts));
+    Expr otherwise = parts.back();
+    parts.pop_back();
+    return arena.guarded_read(tensor, e->dtype, std::move(parts), otherwise, result_.kernel.readable(tensor).shape);
 }
 
-sched::Value KernelFormer::make_value(Expr e) {
-    sched::Value v;
-    v.dtype = e->dtype;
-    v.op = e->op;
-    v.from_template = e->from_template;
-    using V = sched::Value::Kind;
-    switch (e->kind) {
-    case Kind::integer:
-        v.kind = V::integer;
-        v.integer = e->integer;
-        break;
-    case Kind::real:
-        v.kind = V::real;
-        v.real = e->real;
-        break;
-    case Kind::axis:
-    case Kind::linear:
-        v.kind = V::coordinate;
-        v.coordinates.push_back(coordinate(e));
-        break;
-    case Kind::floor_divide:
-    case Kind::modulo:
-        v.kind = V::scalar;
-        v.op = e->kind == Kind::modulo ? ScalarOp::modulo : ScalarOp::floor_divide;
-        v.operands = {value(e->operands[0]), integer_value(e->integer)};
-        break;
-    case Kind::negative:
-        v.kind = V::scalar;
-        v.op = ScalarOp::less;
-        v.operands = {value(e->operands[0]), integer_value(0)};
-        break;
-    case Kind::minimum:
-    case Kind::maximum:
-    case Kind::conjunction:
-        v.op = e->kind == Kind::minimum   ? ScalarOp::minimum
-               : e->kind == Kind::maximum ? ScalarOp::maximum
-                                          : ScalarOp::logical_and;
-        [[fallthrough]];
-    case Kind::scalar:
-        v.kind = V::scalar;
-        for (Expr operand : e->operands) v.operands.push_back(value(operand));
-        break;
-    case Kind::cast:
-        v.kind = V::cast;
-        v.operands = {value(e->operands[0])};
-        break;
-    case Kind::select:
-        v.kind = V::select;
-        for (Expr operand : e->operands) v.operands.push_back(value(operand));
-        break;
-    case Kind::read:
-    case Kind::guarded_read: {
-        v.kind = e->kind == Kind::read ? V::read : V::guarded_read;
-        v.tensor = index_.at(e->tensor);
-        size_t rank = system_.tensor(e->tensor).shape.size();
-        v.coordinates = coordinates(e->tensor, {e->operands.begin(), e->operands.begin() + static_cast<int64_t>(rank)});
-        if (e->kind == Kind::guarded_read) v.operands = {value(e->operands.back())};
-        break;
-    }
-    }
-    return v;
-}
-
-// `coordinate` lies where `left` runs.
-sched::ValueIndex KernelFormer::within(Expr left, Expr at) {
+// `at` lies where `left` runs.
+Expr KernelFormer::within(Expr left, Expr at) {
     int64_t extent = 1;
     for (const Digit& digit : digits_of(left)) extent *= arena_.extent(digit.axis);
-    sched::Value inside;
-    inside.kind = sched::Value::Kind::inside;
-    inside.dtype = DType::boolean;
-    inside.integer = extent;
-    inside.coordinates = {coordinate(arena_.add(at, arena_.integer(-linear_form(left).constant)))};
-    return add_value(std::move(inside));
-}
-
-sched::ValueIndex KernelFormer::selection(sched::ValueIndex condition, sched::ValueIndex then,
-                                          sched::ValueIndex otherwise) {
-    sched::Value v;
-    v.kind = sched::Value::Kind::select;
-    v.dtype = result_.kernel.value(then).dtype;
-    v.operands = {condition, then, otherwise};
-    return add_value(std::move(v));
-}
-
-sched::ValueIndex KernelFormer::operation(ScalarOp op, DType dtype, std::vector<sched::ValueIndex> operands) {
-    sched::Value v;
-    v.kind = sched::Value::Kind::scalar;
-    v.op = op;
-    v.dtype = dtype;
-    v.operands = std::move(operands);
-    return add_value(std::move(v));
-}
-
-sched::ValueIndex KernelFormer::integer_value(int64_t number) {
-    sched::Value v;
-    v.kind = sched::Value::Kind::integer;
-    v.dtype = DType::int64;
-    v.integer = number;
-    v.from_template = false;
-    return add_value(std::move(v));
-}
-
-sched::ValueIndex KernelFormer::add_value(sched::Value v) {
-    result_.kernel.values.push_back(std::move(v));
-    return static_cast<sched::ValueIndex>(result_.kernel.values.size() - 1);
+    return result_.kernel.arena->inside(value(arena_.add(at, arena_.integer(-linear_form(left).constant))), extent);
 }
 
 }  // namespace heddle::plan

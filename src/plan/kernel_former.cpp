@@ -20,7 +20,6 @@ FormedKernel KernelFormer::form() {
     }
     for (const auto& common : request_.kernel.common) add_common(common);
     merge_axes(result_.kernel, hints_);
-    name_axes(result_.kernel);
     return std::move(result_);
 }
 
@@ -40,14 +39,14 @@ void KernelFormer::add_common(const Kernel::CommonAxis& common) {
 void KernelFormer::add_axes() {
     int32_t count = 0;
     for (auto [axis, number] : classes_) count = std::max(count, number + 1);
-    result_.kernel.axes.resize(static_cast<size_t>(count));
+    std::vector<Axis> axes(static_cast<size_t>(count));
     for (auto [axis, number] : classes_) {
-        const Axis& from = arena_.axis(axis.axis);
-        auto& to = result_.kernel.axes[static_cast<size_t>(number)];
-        to.extent = from.extent;
-        to.hint = std::max(to.hint, arena_.hint(axis.axis));
-        to.named |= from.named;
+        auto& to = axes[static_cast<size_t>(number)];
+        to.extent = arena_.extent(axis.axis);
+        to.hint = std::max({int64_t{1}, to.hint, arena_.hint(axis.axis)});
+        to.named |= arena_.axis(axis.axis).named;
     }
+    for (Axis& axis : axes) result_.kernel.add_axis(std::move(axis));
 }
 
 // Scatters whose terms go straight to the elements that an equation of the kernel makes: they have no tensor.
@@ -120,27 +119,22 @@ void KernelFormer::add_scatter(const Equation& from, const ScatterInto& into) {
     update.update = true;
     for (AxisId axis : into.reduced) update.reduced.push_back(class_of(axis));
     std::vector<Expr> at = from.left;
-    sched::ValueIndex condition = -1;
+    Arena& arena = *result_.kernel.arena;
+    Expr condition = nullptr;
     for (size_t d = 0; d < at.size(); d++) {
         if (!into.update.at[d]) continue;
         at[d] = into.update.at[d];
-        const sched::ValueIndex inside = within(from.left[d], at[d]);
-        condition = condition < 0 ? inside : operation(ScalarOp::logical_and, DType::boolean, {condition, inside});
+        Expr inside = within(from.left[d], at[d]);
+        condition = condition ? arena.conjunction(condition, inside) : inside;
     }
     // What else is asked for may read where the data choose: only if that is inside.
     if (into.update.condition->kind != Kind::integer || into.update.condition->integer == 0)
-        condition = selection(condition, value(into.update.condition), value(arena_.truth(false)));
+        condition = arena.select(condition, value(into.update.condition), arena.truth(false));
     update.left = coordinates(from.tensor, at, true);
     const DType dtype = system_.tensor(from.tensor).dtype;
-    sched::Value old;
-    old.kind = sched::Value::Kind::read;
-    old.dtype = dtype;
-    old.tensor = update.tensor;
-    old.coordinates = update.left;
-    const sched::ValueIndex before = add_value(std::move(old));
-    sched::ValueIndex after = value(into.update.term);
-    if (into.join) after = operation(*into.join, dtype, {before, after});
-    update.right = selection(condition, after, before);
+    Expr before = arena.read(update.tensor, dtype, update.left), after = value(into.update.term);
+    if (into.join) after = arena.scalar(*into.join, dtype, {before, after});
+    update.right = arena.select(condition, after, before);
     maker_ = -1;
     if (!filled) result_.kernel.equations.push_back(std::move(fill));
     result_.kernel.equations.push_back(std::move(update));

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
+
+#include "expr/remake.h"
+#include "schedules/accesses.h"
 
 namespace heddle::plan {
 
@@ -10,73 +14,85 @@ using namespace schedules;
 
 namespace {
 
-bool holds(const std::vector<AxisIndex>& axes, AxisIndex axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
-int64_t coefficient(const Coordinate& coordinate, AxisIndex axis) {
-    for (auto [a, c] : coordinate.axes) {
-        if (a == axis) return c;
-    }
-    return 0;
-}
-
-bool is_alone(const Coordinate& coordinate, AxisIndex axis) {
-    return coordinate.constant == 0 && coordinate.values.empty() && coordinate.axes.size() == 1 &&
-           coordinate.axes[0] == std::pair<AxisIndex, int64_t>{axis, 1};
-}
-
-// One access: a tensor at coordinates that may be changed.
+// One access: a tensor at coordinates, of which the merged ones go.
 struct AccessView {
     TensorIndex tensor;
-    std::vector<Coordinate>* coordinates;
+    std::vector<Expr> coordinates;
     bool guarded;
 };
+
+std::string axis_name(size_t number) {
+    std::string name;
+    for (number++; number > 0; number = (number - 1) / 26)
+        name.insert(name.begin(), static_cast<char>('a' + (number - 1) % 26));
+    return name;
+}
 
 class Merger {
 public:
     Merger(Kernel& kernel, std::vector<std::vector<int64_t>>& hint_strides) : kernel_(kernel), hints_(hint_strides) {
-        for (auto& equation : kernel.equations) accesses_.push_back({equation.tensor, &equation.left, false});
-        for (auto& value : kernel.values) {
-            if (value.kind == Value::Kind::read) accesses_.push_back({value.tensor, &value.coordinates, false});
-            if (value.kind == Value::Kind::guarded_read) accesses_.push_back({value.tensor, &value.coordinates, true});
+        for (size_t i = 0; i < kernel.arena->axis_count(); i++) {
+            axes_.push_back(kernel.axis(static_cast<AxisId>(i)));
+            axes_.back().hint = kernel.hint(static_cast<AxisId>(i));
         }
-        for (auto& value : kernel.values) {
-            if (value.kind != Value::Kind::coordinate && value.kind != Value::Kind::inside) continue;
-            for (const auto& coordinate : value.coordinates) {
-                for (auto [axis, unused] : coordinate.axes) banned_.insert(axis);
+        for (const KernelTensor& tensor : kernel.tensors) {
+            kept_.emplace_back(tensor.dimensions.size());
+            std::iota(kept_.back().begin(), kept_.back().end(), size_t{0});
+        }
+        std::set<Expr> seen;
+        for (const KernelEquation& equation : kernel.equations) {
+            accesses_.push_back({equation.tensor, equation.left, false});
+            for (Expr coordinate : equation.left) {
+                for (const auto& [value, unused] : parts_of(coordinate).values) see(value, seen);
             }
+            see(equation.right, seen);
         }
     }
 
     void run() {
         for (bool again = true; again;) {
             again = false;
-            for (AxisIndex outer = 0; outer < static_cast<AxisIndex>(kernel_.axes.size()) && !again; outer++) {
-                for (AxisIndex inner = 0; inner < static_cast<AxisIndex>(kernel_.axes.size()) && !again; inner++) {
+            for (AxisId outer = 0; outer < static_cast<AxisId>(axes_.size()) && !again; outer++) {
+                for (AxisId inner = 0; inner < static_cast<AxisId>(axes_.size()) && !again; inner++) {
                     if (!mergeable(outer, inner)) continue;
                     merge(outer, inner);
                     again = true;
                 }
             }
         }
+        remake();
     }
 
 private:
-    bool mergeable(AxisIndex outer, AxisIndex inner) const {
+    const Axis& axis(AxisId id) const { return axes_[static_cast<size_t>(id)]; }
+
+    // Reads are accesses; axes of what is no access of a tensor stay as they are.
+    void see(Expr root, std::set<Expr>& seen) {
+        for (Expr e : values_of(root)) {
+            if (!seen.insert(e).second) continue;
+            const auto coordinates = coordinates_of(e);
+            if (is_read(e))
+                accesses_.push_back({e->tensor, {coordinates.begin(), coordinates.end()}, e->kind != Kind::read});
+            if (e->kind != Kind::axis && e->kind != Kind::linear && e->kind != Kind::inside) continue;
+            Expr coordinate = e->kind == Kind::inside ? e->operands[0] : e;
+            for (const auto& [axis, unused] : parts_of(coordinate).axes) banned_.insert(axis);
+        }
+    }
+
+    bool mergeable(AxisId outer, AxisId inner) const {
         if (outer == inner || gone_.contains(outer) || gone_.contains(inner)) return false;
         if (banned_.contains(outer) || banned_.contains(inner)) return false;
-        if (holds(kernel_.common, outer) != holds(kernel_.common, inner)) return false;
+        if (contains(kernel_.common, outer) != contains(kernel_.common, inner)) return false;
         bool used = false;
         for (const auto& equation : kernel_.equations) {
             if (equation.ordered == outer || equation.ordered == inner) return false;
         }
         for (const auto& equation : kernel_.equations) {
-            if (holds(equation.axes, outer) != holds(equation.axes, inner)) return false;
-            if (holds(equation.reduced, outer) != holds(equation.reduced, inner)) return false;
+            if (contains(equation.axes, outer) != contains(equation.axes, inner)) return false;
+            if (contains(equation.reduced, outer) != contains(equation.reduced, inner)) return false;
             bool argument = equation.reducer && is_argument(*equation.reducer);
-            if (argument && holds(equation.reduced, outer) && !follows(equation.reduced, outer, inner)) return false;
-            used |= holds(equation.axes, outer) || holds(equation.reduced, outer);
+            if (argument && contains(equation.reduced, outer) && !follows(equation.reduced, outer, inner)) return false;
+            used |= contains(equation.axes, outer) || contains(equation.reduced, outer);
         }
         if (!used) return false;
         // Of one tensor all accesses run through both in the same two dimensions, or none does.
@@ -90,12 +106,12 @@ private:
     }
 
     // An argument reduction's result numbers the terms row-major over its axes: only neighbours keep the numbering.
-    static bool follows(const std::vector<AxisIndex>& axes, AxisIndex outer, AxisIndex inner) {
+    static bool follows(const std::vector<AxisId>& axes, AxisId outer, AxisId inner) {
         auto at = std::find(axes.begin(), axes.end(), outer);
         return at + 1 != axes.end() && *(at + 1) == inner;
     }
 
-    bool runs_as_one(const AccessView& access, AxisIndex outer, AxisIndex inner, std::pair<int, int>* at) const {
+    bool runs_as_one(const AccessView& access, AxisId outer, AxisId inner, std::pair<int, int>* at) const {
         auto& [outer_at, inner_at] = *at;
         if (!find(access, outer, &outer_at) || !find(access, inner, &inner_at)) return false;
         if (outer_at < 0 && inner_at < 0) return true;
@@ -103,47 +119,48 @@ private:
         const auto& tensor = kernel_.tensor(access.tensor);
         const auto& a = tensor.dimensions[static_cast<size_t>(outer_at)];
         const auto& b = tensor.dimensions[static_cast<size_t>(inner_at)];
-        if (a.extent != kernel_.axis(outer).extent || b.extent != kernel_.axis(inner).extent) return false;
+        if (a.extent != axis(outer).extent || b.extent != axis(inner).extent) return false;
         if (tensor.role == KernelTensor::Role::local) return inner_at == outer_at + 1;
         // A margin inside breaks the run; one outside is passed over as the outer dimension's own.
         if (b.margin_before || b.margin_after || a.margin_before || a.margin_after) return false;
         const auto& hints = hints_[static_cast<size_t>(access.tensor)];
         return a.stride == b.extent * b.stride &&
-               hints[static_cast<size_t>(outer_at)] == kernel_.axis(inner).hint * hints[static_cast<size_t>(inner_at)];
+               hints[static_cast<size_t>(outer_at)] == axis(inner).hint * hints[static_cast<size_t>(inner_at)];
     }
 
     // False where the axis occurs but does not stand alone in exactly one dimension.
-    static bool find(const AccessView& access, AxisIndex axis, int* dimension) {
-        for (size_t d = 0; d < access.coordinates->size(); d++) {
-            const Coordinate& coordinate = (*access.coordinates)[d];
+    static bool find(const AccessView& access, AxisId axis, int* dimension) {
+        for (size_t d = 0; d < access.coordinates.size(); d++) {
+            Expr coordinate = access.coordinates[d];
             if (coefficient(coordinate, axis) == 0) continue;
-            if (*dimension >= 0 || !is_alone(coordinate, axis)) return false;
+            if (*dimension >= 0 || plain_axis(coordinate) != axis) return false;
             *dimension = static_cast<int>(d);
         }
         return true;
     }
 
-    void merge(AxisIndex outer, AxisIndex inner) {
+    void merge(AxisId outer, AxisId inner) {
         std::set<TensorIndex> shrunk;
         for (auto& access : accesses_) {
             int outer_at = -1, inner_at = -1;
             find(access, outer, &outer_at);
             find(access, inner, &inner_at);
             if (outer_at < 0) continue;
-            access.coordinates->erase(access.coordinates->begin() + outer_at);
+            access.coordinates.erase(access.coordinates.begin() + outer_at);
             if (shrunk.insert(access.tensor).second) {
                 auto& dimensions = kernel_.tensors[static_cast<size_t>(access.tensor)].dimensions;
                 dimensions[static_cast<size_t>(inner_at)].extent *= dimensions[static_cast<size_t>(outer_at)].extent;
                 dimensions.erase(dimensions.begin() + outer_at);
                 auto& hints = hints_[static_cast<size_t>(access.tensor)];
                 hints.erase(hints.begin() + outer_at);
+                auto& kept = kept_[static_cast<size_t>(access.tensor)];
+                kept.erase(kept.begin() + outer_at);
             }
         }
-        auto& axis = kernel_.axes[static_cast<size_t>(inner)];
-        const auto& gone = kernel_.axis(outer);
-        axis.extent *= gone.extent;
-        axis.hint *= gone.hint;
-        axis.named |= gone.named;
+        Axis& both = axes_[static_cast<size_t>(inner)];
+        both.extent *= axis(outer).extent;
+        both.hint *= axis(outer).hint;
+        both.named |= axis(outer).named;
         for (auto& equation : kernel_.equations) {
             std::erase(equation.axes, outer);
             std::erase(equation.reduced, outer);
@@ -152,56 +169,65 @@ private:
         gone_.insert(outer);
     }
 
+    // New numbers of the axes, by first use.
+    std::vector<AxisId> order_of_axes() {
+        std::vector<AxisId> order;
+        auto use = [&](AxisId axis) {
+            if (axis >= 0 && !contains(order, axis)) order.push_back(axis);
+        };
+        for (const KernelEquation& equation : kernel_.equations) {
+            use(equation.ordered);
+            for (AxisId axis : equation.axes) use(axis);
+            for (AxisId axis : equation.reduced) use(axis);
+        }
+        return order;
+    }
+
+    void remake() {
+        Kernel made{.tensors = kernel_.tensors, .equations = kernel_.equations, .common = kernel_.common};
+        std::vector<AxisId> number(axes_.size(), -1);
+        for (AxisId old : order_of_axes()) {
+            Axis axis = axes_[static_cast<size_t>(old)];
+            axis.name = axis_name(made.arena->axis_count());
+            axis.factor = 0;
+            number[static_cast<size_t>(old)] = made.add_axis(std::move(axis));
+        }
+        auto rename = [&](AxisId& axis) { axis = axis < 0 ? axis : number[static_cast<size_t>(axis)]; };
+        auto new_axis = [&](Expr e) {
+            return e->kind == Kind::axis ? made.arena->axis_value(number[static_cast<size_t>(e->integer)]) : nullptr;
+        };
+        // Of what is read with a guard nothing is merged.
+        auto parts = [&](Expr e) { return e->kind == Kind::read ? kept(e->tensor, e->operands) : e->operands; };
+        auto make = [&](Expr e, std::vector<Expr> operands) { return made.arena->copy(e, std::move(operands)); };
+        Arena::Memo memo;
+        for (KernelEquation& equation : made.equations) {
+            equation.left = kept(equation.tensor, equation.left);
+            for (Expr& left : equation.left) left = expr::remade(left, memo, new_axis, parts, make);
+            equation.right = expr::remade(equation.right, memo, new_axis, parts, make);
+            for (auto* list : {&equation.axes, &equation.reduced}) std::ranges::for_each(*list, rename);
+            rename(equation.ordered);
+        }
+        std::ranges::for_each(made.common, rename);
+        std::erase(made.common, -1);
+        kernel_ = std::move(made);
+    }
+
+    std::vector<Expr> kept(TensorIndex tensor, const std::vector<Expr>& coordinates) const {
+        std::vector<Expr> result;
+        for (size_t d : kept_[static_cast<size_t>(tensor)]) result.push_back(coordinates[d]);
+        return result;
+    }
+
     Kernel& kernel_;
     std::vector<std::vector<int64_t>>& hints_;
+    std::vector<Axis> axes_;                 // with what was merged into them
+    std::vector<std::vector<size_t>> kept_;  // dimensions of the tensors that are left
     std::vector<AccessView> accesses_;
-    std::set<AxisIndex> banned_, gone_;
+    std::set<AxisId> banned_, gone_;
 };
-
-std::string axis_name(size_t number) {
-    std::string name;
-    for (number++; number > 0; number = (number - 1) / 26)
-        name.insert(name.begin(), static_cast<char>('a' + (number - 1) % 26));
-    return name;
-}
 
 }  // namespace
 
 void merge_axes(Kernel& kernel, std::vector<std::vector<int64_t>>& hint_strides) { Merger(kernel, hint_strides).run(); }
-
-void name_axes(Kernel& kernel) {
-    std::vector<AxisIndex> order, number(kernel.axes.size(), -1);
-    auto use = [&](AxisIndex axis) {
-        if (number[static_cast<size_t>(axis)] >= 0) return;
-        number[static_cast<size_t>(axis)] = static_cast<AxisIndex>(order.size());
-        order.push_back(axis);
-    };
-    for (const auto& equation : kernel.equations) {
-        if (equation.ordered >= 0) use(equation.ordered);
-        for (AxisIndex axis : equation.axes) use(axis);
-        for (AxisIndex axis : equation.reduced) use(axis);
-    }
-    std::vector<KernelAxis> axes;
-    for (AxisIndex axis : order) {
-        axes.push_back(kernel.axis(axis));
-        axes.back().name = axis_name(axes.size() - 1);
-    }
-    auto rename = [&](AxisIndex& axis) { axis = number[static_cast<size_t>(axis)]; };
-    auto rename_all = [&](std::vector<Coordinate>& coordinates) {
-        for (auto& coordinate : coordinates) {
-            for (auto& [axis, unused] : coordinate.axes) rename(axis);
-            std::sort(coordinate.axes.begin(), coordinate.axes.end());
-        }
-    };
-    for (auto& equation : kernel.equations) {
-        for (auto* list : {&equation.axes, &equation.reduced}) std::for_each(list->begin(), list->end(), rename);
-        if (equation.ordered >= 0) rename(equation.ordered);
-        rename_all(equation.left);
-    }
-    for (auto& value : kernel.values) rename_all(value.coordinates);
-    std::erase_if(kernel.common, [&](AxisIndex axis) { return number[static_cast<size_t>(axis)] < 0; });
-    std::for_each(kernel.common.begin(), kernel.common.end(), rename);
-    kernel.axes = std::move(axes);
-}
 
 }  // namespace heddle::plan

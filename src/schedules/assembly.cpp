@@ -61,7 +61,7 @@ ExpressionId Assembly::intern(Expression expression) {
     return at->second;
 }
 
-Number Assembly::extent(AxisIndex axis) {
+Number Assembly::extent(AxisId axis) {
     return numbers.integer(std::max<int64_t>(0, kernel.axis(axis).extent),
                            {Role::extent, {NumberSubject::Kind::axis, axis}});
 }
@@ -95,7 +95,7 @@ void Assembly::add_memories() {
         for (EquationIndex index : group.equations()) {
             const KernelEquation& e = kernel.equations[static_cast<size_t>(index)];
             in_place[static_cast<size_t>(e.tensor)] = true;
-            for (const ReadAccess& read : reads_of(kernel, e.right)) {
+            for (const ReadAccess& read : reads_of(e.right)) {
                 bool packed = std::any_of(group.packed.begin(), group.packed.end(),
                                           [&](const PackedOperand& p) { return p.read == read.value; });
                 if (!packed) in_place[static_cast<size_t>(read.tensor)] = true;

@@ -25,14 +25,14 @@ struct Assembly {
     TaskPlan tasks;
     Scheduled result;
     NumberTable numbers;
-    std::map<AxisIndex, std::pair<VariableId, VariableId>> task_variables;  // begin, end
-    std::vector<MemoryId> memories;                                         // per tensor; -1: none of its own
-    std::vector<std::vector<Number>> array_strides;                         // per local tensor and dimension
+    std::map<AxisId, std::pair<VariableId, VariableId>> task_variables;  // begin, end
+    std::vector<MemoryId> memories;                                      // per tensor; -1: none of its own
+    std::vector<std::vector<Number>> array_strides;                      // per local tensor and dimension
 
     VariableId variable(const std::string& name, Variable::Kind kind);
     ExpressionId intern(Expression expression);
-    Number extent(AxisIndex axis);
-    std::string axis_name(AxisIndex axis) const { return kernel.axis(axis).name; }
+    Number extent(AxisId axis);
+    std::string axis_name(AxisId axis) const { return kernel.axis(axis).name; }
 
 private:
     std::map<std::string, int> variable_names_;
@@ -48,53 +48,56 @@ public:
     ExpressionBuilder(Assembly& assembly, const PhaseGroup& group) : assembly_(assembly), group_(group) {}
 
     // Axes now bound to variables; a change forgets what was built.
-    void bind(AxisIndex axis, VariableId variable);
-    void unbind(AxisIndex axis);
-    VariableId variable_of(AxisIndex axis) const { return bound_.at(axis); }
+    void bind(AxisId axis, VariableId variable);
+    void unbind(AxisId axis);
+    VariableId variable_of(AxisId axis) const { return bound_.at(axis); }
     // The value of a tensor that this phase computed at its own point.
     void define(TensorIndex tensor, ExpressionId value);
     // Loops run only where this dimension of the guarded read lies inside.
-    void clear_guard(ValueIndex read, size_t dimension) { cleared_.insert({read, dimension}); }
+    void clear_guard(Expr read, size_t dimension) { cleared_.insert({read->id, dimension}); }
     // Coordinates of this tensor lie inside wherever they are used: nothing is checked.
     void trust(TensorIndex tensor) { trusted_ = tensor; }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
-    Affine clipped(const Coordinate& coordinate, AxisIndex without, int64_t constant, int64_t sign, const NumberId& id);
+    Affine clipped(Expr coordinate, AxisId without, int64_t constant, int64_t sign, const NumberId& id);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
-    ExpressionId value(ValueIndex index, ExpressionId guard = -1);
+    ExpressionId value(Expr value, ExpressionId guard = -1);
     Address store_address(const KernelEquation& equation, ExpressionId guard = -1);
     Address packed_address(const PackedOperand& operand);
     ExpressionId cast(ExpressionId value, DType dtype);
-    ExpressionId index(const Coordinate& coordinate, DType dtype, const NumberSubject& where, ExpressionId guard = -1);
+    ExpressionId index(const CoordinateParts& coordinate, DType dtype, const NumberSubject& where,
+                       ExpressionId guard = -1);
 
 private:
-    Affine coordinate(const Coordinate& coordinate, const NumberSubject& where, ExpressionId guard);
-    void add_term(Affine& affine, AxisIndex axis, int64_t scale, Number number);
-    Address address(TensorIndex tensor, const std::vector<Coordinate>& coordinates, const NumberSubject& where,
-                    ExpressionId guard);
-    void add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates);
-    void add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
+    Affine coordinate(const CoordinateParts& coordinate, const NumberSubject& where, ExpressionId guard);
+    void add_term(Affine& affine, AxisId axis, int64_t scale, Number number);
+    Address address(TensorIndex tensor, Coordinates coordinates, const NumberSubject& where, ExpressionId guard);
+    void add_axis_strides(Affine& affine, TensorIndex tensor, const std::vector<CoordinateParts>& coordinates);
+    void add_values(Affine& affine, TensorIndex tensor, const std::vector<CoordinateParts>& coordinates,
                     const NumberSubject& where, ExpressionId guard);
-    bool is_checked(TensorIndex tensor, const Coordinate& coordinate) const;
+    bool is_checked(TensorIndex tensor, const CoordinateParts& coordinate) const;
     Access access(const Affine& element, ExpressionId guard) const;
     Number stride(TensorIndex tensor, size_t dimension);
     int64_t stride_value(TensorIndex tensor, size_t dimension) const;
-    ExpressionId scalar(const Value& value, ExpressionId guard);
-    ExpressionId select(const Value& value, ExpressionId guard);
-    ExpressionId read(const Value& value, ValueIndex index, ExpressionId guard);
-    ExpressionId guarded_read(const Value& value, ValueIndex index, ExpressionId guard);
-    ExpressionId load(const Value& value, const NumberSubject& where, ExpressionId guard);
+    ExpressionId built(Expr value, ExpressionId guard);
+    ExpressionId literal(Expr value);
+    ExpressionId scalar(Expr value, ExpressionId guard);
+    ExpressionId select(Expr value, ExpressionId guard);
+    ExpressionId inside(Expr value, ExpressionId guard);
+    ExpressionId read(Expr value, ExpressionId guard);
+    ExpressionId guarded_read(Expr value, ExpressionId guard);
+    ExpressionId load(Expr value, ExpressionId guard);
     ExpressionId conjunction(ExpressionId a, ExpressionId b);
     ExpressionId negation(ExpressionId a);
     bool depends(ExpressionId value, Variable::Kind kind) const;
-    bool is_inside(const Value& read, bool margins) const;
+    bool is_inside(Expr read) const;
 
     Assembly& assembly_;
     const PhaseGroup& group_;
-    std::map<AxisIndex, VariableId> bound_;
+    std::map<AxisId, VariableId> bound_;
     std::map<TensorIndex, ExpressionId> defined_;
-    std::set<std::pair<ValueIndex, size_t>> cleared_;
+    std::set<std::pair<uint32_t, size_t>> cleared_;  // by id
     TensorIndex trusted_ = -1;
-    std::map<std::pair<ValueIndex, ExpressionId>, ExpressionId> built_;
+    std::map<std::pair<uint32_t, ExpressionId>, ExpressionId> built_;  // by id and guard
 };
 
 }  // namespace heddle::schedules

@@ -19,36 +19,35 @@ void Chooser::choose_packing() {
 
 // Reduced axes by the last dimension that the scalar operand uses them in. Argument reductions keep their order.
 void Chooser::choose_order() {
-    for (AxisIndex axis : group_.reduced) {
+    for (AxisId axis : group_.reduced) {
         if (axis != group_.lanes) group_.loops.push_back(axis);
     }
     bool ordered = std::any_of(group_.reductions.begin(), group_.reductions.end(),
                                [&](EquationIndex i) { return is_argument(*equation(i).reducer); });
     if (ordered) return;
-    auto is_packed = [&](ValueIndex read) {
+    auto is_packed = [&](Expr read) {
         return std::any_of(group_.packed.begin(), group_.packed.end(),
                            [&](const PackedOperand& p) { return p.read == read; });
     };
-    auto place = [&](AxisIndex axis) {
+    auto place = [&](AxisId axis) {
         size_t best = SIZE_MAX;
         for (const ReadAccess& read : reads_) {
             if (is_packed(read.value)) continue;
-            const Value& value = kernel_.value(read.value);
-            for (size_t d = 0; d < value.coordinates.size(); d++) {
-                if (coefficient(value.coordinates[d], axis) != 0) best = std::min(best, value.coordinates.size() - d);
+            const Coordinates coordinates = coordinates_of(read.value);
+            for (size_t d = 0; d < coordinates.size(); d++) {
+                if (coefficient(coordinates[d], axis) != 0) best = std::min(best, coordinates.size() - d);
             }
         }
         return best;
     };
-    std::stable_sort(group_.loops.begin(), group_.loops.end(),
-                     [&](AxisIndex a, AxisIndex b) { return place(a) > place(b); });
+    std::stable_sort(group_.loops.begin(), group_.loops.end(), [&](AxisId a, AxisId b) { return place(a) > place(b); });
 }
 
 void Chooser::choose_prefetch() {
     if (group_.packed.empty() || group_.rows < 0 || !group_.contraction) return;
     int64_t rows = rows_sharing(group_.packed[0].read, group_.lanes),
             bytes_of_panel = target_.vector_bytes * group_.vectors;
-    for (AxisIndex axis : group_.reduced) bytes_of_panel *= std::min<int64_t>(hint(axis), 1 << 16);
+    for (AxisId axis : group_.reduced) bytes_of_panel *= std::min<int64_t>(hint(axis), 1 << 16);
     int64_t panels = (hint(group_.lanes) + group_.vectors * group_.width - 1) / (group_.vectors * group_.width);
     bool large = bytes_of_panel * panels > choice_numbers::kept_in_l2(target_);
     group_.prefetch_panel =
@@ -73,9 +72,8 @@ void Chooser::drop_single_panels() {
 // Inner dimensions in the order of the loops.
 void Chooser::order_packed() {
     for (PackedOperand& packed : group_.packed) {
-        const auto& coordinates = kernel_.value(packed.read).coordinates;
         auto position = [&](int dimension) {
-            AxisIndex axis = plain_axis(coordinates[static_cast<size_t>(dimension)]);
+            AxisId axis = plain_axis(packed.read->operands[static_cast<size_t>(dimension)]);
             return std::find(group_.loops.begin(), group_.loops.end(), axis) - group_.loops.begin();
         };
         std::sort(packed.inner.begin(), packed.inner.end(), [&](int a, int b) { return position(a) < position(b); });
@@ -84,9 +82,8 @@ void Chooser::order_packed() {
 
 void Chooser::choose_row_sizes() {
     if (group_.rows < 0) return;
-    const KernelAxis& axis = kernel_.axis(group_.rows);
     int64_t rows = hint(group_.rows);
-    bool named = axis.named;
+    bool named = kernel_.axis(group_.rows).named;
     for (size_t i = 0; i + 1 < group_.fused.size(); i++) {
         rows *= hint(group_.fused[i]);
         named = named || kernel_.axis(group_.fused[i]).named;
@@ -118,7 +115,7 @@ void Chooser::choose() {
     double written = 0;
     for (EquationIndex index : writes_)
         written += static_cast<double>(bytes(kernel_.tensor(equation(index).tensor).dtype));
-    for (AxisIndex axis : group_.axes) written *= static_cast<double>(hint(axis));
+    for (AxisId axis : group_.axes) written *= static_cast<double>(hint(axis));
     group_.non_temporal = single_ && group_.reductions.empty() && written > static_cast<double>(target_.l3_bytes);
 }
 
@@ -126,15 +123,15 @@ namespace {
 
 double work(const Kernel& kernel, const PhaseGroup& group) {
     double total = static_cast<double>(group.equations().size());
-    for (AxisIndex axis : group.axes) total *= static_cast<double>(std::max<int64_t>(1, kernel.axis(axis).hint));
-    for (AxisIndex axis : group.reduced) total *= static_cast<double>(std::max<int64_t>(1, kernel.axis(axis).hint));
+    for (AxisId axis : group.axes) total *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
+    for (AxisId axis : group.reduced) total *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
     return total;
 }
 
 // Fixes the order of every array that the phase touches and nobody has decided: the dimension of its lanes last.
 void order_arrays(const Kernel& kernel, const PhaseGroup& group, std::vector<LocalStorage>& storage) {
     Movements movements(kernel, storage);
-    auto decide = [&](TensorIndex tensor, const std::vector<Coordinate>& coordinates) {
+    auto decide = [&](TensorIndex tensor, Coordinates coordinates) {
         LocalStorage& local = storage[static_cast<size_t>(tensor)];
         if (kernel.tensor(tensor).role != KernelTensor::Role::local || !local.order.empty() || coordinates.empty())
             return;
@@ -145,8 +142,7 @@ void order_arrays(const Kernel& kernel, const PhaseGroup& group, std::vector<Loc
     };
     for (EquationIndex index : group.equations()) {
         const KernelEquation& e = kernel.equations[static_cast<size_t>(index)];
-        for (const ReadAccess& read : reads_of(kernel, e.right))
-            decide(read.tensor, kernel.value(read.value).coordinates);
+        for (const ReadAccess& read : reads_of(e.right)) decide(read.tensor, coordinates_of(read.value));
         decide(e.tensor, e.left);
     }
 }

@@ -23,20 +23,20 @@ public:
     void choose();
 
 private:
-    int64_t hint(AxisIndex axis) const { return std::max<int64_t>(1, kernel_.axis(axis).hint); }
+    int64_t hint(AxisId axis) const { return std::max<int64_t>(1, kernel_.hint(axis)); }
     const KernelEquation& equation(EquationIndex i) const { return kernel_.equations[static_cast<size_t>(i)]; }
     bool is_member(TensorIndex tensor) const;
     bool is_stored(TensorIndex tensor) const;
     void collect();
     int lane_width() const;
-    bool is_candidate(AxisIndex axis) const;
-    double cost(AxisIndex axis) const;
-    std::optional<PackedOperand> packable(const ReadAccess& read, AxisIndex lanes) const;
-    int64_t rows_sharing(ValueIndex read, AxisIndex lanes) const;
-    int saved(AxisIndex axis) const;
+    bool is_candidate(AxisId axis) const;
+    double cost(AxisId axis) const;
+    std::optional<PackedOperand> packable(const ReadAccess& read, AxisId lanes) const;
+    int64_t rows_sharing(Expr read, AxisId lanes) const;
+    int saved(AxisId axis) const;
     bool all_move_with_lanes() const;
     void choose_update();
-    bool moves_as_vector(AxisIndex axis) const;
+    bool moves_as_vector(AxisId axis) const;
     void choose_lanes();
     void choose_rows();
     void choose_tile_size();

@@ -23,7 +23,7 @@ void Chooser::collect() {
     const auto& results = group_.reductions.empty() ? group_.after : group_.reductions;
     body.insert(body.end(), results.begin(), results.end());
     for (EquationIndex index : body) {
-        for (const ReadAccess& read : reads_of(kernel_, equation(index).right)) {
+        for (const ReadAccess& read : reads_of(equation(index).right)) {
             bool known =
                 std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& r) { return r.value == read.value; });
             if (!known && !is_member(read.tensor)) reads_.push_back(read);
@@ -44,27 +44,27 @@ int Chooser::lane_width() const {
         const KernelEquation& e = equation(index);
         bool is_index = e.reducer && is_argument(*e.reducer);
         if (!is_index) see(kernel_.tensor(e.tensor).dtype);
-        std::vector<ValueIndex> open{e.right};
-        std::vector<bool> seen(kernel_.values.size());
+        std::vector<Expr> open{e.right};
+        std::vector<bool> seen(e.right->id + size_t{1});
         while (!open.empty()) {
-            ValueIndex at = open.back();
+            Expr at = open.back();
             open.pop_back();
-            if (seen[static_cast<size_t>(at)]) continue;
-            seen[static_cast<size_t>(at)] = true;
-            const Value& value = kernel_.value(at);
-            bool coordinate = value.kind == Value::Kind::coordinate || value.kind == Value::Kind::integer;
-            if (!coordinate) see(value.dtype);
-            open.insert(open.end(), value.operands.begin(), value.operands.end());
+            const bool coordinate = at->kind == Kind::axis || at->kind == Kind::linear || at->kind == Kind::integer;
+            if (coordinate || seen[at->id]) continue;
+            seen[at->id] = true;
+            see(at->dtype);
+            const bool of_coordinates = is_read(at) || at->kind == Kind::inside;
+            if (!of_coordinates) open.insert(open.end(), at->operands.begin(), at->operands.end());
         }
     }
     return std::max(1, target_.lanes(widest));
 }
 
 // Lanes may run along a free axis only if it moves every stored result, and along the last reduced one of an argument.
-bool Chooser::is_candidate(AxisIndex axis) const {
+bool Chooser::is_candidate(AxisId axis) const {
     auto moves = [&](EquationIndex index) {
         const auto& left = equation(index).left;
-        return std::any_of(left.begin(), left.end(), [&](const Coordinate& c) { return coefficient(c, axis) != 0; });
+        return std::any_of(left.begin(), left.end(), [&](Expr c) { return coefficient(c, axis) != 0; });
     };
     if (contains(group_.axes, axis)) {
         return std::all_of(writes_.begin(), writes_.end(), moves) &&
@@ -78,26 +78,25 @@ bool Chooser::is_candidate(AxisIndex axis) const {
 }
 
 // The product of the free axes that leave the operand where it is.
-int64_t Chooser::rows_sharing(ValueIndex read, AxisIndex lanes) const {
+int64_t Chooser::rows_sharing(Expr read, AxisId lanes) const {
     int64_t rows = 1;
-    for (AxisIndex axis : group_.axes) {
+    for (AxisId axis : group_.axes) {
         if (axis != lanes && movements_.of(read, axis) == Movement::still)
             rows *= std::min<int64_t>(hint(axis), 1 << 20);
     }
     return rows;
 }
 
-std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisIndex lanes) const {
+std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId lanes) const {
     if (read.address || group_.reductions.empty() || contains(group_.reduced, lanes)) return {};
-    const Value& value = kernel_.value(read.value);
     const KernelTensor& tensor = kernel_.tensor(read.tensor);
-    if (value.kind != Value::Kind::read || tensor.role != KernelTensor::Role::input || tensor.may_alias) return {};
+    if (read.value->kind != Kind::read || tensor.role != KernelTensor::Role::input || tensor.may_alias) return {};
     PackedOperand packed;
     packed.read = read.value;
     packed.tensor = read.tensor;
-    std::vector<AxisIndex> used;
-    for (size_t d = 0; d < value.coordinates.size(); d++) {
-        AxisIndex axis = plain_axis(value.coordinates[d]);
+    std::vector<AxisId> used;
+    for (size_t d = 0; d < read.value->operands.size(); d++) {
+        AxisId axis = plain_axis(read.value->operands[d]);
         if (axis < 0 || contains(used, axis)) return {};
         used.push_back(axis);
         if (axis == lanes) {
@@ -112,13 +111,10 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisIndex
     });
     if (!scalar_operand) return {};
     if (!tensor.constant && rows_sharing(read.value, lanes) < choice_numbers::least_rows_for_packing) return {};
-    for (EquationIndex index : group_.reductions) {
-        if (contains_read(kernel_, equation(index).right)) packed.equation = index;
-    }
     return packed;
 }
 
-double Chooser::cost(AxisIndex axis) const {
+double Chooser::cost(AxisId axis) const {
     bool reduces = !group_.reductions.empty(), reduced = contains(group_.reduced, axis);
     double total = reduced ? choice_numbers::fold_of_lanes : 0;
     auto of = [&](Movement movement, bool packs, bool transposes) {
@@ -128,7 +124,7 @@ double Chooser::cost(AxisIndex axis) const {
         return transposes ? choice_numbers::transposed : choice_numbers::scattered;
     };
     for (const ReadAccess& read : reads_) {
-        bool transposes = !reduces && std::any_of(group_.axes.begin(), group_.axes.end(), [&](AxisIndex other) {
+        bool transposes = !reduces && std::any_of(group_.axes.begin(), group_.axes.end(), [&](AxisId other) {
             return other != axis && movements_.of(read.value, other) == Movement::unit;
         });
         total += of(movements_.of(read.value, axis), packable(read, axis).has_value(), transposes);
@@ -150,10 +146,10 @@ double Chooser::cost(AxisIndex axis) const {
 }
 
 void Chooser::choose_lanes() {
-    std::vector<AxisIndex> candidates = group_.axes;
+    std::vector<AxisId> candidates = group_.axes;
     candidates.insert(candidates.end(), group_.reduced.begin(), group_.reduced.end());
     std::optional<double> best;
-    for (AxisIndex axis : candidates) {
+    for (AxisId axis : candidates) {
         if (!is_candidate(axis)) continue;
         double c = cost(axis);
         bool later_output = contains(group_.axes, axis) && c == best.value_or(c);
@@ -166,16 +162,11 @@ void Chooser::choose_lanes() {
 }
 
 // Whether vectors along the axis hold neighbours of the updated tensor, all at places chosen alike.
-bool Chooser::moves_as_vector(AxisIndex axis) const {
+bool Chooser::moves_as_vector(AxisId axis) const {
     const KernelEquation& e = equation(group_.after.front());
-    const Value& right = kernel_.value(e.right);
-    const bool chosen = std::any_of(e.left.begin(), e.left.end(), [&](const Coordinate& c) {
-        return std::any_of(c.values.begin(), c.values.end(),
-                           [&](const auto& part) { return depends_on(kernel_, part.first, axis); });
-    });
-    if (chosen || depends_on(kernel_, right.operands[0], axis)) return false;
+    if (depends_on(e.right->operands[0], axis)) return false;
     if (movements_.of(e.tensor, e.left, axis) != Movement::unit) return false;
-    const auto reads = reads_of(kernel_, right.operands[1]);
+    const auto reads = reads_of(e.right->operands[1]);
     return std::all_of(reads.begin(), reads.end(), [&](const ReadAccess& read) {
         const Movement movement = movements_.of(read.value, axis);
         return movement == Movement::unit || movement == Movement::still;
@@ -188,15 +179,14 @@ void Chooser::choose_update() {
     group_.width = 1;
     group_.loops = group_.reduced;
     group_.row_sizes = {1};
-    for (AxisIndex axis : e.axes) {
+    for (AxisId axis : e.axes) {
         if (hint(axis) >= choice_numbers::shortest_update_vector && moves_as_vector(axis)) group_.lanes = axis;
     }
     if (group_.lanes < 0) return;
     int64_t widest = std::max<int64_t>(choice_numbers::least_element, bytes(kernel_.tensor(e.tensor).dtype));
-    visit(kernel_, kernel_.value(e.right).operands[1], [&](ValueIndex value) {
-        if (depends_on(kernel_, value, group_.lanes))
-            widest = std::max<int64_t>(widest, bytes(kernel_.value(value).dtype));
-    });
+    for (Expr value : values_of(e.right->operands[1])) {
+        if (depends_on(value, group_.lanes)) widest = std::max<int64_t>(widest, bytes(value->dtype));
+    }
     group_.width = std::max(1, target_.lanes(widest));
     group_.vectors = static_cast<int>(
         std::clamp<int64_t>(hint(group_.lanes) / group_.width, 1, choice_numbers::most_update_vectors));

@@ -8,7 +8,7 @@
 namespace heddle::schedules {
 
 // Loads that moving along the axis leaves where they are; a vector load counts twice.
-int Chooser::saved(AxisIndex axis) const {
+int Chooser::saved(AxisId axis) const {
     int total = 0;
     for (const ReadAccess& read : reads_) {
         if (movements_.of(read.value, axis) != Movement::still) continue;
@@ -27,7 +27,7 @@ void Chooser::choose_rows() {
     if (group_.reductions.empty()) {
         for (const ReadAccess& read : reads_) {
             if (movements_.of(read.value, group_.lanes) != Movement::strided) continue;
-            for (AxisIndex axis : group_.axes) {
+            for (AxisId axis : group_.axes) {
                 if (axis == group_.lanes || movements_.of(read.value, axis) != Movement::unit) continue;
                 group_.rows = axis;
                 group_.transposed = true;
@@ -37,7 +37,7 @@ void Chooser::choose_rows() {
     }
     int best = 0;
     int64_t best_extent = 0;
-    for (AxisIndex axis : group_.axes) {
+    for (AxisId axis : group_.axes) {
         if (axis == group_.lanes) continue;
         int found = saved(axis);
         int64_t extent = std::min<int64_t>(hint(axis), target_.maximum_rows);
@@ -48,15 +48,14 @@ void Chooser::choose_rows() {
         group_.contraction = true;
     }
     if (group_.rows >= 0 || group_.lanes_reduced) return;
-    for (AxisIndex axis : group_.axes) {
-        bool overlaps = axis != group_.lanes && std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
-                            const auto& coordinates = kernel_.value(read.value).coordinates;
-                            return std::any_of(coordinates.begin(), coordinates.end(), [&](const Coordinate& c) {
-                                return coefficient(c, axis) != 0 &&
-                                       std::any_of(group_.reduced.begin(), group_.reduced.end(),
-                                                   [&](AxisIndex r) { return coefficient(c, r) != 0; });
-                            });
-                        });
+    for (AxisId axis : group_.axes) {
+        bool overlaps =
+            axis != group_.lanes && std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
+                return std::ranges::any_of(coordinates_of(read.value), [&](Expr c) {
+                    return coefficient(c, axis) != 0 && std::any_of(group_.reduced.begin(), group_.reduced.end(),
+                                                                    [&](AxisId r) { return coefficient(c, r) != 0; });
+                });
+            });
         if (overlaps) group_.rows = axis;
     }
 }
@@ -73,7 +72,7 @@ void Chooser::choose_tile_size() {
         bool free = std::any_of(group_.packed.begin(), group_.packed.end(),
                                 [&](const PackedOperand& p) { return kernel_.tensor(p.tensor).constant; });
         int64_t reduced = 1;
-        for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
+        for (AxisId axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
         const int64_t rows = free ? choice_numbers::rows_of_any_consumer : hint(group_.rows);
         set(choose_tile(target_, group_.width, {hint(group_.lanes), rows, reduced}));
     } else if (group_.contraction) {
@@ -99,21 +98,20 @@ void Chooser::choose_fused_rows() {
     if (!group_.contraction || group_.lanes_reduced || group_.windowed || !single_) return;
     if (!contains(kernel_.common, group_.rows)) return;
     auto at = std::find(group_.axes.begin(), group_.axes.end(), group_.rows);
-    std::vector<AxisIndex> more;
+    std::vector<AxisId> more;
     while (at != group_.axes.begin()) {
-        AxisIndex axis = *--at;
+        AxisId axis = *--at;
         bool alike = axis != group_.lanes && contains(kernel_.common, axis);
         for (const ReadAccess& read : reads_) {
             bool vector = movements_.of(read.value, group_.lanes) != Movement::still;
             if (vector && movements_.of(read.value, axis) != Movement::still) alike = false;
         }
         for (const ReadAccess& read : reads_) {  // windows that are clipped want rows of one image row
-            const Value& value = kernel_.value(read.value);
-            if (value.kind != Value::Kind::guarded_read) continue;
-            for (size_t d = 0; d < value.coordinates.size(); d++) {
-                const Coordinate& c = value.coordinates[d];
+            if (read.value->kind != Kind::guarded_read) continue;
+            for (size_t d = 0; d + 1 < read.value->operands.size(); d++) {
+                Expr c = read.value->operands[d];
                 bool moves = coefficient(c, axis) != 0 || coefficient(c, group_.rows) != 0;
-                if (moves && needs_guard(kernel_, value, d)) alike = false;
+                if (moves && needs_guard(kernel_, read.value, d)) alike = false;
             }
         }
         if (!alike) break;
@@ -121,8 +119,8 @@ void Chooser::choose_fused_rows() {
     }
     if (more.empty()) return;
     int64_t inner = hint(group_.rows), all = inner, reduced = 1;
-    for (AxisIndex axis : more) all *= std::min<int64_t>(hint(axis), 1 << 16);
-    for (AxisIndex axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
+    for (AxisId axis : more) all *= std::min<int64_t>(hint(axis), 1 << 16);
+    for (AxisId axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
     auto cycles = [&](int64_t rows) {
         const Tile tile = {group_.vectors, group_.maximum_rows};
         return cycles_of(tile, target_, group_.width, {hint(group_.lanes), rows, reduced});

@@ -10,9 +10,9 @@ namespace heddle::schedules {
 
 // Dimension `dimension` of the guarded read `value`: offset + sum over free axes + factor * reduced, in 0..extent.
 struct ClippedGuard {
-    ValueIndex value = -1;
+    Expr value = nullptr;
     size_t dimension = 0;
-    AxisIndex reduced = -1;
+    AxisId reduced = -1;
     int64_t factor = 1;    // of the reduced axis, positive
     int64_t extent = 0;    // of the tensor's dimension
     bool on_rows = false;  // the row axis occurs, and it alone of the free ones
@@ -25,6 +25,6 @@ std::vector<ClippedGuard> clipped_guards(const Kernel& kernel, const PhaseGroup&
 struct Interior {
     int64_t first = 0, last = 0;
 };
-Interior interior_rows(const Kernel& kernel, AxisIndex rows, const std::vector<ClippedGuard>& guards);
+Interior interior_rows(const Kernel& kernel, AxisId rows, const std::vector<ClippedGuard>& guards);
 
 }  // namespace heddle::schedules

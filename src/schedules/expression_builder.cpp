@@ -8,18 +8,30 @@ namespace {
 using Role = NumberId::Role;
 using Subject = NumberSubject::Kind;
 
+ScalarOp operation_of(Expr e) {
+    switch (e->kind) {
+    case Kind::floor_divide: return ScalarOp::floor_divide;
+    case Kind::modulo: return ScalarOp::modulo;
+    case Kind::minimum: return ScalarOp::minimum;
+    case Kind::maximum: return ScalarOp::maximum;
+    case Kind::negative: return ScalarOp::less;
+    case Kind::conjunction: return ScalarOp::logical_and;
+    default: return e->op;
+    }
+}
+
 bool is_zero(const Expression& e) {
     return (e.kind == Expression::Kind::integer && e.integer == 0) || (e.kind == Expression::Kind::real && e.real == 0);
 }
 
 }  // namespace
 
-void ExpressionBuilder::bind(AxisIndex axis, VariableId variable) {
+void ExpressionBuilder::bind(AxisId axis, VariableId variable) {
     bound_[axis] = variable;
     built_.clear();
 }
 
-void ExpressionBuilder::unbind(AxisIndex axis) {
+void ExpressionBuilder::unbind(AxisId axis) {
     bound_.erase(axis);
     built_.clear();
 }
@@ -29,7 +41,7 @@ void ExpressionBuilder::define(TensorIndex tensor, ExpressionId value) {
     built_.clear();
 }
 
-void ExpressionBuilder::add_term(Affine& affine, AxisIndex axis, int64_t scale, Number number) {
+void ExpressionBuilder::add_term(Affine& affine, AxisId axis, int64_t scale, Number number) {
     auto found = bound_.find(axis);
     if (found == bound_.end() || scale == 0) return;
     affine.terms.push_back({found->second, scale, number});
@@ -55,24 +67,24 @@ Number ExpressionBuilder::stride(TensorIndex tensor, size_t dimension) {
 // One term an axis: its coefficient in the address is one launch number, or one in the text. Where windows are facts a
 // term stands for each dimension, the coordinate's own coefficient in the text.
 void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
-                                         const std::vector<Coordinate>& coordinates) {
-    std::vector<AxisIndex> axes;
-    for (const Coordinate& c : coordinates) {
-        for (const auto& [axis, factor] : c.axes) {
-            if (factor != 0 && !contains(axes, axis)) axes.push_back(axis);
+                                         const std::vector<CoordinateParts>& coordinates) {
+    std::vector<AxisId> axes;
+    for (const CoordinateParts& c : coordinates) {
+        for (const auto& [axis, unused] : c.axes) {
+            if (!contains(axes, axis)) axes.push_back(axis);
         }
     }
-    for (AxisIndex axis : axes) {
+    for (AxisId axis : axes) {
         std::vector<size_t> moving;
-        int64_t total = 0;
+        int64_t total = 0, factor = 0;
         for (size_t d = 0; d < coordinates.size(); d++) {
-            int64_t factor = coefficient(coordinates[d], axis);
-            if (factor == 0) continue;
+            const auto found = std::ranges::find(coordinates[d].axes, axis, &std::pair<AxisId, int64_t>::first);
+            if (found == coordinates[d].axes.end()) continue;
             moving.push_back(d);
+            factor = found->second;
             total += factor * stride_value(tensor, d);
         }
         if (moving.size() == 1) {
-            int64_t factor = coefficient(coordinates[moving[0]], axis);
             bool local = assembly_.kernel.tensor(tensor).role == KernelTensor::Role::local;
             Movements movements(assembly_.kernel, assembly_.storage);
             bool unit = movements.unit_dimension(tensor) == static_cast<int>(moving[0]);
@@ -86,18 +98,17 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
 }
 
 // Memory decides where it lies.
-bool ExpressionBuilder::is_checked(TensorIndex tensor, const Coordinate& coordinate) const {
-    return tensor != trusted_ && std::any_of(coordinate.values.begin(), coordinate.values.end(), [&](const auto& part) {
-               return contains_read(assembly_.kernel, part.first);
-           });
+bool ExpressionBuilder::is_checked(TensorIndex tensor, const CoordinateParts& coordinate) const {
+    auto reads = [](const auto& part) { return contains_read(part.first); };
+    return tensor != trusted_ && std::ranges::any_of(coordinate.values, reads);
 }
 
 // Integer values in coordinates; those that memory decides are checked against the dimension.
-void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std::vector<Coordinate>& coordinates,
+void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std::vector<CoordinateParts>& coordinates,
                                    const NumberSubject& where, ExpressionId guard) {
     const KernelTensor& t = assembly_.kernel.tensor(tensor);
     for (size_t d = 0; d < coordinates.size(); d++) {
-        const Coordinate& c = coordinates[d];
+        const CoordinateParts& c = coordinates[d];
         if (c.values.empty()) continue;
         const NumberSubject place = where.at(d);
         if (!is_checked(tensor, c)) {
@@ -120,9 +131,9 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
 }
 
 // What a coordinate reads is read, and checked, only where the read that it is for is made.
-Affine ExpressionBuilder::coordinate(const Coordinate& c, const NumberSubject& where, ExpressionId guard) {
+Affine ExpressionBuilder::coordinate(const CoordinateParts& c, const NumberSubject& where, ExpressionId guard) {
     Affine affine;
-    if (c.constant != 0 || is_constant(c))
+    if (c.constant != 0 || c.is_constant())
         affine.constant = assembly_.numbers.integer(c.constant, {Role::constant, where});
     for (const auto& [axis, factor] : c.axes) {
         if (factor == 1 || factor == -1 || group_.windowed) {
@@ -139,7 +150,7 @@ Affine ExpressionBuilder::coordinate(const Coordinate& c, const NumberSubject& w
     return affine;
 }
 
-ExpressionId ExpressionBuilder::index(const Coordinate& c, DType dtype, const NumberSubject& where,
+ExpressionId ExpressionBuilder::index(const CoordinateParts& c, DType dtype, const NumberSubject& where,
                                       ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::index;
@@ -169,8 +180,8 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
     return Access::strided;
 }
 
-Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordinate>& coordinates,
-                                   const NumberSubject& where, ExpressionId guard) {
+Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, const NumberSubject& where,
+                                   ExpressionId guard) {
     const LocalStorage& storage = assembly_.storage[static_cast<size_t>(tensor)];
     if (storage.kind == LocalStorage::Kind::output) {
         const auto& equation = assembly_.kernel.equations[static_cast<size_t>(storage.target_equation)];
@@ -178,21 +189,20 @@ Address ExpressionBuilder::address(TensorIndex tensor, const std::vector<Coordin
     }
     Address result;
     result.memory = assembly_.memories[static_cast<size_t>(tensor)];
+    std::vector<CoordinateParts> parts, affine;
     int64_t offset = 0;
     bool constant = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        const Coordinate& c = coordinates[d];
-        if (is_checked(tensor, c) || (c.constant == 0 && !is_constant(c))) continue;
+        const CoordinateParts& c = parts.emplace_back(parts_of(coordinates[d]));
+        const bool checked = is_checked(tensor, c);
+        affine.push_back(checked ? CoordinateParts() : c);  // a checked coordinate is one value of the address
+        if (checked || (c.constant == 0 && !c.is_constant())) continue;
         constant = true;
         offset += c.constant * stride_value(tensor, d);
     }
     if (constant) result.element.constant = assembly_.numbers.integer(offset, {Role::offset, where});
-    std::vector<Coordinate> affine = coordinates;  // a checked coordinate stands in the address as one value
-    for (Coordinate& c : affine) {
-        if (is_checked(tensor, c)) c = {};
-    }
     add_axis_strides(result.element, tensor, affine);
-    add_values(result.element, tensor, coordinates, where, guard);
+    add_values(result.element, tensor, parts, where, guard);
     result.access = access(result.element, guard);
     return result;
 }
@@ -206,9 +216,8 @@ Address ExpressionBuilder::store_address(const KernelEquation& equation, Express
 
 Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     const Kernel& kernel = assembly_.kernel;
-    const auto& coordinates = kernel.value(operand.read).coordinates;
-    auto axis_of = [&](int d) { return plain_axis(coordinates[static_cast<size_t>(d)]); };
-    auto extent_of = [&](AxisIndex axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
+    auto axis_of = [&](int d) { return plain_axis(operand.read->operands[static_cast<size_t>(d)]); };
+    auto extent_of = [&](AxisId axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
     const NumberSubject packed = {Subject::packed, operand.tensor};
     Address result;
     result.access = Access::packed;
@@ -217,17 +226,17 @@ Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     }
     int64_t stride = operand.panel;
     for (size_t i = operand.inner.size(); i-- > 0;) {
-        AxisIndex axis = axis_of(operand.inner[i]);
+        AxisId axis = axis_of(operand.inner[i]);
         bool last = i + 1 == operand.inner.size();
         Number number = last ? Number{false, stride} : assembly_.numbers.integer(stride, {Role::stride, packed, axis});
         add_term(result.element, axis, 1, number);
         stride *= extent_of(axis);
     }
-    AxisIndex lanes = axis_of(operand.lane_dimension);
+    AxisId lanes = axis_of(operand.lane_dimension);
     add_term(result.element, lanes, 1, assembly_.numbers.integer(stride / operand.panel, {Role::depth, packed}));
     stride *= (extent_of(lanes) + operand.panel - 1) / operand.panel;
     for (size_t i = operand.outer.size(); i-- > 0;) {
-        AxisIndex axis = axis_of(operand.outer[i]);
+        AxisId axis = axis_of(operand.outer[i]);
         add_term(result.element, axis, 1, assembly_.numbers.integer(stride, {Role::stride, packed, axis}));
         stride *= extent_of(axis);
     }
@@ -295,116 +304,128 @@ ExpressionId ExpressionBuilder::negation(ExpressionId a) {
     return assembly_.intern(e);
 }
 
-ExpressionId ExpressionBuilder::value(ValueIndex index, ExpressionId guard) {
-    if (auto found = built_.find({index, guard}); found != built_.end()) return found->second;
-    const Value& v = assembly_.kernel.value(index);
-    const NumberSubject where = {Subject::value, index};
-    Expression e;
-    e.dtype = v.dtype;
-    ExpressionId result = -1;
-    switch (v.kind) {
-    case Value::Kind::integer:
-        e.dtype = info(v.dtype).arithmetic;
-        e.kind = v.from_template ? Expression::Kind::integer : Expression::Kind::number;
-        if (v.from_template)
-            e.integer = v.integer;
-        else
-            e.number = assembly_.numbers.integer(v.integer, {Role::literal, where});
-        result = cast(assembly_.intern(e), v.dtype);
-        break;
-    case Value::Kind::real:
-        e.dtype = info(v.dtype).arithmetic;
-        e.kind = v.from_template ? Expression::Kind::real : Expression::Kind::number;
-        if (v.from_template)
-            e.real = v.real;
-        else
-            e.number = assembly_.numbers.real(v.real, {Role::literal, where});
-        result = cast(assembly_.intern(e), v.dtype);
-        break;
-    case Value::Kind::coordinate:
-        result = cast(this->index(v.coordinates[0], info(v.dtype).arithmetic, where, guard), v.dtype);
-        break;
-    case Value::Kind::scalar: result = scalar(v, guard); break;
-    case Value::Kind::cast: result = cast(value(v.operands[0], guard), v.dtype); break;
-    case Value::Kind::select: result = select(v, guard); break;
-    case Value::Kind::inside:
-        e.kind = Expression::Kind::inside;
-        e.dtype = DType::boolean;
-        e.operands = {this->index(v.coordinates[0], DType::int64, where, guard)};
-        e.number = assembly_.numbers.integer(v.integer, {Role::bound, where});
-        result = assembly_.intern(e);
-        break;
-    case Value::Kind::read: result = read(v, index, guard); break;
-    case Value::Kind::guarded_read: result = guarded_read(v, index, guard); break;
-    }
-    built_[{index, guard}] = result;
+ExpressionId ExpressionBuilder::value(Expr e, ExpressionId guard) {
+    if (auto found = built_.find({e->id, guard}); found != built_.end()) return found->second;
+    const ExpressionId result = built(e, guard);
+    built_[{e->id, guard}] = result;
     return result;
 }
 
-// Arithmetic on types that are only stored is done in a wider one, and rounded or wrapped.
-ExpressionId ExpressionBuilder::scalar(const Value& v, ExpressionId guard) {
+ExpressionId ExpressionBuilder::built(Expr e, ExpressionId guard) {
+    switch (e->kind) {
+    case Kind::integer:
+    case Kind::real: return literal(e);
+    case Kind::axis:
+    case Kind::linear: return index(parts_of(e), e->dtype, assembly_.numbers.value(e), guard);
+    case Kind::cast: return cast(value(e->operands[0], guard), e->dtype);
+    case Kind::select: return select(e, guard);
+    case Kind::inside: return inside(e, guard);
+    case Kind::read: return read(e, guard);
+    case Kind::guarded_read: return guarded_read(e, guard);
+    default: return scalar(e, guard);
+    }
+}
+
+// What the model's data gave is a launch number.
+ExpressionId ExpressionBuilder::literal(Expr e) {
+    const bool real = e->kind == Kind::real;
+    Expression result;
+    result.dtype = info(e->dtype).arithmetic;
+    if (e->from_template) {
+        result.kind = real ? Expression::Kind::real : Expression::Kind::integer;
+        result.integer = e->integer;
+        result.real = e->real;
+    } else {
+        const NumberId id = {Role::literal, assembly_.numbers.value(e)};
+        result.kind = Expression::Kind::number;
+        result.number = real ? assembly_.numbers.real(e->real, id) : assembly_.numbers.integer(e->integer, id);
+    }
+    return cast(assembly_.intern(result), e->dtype);
+}
+
+// Operations on values, and on coordinates and conditions. A divisor is a launch number.
+ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::scalar;
-    e.op = v.op;
-    e.dtype = info(v.dtype).arithmetic;
-    for (ValueIndex operand : v.operands) {
+    e.op = operation_of(v);
+    // Arithmetic on types that are only stored is done in a wider one, and rounded or wrapped.
+    e.dtype = info(v->dtype).arithmetic;
+    for (Expr operand : v->operands) {
         ExpressionId built = value(operand, guard);
         e.operands.push_back(cast(built, info(assembly_.result.tree.expression(built).dtype).arithmetic));
     }
-    return cast(assembly_.intern(e), v.dtype);
+    Expression second;
+    second.kind = Expression::Kind::integer;  // zero
+    second.dtype = DType::int64;
+    if (v->kind == Kind::negative) {
+        e.operands.push_back(assembly_.intern(second));
+    } else if (v->kind == Kind::floor_divide || v->kind == Kind::modulo) {
+        second.kind = Expression::Kind::number;
+        second.number = assembly_.numbers.integer(v->integer, {Role::literal, assembly_.numbers.value(v)});
+        e.operands.push_back(assembly_.intern(second));
+    }
+    return cast(assembly_.intern(e), v->dtype);
 }
 
 // Each branch is computed; where it reads beyond bounds it reads under its condition.
-ExpressionId ExpressionBuilder::select(const Value& v, ExpressionId guard) {
-    ExpressionId condition = value(v.operands[0], guard);
+ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
+    ExpressionId condition = value(v->operands[0], guard);
     Expression e;
     e.kind = Expression::Kind::select;
-    e.dtype = v.dtype;
-    bool reads_then = contains_read(assembly_.kernel, v.operands[1]),
-         reads_else = contains_read(assembly_.kernel, v.operands[2]);
-    ExpressionId then = value(v.operands[1], reads_then ? conjunction(guard, condition) : guard);
-    ExpressionId otherwise = value(v.operands[2], reads_else ? conjunction(guard, negation(condition)) : guard);
+    e.dtype = v->dtype;
+    bool reads_then = contains_read(v->operands[1]), reads_else = contains_read(v->operands[2]);
+    ExpressionId then = value(v->operands[1], reads_then ? conjunction(guard, condition) : guard);
+    ExpressionId otherwise = value(v->operands[2], reads_else ? conjunction(guard, negation(condition)) : guard);
     e.operands = {condition, then, otherwise};
     return assembly_.intern(e);
 }
 
-// Every coordinate lies inside the tensor (with its margins, if they count) for all points of the axes.
-bool ExpressionBuilder::is_inside(const Value& read, bool margins) const {
-    const KernelTensor& t = assembly_.kernel.tensor(read.tensor);
-    for (size_t d = 0; d < read.coordinates.size(); d++) {
-        auto range = interval(assembly_.kernel, read.coordinates[d]);
+ExpressionId ExpressionBuilder::inside(Expr v, ExpressionId guard) {
+    const NumberSubject where = assembly_.numbers.value(v);
+    Expression e;
+    e.kind = Expression::Kind::inside;
+    e.dtype = DType::boolean;
+    e.operands = {index(parts_of(v->operands[0]), DType::int64, where, guard)};
+    e.number = assembly_.numbers.integer(v->integer, {Role::bound, where});
+    return assembly_.intern(e);
+}
+
+// Every coordinate lies inside the tensor, with its margins, for all points of the axes.
+bool ExpressionBuilder::is_inside(Expr read) const {
+    const KernelTensor& t = assembly_.kernel.tensor(read->tensor);
+    for (size_t d = 0; d < t.dimensions.size(); d++) {
+        auto range = interval(assembly_.kernel, read->operands[d]);
         const BufferDimension& dimension = t.dimensions[d];
-        int64_t before = margins ? dimension.margin_before : 0, after = margins ? dimension.margin_after : 0;
-        if (!range || range->first < -before || range->second >= dimension.extent + after) return false;
+        if (!range || !range->within(-dimension.margin_before, dimension.extent + dimension.margin_after - 1))
+            return false;
     }
     return true;
 }
 
-ExpressionId ExpressionBuilder::load(const Value& v, const NumberSubject& where, ExpressionId guard) {
+ExpressionId ExpressionBuilder::load(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::load;
-    e.dtype = assembly_.kernel.tensor(v.tensor).dtype;
-    e.address = address(v.tensor, v.coordinates, where, guard);
+    e.dtype = v->dtype;
+    e.address = address(v->tensor, coordinates_of(v), assembly_.numbers.value(v), guard);
     if (guard >= 0) e.operands = {guard};
     return assembly_.intern(e);
 }
 
-ExpressionId ExpressionBuilder::read(const Value& v, ValueIndex index, ExpressionId guard) {
-    if (auto found = defined_.find(v.tensor); found != defined_.end()) return found->second;
+ExpressionId ExpressionBuilder::read(Expr v, ExpressionId guard) {
+    if (auto found = defined_.find(v->tensor); found != defined_.end()) return found->second;
     for (const PackedOperand& operand : group_.packed) {
-        if (operand.read != index) continue;
+        if (operand.read != v) continue;
         Expression e;
         e.kind = Expression::Kind::load;
-        e.dtype = v.dtype;
+        e.dtype = v->dtype;
         e.address = packed_address(operand);
         return assembly_.intern(e);
     }
-    if (guard >= 0 && is_inside(v, true)) guard = -1;
-    return load(v, {Subject::value, index}, guard);
+    return load(v, guard >= 0 && is_inside(v) ? -1 : guard);
 }
 
-Affine ExpressionBuilder::clipped(const Coordinate& c, AxisIndex without, int64_t constant, int64_t sign,
-                                  const NumberId& id) {
+Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, int64_t constant, int64_t sign, const NumberId& id) {
+    const CoordinateParts c = parts_of(coordinate);
     Affine affine;
     affine.constant = assembly_.numbers.integer(constant + sign * c.constant, id);
     for (const auto& [axis, factor] : c.axes) {
@@ -416,28 +437,27 @@ Affine ExpressionBuilder::clipped(const Coordinate& c, AxisIndex without, int64_
 }
 
 // Each dimension that may be left has its condition.
-ExpressionId ExpressionBuilder::guarded_read(const Value& v, ValueIndex index, ExpressionId guard) {
-    const KernelTensor& t = assembly_.kernel.tensor(v.tensor);
-    const NumberSubject where = {Subject::value, index};
+ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
+    const KernelTensor& t = assembly_.kernel.tensor(v->tensor);
+    const NumberSubject where = assembly_.numbers.value(v);
     ExpressionId inside = -1;
-    for (size_t d = 0; d < v.coordinates.size(); d++) {
-        if (cleared_.contains({index, d}) || !needs_guard(assembly_.kernel, v, d)) continue;
-        const BufferDimension& dimension = t.dimensions[d];
+    for (size_t d = 0; d < t.dimensions.size(); d++) {
+        if (cleared_.contains({v->id, d}) || !needs_guard(assembly_.kernel, v, d)) continue;
         Expression e;
         e.kind = Expression::Kind::inside;
         e.dtype = DType::boolean;
         const NumberSubject place = where.at(d);
-        e.operands = {this->index(v.coordinates[d], DType::int64, place, guard)};
-        e.number = assembly_.numbers.integer(dimension.extent, {Role::extent, place});
+        e.operands = {index(parts_of(v->operands[d]), DType::int64, place, guard)};
+        e.number = assembly_.numbers.integer(t.dimensions[d].extent, {Role::extent, place});
         inside = conjunction(inside, assembly_.intern(e));
     }
-    if (inside < 0) return load(v, where, -1);
-    ExpressionId loaded = load(v, where, conjunction(guard, inside));
-    ExpressionId otherwise = value(v.operands[0], guard);
+    if (inside < 0) return load(v, -1);
+    ExpressionId loaded = load(v, conjunction(guard, inside));
+    ExpressionId otherwise = value(v->operands.back(), guard);
     if (is_zero(assembly_.result.tree.expression(otherwise))) return loaded;
     Expression e;
     e.kind = Expression::Kind::select;
-    e.dtype = v.dtype;
+    e.dtype = v->dtype;
     e.operands = {inside, loaded, otherwise};
     return assembly_.intern(e);
 }

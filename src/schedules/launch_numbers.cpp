@@ -66,6 +66,11 @@ Number NumberTable::add(int64_t bits, DType dtype, const NumberId& id) {
     return {true, same.back()};
 }
 
+NumberSubject NumberTable::value(Expr value) {
+    return {NumberSubject::Kind::value,
+            values_.try_emplace(value->id, static_cast<int32_t>(values_.size())).first->second};
+}
+
 Number NumberTable::integer(int64_t value, const NumberId& id) { return add(value, DType::int64, id); }
 Number NumberTable::real(double value, const NumberId& id) {
     return add(std::bit_cast<int64_t>(value), DType::float64, id);

@@ -27,7 +27,7 @@ struct NumberSubject {
         accumulator,  // of a tensor: its index
     };
     Kind kind = Kind::none;
-    int32_t index = -1;      // axis, tensor or value
+    int32_t index = -1;      // axis, tensor or number of a value
     int32_t dimension = -1;  // of the tensor, of the read value, of the store; -1: the whole
     auto operator<=>(const NumberSubject&) const = default;
 
@@ -62,7 +62,7 @@ struct NumberId {
     };
     Role role = Role::literal;
     NumberSubject subject;
-    AxisIndex along = -1;
+    AxisId along = -1;
     auto operator<=>(const NumberId&) const = default;
 };
 
@@ -71,6 +71,8 @@ class NumberTable {
 public:
     NumberTable(const Kernel& kernel, Tree& tree, LaunchNumbers& launch)
         : kernel_(kernel), tree_(tree), launch_(launch) {}
+    // Values are numbered as they come, which is the same for every size; ids in the arena are not.
+    NumberSubject value(Expr value);
     Number integer(int64_t value, const NumberId& id);
     Number real(double value, const NumberId& id);
 
@@ -83,6 +85,7 @@ private:
     Tree& tree_;
     LaunchNumbers& launch_;
     std::map<NumberId, std::vector<int64_t>> known_;  // indices of launch numbers
+    std::map<uint32_t, int32_t> values_;              // by id
 };
 
 }  // namespace heddle::schedules

@@ -2,15 +2,15 @@
 
 namespace heddle::schedules {
 
-Movement Movements::of(TensorIndex tensor, const std::vector<Coordinate>& coordinates, AxisIndex axis) const {
+Movement Movements::of(TensorIndex tensor, Coordinates coordinates, AxisId axis) const {
     int moving = 0, unit = unit_dimension(tensor);
     bool by_one = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        for (const auto& [part, factor] : coordinates[d].values) {
-            if (factor != 0 && depends_on(kernel_, part, axis)) return Movement::indirect;
+        if (!depends_on(coordinates[d], axis)) continue;
+        for (const auto& [part, unused] : parts_of(coordinates[d]).values) {
+            if (depends_on(part, axis)) return Movement::indirect;
         }
         int64_t factor = coefficient(coordinates[d], axis);
-        if (factor == 0) continue;
         moving++;
         by_one = factor == 1 && static_cast<int>(d) == unit;
     }
@@ -22,14 +22,13 @@ Movement Movements::of(TensorIndex tensor, const std::vector<Coordinate>& coordi
     return moving == 1 && by_one ? Movement::unit : Movement::strided;
 }
 
-Movement Movements::of(ValueIndex read, AxisIndex axis) const {
-    const Value& value = kernel_.value(read);
-    const LocalStorage& storage = storage_[static_cast<size_t>(value.tensor)];
+Movement Movements::of(Expr read, AxisId axis) const {
+    const LocalStorage& storage = storage_[static_cast<size_t>(read->tensor)];
     if (storage.kind == LocalStorage::Kind::output) {
         const auto& equation = kernel_.equations[static_cast<size_t>(storage.target_equation)];
         return of(storage.target, equation.left, axis);
     }
-    return of(value.tensor, value.coordinates, axis);
+    return of(read->tensor, coordinates_of(read), axis);
 }
 
 int Movements::unit_dimension(TensorIndex tensor) const {
@@ -45,7 +44,7 @@ int Movements::unit_dimension(TensorIndex tensor) const {
     return -1;
 }
 
-std::optional<int> Movements::plain_dimension(const std::vector<Coordinate>& coordinates, AxisIndex axis) const {
+std::optional<int> Movements::plain_dimension(Coordinates coordinates, AxisId axis) const {
     std::optional<int> found;
     for (size_t d = 0; d < coordinates.size(); d++) {
         int64_t factor = coefficient(coordinates[d], axis);

@@ -15,12 +15,12 @@ class Movements {
 public:
     Movements(const Kernel& kernel, const std::vector<LocalStorage>& storage) : kernel_(kernel), storage_(storage) {}
     // Of an access of `tensor` at `coordinates` when `axis` grows by one.
-    Movement of(TensorIndex tensor, const std::vector<Coordinate>& coordinates, AxisIndex axis) const;
-    Movement of(ValueIndex read, AxisIndex axis) const;
+    Movement of(TensorIndex tensor, Coordinates coordinates, AxisId axis) const;
+    Movement of(Expr read, AxisId axis) const;
     // The dimension with stride one in the text, or -1: the last one of stride one.
     int unit_dimension(TensorIndex tensor) const;
     // Whether a single dimension alone moves, by a coefficient of one.
-    std::optional<int> plain_dimension(const std::vector<Coordinate>& coordinates, AxisIndex axis) const;
+    std::optional<int> plain_dimension(Coordinates coordinates, AxisId axis) const;
 
 private:
     const Kernel& kernel_;

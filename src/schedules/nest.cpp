@@ -18,7 +18,7 @@ public:
         : assembly_(assembly), tree_(assembly.result.tree), group_(group), expressions_(assembly, group) {
         if (group.ordered >= 0) expressions_.bind(group.ordered, step);
         for (const ClippedGuard& guard : clipped_guards(assembly.kernel, group)) {
-            if (!needs_guard(assembly.kernel, assembly.kernel.value(guard.value), guard.dimension)) continue;
+            if (!needs_guard(assembly.kernel, guard.value, guard.dimension)) continue;
             guards_.push_back(guard);
             expressions_.clear_guard(guard.value, guard.dimension);
         }
@@ -29,16 +29,16 @@ public:
 private:
     using Inner = std::function<Block()>;
     const KernelEquation& equation(EquationIndex i) const { return assembly_.kernel.equations[static_cast<size_t>(i)]; }
-    Range range(AxisIndex axis);
-    Block serial(std::vector<AxisIndex> axes, const Inner& inner);
+    Range range(AxisId axis);
+    Block serial(std::vector<AxisId> axes, const Inner& inner);
     Block lanes(const Inner& inner);
     Block rows(const Inner& inner);
     Rows row_tiles(Range range, std::vector<int> sizes, const Inner& inner);
     Block cut_rows(const Inner& inner);
     Block fused_rows(const Inner& inner);
-    bool clip(For& loop, AxisIndex axis);
+    bool clip(For& loop, AxisId axis);
     Block reduced_loops(size_t depth, const Inner& inner);
-    std::optional<int64_t> window(AxisIndex axis) const;
+    std::optional<int64_t> window(AxisId axis) const;
     Block core();
     Block update_loops();
     Block store_update();
@@ -64,16 +64,16 @@ Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
 Bound bound(VariableId variable) { return {{{}, {{variable, 1, {false, 1}}}, {}}, {false, 1}}; }
 
 // The extent that is a fact: of a window that has no origin.
-std::optional<int64_t> Nest::window(AxisIndex axis) const {
-    const KernelAxis& a = assembly_.kernel.axis(axis);
+std::optional<int64_t> Nest::window(AxisId axis) const {
+    const Axis& a = assembly_.kernel.axis(axis);
     if (a.named || a.extent < 0) return std::nullopt;
     for (EquationIndex index : group_.reductions) {
-        if (is_window(assembly_.kernel, equation(index), axis)) return a.extent;
+        if (is_window(equation(index), axis)) return a.extent;
     }
     return std::nullopt;
 }
 
-Range Nest::range(AxisIndex axis) {
+Range Nest::range(AxisId axis) {
     auto task = assembly_.task_variables.find(axis);
     bool of_task = task != assembly_.task_variables.end() && contains(group_.axes, axis);
     const TaskCut* cut = assembly_.tasks.find(axis);
@@ -87,9 +87,9 @@ Range Nest::range(AxisIndex axis) {
     return {{bound(Number{})}, {bound(assembly_.extent(axis))}};
 }
 
-Block Nest::serial(std::vector<AxisIndex> axes, const Inner& inner) {
+Block Nest::serial(std::vector<AxisId> axes, const Inner& inner) {
     if (axes.empty()) return inner();
-    AxisIndex axis = axes.front();
+    AxisId axis = axes.front();
     axes.erase(axes.begin());
     For loop;
     loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
@@ -104,11 +104,11 @@ Block Nest::serial(std::vector<AxisIndex> axes, const Inner& inner) {
 Lanes::Mask Nest::mask() const {
     if (group_.lanes_reduced) return Lanes::Mask::edge;
     int64_t block = int64_t{group_.vectors} * group_.width;
-    if (assembly_.kernel.axis(group_.lanes).hint < block) return Lanes::Mask::always;
+    if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
     if (group_.packed.empty()) return Lanes::Mask::edge;
     Movements movements(assembly_.kernel, assembly_.storage);
     for (EquationIndex index : group_.reductions) {
-        for (const ReadAccess& read : reads_of(assembly_.kernel, equation(index).right)) {
+        for (const ReadAccess& read : reads_of(equation(index).right)) {
             bool packed = std::any_of(group_.packed.begin(), group_.packed.end(),
                                       [&](const PackedOperand& p) { return p.read == read.value; });
             if (!packed && movements.of(read.value, group_.lanes) != Movement::still) return Lanes::Mask::edge;
@@ -180,23 +180,23 @@ Block Nest::fused_rows(const Inner& inner) {
     rows.variable = assembly_.variable("row", Variable::Kind::row);
     row_variable_ = rows.variable;
     rows.sizes = group_.row_sizes;
-    for (AxisIndex axis : group_.fused) {
+    for (AxisId axis : group_.fused) {
         VariableId digit = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::fused_row);
         rows.fused.push_back({digit, assembly_.extent(axis)});
         expressions_.bind(axis, digit);
     }
     rows.body = inner();
-    for (AxisIndex axis : group_.fused) expressions_.unbind(axis);
+    for (AxisId axis : group_.fused) expressions_.unbind(axis);
     return {Statement{std::move(rows)}};
 }
 
 // Narrows the loop to where the guards that it stands for hold.
-bool Nest::clip(For& loop, AxisIndex axis) {
+bool Nest::clip(For& loop, AxisId axis) {
     bool any = false;
     for (const ClippedGuard& guard : guards_) {
         if (guard.reduced != axis || (guard.on_rows && !border_)) continue;
-        const Coordinate& c = assembly_.kernel.value(guard.value).coordinates[guard.dimension];
-        const NumberSubject where = NumberSubject{Subject::value, guard.value}.at(guard.dimension);
+        Expr c = guard.value->operands[guard.dimension];
+        const NumberSubject where = assembly_.numbers.value(guard.value).at(guard.dimension);
         Number divisor =
             guard.factor == 1 ? Number{false, 1} : assembly_.numbers.integer(guard.factor, {Role::clip_divisor, where});
         loop.range.lower.push_back({expressions_.clipped(c, axis, 0, -1, {Role::lower_clip, where}), divisor});
@@ -209,7 +209,7 @@ bool Nest::clip(For& loop, AxisIndex axis) {
 
 Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     if (depth == group_.loops.size()) return inner();
-    AxisIndex axis = group_.loops[depth];
+    AxisId axis = group_.loops[depth];
     For loop;
     loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
     loop.range = range(axis);
@@ -253,12 +253,12 @@ void Nest::add_accumulators(Block& block) {
     accumulators_.clear();
     for (EquationIndex index : group_.reductions) {
         const KernelEquation& e = equation(index);
-        const Value& right = assembly_.kernel.value(e.right);
+        const DType term = e.right->dtype;
         Accumulator accumulator;
         accumulator.name = assembly_.kernel.tensor(e.tensor).name;
         accumulator.reducer = *e.reducer;
         bool adds = *e.reducer == Reducer::sum || *e.reducer == Reducer::product;
-        accumulator.dtype = adds ? info(right.dtype).accumulator : info(right.dtype).arithmetic;
+        accumulator.dtype = adds ? info(term).accumulator : info(term).arithmetic;
         accumulator.index_dtype = group_.width * 8 > assembly_.target.vector_bytes ? DType::int32 : DType::int64;
         accumulator.vectors = group_.vectors;
         accumulator.width = group_.lanes < 0 ? 1 : group_.width;
@@ -280,11 +280,11 @@ Update Nest::update(EquationIndex index) {
     update.fused = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype) &&
                    term.kind == Expression::Kind::scalar && term.op == ScalarOp::multiply;
     if (!is_argument(accumulator.reducer)) return update;
-    Coordinate place;  // row-major over the reduced axes
-    int64_t inner = 1;
-    for (size_t i = e.reduced.size(); i-- > 0;) {
-        place.axes.insert(place.axes.begin(), {e.reduced[i], inner});
-        inner *= std::max<int64_t>(1, assembly_.kernel.axis(e.reduced[i]).extent);
+    CoordinateParts place;  // row-major over the reduced axes
+    for (AxisId axis : e.reduced) {
+        const int64_t extent = std::max<int64_t>(1, assembly_.kernel.axis(axis).extent);
+        for (auto& [outer, factor] : place.axes) factor *= extent;
+        place.axes.emplace_back(axis, 1);
     }
     update.index = expressions_.index(place, accumulator.index_dtype, {Subject::accumulator, e.tensor});
     return update;
@@ -296,8 +296,7 @@ void Nest::add_prefetch_start(Block& block) {
     const Kernel& kernel = assembly_.kernel;
     int64_t panel = operand.panel;
     for (int d : operand.inner) {
-        panel *= std::max<int64_t>(
-            0, kernel.axis(plain_axis(kernel.value(operand.read).coordinates[static_cast<size_t>(d)])).extent);
+        panel *= std::max<int64_t>(0, kernel.axis(plain_axis(operand.read->operands[static_cast<size_t>(d)])).extent);
     }
     PrefetchStart start;
     Address address = expressions_.packed_address(operand);
@@ -372,11 +371,10 @@ Block Nest::core() {
 
 Block Nest::store_update() {
     const KernelEquation& e = equation(group_.after.front());
-    const Value& right = assembly_.kernel.value(e.right);
     expressions_.trust(e.tensor);
     Store store;
-    store.guard = expressions_.value(right.operands[0]);
-    ExpressionId value = expressions_.value(right.operands[1], store.guard);
+    store.guard = expressions_.value(e.right->operands[0]);
+    ExpressionId value = expressions_.value(e.right->operands[1], store.guard);
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
     store.address = expressions_.store_address(e, store.guard);
     return {Statement{store}};
@@ -386,13 +384,11 @@ Block Nest::store_update() {
 // together lies together.
 Block Nest::update_loops() {
     const KernelEquation& e = equation(group_.after.front());
-    const auto chosen =
-        std::find_if(e.left.begin(), e.left.end(), [](const Coordinate& c) { return !c.values.empty(); });
-    std::vector<AxisIndex> outside, inside;
-    for (AxisIndex axis : e.axes) {
+    const auto chosen = std::find_if(e.left.begin(), e.left.end(), [](Expr c) { return !parts_of(c).values.empty(); });
+    std::vector<AxisId> outside, inside;
+    for (AxisId axis : e.axes) {
         if (axis == group_.lanes) continue;
-        const bool before =
-            std::any_of(e.left.begin(), chosen, [&](const Coordinate& c) { return coefficient(c, axis) != 0; });
+        const bool before = std::any_of(e.left.begin(), chosen, [&](Expr c) { return coefficient(c, axis) != 0; });
         (before ? outside : inside).push_back(axis);
     }
     return serial(outside, [&] {
@@ -410,8 +406,8 @@ Phase Nest::build() {
         phase.body = update_loops();
         return phase;
     }
-    std::vector<AxisIndex> outside;
-    for (AxisIndex axis : group_.axes) {
+    std::vector<AxisId> outside;
+    for (AxisId axis : group_.axes) {
         bool inside =
             axis == group_.rows || (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
         if (!inside) outside.push_back(axis);

@@ -12,15 +12,14 @@ const KernelEquation& equation(const Kernel& kernel, EquationIndex index) {
 
 bool reads_any(const Kernel& kernel, const KernelEquation& reader, const std::vector<EquationIndex>& producers) {
     return std::any_of(producers.begin(), producers.end(), [&](EquationIndex producer) {
-        return reads_tensor(kernel, reader.right, equation(kernel, producer).tensor);
+        return reads_tensor(reader.right, equation(kernel, producer).tensor);
     });
 }
 
 bool reads_all_own_points(const Kernel& kernel, const KernelEquation& reader,
                           const std::vector<EquationIndex>& producers) {
-    return std::all_of(producers.begin(), producers.end(), [&](EquationIndex producer) {
-        return reads_own_points(kernel, reader, equation(kernel, producer));
-    });
+    return std::all_of(producers.begin(), producers.end(),
+                       [&](EquationIndex producer) { return reads_own_points(reader, equation(kernel, producer)); });
 }
 
 int writers(const Kernel& kernel, TensorIndex tensor) {
@@ -39,14 +38,14 @@ bool writes_piece(const Kernel& kernel, const PhaseGroup& group) {
 bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& reader) {
     for (EquationIndex index : group.equations()) {
         if (!kernel.tensor(equation(kernel, index).tensor).may_alias) continue;
-        for (const ReadAccess& read : reads_of(kernel, reader.right)) {
+        for (const ReadAccess& read : reads_of(reader.right)) {
             if (kernel.tensor(read.tensor).may_alias) return true;
         }
     }
     return false;
 }
 
-std::vector<AxisIndex> joined(std::vector<AxisIndex> axes, const std::vector<AxisIndex>& more) {
+std::vector<AxisId> joined(std::vector<AxisId> axes, const std::vector<AxisId>& more) {
     axes.insert(axes.end(), more.begin(), more.end());
     return axes;
 }
@@ -86,7 +85,7 @@ bool read_outside(const Kernel& kernel, const std::vector<PhaseGroup>& groups, c
     for (const PhaseGroup& group : groups) {
         if (&group == &home) continue;
         for (EquationIndex index : group.equations()) {
-            if (reads_tensor(kernel, equation(kernel, index).right, tensor)) return true;
+            if (reads_tensor(equation(kernel, index).right, tensor)) return true;
         }
     }
     return false;
@@ -95,19 +94,19 @@ bool read_outside(const Kernel& kernel, const std::vector<PhaseGroup>& groups, c
 std::vector<EquationIndex> readers(const Kernel& kernel, TensorIndex tensor) {
     std::vector<EquationIndex> found;
     for (size_t i = 0; i < kernel.equations.size(); i++) {
-        if (reads_tensor(kernel, kernel.equations[i].right, tensor)) found.push_back(static_cast<EquationIndex>(i));
+        if (reads_tensor(kernel.equations[i].right, tensor)) found.push_back(static_cast<EquationIndex>(i));
     }
     return found;
 }
 
 // The dimensions that hold just the task's part: a common axis on the left and in every read.
-std::vector<AxisIndex> task_dimensions(const Kernel& kernel, TensorIndex tensor) {
-    std::vector<AxisIndex> result(kernel.tensor(tensor).dimensions.size(), -1);
+std::vector<AxisId> task_dimensions(const Kernel& kernel, TensorIndex tensor) {
+    std::vector<AxisId> result(kernel.tensor(tensor).dimensions.size(), -1);
     for (size_t d = 0; d < result.size(); d++) {
-        AxisIndex axis = -1;
+        AxisId axis = -1;
         bool first = true, agreed = true;
-        auto see = [&](const Coordinate& coordinate, const KernelEquation& where) {
-            AxisIndex found = plain_axis(coordinate);
+        auto see = [&](Expr coordinate, const KernelEquation& where) {
+            AxisId found = plain_axis(coordinate);
             if (found < 0 || !contains(kernel.common, found) || !contains(where.axes, found)) agreed = false;
             if (!first && found != axis) agreed = false;
             axis = found;
@@ -115,8 +114,8 @@ std::vector<AxisIndex> task_dimensions(const Kernel& kernel, TensorIndex tensor)
         };
         for (const KernelEquation& e : kernel.equations) {
             if (e.tensor == tensor) see(e.left[d], e);
-            for (const ReadAccess& read : reads_of(kernel, e.right)) {
-                if (read.tensor == tensor) see(kernel.value(read.value).coordinates[d], e);
+            for (const ReadAccess& read : reads_of(e.right)) {
+                if (read.tensor == tensor) see(read.value->operands[d], e);
             }
         }
         if (agreed) result[d] = axis;
@@ -141,7 +140,7 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
     if (output.role != KernelTensor::Role::output || output.may_alias || last.reducer) return false;
     if (output.dtype != kernel.tensor(e.tensor).dtype || writers(kernel, last.tensor) != 1) return false;
     if (!readers(kernel, last.tensor).empty()) return false;
-    if (last.ordered != e.ordered || !same_axes(last.axes, e.axes) || !reads_own_points(kernel, last, e)) return false;
+    if (last.ordered != e.ordered || !same_axes(last.axes, e.axes) || !reads_own_points(last, e)) return false;
     storage.kind = LocalStorage::Kind::output;
     storage.target = last.tensor;
     storage.target_equation = found;
@@ -152,14 +151,14 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
 TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& storage, EquationIndex made) {
     const KernelEquation& e = equation(kernel, made);
     if (e.reducer) return -1;
-    for (const ReadAccess& read : reads_of(kernel, e.right)) {
+    for (const ReadAccess& read : reads_of(e.right)) {
         if (kernel.tensor(read.tensor).role != KernelTensor::Role::local || writers(kernel, read.tensor) != 1) continue;
         const LocalStorage& other = storage[static_cast<size_t>(read.tensor)];
         if (other.kind != LocalStorage::Kind::array && other.kind != LocalStorage::Kind::alias) continue;
         auto producer = std::find_if(kernel.equations.begin(), kernel.equations.end(),
                                      [&](const KernelEquation& p) { return p.tensor == read.tensor; });
         if (producer->ordered != e.ordered) continue;
-        if (!same_coordinates(producer->left, e.left) || !reads_own_points(kernel, e, *producer)) continue;
+        if (producer->left != e.left || !reads_own_points(e, *producer)) continue;
         if (readers(kernel, read.tensor).back() > made) continue;
         if (kernel.tensor(read.tensor).dtype != kernel.tensor(e.tensor).dtype) continue;
         if (other.of_task != storage[static_cast<size_t>(e.tensor)].of_task) continue;
@@ -178,12 +177,10 @@ std::vector<EquationIndex> PhaseGroup::equations() const {
     return all;
 }
 
-bool reads_own_points(const Kernel& kernel, const KernelEquation& reader, const KernelEquation& producer) {
-    for (const ReadAccess& read : reads_of(kernel, reader.right)) {
+bool reads_own_points(const KernelEquation& reader, const KernelEquation& producer) {
+    for (const ReadAccess& read : reads_of(reader.right)) {
         if (read.tensor != producer.tensor) continue;
-        const Value& value = kernel.value(read.value);
-        if (value.kind == Value::Kind::guarded_read || !same_coordinates(value.coordinates, producer.left))
-            return false;
+        if (read.value->kind != Kind::read || read.value->operands != producer.left) return false;
     }
     return true;
 }

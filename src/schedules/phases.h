@@ -13,8 +13,7 @@ using EquationIndex = int32_t;
 
 // An operand that is read from a packed map: [outer ...][lane / panel][inner ...][panel].
 struct PackedOperand {
-    EquationIndex equation = -1;
-    ValueIndex read = -1;
+    Expr read = nullptr;
     TensorIndex tensor = -1;
     int lane_dimension = -1;
     int64_t panel = 0;              // NR, elements
@@ -26,22 +25,22 @@ struct PackedOperand {
 // without reductions, the stream itself).
 struct PhaseGroup {
     std::vector<EquationIndex> before, reductions, after;
-    std::vector<AxisIndex> axes;  // of the results, outermost first
-    std::vector<AxisIndex> reduced;
+    std::vector<AxisId> axes;  // of the results, outermost first
+    std::vector<AxisId> reduced;
     bool update = false;  // of one equation, an update, in `after`: it shares its nest with nobody
-    AxisIndex ordered = -1;  // of the equations' scan: its loop stands around the phases
+    AxisId ordered = -1;  // of the equations' scan: its loop stands around the phases
 
     // Choices (choices.h).
-    AxisIndex lanes = -1;  // -1: no axis at all
+    AxisId lanes = -1;  // -1: no axis at all
     bool lanes_reduced = false;
-    AxisIndex rows = -1;
-    std::vector<AxisIndex> fused;  // row axes that one row index runs over, outermost first; the last is `rows`
+    AxisId rows = -1;
+    std::vector<AxisId> fused;  // row axes that one row index runs over, outermost first; the last is `rows`
     bool transposed = false;
     bool contraction = false;  // moving along the rows leaves an operand unmoved
     bool windowed = false;     // strides of windows are facts
     int vectors = 1, maximum_rows = 1, width = 1;
     std::vector<int> row_sizes;
-    std::vector<AxisIndex> loops;  // reduced axes but for lanes, outermost first
+    std::vector<AxisId> loops;  // reduced axes but for lanes, outermost first
     std::vector<PackedOperand> packed;
     bool prefetch_panel = false;
     int64_t prefetch_ahead = 0;  // elements; 0: none
@@ -65,14 +64,14 @@ struct LocalStorage {
     Kind kind = Kind::not_local;
     TensorIndex target = -1;
     EquationIndex target_equation = -1;
-    std::vector<int> order;          // of dimensions in memory, outermost first; empty: not decided
-    std::vector<AxisIndex> of_task;  // per dimension: the common axis of which it holds the task's part, or -1
+    std::vector<int> order;       // of dimensions in memory, outermost first; empty: not decided
+    std::vector<AxisId> of_task;  // per dimension: the common axis of which it holds the task's part, or -1
 };
 
 // Per tensor of the kernel; orders are left open.
 std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<PhaseGroup>& groups);
 
 // The equation reads the result of `producer` only where it was computed for the same point.
-bool reads_own_points(const Kernel& kernel, const KernelEquation& reader, const KernelEquation& producer);
+bool reads_own_points(const KernelEquation& reader, const KernelEquation& producer);
 
 }  // namespace heddle::schedules

@@ -13,7 +13,7 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     Assembly assembly(kernel, target, std::move(groups), std::move(storage));
     Block& body = assembly.result.tree.body;
     for (size_t i = 0; i < assembly.groups.size();) {
-        const AxisIndex ordered = assembly.groups[i].ordered;
+        const AxisId ordered = assembly.groups[i].ordered;
         if (ordered < 0) {
             body.push_back({build_phase(assembly, assembly.groups[i++])});
             continue;

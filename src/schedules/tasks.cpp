@@ -29,12 +29,12 @@ public:
     TaskPlan cut();
 
 private:
-    int64_t extent(AxisIndex axis) const { return std::max<int64_t>(0, kernel_.axis(axis).extent); }
-    TaskCut* find(AxisIndex axis);
+    int64_t extent(AxisId axis) const { return std::max<int64_t>(0, kernel_.axis(axis).extent); }
+    TaskCut* find(AxisId axis);
     void list_axes();
     void cut_lanes();
     void cut_contraction(const PhaseGroup& group);
-    void cut_rows(const PhaseGroup& group, const std::vector<AxisIndex>& rows, int64_t block);
+    void cut_rows(const PhaseGroup& group, const std::vector<AxisId>& rows, int64_t block);
     void cut_phases();
     void grow_tasks();
     int64_t elements() const;
@@ -46,10 +46,10 @@ private:
     const std::vector<PhaseGroup>& groups_;
     const std::vector<LocalStorage>& storage_;
     TaskPlan plan_;
-    std::vector<AxisIndex> order_;  // outermost first
+    std::vector<AxisId> order_;  // outermost first
 };
 
-TaskCut* Cutter::find(AxisIndex axis) {
+TaskCut* Cutter::find(AxisId axis) {
     for (TaskCut& cut : plan_.axes) {
         if (cut.axis == axis || contains(cut.fused, axis)) return &cut;
     }
@@ -57,13 +57,13 @@ TaskCut* Cutter::find(AxisIndex axis) {
 }
 
 void Cutter::list_axes() {
-    const auto& fused = groups_.empty() ? std::vector<AxisIndex>{} : groups_[0].fused;
-    for (AxisIndex axis : kernel_.common) {
+    const auto& fused = groups_.empty() ? std::vector<AxisId>{} : groups_[0].fused;
+    for (AxisId axis : kernel_.common) {
         if (contains(fused, axis) && axis != fused.back()) continue;
         TaskCut cut{axis, {}, extent(axis)};
         if (contains(fused, axis)) {
             cut.fused = fused;
-            for (AxisIndex other : fused) {
+            for (AxisId other : fused) {
                 if (other != axis) cut.extent = product(cut.extent, extent(other));
             }
         }
@@ -89,10 +89,10 @@ void Cutter::cut_lanes() {
 }
 
 // The row axis in blocks; whole image rows of several where it is short.
-void Cutter::cut_rows(const PhaseGroup& group, const std::vector<AxisIndex>& rows, int64_t block) {
+void Cutter::cut_rows(const PhaseGroup& group, const std::vector<AxisId>& rows, int64_t block) {
     TaskCut* cut = find(group.rows);
     TaskCut* outer = nullptr;
-    for (AxisIndex axis : rows) {
+    for (AxisId axis : rows) {
         TaskCut* other = find(axis);
         if (other != cut && other->extent > 1) outer = other;
     }
@@ -111,17 +111,17 @@ void Cutter::cut_rows(const PhaseGroup& group, const std::vector<AxisIndex>& row
 
 void Cutter::cut_contraction(const PhaseGroup& group) {
     Movements movements(kernel_, storage_);
-    std::vector<ValueIndex> vectors;
+    std::vector<Expr> vectors;
     for (EquationIndex index : group.reductions) {
-        for (const ReadAccess& read : reads_of(kernel_, kernel_.equations[static_cast<size_t>(index)].right)) {
+        for (const ReadAccess& read : reads_of(kernel_.equations[static_cast<size_t>(index)].right)) {
             if (movements.of(read.value, group.lanes) != Movement::still) vectors.push_back(read.value);
         }
     }
-    std::vector<AxisIndex> batch, rows, lanes;
+    std::vector<AxisId> batch, rows, lanes;
     int64_t m = 1, batches = 1, k = 1, window = 1;
     for (const TaskCut& cut : plan_.axes) {
         bool moves = std::any_of(vectors.begin(), vectors.end(),
-                                 [&](ValueIndex read) { return movements.of(read, cut.axis) != Movement::still; });
+                                 [&](Expr read) { return movements.of(read, cut.axis) != Movement::still; });
         if (cut.axis == group.lanes) {
             lanes.push_back(cut.axis);
         } else if (moves && cut.axis != group.rows) {
@@ -132,10 +132,10 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
             m = product(m, std::max<int64_t>(1, cut.extent));
         }
     }
-    for (AxisIndex axis : group.reduced) {
+    for (AxisId axis : group.reduced) {
         k = product(k, std::max<int64_t>(1, extent(axis)));
         for (EquationIndex index : group.reductions) {
-            if (!is_window(kernel_, kernel_.equations[static_cast<size_t>(index)], axis)) continue;
+            if (!is_window(kernel_.equations[static_cast<size_t>(index)], axis)) continue;
             window = product(window, std::max<int64_t>(1, extent(axis)));
             break;
         }
@@ -161,7 +161,7 @@ void Cutter::cut_contraction(const PhaseGroup& group) {
     plan_.visit.of_task = !stays && !panels_first;
     if (!plan_.visit.of_task) return;
     plan_.visit.length = 1;
-    for (AxisIndex axis : rows) {
+    for (AxisId axis : rows) {
         const TaskCut* cut = find(axis);
         plan_.visit.length = product(plan_.visit.length, std::max<int64_t>(1, std::min(cut->step, cut->extent)));
     }
@@ -215,13 +215,13 @@ int64_t Cutter::elements() const {
     int64_t most = 1;
     for (const PhaseGroup& group : groups_) {
         int64_t points = 1;
-        auto count = [&](AxisIndex axis, bool free) {
+        auto count = [&](AxisId axis, bool free) {
             const TaskCut* cut = free ? plan_.find(axis) : nullptr;
             int64_t n = cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent)) : extent(axis);
             points = product(points, std::max<int64_t>(1, n));
         };
-        for (AxisIndex axis : group.axes) count(axis, true);
-        for (AxisIndex axis : group.reduced) count(axis, false);
+        for (AxisId axis : group.axes) count(axis, true);
+        for (AxisId axis : group.reduced) count(axis, false);
         most = std::max(most, points);
     }
     return most;
@@ -282,7 +282,7 @@ TaskPlan Cutter::cut() {
 
 }  // namespace
 
-const TaskCut* TaskPlan::find(AxisIndex axis) const {
+const TaskCut* TaskPlan::find(AxisId axis) const {
     for (const TaskCut& cut : axes) {
         if (cut.axis == axis || contains(cut.fused, axis)) return &cut;
     }

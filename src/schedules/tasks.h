@@ -9,17 +9,17 @@
 namespace heddle::schedules {
 
 struct TaskCut {
-    AxisIndex axis = -1;           // of fused rows: the innermost
-    std::vector<AxisIndex> fused;  // all of them, outermost first, or empty
+    AxisId axis = -1;           // of fused rows: the innermost
+    std::vector<AxisId> fused;  // all of them, outermost first, or empty
     int64_t extent = 0, step = 1, count = 0, divisor = 1;
     int64_t panel = 1;  // steps are multiples of it: packed operands are addressed by whole panels
 };
 
 // Of a kernel of one contraction: how the next panel's prefetch keeps step with the rows.
 struct PanelVisit {
-    std::vector<AxisIndex> rows;  // axes that a visit of one panel runs over, outermost first
-    int64_t length = 1;           // rows of a visit
-    bool of_task = false;         // a visit is one task's rows, not all
+    std::vector<AxisId> rows;  // axes that a visit of one panel runs over, outermost first
+    int64_t length = 1;        // rows of a visit
+    bool of_task = false;      // a visit is one task's rows, not all
 };
 
 struct TaskPlan {
@@ -27,7 +27,7 @@ struct TaskPlan {
     int64_t tasks = 1;
     PanelVisit visit;
 
-    const TaskCut* find(AxisIndex axis) const;
+    const TaskCut* find(AxisId axis) const;
 };
 
 TaskPlan cut_tasks(const Kernel& kernel, const Target& target, const std::vector<PhaseGroup>& groups,

@@ -47,7 +47,7 @@ const char* const kernel =
 TEST_F(CheckText, AKernelAndWhatIsChosenForIt) {
     expect_fine(kernel, "phase y");
     std::string wrong = kernel;
-    expect_problem(wrong.replace(wrong.find("x[a, b]\n"), 8, "z[a, b]\n"), "schedules.syntax", "form.txt:8");
+    expect_problem(wrong.replace(wrong.find("x[a, b]\n"), 8, "z[a, b]\n"), "expr.unknown_name", "form.txt:8");
 }
 
 TEST_F(CheckText, ASystem) {
@@ -57,7 +57,7 @@ TEST_F(CheckText, ASystem) {
         "y\n";
     expect_fine(system, "2 equations, 2 after substitution, in 1 kernels");
     std::string wrong = system;
-    expect_problem(wrong.replace(wrong.find("x[a, b])"), 8, "x[a, 9])"), "equations.", "form.txt");
+    expect_problem(wrong.replace(wrong.find("x[a, b])"), 8, "x[a, 9])"), "expr.out_of_range", "form.txt");
 }
 
 TEST_F(CheckText, AScheduledKernel) {

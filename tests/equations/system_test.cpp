@@ -151,7 +151,7 @@ TEST(SystemText, TermsStandInOneOrderHoweverTheyWereMade) {
 TEST(SystemText, ErrorsPointAtThePlace) {
     auto system = parse("system s\n  in x: float32[4]\n  out y: float32[4]\n  for i < 4:\n    y[i] = x[i] + z[i]\n");
     ASSERT_FALSE(system.has_value());
-    EXPECT_EQ(system.error()[0].code, "equations.unknown_name");
+    EXPECT_EQ(system.error()[0].code, "expr.unknown_name");
     const std::string text = render(system.error());
     EXPECT_NE(text.find("test:5:19"), std::string::npos) << text;
 }
@@ -165,23 +165,23 @@ TEST(SystemText, BadTextsAreErrors) {
     EXPECT_EQ(parse_error(head + " for i < 99999999999999999999: y[i] = x[i]"), "equations.syntax");
     EXPECT_EQ(parse_error(head + " for i < 4: y[i] = " + std::string(100000, '(')), "equations.syntax");
     EXPECT_EQ(parse_error(head + " for i < 4: y[i] = " + std::string(100000, '-')), "equations.syntax");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[q]"), "equations.unknown_name");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = $0"), "equations.unknown_name");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = blur(x[i])"), "equations.unknown_name");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[q]"), "expr.unknown_name");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = $0"), "expr.unknown_name");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = blur(x[i])"), "expr.unknown_name");
     EXPECT_EQ(parse_error(head + " in x: float32[2]"), "equations.duplicate_name");
     // Complex numbers are taken apart before.
     EXPECT_EQ(parse_error(head + " in z: complex64[2]"), "equations.syntax");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = re(x[i])"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = re(x[i])"), "expr.type");
     EXPECT_NE(parse_error(head + " for i < 4: y[i] = complex64(x[i])"), "");
     EXPECT_EQ(parse_error(head + " for i < 4, i < 3: y[i] = x[i]"), "equations.duplicate_name");
     EXPECT_EQ(parse_error(head + " in v: float32[2000000, 2000000]"), "equations.size");
     EXPECT_EQ(parse_error(head + " const c: float32[3] = [1.0]"), "equations.size");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i] + 1"), "equations.type");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i, i]"), "equations.type");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[x[i]]"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i] + 1"), "expr.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i, i]"), "expr.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[x[i]]"), "expr.type");
     EXPECT_EQ(parse_error(head + " for i < 4: y[i] = i"), "equations.type");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i * i]"), "equations.type");
-    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i // 0]"), "equations.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i * i]"), "expr.type");
+    EXPECT_EQ(parse_error(head + " for i < 4: y[i] = x[i // 0]"), "expr.type");
     EXPECT_EQ(parse_error(head + " for i < 4: y[i] = any(k < 3 : x[i])"), "equations.type");
     EXPECT_EQ(parse_error(head + " for i < 4: x[i] = x[i]"), "equations.syntax");
 }
@@ -198,7 +198,7 @@ TEST(SystemVerify, BrokenRulesAreNoticed) {
     EXPECT_EQ(verify_error(head + rest + " for i < 4, j < 2: y[i] = x[i]"), "equations.cover");
     EXPECT_EQ(verify_error(head + rest + " for i < 3: y[i] = x[i]\n for i < 2: y[i + 2] = x[i]"), "equations.cover");
     EXPECT_EQ(verify_error(head + rest + " for i < 3: y[i] = x[i]\n y[3] = x[0]"), "");
-    EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = x[i + 1]"), "equations.out_of_range");
+    EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = x[i + 1]"), "expr.out_of_range");
     EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = x[i + 1] ?? 0.0"), "");
     EXPECT_EQ(verify_error(head + rest + " for i < 4: y[i] = i < 3 ? x[i + 1] : 0.0"), "");
     EXPECT_EQ(verify_error(head + " for i < 4: t[i] = y[i]\n for i < 4: y[i] = t[i]"), "equations.cycle");
@@ -270,6 +270,16 @@ TEST(SystemVerify, HandMadeMistakesAreNoticed) {
     EXPECT_EQ(code_after([](System& s) { s.equations[0].reduced = s.equations[0].axes; }), "equations.scope");
     EXPECT_EQ(code_after([](System& s) { s.equations[0].axes.clear(); }), "equations.scope");
     EXPECT_EQ(code_after([](System& s) { s.tensors[1].dtype = DType::float64; }), "equations.type");
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].right = s.arena->read(7, DType::float32, {}); }),
+              "expr.reference");
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].right = s.arena->read(0, DType::float32, {}); }), "expr.type");
+    // Systems have two conditions for it.
+    Arena written(Building::as_written);
+    EXPECT_EQ(code_after([&](System& s) {
+                  Expr zero = written.real(DType::float32, 0), inside = written.inside(written.integer(0), 4);
+                  s.equations[0].right = written.select(inside, zero, zero);
+              }),
+              "expr.kind");
 }
 
 }  // namespace

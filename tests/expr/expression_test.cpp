@@ -5,6 +5,9 @@
 #include <map>
 #include <random>
 
+#include "expr/expression_parse.h"
+#include "expr/expression_text.h"
+#include "expr/remake.h"
 #include "zspace/checked.h"
 
 namespace heddle::expr {
@@ -27,6 +30,7 @@ int64_t value_of(Expr e, const std::map<AxisId, int64_t>& at) {
     case Kind::maximum: return std::max(operand(0), operand(1));
     case Kind::negative: return operand(0) < 0;
     case Kind::conjunction: return operand(0) && operand(1);
+    case Kind::inside: return operand(0) >= 0 && operand(0) < e->integer;
     case Kind::select: return operand(0) ? operand(1) : operand(2);
     default: ADD_FAILURE() << "not a coordinate"; return 0;
     }
@@ -140,15 +144,82 @@ TEST_F(ArenaTest, DeepExpressionsNeedNoDeepStack) {
     EXPECT_EQ(walk(moved).size(), 200002u);
 }
 
+TEST(AsWritten, NothingIsDecidedByExtents) {
+    Arena arena(Building::as_written);
+    auto axis = [&](int64_t extent) { return arena.axis_value(arena.add_axis({.name = "a", .extent = extent})); };
+    Expr one = axis(1), i = axis(10), zero = arena.real(DType::float32, 0);
+    EXPECT_EQ(one->kind, Kind::axis);
+    EXPECT_EQ(arena.add(arena.add(one, i), one), arena.add(i, one, 2));
+    EXPECT_EQ(arena.minimum(i, arena.integer(100))->kind, Kind::minimum);
+    EXPECT_EQ(arena.modulo(i, 100)->kind, Kind::modulo);
+    EXPECT_EQ(arena.less(i, arena.integer(100))->kind, Kind::negative);
+    EXPECT_EQ(arena.inside(i, 100)->kind, Kind::inside);
+    EXPECT_EQ(arena.guarded_read(0, DType::float32, {i}, zero, {100})->kind, Kind::guarded_read);
+    EXPECT_EQ(arena.select(arena.truth(true), zero, zero)->kind, Kind::select);
+    Expr inside = arena.inside(i, 5), less = arena.less(i, one);
+    EXPECT_EQ(arena.conjunction(arena.conjunction(inside, less), inside),
+              arena.conjunction(inside, arena.conjunction(less, inside)));
+}
+
+TEST(ExpressionText, ComesBack) {
+    for (const char* text : {"int64(float32(3.0))", "float32(bool(true))", "int64(uint64(3))", "float16(0.5)",
+                             "float32(data(3))", "value.add(t[i], t[3])", "(inside((i - 1), 4) && (i < 0))",
+                             "((i + 2 * j - 1) // 3)", "(bool(t[j]) ? 1 : 2)", "t[(t[i] + 1)] ?? 7"}) {
+        Arena arena(Building::as_written);
+        const std::map<std::string, AxisId> axes = {{"i", arena.add_axis({.extent = 4})},
+                                                    {"j", arena.add_axis({.extent = 5})}};
+        TextReader reader(std::make_shared<SourceText>("test", text), "expr.type", TextReader::Lines::are_space);
+        auto axis = [&](const std::string& name) { return std::optional(axes.at(name)); };
+        auto tensor = [](const std::string&) { return std::optional(ReadableTensor{0, DType::int64, {9}}); };
+        Expr e = ExpressionParser(reader, arena, axis, tensor).expression();
+        ASSERT_FALSE(reader.failed()) << text << render(reader.failure().error());
+        EXPECT_EQ(ExpressionPrinter({e}, {{0, "i"}, {1, "j"}}, [](TensorIndex) { return "t"; }).text(e), text);
+    }
+}
+
+// Made anew where everything is simplified, and read from its text, `e` has the same values.
+void expect_same_elsewhere(Arena& arena, Expr e, const std::vector<std::map<AxisId, int64_t>>& places) {
+    Arena other;
+    ExpressionPrinter::AxisNames names;
+    for (size_t a = 0; a < arena.axis_count(); a++) {
+        const AxisId id = other.add_axis(arena.axis(static_cast<AxisId>(a)));
+        names.emplace_back(id, "a" + std::to_string(a));
+    }
+    auto of_axis = [&](Expr node) {
+        return node->kind == Kind::axis ? other.axis_value(static_cast<AxisId>(node->integer)) : nullptr;
+    };
+    Arena::Memo memo;
+    Expr made = remade(
+        e, memo, of_axis, [](Expr node) { return node->operands; },
+        [&](Expr node, std::vector<Expr> operands) { return other.copy(node, std::move(operands)); });
+    const ExpressionPrinter printer({e}, names, [](TensorIndex) { return "t"; });
+    std::string text;
+    for (const std::string& let : printer.lets()) text += let + "\n";
+    TextReader reader(std::make_shared<SourceText>("test", text + printer.text(e)), "expr.type",
+                      TextReader::Lines::are_space);
+    ExpressionParser parser(
+        reader, arena, [&](const std::string& name) { return std::optional(static_cast<AxisId>(name[1] - '0')); },
+        [](const std::string&) { return std::nullopt; });
+    while (reader.take("let")) parser.let();
+    Expr read = parser.expression();
+    ASSERT_FALSE(reader.failed()) << text << printer.text(e) << render(reader.failure().error());
+    for (const auto& place : places) {
+        ASSERT_EQ(value_of(made, place), value_of(e, place));
+        ASSERT_EQ(value_of(read, place), value_of(e, place)) << text << printer.text(e);
+    }
+}
+
 // Random coordinates: every builder keeps the value, and the interval holds.
-TEST(ArenaProperty, SimplificationKeepsValues) {
+class ArenaProperty : public ::testing::TestWithParam<Building> {};
+INSTANTIATE_TEST_SUITE_P(Buildings, ArenaProperty, ::testing::Values(Building::canonical, Building::as_written));
+
+TEST_P(ArenaProperty, BuildingKeepsValues) {
     std::mt19937 random(7);
     auto pick = [&](int64_t low, int64_t high) {
         return low + static_cast<int64_t>(random() % uint64_t(high - low + 1));
     };
     for (int round = 0; round < 400; round++) {
-        Arena arena;
-        std::map<AxisId, int64_t> at;
+        Arena arena(GetParam());
         // Each expression with the values that plain arithmetic gives it at a few points.
         constexpr int points = 12;
         struct Sample {
@@ -199,6 +270,7 @@ TEST(ArenaProperty, SimplificationKeepsValues) {
             }
             if (std::abs(made.values[0]) < 1000000) pool.push_back(made);
         }
+        expect_same_elsewhere(arena, pool.back().expression, places);
     }
 }
 

@@ -66,17 +66,14 @@ bool system_takes(ScalarOp op, DType result, const std::vector<DType>& operands)
 bool kernel_takes(ScalarOp op, DType result, const std::vector<DType>& operands) {
     using namespace schedules;
     Kernel kernel;
-    Value value{.kind = Value::Kind::scalar, .dtype = result, .op = op};
+    std::vector<Expr> reads;
     for (size_t i = 0; i < operands.size(); ++i) {
-        const auto number = static_cast<int32_t>(i);
         kernel.tensors.push_back({.name = "x" + std::to_string(i), .dtype = operands[i]});
-        kernel.values.push_back({.kind = Value::Kind::read, .dtype = operands[i], .tensor = number});
-        value.operands.push_back(number);
+        reads.push_back(kernel.arena->read(static_cast<int32_t>(i), operands[i], {}));
     }
     kernel.tensors.push_back({.name = "y", .role = KernelTensor::Role::output, .dtype = result});
-    kernel.values.push_back(value);
-    const auto last = static_cast<int32_t>(operands.size());
-    kernel.equations.push_back({.tensor = last, .right = last});
+    kernel.equations.push_back(
+        {.tensor = static_cast<int32_t>(operands.size()), .right = kernel.arena->scalar(op, result, reads)});
     return verify(kernel).has_value();
 }
 

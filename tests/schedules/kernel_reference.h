@@ -127,7 +127,7 @@ class Interpreter {
 public:
     // One buffer a tensor; those of locals are made here.
     Interpreter(const Kernel& kernel, std::vector<Buffer>& buffers)
-        : kernel_(kernel), buffers_(buffers), point_(kernel.axes.size()) {
+        : kernel_(kernel), buffers_(buffers), point_(kernel.arena->axis_count()) {
         dense_ = kernel.tensors;
         for (size_t t = 0; t < dense_.size(); t++) {
             if (dense_[t].role != KernelTensor::Role::local) continue;
@@ -147,7 +147,7 @@ public:
     void run() {
         const auto& all = kernel_.equations;
         for (size_t first = 0, end = 1; first < all.size(); first = end++) {
-            const AxisIndex ordered = all[first].ordered;
+            const AxisId ordered = all[first].ordered;
             while (ordered >= 0 && end < all.size() && all[end].ordered == ordered) end++;
             int64_t none = 0;
             int64_t& step = ordered >= 0 ? point_[static_cast<size_t>(ordered)] : none;
@@ -169,7 +169,7 @@ private:
         store(buffers_[t], dense_[t].dtype, element, s);
         bounds_[t][static_cast<size_t>(buffers_[t].base + element)] = s.bound;
     }
-    void points(const KernelEquation& e, const std::vector<AxisIndex>& axes, size_t depth) {
+    void points(const KernelEquation& e, const std::vector<AxisId>& axes, size_t depth) {
         if (depth < axes.size()) {
             auto& at = point_[static_cast<size_t>(axes[depth])];
             for (at = 0; at < kernel_.axis(axes[depth]).extent && !failed_; at++) points(e, axes, depth + 1);
@@ -178,8 +178,8 @@ private:
         if (e.update) return updates(e, 0);
         int64_t element = 0;
         for (size_t d = 0; d < e.left.size(); d++)
-            element += coordinate(e.left[d]) * dense_[static_cast<size_t>(e.tensor)].dimensions[d].stride;
-        DType dtype = kernel_.tensor(e.tensor).dtype, from = kernel_.value(e.right).dtype;
+            element += value(e.left[d]).integer * dense_[static_cast<size_t>(e.tensor)].dimensions[d].stride;
+        DType dtype = kernel_.tensor(e.tensor).dtype, from = e.right->dtype;
         Scalar result = e.reducer ? reduce(e) : value(e.right);
         if (e.reducer && is_argument(*e.reducer)) from = DType::int64;
         store_bounded(e.tensor, element, cast(result, from, dtype));
@@ -191,24 +191,23 @@ private:
             for (at = 0; at < kernel_.axis(e.reduced[depth]).extent && !failed_; at++) updates(e, depth + 1);
             return;
         }
-        const Value& right = kernel_.value(e.right);
-        const Scalar chosen = value(right.operands[0]);
+        const Scalar chosen = value(e.right->operands[0]);
         if (!chosen.integer) return;
         const KernelTensor& tensor = dense_[static_cast<size_t>(e.tensor)];
         int64_t element = 0;
         for (size_t d = 0; d < e.left.size(); d++) {
-            int64_t c = coordinate(e.left[d]);
+            int64_t c = value(e.left[d]).integer;
             if (c < 0 || c >= tensor.dimensions[d].extent) failed_ = true;
             element += c * tensor.dimensions[d].stride;
         }
         if (failed_) return;
-        Scalar term = value(right.operands[1]);
+        Scalar term = value(e.right->operands[1]);
         if (chosen.bound > 0) term.bound = infinity;
         store_bounded(e.tensor, element, term);
     }
 
     Scalar reduce(const KernelEquation& e) {
-        DType dtype = kernel_.value(e.right).dtype;
+        DType dtype = e.right->dtype;
         Reducer r = *e.reducer;
         Scalar acc;
         ReductionBound bound{r, evaluation::unit_roundoff(dtype)};
@@ -310,13 +309,6 @@ private:
         return highest ? high : -high - 1;
     }
 
-    int64_t coordinate(const Coordinate& c) {
-        int64_t sum = c.constant;
-        for (const auto& [axis, factor] : c.axes) sum += factor * point_[static_cast<size_t>(axis)];
-        for (const auto& [part, factor] : c.values) sum += factor * value(part).integer;
-        return sum;
-    }
-
     Scalar cast(Scalar v, DType from, DType to) {
         Scalar result;
         result.bound = cast_bound(v, from, to);
@@ -347,58 +339,75 @@ private:
                                          !std::isfinite(real) && v.bound < infinity);
     }
 
-    Scalar select(const Value& v) {
-        const Scalar condition = value(v.operands[0]);
-        Scalar chosen = value(v.operands[condition.integer ? 1 : 2]);
+    Scalar select(Expr e) {
+        const Scalar condition = value(e->operands[0]);
+        Scalar chosen = value(e->operands[condition.integer ? 1 : 2]);
         if (condition.bound > 0) chosen.bound = infinity;
         return chosen;
     }
 
-    Scalar value(ValueIndex index) {
-        const Value& v = kernel_.value(index);
-        switch (v.kind) {
-        case Value::Kind::integer: return {0, v.integer};
-        case Value::Kind::real: return {round_to(v.real, v.dtype), 0};
-        case Value::Kind::coordinate: return {0, coordinate(v.coordinates[0])};
-        case Value::Kind::inside: {
-            int64_t c = coordinate(v.coordinates[0]);
-            return {0, c >= 0 && c < v.integer};
+    Scalar value(Expr e) {
+        auto of = [&](size_t i) { return value(e->operands[i]); };
+        auto whole = [&](ScalarOp op, DType result, int64_t b) {
+            return operation(op, DType::int64, result, of(0), {0, b});
+        };
+        switch (e->kind) {
+        case Kind::integer: return {0, e->integer};
+        case Kind::real: return {round_to(e->real, e->dtype), 0};
+        case Kind::axis: return {0, point_[static_cast<size_t>(e->integer)]};
+        case Kind::linear: {
+            Scalar sum{0, e->integer};
+            for (size_t i = 0; i < e->operands.size(); i++) sum.integer += e->coefficients[i] * of(i).integer;
+            return sum;
         }
-        case Value::Kind::cast: return cast(value(v.operands[0]), kernel_.value(v.operands[0]).dtype, v.dtype);
-        case Value::Kind::select: return select(v);
-        case Value::Kind::read:
-        case Value::Kind::guarded_read: return read(v);
-        case Value::Kind::scalar: break;
+        case Kind::floor_divide: return whole(ScalarOp::floor_divide, DType::int64, e->integer);
+        case Kind::modulo: return whole(ScalarOp::modulo, DType::int64, e->integer);
+        case Kind::negative: return whole(ScalarOp::less, DType::boolean, 0);
+        case Kind::inside: {
+            const int64_t c = of(0).integer;
+            return {0, c >= 0 && c < e->integer};
         }
-        Scalar a = value(v.operands[0]), b = v.operands.size() > 1 ? value(v.operands[1]) : Scalar{};
-        DType from = kernel_.value(v.operands[0]).dtype;
+        case Kind::minimum: return operation(ScalarOp::minimum, DType::int64, DType::int64, of(0), of(1));
+        case Kind::maximum: return operation(ScalarOp::maximum, DType::int64, DType::int64, of(0), of(1));
+        case Kind::conjunction: return operation(ScalarOp::logical_and, DType::boolean, DType::boolean, of(0), of(1));
+        case Kind::cast: return cast(of(0), e->operands[0]->dtype, e->dtype);
+        case Kind::select: return select(e);
+        case Kind::read:
+        case Kind::guarded_read: return read(e);
+        case Kind::scalar: break;
+        }
+        return operation(e->op, e->operands[0]->dtype, e->dtype, of(0), e->operands.size() > 1 ? of(1) : Scalar{});
+    }
+
+    static Scalar operation(ScalarOp op, DType from, DType to, Scalar a, Scalar b) {
         Scalar result;
-        bool truth = info(v.op).kind == ScalarClass::comparison || info(v.op).kind == ScalarClass::predicate;
+        bool truth = info(op).kind == ScalarClass::comparison || info(op).kind == ScalarClass::predicate;
         if (is_float(from) && truth)
-            result.integer = compare(v.op, a.real, b.real);
+            result.integer = compare(op, a.real, b.real);
         else if (is_float(from))
-            result.real = round_to(real_operation(v.op, a.real, b.real), v.dtype);
+            result.real = round_to(real_operation(op, a.real, b.real), to);
         else if (truth)
-            result.integer = compare(v.op, a.integer, b.integer);
+            result.integer = compare(op, a.integer, b.integer);
         else
-            result.integer = wrap(integer_operation(v.op, a.integer, b.integer), v.dtype);
+            result.integer = wrap(integer_operation(op, a.integer, b.integer), to);
         auto number = [](const Scalar& s, DType dtype) {
             return is_float(dtype) ? s.real : static_cast<double>(s.integer);
         };
-        const double x = number(a, from), y = number(b, from), r = number(result, v.dtype);
+        const double x = number(a, from), y = number(b, from), r = number(result, to);
         const bool special = (!std::isfinite(x) || !std::isfinite(y)) && a.bound < infinity && b.bound < infinity;
-        result.bound = evaluation::with_rounding(evaluation::carry_of(v.op, is_float(from))(x, a.bound, y, b.bound, r),
-                                                 evaluation::rounding_of(v.op, v.dtype), r, v.dtype,
-                                                 a.bound == 0 && b.bound == 0, special);
+        result.bound =
+            evaluation::with_rounding(evaluation::carry_of(op, is_float(from))(x, a.bound, y, b.bound, r),
+                                      evaluation::rounding_of(op, to), r, to, a.bound == 0 && b.bound == 0, special);
         return result;
     }
 
-    Scalar read(const Value& v) {
+    Scalar read(Expr e) {
+        const auto tensor = static_cast<size_t>(e->tensor);
         int64_t element = 0;
-        bool guarded = v.kind == Value::Kind::guarded_read, inside = true;
-        for (size_t d = 0; d < v.coordinates.size(); d++) {
-            const BufferDimension& dimension = dense_[static_cast<size_t>(v.tensor)].dimensions[d];
-            int64_t c = coordinate(v.coordinates[d]);
+        bool guarded = e->kind == Kind::guarded_read, inside = true;
+        for (size_t d = 0; d < dense_[tensor].dimensions.size(); d++) {
+            const BufferDimension& dimension = dense_[tensor].dimensions[d];
+            int64_t c = value(e->operands[d]).integer;
             bool fits = c >= 0 && c < dimension.extent;
             if (!fits && !guarded && (c < -dimension.margin_before || c >= dimension.extent + dimension.margin_after))
                 failed_ = true;
@@ -406,9 +415,9 @@ private:
             element += c * dimension.stride;
         }
         if (failed_) return {};
-        if (!inside) return value(v.operands[0]);
-        Scalar found = load(buffers_[static_cast<size_t>(v.tensor)], v.dtype, element);
-        found.bound = bound(static_cast<size_t>(v.tensor), element);
+        if (!inside) return value(e->operands.back());
+        Scalar found = load(buffers_[tensor], e->dtype, element);
+        found.bound = bound(tensor, element);
         return found;
     }
 

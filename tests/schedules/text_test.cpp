@@ -108,29 +108,42 @@ TEST(KernelText, EveryErrorIsFound) {
         "  y[a] over [a] = sum over [b] x[a, b]\n";
     ASSERT_TRUE(schedule(parse_kernel(source(good)).value(), Target()).has_value());
     expect_kernel_error(replaced(good, "over [b]", "over b"), "schedules.syntax");
-    expect_kernel_error(replaced(good, "x[a, b]", "frobnicate(x[a, b])"), "schedules.syntax");
+    expect_kernel_error(replaced(good, "x[a, b]", "frobnicate(x[a, b])"), "expr.unknown_name");
+    expect_kernel_error(replaced(good, "x[a, b]", "x[a, c]"), "expr.unknown_name");
+    expect_kernel_error(replaced(good, "x[a, b]", "z[a, b]"), "expr.unknown_name");
     // Complex numbers are taken apart before.
-    expect_kernel_error(replaced(good, "x[a, b]", "re(x[a, b])"), "schedules.syntax");
-    expect_kernel_error(replaced(good, "x[a, b]", "complex64(x[a, b])"), "schedules.syntax");
+    expect_kernel_error(replaced(good, "x[a, b]", "re(x[a, b])"), "expr.type");
+    expect_kernel_error(replaced(good, "x[a, b]", "complex64(x[a, b])"), "expr.unknown_name");
     expect_kernel_error(replaced(good, "x: float32", "x: complex64"), "schedules.syntax");
-    expect_kernel_error(replaced(good, "y[a]", "y[]"), "schedules.index");
-    expect_kernel_error(replaced(good, "x[a, b]", "select(x[a, b], x[a, b], x[a, b])"), "schedules.type");
+    expect_kernel_error(replaced(good, "y[a]", "y[]"), "expr.type");
+    expect_kernel_error(replaced(good, "x[a, b]", "x[a, b] ? x[a, b] : x[a, b]"), "expr.type");
     // Functions are for floats: this used to become the operand itself.
     const std::string whole = replaced(replaced(good, "x: float32", "x: int64"), "y: float32", "y: int64");
     ASSERT_TRUE(schedule(parse_kernel(source(whole)).value(), Target()).has_value());
-    expect_kernel_error(replaced(whole, "x[a, b]", "exp(x[a, b])"), "schedules.type");
-    expect_kernel_error(replaced(good, "x[a, b]", "bit_and(x[a, b], x[a, b])"), "schedules.type");
-    expect_kernel_error(replaced(good, "x[a, b]", "add(x[a, b])"), "schedules.type");
+    expect_kernel_error(replaced(whole, "x[a, b]", "exp(x[a, b])"), "expr.type");
+    expect_kernel_error(replaced(good, "x[a, b]", "bit_and(x[a, b], x[a, b])"), "expr.type");
+    expect_kernel_error(replaced(good, "x[a, b]", "add(x[a, b])"), "expr.type");
     expect_kernel_error(replaced(good, "= sum", "= any"), "schedules.type");
     expect_kernel_error(replaced(good, "y[a] over", "x[a, 0] over"), "schedules.role");
     expect_kernel_error(replaced(good, "over [b]", "over []"), "schedules.scope");
-    expect_kernel_error(replaced(good, "x[a, b]", "x[a, b + 1]"), "schedules.bounds");
+    expect_kernel_error(replaced(good, "x[a, b]", "x[a, b + 1]"), "expr.out_of_range");
+    expect_kernel_error(replaced(good, "x[a, b]", "x[a, b] ?? x[a, b]"), "expr.type");
     expect_kernel_error(replaced(good, "y[a] over", "y[a + 1] over"), "schedules.bounds");
-    Kernel kernel = parse_kernel(source(good)).value();
-    kernel.equations[0].right = 99;
-    auto result = verify(kernel);
-    ASSERT_FALSE(result.has_value());
-    EXPECT_EQ(result.error()[0].code, "schedules.index");
+    auto code_after = [&](auto damage) {
+        Kernel kernel = parse_kernel(source(good)).value();
+        damage(kernel);
+        return codes_text(verify(kernel));
+    };
+    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].right = nullptr; }), "schedules.index");
+    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].left.clear(); }), "schedules.index");
+    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].reduced = {2}; }), "schedules.index");
+    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].right = k.arena->read(7, DType::float32, {}); }),
+              "expr.reference");
+    EXPECT_EQ(code_after([](Kernel& k) {
+                  Expr half = k.arena->real(DType::float32, 0.5);
+                  k.equations[0].left = {half};
+              }),
+              "schedules.scope schedules.type");
 }
 
 TEST(KernelText, WrongUpdatesAreNamed) {
@@ -142,14 +155,13 @@ TEST(KernelText, WrongUpdatesAreNamed) {
         "  output y: float32 [5]\n"
         "  common\n"
         "  y[a] over [a] = 1.0\n"
-        "  update y[{idx[b]}] over [] for [b] = select(inside({idx[b]}, 5), 2.0, y[{idx[b]}])\n";
+        "  update y[idx[b]] over [] for [b] = inside(idx[b], 5) ? 2.0 : y[idx[b]]\n";
     ASSERT_TRUE(schedule(parse_kernel(source(good)).value(), Target()).has_value());
     expect_kernel_error(replaced(good, "  y[a] over [a] = 1.0\n", ""), "schedules.update");
-    expect_kernel_error(replaced(good, "select(inside({idx[b]}, 5), 2.0, y[{idx[b]}])", "2.0"),
-                        "schedules.update");
+    expect_kernel_error(replaced(good, "inside(idx[b], 5) ? 2.0 : y[idx[b]]", "2.0"), "schedules.update");
     expect_kernel_error(replaced(good, "for [b]", "for []"), "schedules.scope");
     expect_kernel_error(replaced(good, "  update y", "  y"), "schedules.syntax");
-    expect_kernel_error(replaced(good, "y[{idx[b]}] over", "y[{1.0}] over"), "schedules.type");
+    expect_kernel_error(replaced(good, "y[idx[b]] over", "y[1.0] over"), "expr.type");
 }
 
 void expect_tree_error(const std::string& text, const std::string& code) {

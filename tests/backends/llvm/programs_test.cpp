@@ -192,12 +192,11 @@ class RandomExpression {
 public:
     explicit RandomExpression(uint32_t seed) : random_(seed) {}
     std::string real(int depth) {
-        if (depth == 0)
-            return pick({"x[a]", "z[a]", "float32(w[a])", "float32(h[a])", "0.75", "float32(i[a])"});
+        if (depth == 0) return pick({"x[a]", "z[a]", "float32(w[a])", "float32(h[a])", "0.75", "float32(i[a])"});
         const std::string op = pick({"add", "sub", "mul", "div", "min", "max", "min", "max"});
         switch (random_() % 8) {
         case 0: return pick({"neg", "abs", "floor", "round", "trunc", "ceil", "sign"}) + "(" + real(depth - 1) + ")";
-        case 1: return "select(" + truth(depth - 1) + ", " + real(depth - 1) + ", " + real(depth - 1) + ")";
+        case 1: return "(" + truth(depth - 1) + " ? " + real(depth - 1) + " : " + real(depth - 1) + ")";
         case 2: return "float32(" + integer(depth - 1) + ")";
         case 3:
             return pick({"exp", "tanh", "log", "sqrt", "erf", "sigmoid", "sin", "atan"}) + "(" + real(depth - 1) + ")";
@@ -208,7 +207,7 @@ public:
 private:
     std::string pick(const std::vector<std::string>& of) { return of[random_() % of.size()]; }
     std::string integer(int depth) {
-        if (depth == 0) return pick({"i[a]", "int32(3)", "int32(x[a])", "index(a*3 + 1):int32"});
+        if (depth == 0) return pick({"i[a]", "int32(3)", "int32(x[a])", "int32(3 * a + 1)"});
         if (random_() % 4 == 0) return "int32(" + real(depth - 1) + ")";
         return pick({"add", "sub", "mul", "floor_div", "mod", "bit_xor", "min", "max"}) + "(" + integer(depth - 1) +
                ", " + integer(depth - 1) + ")";
@@ -315,7 +314,7 @@ TEST(Checks, ReportTheFirstFailingPoint) {
     const std::string text =
         "kernel take\n  axis i = 40 hint 40 named\n  input t: float32 [9]\n  input n: int64 [40]\n  output y: float32 "
         "[40]\n"
-        "  common i\n  y[i] over [i] = t[{n[i]}]\n";
+        "  common i\n  y[i] over [i] = t[n[i]]\n";
     Programs programs({text});
     for (const int64_t bad : {int64_t{9}, int64_t{-1}, INT64_MAX}) {
         auto buffers = random_buffers(programs.kernel(0));

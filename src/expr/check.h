@@ -1,0 +1,28 @@
+// The rules that every expression keeps: which kinds stand where, operands, types, reads.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "expr/expression.h"
+#include "support/diagnostic.h"
+
+namespace heddle::expr {
+
+enum class Stage : uint8_t { system, kernel };
+
+// Where the expressions stand.
+struct Surroundings {
+    Stage stage = Stage::system;
+    std::function<std::optional<ReadableTensor>(TensorIndex)> tensor;  // nothing: there is none
+    // Whether the coordinate of a read without a guard may lie outside. Not asked under a selection, which may skip the
+    // read; empty: nothing is computed.
+    std::function<bool(Expr read, size_t dimension)> leaves;
+};
+
+// What is wrong with the expressions and all that they are made of: expr.kind, expr.type, expr.reference,
+// expr.out_of_range, without a place.
+Diagnostics check(const std::vector<Expr>& roots, const Surroundings& where);
+
+}  // namespace heddle::expr
