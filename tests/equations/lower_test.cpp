@@ -251,6 +251,20 @@ TEST(Lower, BranchesKeepReadsOfReductionsUnderTheirCondition) {
     expect_same(g, 1e-6);
 }
 
+TEST(Lower, AStrongerConditionNeedsNoOtherEquation) {
+    GraphBuilder g;
+    const TensorId x = g.input("x", DType::float32, {6});
+    g.output(g.map("window", {x}, DType::float32, {6}, [&](BodyBuilder& b, const auto& at) {
+        const VariableId k = b.reduction("k", 4);
+        const NodeId total = b.reduce(Reducer::sum, {k}, b.read(0, DType::float32, {b.plus(at[0], b.value_of(k))}));
+        const NodeId positive = b.scalar(ScalarOp::less, {b.real(0), total});
+        const NodeId inside = b.select(positive, b.scalar(ScalarOp::exp, {total}), b.real(0));
+        return b.select(b.scalar(ScalarOp::less, {at[0], b.integer(3)}), inside, b.real(0));
+    }));
+    const System system = expect_same(g, 1e-6);
+    EXPECT_EQ(live_equations(system), 2u) << print(system);
+}
+
 TEST(Lower, LocalsAreNamedEquations) {
     GraphBuilder g;
     const TensorId x = g.input("x", DType::float32, {3, 4});
