@@ -23,7 +23,8 @@ struct FunctionInfo {
     int least = 1;
     int most = 1;  // -1: any number
     ListArguments lists = ListArguments::each;
-    std::string_view example;  // a call, which means the same wherever an expression may stand
+    std::string_view example;    // a call, which means the same wherever an expression may stand
+    std::string_view form = "";  // how a call looks, where the names of the arguments say more than a, b, c
     bool of_elements = false;  // it gives an element of a dtype, and has no meaning where there are static values only
 };
 

@@ -75,19 +75,10 @@ constexpr std::array<Pair, 5> foreign_dtypes = {{
     {"long", "int64"},
 }};
 
-constexpr std::array<Pair, 7> function_forms = {{
-    {"cast", "cast(x, $T)"},
-    {"clamp", "clamp(x, low, high)"},
-    {"where", "where(condition, a, b)"},
-    {"insert", "insert(list, positions, values)"},
-    {"remove", "remove(list, positions)"},
-    {"replace", "replace(list, positions, values)"},
-    {"pow", "pow(base, exponent)"},
-}};
-
 // How a call with so many arguments looks.
 std::string form_of(const std::string& function, int count) {
-    if (std::string_view form = looked_up(function_forms, function); !form.empty()) return std::string(form);
+    if (const FunctionInfo* known = function_named(function); known && !known->form.empty())
+        return std::string(known->form);
     std::string arguments;
     for (int i = 0; i < count; i++) arguments += fmt::format("{}{}", i ? ", " : "", static_cast<char>('a' + i % 26));
     return fmt::format("{}({})", function, arguments);
