@@ -518,22 +518,8 @@ CodeValue is_better_or_first(Code& code, Reducer reducer, CodeValue a, CodeValue
 }
 
 CodeValue neutral(Code& code, Reducer reducer, DType dtype) {
-    const bool least = reducer == Reducer::maximum || reducer == Reducer::argument_maximum;
-    if (reducer == Reducer::any) return code.integer(DType::boolean, 0);
-    if (reducer == Reducer::all) return code.integer(DType::boolean, 1);
-    if (reducer == Reducer::sum || reducer == Reducer::product) {
-        const int value = reducer == Reducer::product ? 1 : 0;
-        return is_float(dtype) ? code.real(dtype, value) : code.integer(dtype, value);
-    }
-    if (is_float(dtype)) {
-        const double infinity = std::numeric_limits<double>::infinity();
-        return code.real(dtype, least ? -infinity : infinity);
-    }
-    if (is_bool(dtype)) return code.integer(dtype, least ? 0 : 1);
-    const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
-    const int bits = info(dtype).bits - (is_signed ? 1 : 0);
-    const int64_t highest = bits == 64 ? -1 : bits == 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
-    return code.integer(dtype, least ? (is_signed ? -highest - 1 : 0) : highest);
+    const NeutralTerm term = heddle::neutral(reducer, dtype);
+    return is_float(dtype) ? code.real(dtype, term.real) : code.integer(dtype, term.integer);
 }
 
 }  // namespace heddle::codegen

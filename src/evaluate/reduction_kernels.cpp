@@ -60,16 +60,6 @@ AccumulateArgument argument_reduction_for(DType dtype, LaneType lanes) {
 }
 
 // The greatest or least value of an integer type, as int64 lanes.
-int64_t integer_limit(DType dtype, bool greatest) {
-    int bits = info(dtype).bits;
-    if (info(dtype).kind == DTypeClass::signed_integer) {
-        int64_t low = bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1));
-        return greatest ? -(low + 1) : low;
-    }
-    if (!greatest) return 0;
-    return bits == 64 ? -1 : (int64_t{1} << bits) - 1;
-}
-
 }  // namespace
 
 Accumulate accumulate_kernel(Reducer reducer, DType term, LaneType lanes) {
@@ -90,14 +80,8 @@ AccumulateArgument argument_kernel(Reducer reducer, DType term, LaneType lanes) 
 }
 
 void neutral_value(Reducer reducer, DType term, LaneType lanes, void* value) {
-    bool extreme = reducer == Reducer::minimum || reducer == Reducer::maximum;
-    int64_t integer = reducer == Reducer::product || reducer == Reducer::all;
-    if (lanes == LaneType::integer && extreme) integer = integer_limit(term, reducer == Reducer::minimum);
-    double real = static_cast<double>(integer);
-    if (extreme)
-        real = reducer == Reducer::minimum ? std::numeric_limits<double>::infinity()
-                                           : -std::numeric_limits<double>::infinity();
-    literal_value(lanes == LaneType::real ? DType::float64 : term, lanes, integer, real, value);
+    const NeutralTerm neutral = heddle::neutral(reducer, term);
+    literal_value(lanes == LaneType::real ? DType::float64 : term, lanes, neutral.integer, neutral.real, value);
 }
 
 }  // namespace heddle::evaluation

@@ -1,6 +1,7 @@
 #include "expr/scalar_op.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "expr/scalar_functions.h"
@@ -110,6 +111,25 @@ std::optional<Reducer> reducer_named(std::string_view name) {
 }
 
 bool accepts(Reducer reducer, DType term) { return is_in(term, reducers[static_cast<size_t>(reducer)].accepts); }
+
+NeutralTerm neutral(Reducer reducer, DType term) {
+    const DTypeInfo& type = info(term);
+    const bool is_signed = type.kind == DTypeClass::signed_integer;
+    const uint64_t bits = ~uint64_t{0} >> (64 - (is_bool(term) ? 1 : std::min(type.bits, 64)));
+    const auto highest = static_cast<int64_t>(is_signed ? bits >> 1 : bits);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    switch (reducer) {
+    case Reducer::sum:
+    case Reducer::any: return {0, 0};
+    case Reducer::product:
+    case Reducer::all: return {1, 1};
+    case Reducer::minimum:
+    case Reducer::argument_minimum: return {highest, infinity};
+    case Reducer::maximum:
+    case Reducer::argument_maximum: return {is_signed ? -highest - 1 : 0, -infinity};
+    }
+    return {};
+}
 
 std::optional<ScalarOp> joining_op(Reducer reducer) { return reducers[static_cast<size_t>(reducer)].joining; }
 

@@ -93,6 +93,13 @@ std::string_view name(Reducer reducer);  // sum prod min max any all argmin argm
 std::optional<Reducer> reducer_named(std::string_view name);
 inline bool is_argument(Reducer r) { return r == Reducer::argument_minimum || r == Reducer::argument_maximum; }
 bool accepts(Reducer reducer, DType term);
+// What a term must be to change nothing: of a float or complex type `real`, else `integer`, as 64 bits (of the greatest
+// uint64 they are -1). For an argument reduction what any other term beats.
+struct NeutralTerm {
+    int64_t integer = 0;
+    double real = 0;
+};
+NeutralTerm neutral(Reducer reducer, DType term);
 // The operation that joins two partial results; nothing for argument reductions.
 std::optional<ScalarOp> joining_op(Reducer reducer);
 

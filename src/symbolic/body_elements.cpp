@@ -288,8 +288,9 @@ NodeId BodyElements::coordinate(Element a, const Place& place) {
     diagnostic.expected = "an integer";
     diagnostic.found = type_name(a);
     diagnostic.remedy = is_complex(dtype(a)) ? "round re(z)"
-                        : is_float(dtype(a)) ? "write a cast, which truncates, around it or around its floor: int64(floor(v))"
-                                             : "write a cast";
+                        : is_float(dtype(a))
+                            ? "write a cast, which truncates, around it or around its floor: int64(floor(v))"
+                            : "write a cast";
     refuse(std::move(diagnostic));
 }
 
@@ -323,28 +324,12 @@ Element BodyElements::widened(NodeId read) {
 }
 
 Element BodyElements::neutral(Reducer reducer, Element like) {
-    DType type = dtype(like);
-    auto extreme = [&](bool low) -> NodeId {
-        if (is_float(type)) {
-            double infinity = std::numeric_limits<double>::infinity();
-            return nodes_.real(low ? -infinity : infinity, type, true);
-        }
-        int bits = info(type).bits;
-        bool is_signed = info(type).kind == DTypeClass::signed_integer;
-        auto lowest = is_signed ? -(int64_t{1} << (bits - 2)) * 2 : 0;
-        // All bits set is the greatest unsigned number: it wraps into the type.
-        auto highest = is_signed ? -(lowest + 1) : int64_t{-1};
-        return nodes_.integer(low ? lowest : highest, type, true);
-    };
-    switch (reducer) {
-    case Reducer::sum: return {nodes_.integer(0, type, true), like.weak};
-    case Reducer::product: return {nodes_.integer(1, type, true), like.weak};
-    case Reducer::any: return truth(false);
-    case Reducer::all: return truth(true);
-    case Reducer::maximum: return {extreme(true), like.weak};
-    case Reducer::minimum: return {extreme(false), like.weak};
-    default: return weak_integer(0, true);
-    }
+    if (is_argument(reducer)) return weak_integer(0, true);
+    const DType type = dtype(like);
+    const NeutralTerm term = heddle::neutral(reducer, type);
+    if (reducer == Reducer::any || reducer == Reducer::all) return truth(term.integer != 0);
+    const bool real = is_float(type) || is_complex(type);
+    return {real ? nodes_.real(term.real, type, true) : nodes_.integer(term.integer, type, true), like.weak};
 }
 
 }  // namespace heddle

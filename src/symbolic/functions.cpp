@@ -414,26 +414,22 @@ Value promoted(const FunctionCall& call) {
     return Value::of(result);
 }
 
-template <bool lowest>
+// What changes nothing in a maximum, or in a minimum.
+template <Reducer reducer>
 Value extreme_of(const FunctionCall& call) {
-    DType dtype = dtype_argument(call);
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    if (is_float(dtype)) return Value::of(lowest ? -infinity : infinity);
-    if (is_bool(dtype)) return Value::of(!lowest);
+    const DType dtype = dtype_argument(call);
+    const NeutralTerm extreme = neutral(reducer, dtype);
+    if (is_float(dtype)) return Value::of(extreme.real);
+    if (is_bool(dtype)) return Value::of(extreme.integer != 0);
     if (is_complex(dtype)) call.refuse_call("symbolic.complex", "complex numbers have no order");
-    int bits = info(dtype).bits;
-    if (info(dtype).kind == DTypeClass::signed_integer) {
-        int64_t low = std::numeric_limits<int64_t>::min() >> (64 - bits);
-        return Value::of(lowest ? low : -(low + 1));
-    }
-    if (lowest) return Value::of(0);
-    if (bits == 64) call.refuse_call("symbolic.overflow", "the highest uint64 does not fit in 64 signed bits");
-    return Value::of((int64_t{1} << bits) - 1);
+    if (dtype == DType::uint64 && reducer == Reducer::minimum)
+        call.refuse_call("symbolic.overflow", "the highest uint64 does not fit in 64 signed bits");
+    return Value::of(extreme.integer);
 }
 
 Value largest_finite(const FunctionCall& call) {
     DType dtype = dtype_argument(call);
-    return is_float(dtype) ? Value::of(info(dtype).format.greatest) : extreme_of<false>(call);
+    return is_float(dtype) ? Value::of(info(dtype).format.greatest) : extreme_of<Reducer::minimum>(call);
 }
 
 // ---- the table
@@ -485,8 +481,8 @@ constexpr std::array rules = {
     FunctionRule{.name = "accumulator",
                  .fixed = [](const FunctionCall& call) { return Value::of(info(dtype_argument(call)).accumulator); }},
     FunctionRule{.name = "promote", .fixed = promoted},
-    FunctionRule{.name = "lowest", .fixed = extreme_of<true>},
-    FunctionRule{.name = "highest", .fixed = extreme_of<false>},
+    FunctionRule{.name = "lowest", .fixed = extreme_of<Reducer::maximum>},
+    FunctionRule{.name = "highest", .fixed = extreme_of<Reducer::minimum>},
     FunctionRule{.name = "largest_finite", .fixed = largest_finite},
     FunctionRule{.name = "cast", .element = cast_element},
     FunctionRule{.name = "trunc_div", .fixed = truncating<true>},

@@ -333,5 +333,36 @@ TEST(ScalarTable, Reducers) {
     EXPECT_FALSE(accepts(Reducer::maximum, DType::complex64));
 }
 
+TEST(Reducers, NeutralTermsChangeNothing) {
+    int checked = 0;
+    for (Reducer reducer :
+         {Reducer::sum, Reducer::product, Reducer::minimum, Reducer::maximum, Reducer::any, Reducer::all}) {
+        const ScalarOpInfo& join = info(*joining_op(reducer));
+        for (const DTypeInfo& type : all_dtypes()) {
+            if (!accepts(reducer, type.dtype) || is_complex(type.dtype) || type.dtype == DType::uint64) continue;
+            const NeutralTerm term = neutral(reducer, type.dtype);
+            const Interval values = interval_of(type.dtype);
+            std::vector<int64_t> integers = {0, 1};
+            if (is_integer(type.dtype)) integers.insert(integers.end(), {values.low, values.high, 7});
+            for (int64_t value : integers) {
+                const auto real = static_cast<double>(value);
+                if (is_float(type.dtype)) {
+                    EXPECT_EQ(join.real(term.real, real), real) << name(reducer) << " " << type.name;
+                } else {
+                    EXPECT_EQ(join.integer(term.integer, value), value) << name(reducer) << " " << type.name;
+                }
+                ++checked;
+            }
+            if (is_integer(type.dtype) && (reducer == Reducer::minimum || reducer == Reducer::maximum)) {
+                EXPECT_EQ(term.integer, reducer == Reducer::minimum ? values.high : values.low);
+            }
+        }
+    }
+    EXPECT_EQ(neutral(Reducer::minimum, DType::uint64).integer, -1);
+    EXPECT_EQ(neutral(Reducer::maximum, DType::uint64).integer, 0);
+    EXPECT_EQ(neutral(Reducer::argument_maximum, DType::float32).real, -INFINITY);
+    EXPECT_GT(checked, 100);
+}
+
 }  // namespace
 }  // namespace heddle
