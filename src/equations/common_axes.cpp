@@ -5,32 +5,17 @@
 #include "target/choice_numbers.h"
 
 namespace heddle::equations {
-namespace {}  // namespace
 
 CommonAxesFinder::CommonAxesFinder(const FusionGraph& graph)
     : graph_(graph),
       stamp_(graph.nodes.size()),
       light_(graph.nodes.size()),
       output_(graph.nodes.size()),
-      parent_(graph.slots.size()),
+      classes_(graph.slots.size()),
       broken_class_(graph.slots.size()),
       common_(graph.slots.size()),
       last_node_(graph.slots.size()),
       have_(graph.slots.size()) {}
-
-int32_t CommonAxesFinder::root(int32_t slot) {
-    while (parent_[static_cast<size_t>(slot)] != slot) {
-        int32_t& parent = parent_[static_cast<size_t>(slot)];
-        parent = parent_[static_cast<size_t>(parent)];
-        slot = parent;
-    }
-    return slot;
-}
-
-int32_t CommonAxesFinder::class_of(int32_t slot) const {
-    while (parent_[static_cast<size_t>(slot)] != slot) slot = parent_[static_cast<size_t>(slot)];
-    return slot;
-}
 
 bool CommonAxesFinder::is_common(int32_t slot) const { return common_[static_cast<size_t>(class_of(slot))]; }
 
@@ -43,7 +28,7 @@ void CommonAxesFinder::mark_members(const std::vector<int32_t>& members) {
         work += node.points * (node.operations + 1);
         for (int32_t k = 0; k < node.slot_count; k++) {
             const auto slot = static_cast<size_t>(node.first_slot + k);
-            parent_[slot] = node.first_slot + k;
+            classes_.separate(node.first_slot + k);
             broken_class_[slot] = graph_.slots[slot].ordered;
             common_[slot] = false;
             last_node_[slot] = -1;
@@ -65,16 +50,16 @@ void CommonAxesFinder::join_classes(const std::vector<int32_t>& members) {
     for (int32_t member : members) {
         for (const AxisLink& link : graph_.node(member).links) {
             if (!is_member(link.producer)) continue;
-            const int32_t producer = root(link.producer_slot);
+            const int32_t producer = classes_.root(link.producer_slot);
             if (link.reader_slot < 0) {
                 broken_class_[static_cast<size_t>(producer)] = true;
                 continue;
             }
-            const int32_t reader = root(link.reader_slot);
+            const int32_t reader = classes_.root(link.reader_slot);
             if (producer == reader) continue;
             const bool either =
                 broken_class_[static_cast<size_t>(producer)] || broken_class_[static_cast<size_t>(reader)];
-            parent_[static_cast<size_t>(producer)] = reader;
+            classes_.join(reader, producer);
             broken_class_[static_cast<size_t>(reader)] = either;
         }
     }
@@ -86,14 +71,14 @@ void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
     for (int32_t member : members) {
         const FusionNode& node = graph_.node(member);
         if (node.joins < 0 || !is_member(node.joins)) continue;
-        for (int32_t slot : node.chosen) broken_class_[static_cast<size_t>(root(slot))] = true;
+        for (int32_t slot : node.chosen) broken_class_[static_cast<size_t>(classes_.root(slot))] = true;
     }
     for (int32_t member : members) {
         const FusionNode& node = graph_.node(member);
         const bool light = light_[static_cast<size_t>(member)];
         if (!light) required++;
         for (int32_t k = 0; k < node.slot_count; k++) {
-            const auto c = static_cast<size_t>(root(node.first_slot + k));
+            const auto c = static_cast<size_t>(classes_.root(node.first_slot + k));
             if (last_node_[c] == member) broken_class_[c] = true;
             if (last_node_[c] != member && !light) have_[c]++;
             last_node_[c] = member;
@@ -104,7 +89,7 @@ void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
         const FusionNode& node = graph_.node(member);
         for (int32_t k = 0; k < node.slot_count; k++) {
             const int32_t slot = node.first_slot + k;
-            if (parent_[static_cast<size_t>(slot)] != slot) continue;
+            if (!classes_.is_root(slot)) continue;
             if (broken_class_[static_cast<size_t>(slot)] || have_[static_cast<size_t>(slot)] != required) continue;
             common_[static_cast<size_t>(slot)] = true;
             tasks_ *= graph_.slots[static_cast<size_t>(slot)].hint;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "equations/fusion.h"
+#include "support/union_find.h"
 
 namespace heddle::equations {
 
@@ -12,7 +13,7 @@ namespace heddle::equations {
 struct AxisSlot {
     AxisId axis = -1;
     int64_t extent = 1;
-    double hint = 1;  // at the size class's representative: costs look at this one
+    double hint = 1;       // at the size class's representative: costs look at this one
     bool ordered = false;  // of a scan: never common
 };
 
@@ -39,8 +40,8 @@ struct FusionNode {
     int32_t scan = -1;
     TensorIndex tensor = -1;
     bool prepared = false, output = false, reduction = false, contraction = false, expensive = false;
-    bool scatter = false;   // its axes that data choose have no slots: the tasks of a kernel may not part them
-    int32_t into = -1;      // of a scatter: the node whose elements its terms go to (scatter_into), if there is one
+    bool scatter = false;  // its axes that data choose have no slots: the tasks of a kernel may not part them
+    int32_t into = -1;     // of a scatter: the node whose elements its terms go to (scatter_into), if there is one
     int32_t joins = -1;    // of such a node: the scatter; in one kernel they are one, and `chosen` are never common
     std::vector<int32_t> chosen;  // slots
     int operations = 0;
@@ -79,11 +80,10 @@ public:
     // Written to a buffer: an output, or read outside of the set.
     bool is_output(int32_t node) const { return output_[static_cast<size_t>(node)]; }
     bool is_common(int32_t slot) const;
-    int32_t class_of(int32_t slot) const;
+    int32_t class_of(int32_t slot) const { return classes_.root(slot); }
     double tasks() const { return tasks_; }
 
 private:
-    int32_t root(int32_t slot);
     void mark_members(const std::vector<int32_t>& members);
     void join_classes(const std::vector<int32_t>& members);
     void count_classes(const std::vector<int32_t>& members);
@@ -92,7 +92,7 @@ private:
     int generation_ = 0;
     std::vector<int> stamp_;                   // by node
     std::vector<char> light_, output_;         // by node
-    std::vector<int32_t> parent_;              // by slot
+    UnionFind classes_;                        // of slots
     std::vector<char> broken_class_, common_;  // by slot that is a root
     std::vector<int32_t> last_node_, have_;    // by root
     double tasks_ = 1;

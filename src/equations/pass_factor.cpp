@@ -8,6 +8,7 @@
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "support/union_find.h"
 #include "zspace/linear_equation.h"
 
 namespace heddle::equations {
@@ -15,27 +16,8 @@ namespace {
 
 constexpr int maximum_rounds = 6;
 
-class AxisClasses {
-public:
-    explicit AxisClasses(size_t count) : parent_(count) {
-        for (size_t i = 0; i < count; i++) parent_[i] = static_cast<AxisId>(i);
-    }
-    AxisId find(AxisId axis) {
-        while (parent_[static_cast<size_t>(axis)] != axis) {
-            AxisId& parent = parent_[static_cast<size_t>(axis)];
-            parent = parent_[static_cast<size_t>(parent)];
-            axis = parent;
-        }
-        return axis;
-    }
-    void join(AxisId a, AxisId b) {
-        a = find(a), b = find(b);
-        if (a != b) parent_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
-    }
-
-private:
-    std::vector<AxisId> parent_;
-};
+// Classes of axes; the root of a class is the least of them.
+using AxisClasses = UnionFind;
 
 class Factoring {
 public:
@@ -75,7 +57,9 @@ void Factoring::join_classes(AxisClasses& classes) const {
                         if (k > 0) value = arena_.modulo(value, std::max<int64_t>(arena_.extent(digits[k].axis), 1));
                         if (value->kind != Kind::axis) continue;
                         const AxisId axis = value->axes[0];
-                        if (arena_.extent(axis) == arena_.extent(digits[k].axis)) classes.join(axis, digits[k].axis);
+                        if (arena_.extent(axis) != arena_.extent(digits[k].axis)) continue;
+                        const auto [first, second] = std::minmax({classes.root(axis), classes.root(digits[k].axis)});
+                        classes.join(first, second);
                     }
                 }
             }
@@ -86,7 +70,7 @@ void Factoring::join_classes(AxisClasses& classes) const {
 void Factoring::ask(AxisClasses& classes, AxisId axis, int64_t cut) {
     const int64_t extent = arena_.extent(axis);
     if (cut <= 1 || cut >= extent || extent % cut != 0) return;
-    asked_[classes.find(axis)][cut]++;
+    asked_[classes.root(axis)][cut]++;
 }
 
 void Factoring::ask_for_division(AxisClasses& classes, Expr division) {
@@ -145,7 +129,7 @@ std::map<AxisId, std::vector<int64_t>> Factoring::chains(AxisClasses& classes) c
         for (const auto* list : {&equation.axes, &equation.reduced}) {
             for (AxisId axis : *list) {
                 if (!arena_.axis(axis).named) continue;
-                int64_t& factor = known_factor[classes.find(axis)];
+                int64_t& factor = known_factor[classes.root(axis)];
                 factor = std::gcd(factor, std::max<int64_t>(arena_.axis(axis).factor, 1));
             }
         }
@@ -195,7 +179,7 @@ bool Factoring::cut(Equation& equation, AxisClasses& classes, const std::map<Axi
     for (auto* list : {&equation.axes, &equation.reduced}) {
         std::vector<AxisId> axes;
         for (AxisId axis : *list) {
-            auto chain = chains.find(classes.find(axis));
+            auto chain = chains.find(classes.root(axis));
             if (chain == chains.end()) {
                 axes.push_back(axis);
                 continue;

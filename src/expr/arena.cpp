@@ -11,19 +11,15 @@
 namespace heddle::expr {
 namespace {
 
-void mix(size_t& seed, uint64_t value) {
-    seed ^= static_cast<size_t>(value * 0x9e3779b97f4a7c15u) + (seed << 6) + (seed >> 2);
-}
-
 size_t hash_of(const Expression& e) {
-    size_t seed = static_cast<size_t>(e.kind);
-    mix(seed, static_cast<uint64_t>(e.dtype) << 16 | static_cast<uint64_t>(e.op) << 8 | (e.from_template ? 1u : 0u));
-    mix(seed, static_cast<uint64_t>(e.tensor));
-    mix(seed, static_cast<uint64_t>(e.integer));
-    mix(seed, std::bit_cast<uint64_t>(e.real));
-    for (int64_t coefficient : e.coefficients) mix(seed, static_cast<uint64_t>(coefficient));
-    for (Expr operand : e.operands) mix(seed, operand->id);
-    return seed;
+    size_t hash = mixed_hash(static_cast<size_t>(e.kind), static_cast<size_t>(e.dtype));
+    hash = mixed_hash(hash, static_cast<size_t>(e.op) << 1 | (e.from_template ? 1u : 0u));
+    hash = mixed_hash(hash, static_cast<size_t>(e.tensor));
+    hash = mixed_hash(hash, static_cast<size_t>(e.integer));
+    hash = mixed_hash(hash, std::bit_cast<size_t>(e.real));
+    for (int64_t coefficient : e.coefficients) hash = mixed_hash(hash, static_cast<size_t>(coefficient));
+    for (Expr operand : e.operands) hash = mixed_hash(hash, operand->id);
+    return hash;
 }
 
 bool same(const Expression& a, const Expression& b) {
@@ -88,12 +84,10 @@ AxisId Arena::add_axis(Axis axis) {
 }
 
 Expr Arena::intern(Expression expression) {
-    const size_t hash = hash_of(expression);
-    auto [first, last] = table_.equal_range(hash);
-    for (auto it = first; it != last; ++it) {
-        if (same(*it->second, expression)) return it->second;
-    }
-    expression.id = static_cast<uint32_t>(pool_.size());
+    const auto [number, added] = table_.intern(
+        hash_of(expression), [&](int32_t other) { return same(pool_[static_cast<size_t>(other)], expression); });
+    if (!added) return &pool_[static_cast<size_t>(number)];
+    expression.id = static_cast<uint32_t>(number);
     if (expression.kind == Kind::axis)
         expression.axes = {static_cast<AxisId>(expression.integer)};
     else
@@ -110,7 +104,6 @@ Expr Arena::intern(Expression expression) {
     expression.low = range.low;
     expression.high = range.high;
     pool_.push_back(std::move(expression));
-    table_.emplace(hash, &pool_.back());
     return &pool_.back();
 }
 

@@ -13,6 +13,7 @@
 
 #include "expr/scalar_op.h"
 #include "support/dtype.h"
+#include "support/intern_table.h"
 #include "zspace/linear_form.h"
 
 namespace heddle::expr {
@@ -155,7 +156,7 @@ private:
     const bool canonical_;
     std::vector<Axis> axes_;
     std::deque<Expression> pool_;
-    std::unordered_multimap<size_t, Expr> table_;
+    InternTable table_;
     std::unordered_map<TensorIndex, std::pair<int64_t, int64_t>> ranges_;
     std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
 };

@@ -6,6 +6,7 @@
 
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
+#include "support/union_find.h"
 
 namespace heddle::plan {
 
@@ -13,21 +14,20 @@ using namespace equations;
 
 namespace {
 
-// Union-find whose classes never hold two axes of one equation, or the ordered axes of two scans.
+// Classes that never hold two axes of one equation, or the ordered axes of two scans.
 class Classes {
 public:
     // `scan`: whose ordered axis it is; -1: of none. `also`: another equation that runs along it; -1: none.
     void add(EquationAxis axis, int32_t scan, int32_t also) {
         if (index_.contains(axis)) return;
-        index_[axis] = static_cast<int32_t>(members_.size());
-        parent_.push_back(static_cast<int32_t>(members_.size()));
+        index_[axis] = classes_.add();
         members_.push_back({axis.equation});
         if (also >= 0) members_.back().insert(also);
         scans_.push_back(scan);
     }
 
     void join(EquationAxis a, EquationAxis b) {
-        int32_t x = find(index_.at(a)), y = find(index_.at(b));
+        const int32_t x = of(a), y = of(b);
         if (x == y) return;
         auto& first = members_[static_cast<size_t>(x)];
         auto& second = members_[static_cast<size_t>(y)];
@@ -39,19 +39,14 @@ public:
         if (scan >= 0 && other >= 0 && scan != other) return;
         scan = std::max(scan, other);
         first.merge(second);
-        parent_[static_cast<size_t>(y)] = x;
+        classes_.join(x, y);
     }
 
-    int32_t of(EquationAxis axis) { return find(index_.at(axis)); }
+    int32_t of(EquationAxis axis) { return classes_.root(index_.at(axis)); }
 
 private:
-    int32_t find(int32_t i) {
-        while (parent_[static_cast<size_t>(i)] != i) i = parent_[static_cast<size_t>(i)];
-        return i;
-    }
-
     std::map<EquationAxis, int32_t> index_;
-    std::vector<int32_t> parent_;
+    UnionFind classes_;
     std::vector<std::set<int32_t>> members_;
     std::vector<int32_t> scans_;  // by root
 };

@@ -12,17 +12,15 @@
 namespace heddle {
 namespace {
 
-size_t mixed(size_t hash, size_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15ull + (hash >> 29); }
-
 size_t hash_of(const Node& node) {
-    size_t hash = mixed(static_cast<size_t>(node.kind), static_cast<size_t>(node.dtype));
-    hash = mixed(hash, static_cast<size_t>(node.op) * 16 + static_cast<size_t>(node.reducer));
-    hash = mixed(hash, static_cast<size_t>(node.index));
-    hash = mixed(hash, static_cast<size_t>(node.integer));
-    hash = mixed(hash, std::bit_cast<size_t>(node.real));
-    for (NodeId operand : node.operands) hash = mixed(hash, static_cast<size_t>(operand));
-    for (VariableId variable : node.variables) hash = mixed(hash, static_cast<size_t>(variable));
-    return mixed(hash, node.from_template ? 1 : 0);
+    size_t hash = mixed_hash(static_cast<size_t>(node.kind), static_cast<size_t>(node.dtype));
+    hash = mixed_hash(hash, static_cast<size_t>(node.op) * 16 + static_cast<size_t>(node.reducer));
+    hash = mixed_hash(hash, static_cast<size_t>(node.index));
+    hash = mixed_hash(hash, static_cast<size_t>(node.integer));
+    hash = mixed_hash(hash, std::bit_cast<size_t>(node.real));
+    for (NodeId operand : node.operands) hash = mixed_hash(hash, static_cast<size_t>(operand));
+    for (VariableId variable : node.variables) hash = mixed_hash(hash, static_cast<size_t>(variable));
+    return mixed_hash(hash, node.from_template ? 1 : 0);
 }
 
 bool same_origin(const Node& a, const Node& b) {
@@ -50,30 +48,15 @@ Node made(Node::Kind kind, DType dtype) {
 
 }  // namespace
 
-BodyNodes::BodyNodes(Body& body) : body_(&body), places_(64, -1) {
+BodyNodes::BodyNodes(Body& body) : body_(&body) {
     constexpr size_t usual = 32;
     body.nodes.reserve(usual);
     body.variables.reserve(usual / 4);
 }
 
-void BodyNodes::grow() {
-    places_.assign(2 * places_.size(), -1);
-    for (size_t id = 0; id < known_.size(); ++id) {
-        size_t at = known_[id].hash & (places_.size() - 1);
-        while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
-        places_[at] = static_cast<NodeId>(id);
-    }
-}
-
 NodeId BodyNodes::intern(Node node) {
-    auto hash = static_cast<uint32_t>(hash_of(node) >> 32);
-    if (2 * (known_.size() + 1) > places_.size()) grow();
-    size_t at = hash & (places_.size() - 1);
-    for (; places_[at] >= 0; at = (at + 1) & (places_.size() - 1))
-        if (known_[static_cast<size_t>(places_[at])].hash == hash && same(body_->node(places_[at]), node))
-            return places_[at];
-    auto id = static_cast<NodeId>(body_->nodes.size());
-    places_[at] = id;
+    const auto [id, added] = table_.intern(hash_of(node), [&](NodeId other) { return same(body_->node(other), node); });
+    if (!added) return id;
     bool open = node.kind == Node::Kind::read || node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
     int32_t depth = 0;
     for (NodeId operand : node.operands) {
@@ -82,7 +65,7 @@ NodeId BodyNodes::intern(Node node) {
     }
     if (node.kind == Node::Kind::local)
         depth = std::max(depth, this->depth(body_->locals[static_cast<size_t>(node.index)].value));
-    known_.push_back({hash, depth + 1, open});
+    known_.push_back({depth + 1, open});
     body_->nodes.push_back(std::move(node));
     return id;
 }

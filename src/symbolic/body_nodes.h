@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/body.h"
+#include "support/intern_table.h"
 
 namespace heddle {
 
@@ -62,16 +63,13 @@ public:
 
 private:
     NodeId intern(Node node);
-    void grow();
     std::optional<NodeId> folded(ScalarOp op, std::span<const NodeId> operands);
     bool same_up_to_variables(NodeId a, NodeId b, std::unordered_map<VariableId, VariableId>& renamed,
                               std::unordered_map<NodeId, NodeId>& equal) const;
 
     Body* body_;
-    // Nodes by their hash, -1 for none: a power of two of places, at most half in use.
-    InlineVector<NodeId, 64> places_;
+    InternTable table_;
     struct Known {
-        uint32_t hash = 0;
         int32_t depth = 0;
         bool open_read = false;
     };
