@@ -77,10 +77,10 @@ private:
                 check_update(e, name,
                              written.contains(e.tensor) || kernel_.tensor(e.tensor).role == KernelTensor::Role::in_out);
             for (const ReadAccess& read : reads_of(e.right)) {
+                if (!in(kernel_.tensors, read.tensor) || written.contains(read.tensor)) continue;
                 const KernelTensor& t = kernel_.tensor(read.tensor);
-                if (t.role == KernelTensor::Role::local && !written.contains(read.tensor)) {
+                if (t.role == KernelTensor::Role::local)
                     error("schedules.scope", "a local is read before it is computed", t.name);
-                }
             }
             if (e.reducer && !accepts(*e.reducer, e.right->dtype))
                 error("schedules.type", "the reduction does not take terms of this type", name);

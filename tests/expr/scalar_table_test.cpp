@@ -1,4 +1,5 @@
 // The table of scalar operations, walked: every column of every row, against what uses it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
