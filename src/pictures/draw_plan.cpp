@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "pictures/draw_parts.h"
+#include "equations/equation_body.h"
 #include "equations/fusion.h"
 #include "target/target.h"
 
@@ -32,31 +33,15 @@ bool reads_tensor(equations::Expr expression) {
 EquationSummary summary_of(const equations::System& system, const equations::Equation& equation) {
     using Kind = equations::Kind;
     std::vector<std::string> operators;
-    bool indirect = false, arithmetic = false, product = false;
     for (equations::Expr node : equations::walk(equation.right)) {
-        if (node->kind == Kind::read || node->kind == Kind::guarded_read) {
-            size_t coordinates = node->operands.size() - (node->kind == Kind::guarded_read);
-            for (size_t i = 0; i < coordinates; i++) indirect = indirect || reads_tensor(node->operands[i]);
-        }
-        if ((node->kind == Kind::scalar || node->kind == Kind::cast) && reads_tensor(node)) {
-            arithmetic = true;
-            std::string op(node->kind == Kind::cast       ? name(node->dtype)
-                           : info(node->op).infix.empty() ? info(node->op).name
-                                                          : info(node->op).infix);
-            if (std::find(operators.begin(), operators.end(), op) == operators.end()) operators.push_back(op);
-            if (node->kind == Kind::scalar && node->op == ScalarOp::multiply &&
-                node->operands[0] != node->operands[1] && reads_tensor(node->operands[0]) &&
-                reads_tensor(node->operands[1])) {
-                product = true;
-            }
-        }
+        if ((node->kind != Kind::scalar && node->kind != Kind::cast) || !reads_tensor(node)) continue;
+        std::string op(node->kind == Kind::cast       ? name(node->dtype)
+                       : info(node->op).infix.empty() ? info(node->op).name
+                                                      : info(node->op).infix);
+        if (std::find(operators.begin(), operators.end(), op) == operators.end()) operators.push_back(op);
     }
     EquationSummary summary;
-    summary.what = indirect                                                           ? OperationClass::indirect
-                   : equation.reducer && *equation.reducer == Reducer::sum && product ? OperationClass::contraction
-                   : equation.reducer                                                 ? OperationClass::reduction
-                   : arithmetic                                                       ? OperationClass::elementwise
-                                                                                      : OperationClass::movement;
+    summary.what = class_of(equations::body_of(system, equation).body);
     const equations::SystemTensor& tensor = system.tensor(equation.tensor);
     summary.text = tensor.name + " =";
     if (equation.reducer) {

@@ -178,7 +178,11 @@ private:
     void note_reduction(const Node& node) {
         reduction_ = true;
         const Node* term = &body_.node(node.operands[0]);
-        while (term->kind == Node::Kind::cast) term = &body_.node(term->operands[0]);
+        for (bool on_top = true; on_top;) {  // casts, and a filter that leaves literals
+            const bool filter = term->kind == Node::Kind::select && body_.node(term->operands[2]).operands.empty();
+            on_top = filter || term->kind == Node::Kind::cast;
+            if (on_top) term = &body_.node(term->operands[filter ? 1 : 0]);
+        }
         bool product = term->kind == Node::Kind::scalar && term->op == ScalarOp::multiply;
         // A square is a reduction of one operand.
         if (node.reducer == Reducer::sum && product && term->operands[0] != term->operands[1] &&
@@ -195,8 +199,10 @@ private:
 
 }  // namespace
 
+OperationClass class_of(const Body& body) { return BodyClass(body).find(); }
+
 OperationClass class_of(const Operation& operation) {
-    return operation.body ? BodyClass(*operation.body).find() : OperationClass::opaque;
+    return operation.body ? class_of(*operation.body) : OperationClass::opaque;
 }
 
 std::string_view name(OperationClass c) {

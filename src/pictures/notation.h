@@ -27,6 +27,7 @@ enum class OperationClass : uint8_t {
     scan,         // steps in order
     opaque,       // no body
 };
+OperationClass class_of(const Body& body);
 OperationClass class_of(const Operation& operation);
 std::string_view name(OperationClass c);
 
