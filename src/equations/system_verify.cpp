@@ -8,6 +8,7 @@
 #include "expr/check.h"
 #include "zspace/box.h"
 #include "zspace/checked.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::equations {
 namespace {
@@ -148,7 +149,7 @@ private:
         std::set<AxisId> used;
         for (size_t d = 0; d < equation.left.size(); d++) {
             const CoordinateForm form = linear_form(equation.left[d]);
-            std::vector<std::pair<int64_t, AxisId>> digits;
+            RadixDigits<AxisId> digits;
             for (const auto& [atom, factor] : form.terms) {
                 const auto axis = static_cast<AxisId>(atom->integer);
                 if (atom->kind != Kind::axis ||
@@ -157,18 +158,14 @@ private:
                     return problem("equations.cover",
                                    where(equation) + " has a left side that is no mixed radix of its axes");
                 }
-                digits.emplace_back(factor, axis);
+                digits.push_back({axis, factor, arena_.extent(axis)});
             }
-            std::sort(digits.begin(), digits.end());
-            int64_t radix = 1;
-            for (auto [factor, axis] : digits) {
-                const auto next = checked_multiply(radix, arena_.extent(axis));
-                if (factor != radix || !next)
-                    return problem("equations.cover",
-                                   where(equation) + " has a left side that is no mixed radix of its axes");
-                radix = *next;
+            const auto radix = mixed_radix(std::move(digits));
+            if (!radix.fits()) {
+                return problem("equations.cover",
+                               where(equation) + " has a left side that is no mixed radix of its axes");
             }
-            const auto end = checked_add(form.constant, radix);
+            const auto end = checked_add(form.constant, radix.extent);
             if (form.constant < 0 || !end || (*end > tensor.shape[d] && equation.points(arena_) > 0)) {
                 return problem("equations.cover", where(equation) + " writes outside of its tensor");
             }

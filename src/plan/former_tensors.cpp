@@ -4,6 +4,7 @@
 
 #include "equations/pass_support.h"
 #include "plan/former.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::plan {
 
@@ -22,21 +23,21 @@ struct Cut {
 std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) {
     const auto form = linear_form(coordinate);
     if (form.constant != 0) return {};
-    std::vector<std::tuple<int64_t, int64_t, int64_t>> parts;  // radix, extent, hint
-    for (auto [atom, radix] : form.terms) {
-        if (atom->kind != Kind::axis || radix <= 0) return {};
+    RadixDigits<AxisId> digits;
+    for (auto [atom, factor] : form.terms) {
+        if (atom->kind != Kind::axis) return {};
         const auto axis = static_cast<AxisId>(atom->integer);
-        parts.push_back({radix, arena.extent(axis), arena.hint(axis)});
+        digits.push_back({axis, factor, arena.extent(axis)});
     }
-    std::sort(parts.begin(), parts.end());
+    const auto radix = mixed_radix(std::move(digits));
+    if (!radix.fits() || radix.extent != extent) return {};
     std::vector<Cut> cuts;
-    Cut next;
-    for (auto [radix, size, hint] : parts) {
-        if (radix != next.radix) return {};
-        cuts.push_back(next);
-        next = {next.radix * size, next.hint * hint};
+    int64_t hint = 1;
+    for (const auto& digit : radix.digits) {
+        cuts.push_back({digit.factor, hint});
+        hint *= arena.hint(digit.atom);
     }
-    return next.radix == extent ? cuts : std::vector<Cut>{};
+    return cuts;
 }
 
 }  // namespace
