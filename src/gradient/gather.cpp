@@ -235,9 +235,15 @@ private:
         }
         NodeId value = rest(*affine, equality.target, unsolved);
         std::ranges::sort(unsolved, {}, [](const auto& term) { return term.second; });
+        // What has a value may have it of a variable that is still open: nothing is solved for that one here.
+        const auto held = std::ranges::stable_partition(
+            unsolved, [&](const auto& term) { return !terms_.depends(value, open_.at(term.first)); });
+        for (auto [variable, factor] : held) value = terms_.plus_multiple(value, value_of(variable), -factor);
+        const bool plain = held.empty();
+        unsolved.erase(held.begin(), held.end());
         if (unsolved.empty()) {
             require_equal(equality, *affine);
-        } else if (auto radix = radix_of(unsolved); radix.fits()) {
+        } else if (auto radix = radix_of(unsolved); plain && radix.fits()) {
             inside(value, radix.extent);
             solve_radix(radix, value);
         } else {

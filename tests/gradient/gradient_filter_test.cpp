@@ -20,6 +20,12 @@ beside:
   index: "[$n]"
   outputs: {y: "$T"}
   body: "y = max(max(a < 2 if @n + a + 1 < $n : x[@n + a + 1]), -5)"
+entangled:
+  doc: i falls into two digits for the index. One has its value from the last coordinate, and that holds the other one.
+  inputs: {x: "$T[$r, $c, $n]", f: "int64[$m]"}
+  index: "[i = $n]"
+  outputs: {y: "$T"}
+  body: "y = sum(a < 3 : x[@i + a - 1, clamp(f[@i // 4], 0, $c - 1), $n - 1 - @i] ?? 0)"
 )yaml";
 
 TEST(GradientOfFilters, AgreesWithDifferences) {
@@ -30,6 +36,8 @@ TEST(GradientOfFilters, AgreesWithDifferences) {
         {"y = ends(x, f)", {{"x", {2, 0}}, {"f", {2}, 0, 0, {0, 0}}}},
         {"y = beside(x)", {{"x", {5}}}},
         {"y = beside(x)", {{"x", {1}}}},
+        {"y = entangled(x, f)", {{"x", {1, 3, 20}}, {"f", {5}, 0, 0, {0, 2, 1, 1, 0}}}},
+        {"y = entangled(x, f)", {{"x", {4, 2, 8}}, {"f", {2}, 0, 0, {1, 0}}}},
     };
     for (const Case& one : cases) {
         SCOPED_TRACE(one.text);
