@@ -115,14 +115,23 @@ Body compacted(Body&& body, std::span<const int32_t> tensors, InlineVector<NodeI
     return result;
 }
 
-NodeList sources_of(const Body& body, NodeId id) {
+namespace {
+
+template <typename Visit>
+void each_source(const Body& body, NodeId id, const Visit& visit) {
     const Node& node = body.node(id);
-    NodeList sources = node.operands;
-    if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
-        const Local& local = body.locals[static_cast<size_t>(node.index)];
-        sources.push_back(local.value);
-        if (local.is_state()) sources.push_back(local.initial);
-    }
+    for (NodeId operand : node.operands) visit(operand);
+    if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) return;
+    const Local& local = body.locals[static_cast<size_t>(node.index)];
+    visit(local.value);
+    if (local.is_state()) visit(local.initial);
+}
+
+}  // namespace
+
+NodeList sources_of(const Body& body, NodeId id) {
+    NodeList sources;
+    each_source(body, id, [&](NodeId source) { sources.push_back(source); });
     return sources;
 }
 
@@ -134,8 +143,9 @@ InlineVector<bool, 64> used_by(const Body& body, NodeList roots) {
         open.pop_back();
         if (used[static_cast<size_t>(id)]) continue;
         used[static_cast<size_t>(id)] = true;
-        const NodeList sources = sources_of(body, id);
-        open.insert(open.end(), sources.begin(), sources.end());
+        each_source(body, id, [&](NodeId source) {
+            if (!used[static_cast<size_t>(source)]) open.push_back(source);
+        });
     }
     return used;
 }
@@ -154,7 +164,7 @@ InlineVector<bool, 8> tensors_read(const Body& body, int32_t count) {
     const auto used = used_by(body, roots_of(body));
     for (size_t id = 0; id < used.size(); ++id) {
         const Node& node = body.nodes[id];
-        const bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
+        const bool is_read = node.is_read();
         if (used[id] && is_read) read[static_cast<size_t>(node.index)] = true;
     }
     return read;
