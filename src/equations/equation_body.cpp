@@ -17,24 +17,18 @@ public:
         for (Expr coordinate : equation_.left) result.left.push_back(convert(coordinate));
         result.value = convert(equation_.right);
         if (equation_.reducer) {
-            Node node =
-                make_node(Node::Kind::reduce, is_argument(*equation_.reducer) ? DType::int64 : equation_.right->dtype);
-            node.reducer = *equation_.reducer;
-            node.operands = {result.value};
-            node.variables = std::move(reduced);
-            result.value = add(std::move(node));
+            const DType dtype = is_argument(*equation_.reducer) ? DType::int64 : equation_.right->dtype;
+            result.value = add({.kind = Kind::reduce,
+                                .dtype = dtype,
+                                .reducer = *equation_.reducer,
+                                .operands = {result.value},
+                                .variables = reduced});
         }
         made_.body.equations.push_back(std::move(result));
         return std::move(made_);
     }
 
 private:
-    static Node make_node(Node::Kind kind, DType dtype) {
-        Node node;
-        node.kind = kind;
-        node.dtype = dtype;
-        return node;
-    }
     NodeId add(Node node) {
         made_.body.nodes.push_back(std::move(node));
         return static_cast<NodeId>(made_.body.nodes.size()) - 1;
@@ -42,21 +36,12 @@ private:
     VariableId variable(AxisId axis, Variable::Kind kind) {
         made_.body.variables.push_back({arena_.axis(axis).name, kind, arena_.extent(axis)});
         const auto id = static_cast<VariableId>(made_.body.variables.size()) - 1;
-        Node node = make_node(Node::Kind::variable, DType::int64);
-        node.index = id;
-        axes_[axis] = add(std::move(node));
+        axes_[axis] = add({.kind = Kind::variable, .dtype = DType::int64, .index = id});
         return id;
     }
-    NodeId integer(int64_t value, DType dtype = DType::int64) {
-        Node node = make_node(Node::Kind::integer, dtype);
-        node.integer = value;
-        return add(std::move(node));
-    }
+    NodeId integer(int64_t value) { return add({.kind = Kind::integer, .dtype = DType::int64, .integer = value}); }
     NodeId scalar(ScalarOp op, DType dtype, std::vector<NodeId> operands) {
-        Node node = make_node(Node::Kind::scalar, dtype);
-        node.op = op;
-        node.operands = std::move(operands);
-        return add(std::move(node));
+        return add({.kind = Kind::scalar, .dtype = dtype, .op = op, .operands = operands});
     }
     int32_t slot(TensorIndex tensor) {
         auto [it, added] = slots_.try_emplace(tensor, static_cast<int32_t>(made_.inputs.size()));
@@ -73,7 +58,7 @@ private:
                 continue;
             }
             const size_t before = stack.size();
-            for (Expr operand : e->operands) {
+            for (Expr operand : e->parts()) {
                 if (!done_.contains(operand)) stack.push_back(operand);
             }
             if (stack.size() != before) continue;
@@ -85,16 +70,9 @@ private:
 
     NodeId node_of(Expr e) {
         std::vector<NodeId> operands;
-        for (Expr operand : e->operands) operands.push_back(done_.at(operand));
-        auto simple = [&](Node::Kind kind) {
-            Node node = make_node(kind, e->dtype);
-            node.operands = operands;
-            if (kind == Node::Kind::read || kind == Node::Kind::guarded_read) node.index = slot(e->tensor);
-            return add(std::move(node));
-        };
+        for (Expr operand : e->parts()) operands.push_back(done_.at(operand));
         switch (e->kind) {
-        case Kind::integer: return integer(e->integer, e->dtype);
-        case Kind::axis: return axes_.at(static_cast<AxisId>(e->integer));
+        case Kind::variable: return axes_.at(e->index);
         case Kind::linear: {
             NodeId sum = integer(e->integer);
             for (size_t i = 0; i < operands.size(); i++) {
@@ -111,19 +89,12 @@ private:
         case Kind::maximum: return scalar(ScalarOp::maximum, DType::int64, operands);
         case Kind::negative: return scalar(ScalarOp::less, DType::boolean, {operands[0], integer(0)});
         case Kind::conjunction: return scalar(ScalarOp::logical_and, DType::boolean, operands);
-        case Kind::real: {
-            Node node = make_node(Node::Kind::real, e->dtype);
-            node.real = e->real;
-            return add(std::move(node));
+        default: break;
         }
-        case Kind::scalar: return scalar(e->op, e->dtype, operands);
-        case Kind::cast: return simple(Node::Kind::cast);
-        case Kind::select: return simple(Node::Kind::select);
-        case Kind::read: return simple(Node::Kind::read);
-        case Kind::guarded_read: return simple(Node::Kind::guarded_read);
-        case Kind::inside: break;  // of kernels
-        }
-        return -1;
+        Node node = *e;
+        node.operands = operands;
+        if (e->is_read()) node.index = slot(e->index);
+        return add(std::move(node));
     }
 
     const Arena& arena_;

@@ -25,8 +25,8 @@ double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
 
 // A product-like term: what stands at its top once guards with a neutral value and casts are taken off.
 Expr term_of(Expr right) {
-    while ((right->kind == Kind::select && right->operands[2]->is_literal()) || right->kind == Kind::cast) {
-        right = right->operands[right->kind == Kind::select ? 1 : 0];
+    while ((right->kind == Kind::select && right->parts()[2]->is_literal()) || right->kind == Kind::cast) {
+        right = right->parts()[right->kind == Kind::select ? 1 : 0];
     }
     return right;
 }
@@ -80,10 +80,10 @@ void NodeBuilder::add_slots(FusionNode& node, const Equation& equation, const st
 void NodeBuilder::find_roles(FusionNode& node, const Equation& equation) const {
     if (!equation.reducer) return;
     const Expr term = term_of(equation.right);
-    if (term->kind != Kind::scalar || term->operands.size() != 2) return;
+    if (term->kind != Kind::scalar || term->parts().size() != 2) return;
     if (term->op != ScalarOp::multiply && term->op != ScalarOp::add && term->op != ScalarOp::subtract) return;
-    const auto& first = term->operands[0]->axes;
-    const auto& second = term->operands[1]->axes;
+    const auto& first = term->parts()[0]->axes;
+    const auto& second = term->parts()[1]->axes;
     const bool shared = std::any_of(equation.reduced.begin(), equation.reduced.end(),
                                     [&](AxisId axis) { return holds(first, axis) && holds(second, axis); });
     if (!shared) return;
@@ -107,7 +107,7 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
     for (size_t d = 0; d < made.left.size(); d++) {
         const bool uncut = box.start[d] == 0 && box.end[d] == tensor.shape[d];
         const int64_t offset = linear_form(made.left[d]).constant;
-        Expr coordinate = arena.add(read->operands[d], arena.integer(-offset));
+        Expr coordinate = arena.add(read->parts()[d], arena.integer(-offset));
         const auto digits = digits_of(made.left[d]);
         for (size_t k = 0; k < digits.size(); k++) {
             const int32_t slot = slot_of(producer, digits[k].axis);
@@ -115,7 +115,7 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
             Expr value = arena.floor_divide(coordinate, digits[k].radix);
             if (k > 0) value = arena.modulo(value, std::max<int64_t>(arena.extent(digits[k].axis), 1));
             AxisLink link{maker, slot, -1};
-            if ((alone || uncut) && value->kind == Kind::axis) {
+            if ((alone || uncut) && value->kind == Kind::variable) {
                 const AxisId axis = value->axes[0];
                 const bool own =
                     std::find(equation.reduced.begin(), equation.reduced.end(), axis) == equation.reduced.end();
@@ -129,9 +129,9 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
 void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
     for (Expr read : reads(equation)) {
         NodeRead entry;
-        entry.tensor = read->tensor;
-        const double element = static_cast<double>(bytes(system_.tensor(read->tensor).dtype));
-        entry.bytes = std::min(graph_.tensor_bytes[static_cast<size_t>(read->tensor)], node.points * element);
+        entry.tensor = read->index;
+        const double element = static_cast<double>(bytes(system_.tensor(read->index).dtype));
+        entry.bytes = std::min(graph_.tensor_bytes[static_cast<size_t>(read->index)], node.points * element);
         entry.guarded = read->kind == Kind::guarded_read;
         std::vector<AxisId> axes;
         for (Expr coordinate : coordinates_of(read))
@@ -146,8 +146,8 @@ void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
             entry.makers.push_back(found->second);
             add_links(node, equation, read, found->second);
         }
-        if (system_.tensor(read->tensor).kind == SystemTensor::Kind::opaque) {
-            entry.makers = graph_.makers[static_cast<size_t>(read->tensor)];
+        if (system_.tensor(read->index).kind == SystemTensor::Kind::opaque) {
+            entry.makers = graph_.makers[static_cast<size_t>(read->index)];
         }
         node.reads.push_back(std::move(entry));
     }
@@ -239,7 +239,7 @@ FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
     };
     const auto order = system.order();
     for (size_t i = 0; i < order.size(); i++) {
-        for (Expr read : reads(system.equation(order[i]))) place(place, read->tensor);
+        for (Expr read : reads(system.equation(order[i]))) place(place, read->index);
         const int32_t scan = system.equation(order[i]).scan;
         builder.add_equation(order[i]);
         const bool last = i + 1 == order.size() || system.equation(order[i + 1]).scan != scan;

@@ -38,8 +38,7 @@ void BodyLowering::classify() {
     for (const BodyEquation& equation : body_.equations) uses_[static_cast<size_t>(equation.value)]++;
     for (size_t i = 0; i < body_.nodes.size(); i++) {
         const Node& node = body_.nodes[i];
-        bool data = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read ||
-                    node.kind == Node::Kind::local || node.kind == Node::Kind::previous ||
+        bool data = node.is_read() || node.kind == Node::Kind::local || node.kind == Node::Kind::previous ||
                     node.kind == Node::Kind::reduce;
         const bool array = node.kind == Node::Kind::local && !body_.locals[static_cast<size_t>(node.index)].is_state();
         bool equations = node.kind == Node::Kind::reduce || array;
@@ -148,6 +147,7 @@ Expr BodyLowering::try_convert(const Key& key) {
                                                                         : convert_local(node, condition);
     case Node::Kind::previous: return convert_state(node, condition);
     case Node::Kind::reduce: return convert_reduce(node, condition);
+    default: break;  // no body has other kinds
     }
     return nullptr;
 }
@@ -287,7 +287,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
             if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
         }
         Expr read = name_draft(std::move(draft), local.name);
-        found = locals_.emplace(std::pair(node.index, value), std::pair(read->tensor, std::move(outer))).first;
+        found = locals_.emplace(std::pair(node.index, value), std::pair(read->index, std::move(outer))).first;
     }
     std::vector<Expr> at;
     for (AxisId axis : found->second.second) at.push_back(arena_.axis_value(axis));
@@ -359,7 +359,7 @@ void BodyLowering::join_scan(Equation& equation, const std::vector<AxisId>& from
         const auto sources = reads(equation);
         const bool joins =
             scan.tensors.contains(equation.tensor) ||
-            std::any_of(sources.begin(), sources.end(), [&](Expr read) { return scan.tensors.contains(read->tensor); });
+            std::any_of(sources.begin(), sources.end(), [&](Expr read) { return scan.tensors.contains(read->index); });
         if (!joins) continue;
         equation.scan = scan.number;
         equation.ordered = equation.axes[static_cast<size_t>(axis - from.begin())];
@@ -515,7 +515,7 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
 Expr BodyLowering::check_reads(Expr right) {
     std::unordered_set<Expr> outside;
     for (Expr e : walk(right, Skipped::left_out)) {
-        for (size_t d = 0; e->kind == Kind::read && d < e->operands.size(); d++) {
+        for (size_t d = 0; e->kind == Kind::read && d < e->parts().size(); d++) {
             if (leaves(state_.system, e, d)) outside.insert(e);
         }
     }
@@ -533,7 +533,7 @@ Expr BodyLowering::finish_right(Expr right, const std::vector<AxisId>& axes) {
     right = check_reads(state_.tables.tabulate(right, axes));
     return remade(right, [&](Expr e, std::vector<Expr> operands) {
         const bool division = e->kind == Kind::scalar && e->op == ScalarOp::divide;
-        if (division && operands[1]->kind == Kind::read && state_.is_reduction(operands[1]->tensor)) {
+        if (division && operands[1]->kind == Kind::read && state_.is_reduction(operands[1]->index)) {
             const auto &of = operands[0]->axes, &by = operands[1]->axes;
             if (by.size() < of.size() && std::includes(of.begin(), of.end(), by.begin(), by.end())) {
                 Expr inverse = arena_.scalar(ScalarOp::reciprocal, e->dtype, {operands[1]});

@@ -17,8 +17,8 @@ struct Solver {
     // The reduced axis that may be solved for in `form`: it occurs once, as a term of its own.
     std::optional<std::pair<AxisId, int64_t>> candidate(const CoordinateForm& form, int64_t period) const {
         for (const auto& [atom, factor] : form.terms) {
-            if (atom->kind != Kind::axis || factor == INT64_MIN) continue;
-            const auto axis = static_cast<AxisId>(atom->integer);
+            if (atom->kind != Kind::variable || factor == INT64_MIN) continue;
+            const auto axis = atom->index;
             if (std::find(result.reduced.begin(), result.reduced.end(), axis) == result.reduced.end()) continue;
             const bool solvable = solution_for(factor, period).divisor == 1;
             const bool once = std::count_if(form.terms.begin(), form.terms.end(), [&, own = axis](const auto& term) {
@@ -33,7 +33,7 @@ struct Solver {
     Expr others(const CoordinateForm& form, AxisId axis) const {
         Expr rest = arena.integer(-form.constant);
         for (const auto& [atom, factor] : form.terms) {
-            if (atom->kind != Kind::axis || atom->integer != axis) rest = arena.add(rest, atom, -factor);
+            if (atom->kind != Kind::variable || atom->index != axis) rest = arena.add(rest, atom, -factor);
         }
         return rest;
     }
@@ -61,7 +61,7 @@ struct Solver {
         Expr remainder = form.terms[0].first;
         const int64_t period = remainder->integer, wanted = -form.constant * form.terms[0].second;
         if (wanted < 0 || wanted >= period || period > INT32_MAX) return false;
-        const CoordinateForm inner = linear_form(arena.add(remainder->operands[0], arena.integer(-wanted)));
+        const CoordinateForm inner = linear_form(arena.add(remainder->parts()[0], arena.integer(-wanted)));
         auto found = candidate(inner, period);
         if (!found) return false;
         auto [axis, factor] = *found;

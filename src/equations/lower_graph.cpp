@@ -115,7 +115,7 @@ bool LoweringState::is_reduction(TensorIndex tensor) const {
         const Equation& equation = system.equation(made.equations[0]);
         if (equation.reducer) return true;
         if (equation.right->kind != Kind::read) return false;
-        tensor = equation.right->tensor;
+        tensor = equation.right->index;
     }
     return false;
 }

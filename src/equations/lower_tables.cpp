@@ -27,7 +27,7 @@ bool is_plain_kind(Kind kind) {
 
 bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
     if (e->axes.empty() || data_.at(e) || plain_.at(e)) return false;
-    if (e->kind == Kind::cast && plain_.at(e->operands[0])) return false;
+    if (e->kind == Kind::cast && plain_.at(e->parts()[0])) return false;
     int64_t points = 1;
     int outer = 0;
     for (AxisId axis : e->axes) {
@@ -41,8 +41,8 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
     std::vector<Expr> nodes = walk(right);
     std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands first
     for (Expr e : nodes) {
-        bool data = e->kind == Kind::read || e->kind == Kind::guarded_read, plain = is_plain_kind(e->kind);
-        for (Expr operand : e->operands) {
+        bool data = e->is_read(), plain = is_plain_kind(e->kind);
+        for (Expr operand : e->parts()) {
             data = data || data_.at(operand);
             plain = plain && plain_.at(operand);
         }
@@ -51,7 +51,7 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
     }
     // What is tabulated needs nothing below it.
     auto given = [&](Expr e) -> Expr { return plain_.at(e) ? e : wanted(e, axes) ? table_read(e) : nullptr; };
-    auto operands = [](Expr e) -> const std::vector<Expr>& { return e->operands; };
+    auto operands = [](Expr e) { return e->parts(); };
     Arena::Memo memo;
     return remade(right, memo, given, operands,
                   [&](Expr e, std::vector<Expr> made) { return system_.arena->rebuild(e, std::move(made)); });

@@ -37,11 +37,11 @@ private:
         for (Expr node : walk(e)) {
             if (node->kind == Kind::guarded_read) return false;
             if (node->kind != Kind::read) continue;
-            if (!is_constant(node->tensor)) return false;
-            const auto& shape = system_.tensor(node->tensor).shape;
+            if (!is_constant(node->index)) return false;
+            const auto& shape = system_.tensor(node->index).shape;
             double elements = 1;
             for (size_t d = 0; d < shape.size(); d++) {
-                if (node->operands[d]->low < 0 || node->operands[d]->high >= shape[d]) return false;
+                if (node->parts()[d]->low < 0 || node->parts()[d]->high >= shape[d]) return false;
                 elements *= static_cast<double>(shape[d]);
             }
             read = std::max(read, elements);
@@ -53,12 +53,12 @@ private:
     // The greatest subexpressions worth it, from the root down.
     Expr rewrite(int32_t index, Expr e) {
         if (worth_hoisting(index, e)) return table(index, e);
-        if (e->kind == Kind::read || e->kind == Kind::guarded_read || e->operands.empty()) return e;
+        if (e->is_read() || e->parts().empty()) return e;
         auto known = rewritten_.find({index, e});
         if (known != rewritten_.end()) return known->second;
         std::vector<Expr> operands;
         bool changed = false;
-        for (Expr operand : e->operands) {
+        for (Expr operand : e->parts()) {
             operands.push_back(rewrite(index, operand));
             changed |= operands.back() != operand;
         }

@@ -54,21 +54,21 @@ std::optional<Plan> plan_for(const System& system, const Equation& equation) {
     if (equation.scan >= 0) return std::nullopt;
     Plan plan;
     for (Expr read : reads(equation)) {
-        const SystemTensor& tensor = system.tensor(read->tensor);
+        const SystemTensor& tensor = system.tensor(read->index);
         if (tensor.equations.size() < 2 || tensor.prepared || maker_of(system, read) >= 0) continue;
         if (plan.read != nullptr || read->kind != Kind::read || !is_whole(system, tensor)) return std::nullopt;
         plan.read = read;
     }
     if (plan.read == nullptr) return std::nullopt;
-    const SystemTensor& tensor = system.tensor(plan.read->tensor);
+    const SystemTensor& tensor = system.tensor(plan.read->index);
     const size_t already = system.tensor(equation.tensor).equations.size();
     if (tensor.equations.size() + already - 1 > maximum_pieces) return std::nullopt;
     for (size_t d : cut_dimensions(system, tensor)) {
-        Expr coordinate = plan.read->operands[d];
-        if (coordinate->kind != Kind::axis) return std::nullopt;
+        Expr coordinate = plan.read->parts()[d];
+        if (coordinate->kind != Kind::variable) return std::nullopt;
         const AxisId axis = coordinate->axes[0];
         if (system.arena->extent(axis) != tensor.shape[d] || !is_outermost_on_left(equation, axis)) return std::nullopt;
-        const auto uses = std::count_if(plan.read->operands.begin(), plan.read->operands.end(), [&](Expr operand) {
+        const auto uses = std::count_if(plan.read->parts().begin(), plan.read->parts().end(), [&](Expr operand) {
             return std::binary_search(operand->axes.begin(), operand->axes.end(), axis);
         });
         if (uses != 1) return std::nullopt;
@@ -126,7 +126,7 @@ bool distribute_readers(System& system) {
         if (!plan) continue;
         const Equation equation = system.equation(index);
         std::vector<Equation> pieces;
-        for (int32_t part : system.tensor(plan->read->tensor).equations) {
+        for (int32_t part : system.tensor(plan->read->index).equations) {
             pieces.push_back(piece_of(*system.arena, equation, *plan, box_of(system.equation(part))));
         }
         replace_equation(system, index, pieces);
@@ -151,7 +151,7 @@ Separation find_separable(const System& system) {
     }
     for (int32_t index : system.order()) {
         for (Expr read : reads(system.equation(index))) {
-            const auto t = static_cast<size_t>(read->tensor);
+            const auto t = static_cast<size_t>(read->index);
             result.read[t] = true;
             if (read->kind != Kind::read || maker_of(system, read) < 0) result.possible[t] = false;
         }
@@ -199,13 +199,13 @@ bool separate_pieces(System& system) {
     }
     if (piece_of_equation.empty()) return false;
     const auto replace = [&](Expr read) -> Expr {
-        const auto t = static_cast<size_t>(read->tensor);
+        const auto t = static_cast<size_t>(read->index);
         if (t >= count || !separation.possible[t] || !separation.read[t]) return nullptr;
         const Box reach = box_of_read(system.tensors[t], read);
         for (int32_t index : system.tensors[t].equations) {
             const auto& [made, box] = piece_of_equation.at(index);
             if (!contains(box, reach)) continue;
-            auto coordinates = read->operands;
+            std::vector<Expr> coordinates = coordinates_of(read);
             for (size_t d = 0; d < coordinates.size(); d++) {
                 coordinates[d] = arena.add(coordinates[d], arena.integer(-box.start[d]));
             }

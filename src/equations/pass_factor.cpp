@@ -45,7 +45,7 @@ void Factoring::join_classes(AxisClasses& classes) const {
     for (const Equation& equation : system_.equations) {
         if (equation.dead) continue;
         for (Expr read : reads(equation)) {
-            const SystemTensor& tensor = system_.tensor(read->tensor);
+            const SystemTensor& tensor = system_.tensor(read->index);
             for (int32_t maker : tensor.equations) {
                 const Equation& made = system_.equation(maker);
                 const Box box = box_of(made);
@@ -53,9 +53,9 @@ void Factoring::join_classes(AxisClasses& classes) const {
                     if (box.start[d] != 0 || box.end[d] != tensor.shape[d]) continue;  // a piece cuts it
                     const auto digits = digits_of(made.left[d]);
                     for (size_t k = 0; k < digits.size(); k++) {
-                        Expr value = arena_.floor_divide(read->operands[d], digits[k].radix);
+                        Expr value = arena_.floor_divide(read->parts()[d], digits[k].radix);
                         if (k > 0) value = arena_.modulo(value, std::max<int64_t>(arena_.extent(digits[k].axis), 1));
-                        if (value->kind != Kind::axis) continue;
+                        if (value->kind != Kind::variable) continue;
                         const AxisId axis = value->axes[0];
                         if (arena_.extent(axis) != arena_.extent(digits[k].axis)) continue;
                         const auto [first, second] = std::minmax({classes.root(axis), classes.root(digits[k].axis)});
@@ -74,11 +74,11 @@ void Factoring::ask(AxisClasses& classes, AxisId axis, int64_t cut) {
 }
 
 void Factoring::ask_for_division(AxisClasses& classes, Expr division) {
-    const CoordinateForm form = linear_form(division->operands[0]);
+    const CoordinateForm form = linear_form(division->parts()[0]);
     const int64_t divisor = division->integer;
     if (form.constant % divisor != 0) return;
     for (const auto& [atom, factor] : form.terms) {
-        if (atom->kind == Kind::axis && factor > 0 && divisor % factor == 0) {
+        if (atom->kind == Kind::variable && factor > 0 && divisor % factor == 0) {
             ask(classes, atom->axes[0], divisor / factor);
         }
     }
@@ -86,10 +86,10 @@ void Factoring::ask_for_division(AxisClasses& classes, Expr division) {
 
 // axis < bound, or bound <= axis
 void Factoring::ask_for_comparison(AxisClasses& classes, Expr comparison) {
-    const CoordinateForm form = linear_form(comparison->operands[0]);
+    const CoordinateForm form = linear_form(comparison->parts()[0]);
     if (form.terms.size() != 1) return;
     const auto& [atom, factor] = form.terms[0];
-    if (atom->kind != Kind::axis || (factor != 1 && factor != -1)) return;
+    if (atom->kind != Kind::variable || (factor != 1 && factor != -1)) return;
     ask(classes, atom->axes[0], factor == 1 ? -form.constant : form.constant + 1);
 }
 
@@ -98,7 +98,7 @@ void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordi
     const CoordinateForm form = linear_form(coordinate);
     const int64_t extent = arena_.extent(made);
     for (const auto& [atom, factor] : form.terms) {
-        if (atom->kind != Kind::axis || factor <= 0) return;
+        if (atom->kind != Kind::variable || factor <= 0) return;
     }
     if (form.constant == 0 && form.terms.size() > 1) {
         RadixDigits<Expr> digits;
@@ -113,10 +113,11 @@ void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordi
 }
 
 void Factoring::ask_for_read(AxisClasses& classes, Expr read) {
-    for (int32_t maker : system_.tensor(read->tensor).equations) {
+    for (int32_t maker : system_.tensor(read->index).equations) {
         const Equation& made = system_.equation(maker);
         for (size_t d = 0; d < made.left.size(); d++) {
-            if (made.left[d]->kind == Kind::axis) ask_for_dimension(classes, made.left[d]->axes[0], read->operands[d]);
+            if (made.left[d]->kind == Kind::variable)
+                ask_for_dimension(classes, made.left[d]->axes[0], read->parts()[d]);
         }
     }
 }
@@ -205,7 +206,7 @@ bool Factoring::round() {
         for (Expr node : walk(equation.right)) {
             if (node->kind == Kind::floor_divide || node->kind == Kind::modulo) ask_for_division(classes, node);
             if (node->kind == Kind::negative && !equation.reducer) ask_for_comparison(classes, node);
-            if (is_read(node)) ask_for_read(classes, node);
+            if (node->is_read()) ask_for_read(classes, node);
         }
     }
     const auto cuts = chains(classes);

@@ -41,7 +41,7 @@ Canonical canonical_form(Arena& arena, CanonicalAxes& pool, Expr expression) {
     Canonical result;
     Arena::Substitution renaming;
     for (Expr node : walk(expression)) {
-        if (node->kind != Kind::axis) continue;
+        if (node->kind != Kind::variable) continue;
         const AxisId axis = node->axes[0];
         if (renaming.contains(axis)) continue;
         renaming[axis] = arena.axis_value(pool.get(result.axes.size(), axis));
@@ -54,7 +54,7 @@ Canonical canonical_form(Arena& arena, CanonicalAxes& pool, Expr expression) {
 // Depends on what a scan makes: a name for it would have to join the scan.
 bool reads_scan(const System& system, Expr expression) {
     const auto nodes = walk(expression);
-    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return is_read(e) && system.in_scan(e->tensor); });
+    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return e->is_read() && system.in_scan(e->index); });
 }
 
 struct Occurrence {
@@ -104,15 +104,15 @@ int32_t whole_equation(const System& system, const std::vector<Occurrence>& occu
 // The size of the dimension that `axis` walks, with its origin where a tensor knows it.
 Size size_of_axis(const System& system, const Equation& equation, AxisId axis) {
     const int64_t extent = system.arena->extent(axis);
-    const auto is_axis = [&](Expr e) { return e->kind == Kind::axis && e->axes[0] == axis; };
+    const auto is_axis = [&](Expr e) { return e->kind == Kind::variable && e->axes[0] == axis; };
     const SystemTensor& tensor = system.tensor(equation.tensor);
     for (size_t d = 0; d < tensor.sizes.size(); d++) {
         if (is_axis(equation.left[d]) && tensor.sizes[d].value == extent) return tensor.sizes[d];
     }
     for (Expr read : reads(equation)) {
-        const SystemTensor& source = system.tensor(read->tensor);
+        const SystemTensor& source = system.tensor(read->index);
         for (size_t d = 0; d < source.sizes.size(); d++) {
-            if (is_axis(read->operands[d]) && source.sizes[d].value == extent) return source.sizes[d];
+            if (is_axis(read->parts()[d]) && source.sizes[d].value == extent) return source.sizes[d];
         }
     }
     return Size(extent);

@@ -41,7 +41,9 @@ private:
 bool PointwiseChoice::may_vanish(int32_t index) const {
     const Equation& equation = system_.equation(index);
     const SystemTensor& tensor = system_.tensor(equation.tensor);
-    if (equation.dead || equation.scan >= 0 || equation.reducer || tensor.is_output || tensor.prepared || tensor.keep_name) return false;
+    if (equation.dead || equation.scan >= 0 || equation.reducer || tensor.is_output || tensor.prepared ||
+        tensor.keep_name)
+        return false;
     if (tensor.equations.size() != 1 || tensor.kind != SystemTensor::Kind::computed) return false;
     return !uses_[static_cast<size_t>(index)].empty() && !shared_[static_cast<size_t>(index)];
 }
@@ -61,7 +63,7 @@ bool PointwiseChoice::worth_with_several_reads(const Equation& equation, const s
     for (Expr read : reads(equation)) {
         std::set<AxisId> axes;
         for (Expr coordinate : coordinates_of(read)) axes.insert(coordinate->axes.begin(), coordinate->axes.end());
-        if (hint_points(arena, {axes.begin(), axes.end()}) * 4 >= points) large.insert(read->tensor);
+        if (hint_points(arena, {axes.begin(), axes.end()}) * 4 >= points) large.insert(read->index);
     }
     if (operations > 2 || large.size() > 1 || (large.size() == 1 && operations > 0)) return false;
     return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {

@@ -59,7 +59,7 @@ private:
         for (int32_t index : order) {
             const Equation& equation = system_.equation(index);
             for (Expr read : reads(equation)) {
-                const TensorIndex from = read->tensor;
+                const TensorIndex from = read->index;
                 if (equation.scan >= 0 && made[equation.scan].contains(from)) reach.states.insert(from);
                 if (equation.scan == scan || !(reach.made.contains(from) || reach.behind.contains(from))) continue;
                 // The equations of another scan run together: what one waits for, all of them do.
@@ -75,10 +75,10 @@ private:
         Equation trial = equation;
         bool any = false;
         for (Expr read : reads(equation)) {
-            if (reach.behind.contains(read->tensor)) return std::nullopt;
-            if (!reach.made.contains(read->tensor)) continue;
+            if (reach.behind.contains(read->index)) return std::nullopt;
+            if (!reach.made.contains(read->index)) continue;
             if (read->kind != Kind::read) return std::nullopt;
-            for (int32_t maker : system_.tensor(read->tensor).equations) {
+            for (int32_t maker : system_.tensor(read->index).equations) {
                 const Equation& made = system_.equation(maker);
                 if (made.dead || made.scan != scan) continue;
                 if (system_.tensor(made.tensor).prepared != system_.tensor(equation.tensor).prepared)
@@ -95,9 +95,9 @@ private:
     AxisId axis_like(const Equation& equation, Expr read, const Equation& made) const {
         for (size_t d = 0; d < made.left.size(); d++) {
             const auto& of = made.left[d]->axes;
-            if (std::find(of.begin(), of.end(), made.ordered) == of.end() || read->operands[d]->axes.size() != 1)
+            if (std::find(of.begin(), of.end(), made.ordered) == of.end() || read->parts()[d]->axes.size() != 1)
                 continue;
-            const AxisId axis = read->operands[d]->axes[0];
+            const AxisId axis = read->parts()[d]->axes[0];
             const bool own = std::find(equation.axes.begin(), equation.axes.end(), axis) != equation.axes.end();
             if (own && arena_.extent(axis) == arena_.extent(made.ordered)) return axis;
         }

@@ -24,8 +24,8 @@ void visit_value(Expr root, Visit visit) {
         stack.pop_back();
         if (expression->is_coordinate() || !seen.insert(expression).second) continue;
         visit(expression);
-        if (is_read(expression)) continue;
-        for (Expr operand : expression->operands) {
+        if (expression->is_read()) continue;
+        for (Expr operand : expression->parts()) {
             if (operand->kind == Kind::negative || operand->kind == Kind::conjunction) continue;
             stack.push_back(operand);
         }
@@ -35,7 +35,7 @@ void visit_value(Expr root, Visit visit) {
 bool has_division(Expr coordinate) {
     const auto nodes = walk(coordinate);
     return std::any_of(nodes.begin(), nodes.end(), [](Expr node) {
-        return node->kind == Kind::floor_divide || node->kind == Kind::modulo || is_read(node);
+        return node->kind == Kind::floor_divide || node->kind == Kind::modulo || node->is_read();
     });
 }
 
@@ -49,13 +49,13 @@ int64_t wanted_cut(int64_t factor, int64_t divisor, int64_t extent) {
 }
 
 bool solvable_by_cuts(const Arena& arena, Expr division, std::map<AxisId, std::set<int64_t>>& cuts) {
-    const CoordinateForm form = linear_form(division->operands[0]);
+    const CoordinateForm form = linear_form(division->parts()[0]);
     const int64_t divisor = division->integer;
     if (form.constant % divisor != 0) return false;
     bool cut_any = false;
     for (const auto& [atom, factor] : form.terms) {
         if (factor % divisor == 0) continue;
-        if (atom->kind != Kind::axis) return false;
+        if (atom->kind != Kind::variable) return false;
         const AxisId axis = atom->axes[0];
         const int64_t cut = wanted_cut(factor, divisor, arena.extent(axis));
         if (cut < 0) return false;
@@ -80,25 +80,25 @@ Expr guarded(Arena& arena, Expr read, std::span<const Expr> coordinates, const S
     for (size_t d = 0; d < coordinates.size(); d++) {
         condition = arena.conjunction(condition, arena.inside(coordinates[d], tensor.shape[d]));
     }
-    return arena.select(condition, value, read->operands.back());
+    return arena.select(condition, value, read->parts().back());
 }
 
 // A view's guard can be taken over by the tensor that it looks at: each coordinate that may lie outside is a whole
 // dimension there, alone and nowhere else.
 bool guard_passes(const System& system, const Equation& view, Expr read) {
-    const SystemTensor& seen = system.tensor(view.right->tensor);
+    const SystemTensor& seen = system.tensor(view.right->index);
     const SystemTensor& tensor = system.tensor(view.tensor);
     for (size_t d = 0; d < tensor.shape.size(); d++) {
-        if (interval(read->operands[d]).within(0, tensor.shape[d] - 1)) continue;
+        if (interval(read->parts()[d]).within(0, tensor.shape[d] - 1)) continue;
         const auto digits = digits_of(view.left[d]);
         if (digits.size() != 1 || linear_form(view.left[d]).constant != 0) return false;
         int uses = 0;
         bool whole = false;
-        for (size_t k = 0; k < view.right->operands.size(); k++) {
-            Expr coordinate = view.right->operands[k];
+        for (size_t k = 0; k < view.right->parts().size(); k++) {
+            Expr coordinate = view.right->parts()[k];
             if (!std::binary_search(coordinate->axes.begin(), coordinate->axes.end(), digits[0].axis)) continue;
             uses++;
-            whole = coordinate->kind == Kind::axis && seen.shape[k] == tensor.shape[d];
+            whole = coordinate->kind == Kind::variable && seen.shape[k] == tensor.shape[d];
         }
         if (uses != 1 || !whole) return false;
     }
@@ -112,8 +112,8 @@ Expr composed(System& system, const Equation& equation, Expr read) {
     Expr value = arena.substitute(equation.right, axes_at(arena, equation, coordinates));
     if (read->kind == Kind::read) return value;
     if (is_view(equation) && guard_passes(system, equation, read) && value->kind == Kind::read) {
-        const SystemTensor& seen = system.tensor(value->tensor);
-        return arena.guarded_read(value->tensor, value->dtype, value->operands, read->operands.back(), seen.shape);
+        const SystemTensor& seen = system.tensor(value->index);
+        return arena.guarded_read(value->index, value->dtype, coordinates_of(value), read->parts().back(), seen.shape);
     }
     return guarded(arena, read, coordinates, system.tensor(equation.tensor), value);
 }
@@ -148,7 +148,7 @@ Box box_of(const Equation& equation) {
 Box box_of_read(const SystemTensor& tensor, Expr read) {
     Box box;
     for (size_t d = 0; d < tensor.shape.size(); d++) {
-        const Expr coordinate = read->operands[d];
+        const Expr coordinate = read->parts()[d];
         box.start.push_back(std::max<int64_t>(coordinate->low, 0));
         box.end.push_back(std::min(coordinate->high, tensor.shape[d] - 1) + 1);
     }
@@ -156,7 +156,7 @@ Box box_of_read(const SystemTensor& tensor, Expr read) {
 }
 
 int32_t maker_of(const System& system, Expr read) {
-    const SystemTensor& tensor = system.tensor(read->tensor);
+    const SystemTensor& tensor = system.tensor(read->index);
     if (tensor.equations.empty()) return -1;
     const Box reach = box_of_read(tensor, read);
     for (int32_t index : tensor.equations) {
@@ -168,7 +168,7 @@ int32_t maker_of(const System& system, Expr read) {
 }
 
 std::vector<int32_t> makers_of(const System& system, Expr read) {
-    const SystemTensor& tensor = system.tensor(read->tensor);
+    const SystemTensor& tensor = system.tensor(read->index);
     std::vector<int32_t> result;
     const Box reach = box_of_read(tensor, read);
     const bool never = reach.is_empty();
@@ -182,7 +182,7 @@ std::vector<int32_t> makers_of(const System& system, Expr read) {
 std::vector<Digit> digits_of(Expr left) {
     std::vector<Digit> digits;
     for (const auto& [atom, factor] : linear_form(left).terms) {
-        if (atom->kind == Kind::axis) digits.push_back({atom->axes[0], factor});
+        if (atom->kind == Kind::variable) digits.push_back({atom->axes[0], factor});
     }
     std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.radix > b.radix; });
     return digits;
@@ -210,7 +210,7 @@ Arena::Substitution axes_at(Arena& arena, const Equation& equation, std::span<co
 
 Expr row_major_address(const System& system, Expr read) {
     Arena& arena = *system.arena;
-    const auto& shape = system.tensor(read->tensor).shape;
+    const auto& shape = system.tensor(read->index).shape;
     Expr address = arena.integer(0);
     const auto coordinates = coordinates_of(read);
     for (size_t d = 0; d < coordinates.size(); d++) address = arena.add(coordinates[d], address, shape[d]);
@@ -240,7 +240,7 @@ bool CleanCache::is_clean(const System& system, Expr read) {
 Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace) {
     return remade(root, [&](Expr node, std::vector<Expr> operands) {
         Expr made = arena.rebuild(node, std::move(operands));
-        Expr replaced = is_read(made) ? replace(made) : nullptr;
+        Expr replaced = made->is_read() ? replace(made) : nullptr;
         return replaced ? replaced : made;
     });
 }
@@ -254,8 +254,8 @@ void inline_equations(System& system, const std::vector<bool>& chosen) {
         Expr value = composed(system, system.equation(maker), read);
         if (!cache.is_clean(system, read)) return value;
         for (Expr node : walk(value)) {
-            if (!is_read(node) || cache.is_clean(system, node)) continue;
-            kept.insert(read->tensor);
+            if (!node->is_read() || cache.is_clean(system, node)) continue;
+            kept.insert(read->index);
             return nullptr;
         }
         return value;
@@ -282,9 +282,9 @@ double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {
 bool reads_inside(const System& system, Expr value) {
     for (Expr e : walk(value)) {
         if (e->kind != Kind::read) continue;
-        const std::vector<int64_t>& shape = system.tensor(e->tensor).shape;
+        const std::vector<int64_t>& shape = system.tensor(e->index).shape;
         for (size_t d = 0; d < shape.size(); d++) {
-            if (e->operands[d]->low < 0 || e->operands[d]->high >= shape[d]) return false;
+            if (e->parts()[d]->low < 0 || e->parts()[d]->high >= shape[d]) return false;
         }
     }
     return true;
@@ -326,7 +326,7 @@ void prune(System& system) {
         for (TensorIndex input : system.tensor(tensor).opaque_inputs) need(input);
         for (int32_t index : system.tensor(tensor).equations) {
             if (system.equation(index).dead) continue;
-            for (Expr read : reads(system.equation(index))) need(read->tensor);
+            for (Expr read : reads(system.equation(index))) need(read->index);
         }
     }
     for (size_t t = 0; t < system.tensors.size(); t++) {

@@ -21,12 +21,12 @@ std::vector<Expr> conditions_of(const System& system, Expr condition) {
     while (!stack.empty()) {
         Expr e = stack.back();
         stack.pop_back();
-        const bool lazy = e->kind == Kind::select && e->operands[2]->kind == Kind::integer &&
-                          e->operands[2]->integer == 0 && reads_inside(system, e->operands[1]);
+        const bool lazy = e->kind == Kind::select && e->parts()[2]->kind == Kind::integer &&
+                          e->parts()[2]->integer == 0 && reads_inside(system, e->parts()[1]);
         if (lazy) {
-            stack.insert(stack.end(), {e->operands[1], e->operands[0]});
+            stack.insert(stack.end(), {e->parts()[1], e->parts()[0]});
         } else if (e->kind == Kind::conjunction || (e->kind == Kind::scalar && e->op == ScalarOp::logical_and)) {
-            stack.insert(stack.end(), e->operands.rbegin(), e->operands.rend());
+            for (Expr part : std::views::reverse(e->parts())) stack.push_back(part);
         } else {
             result.push_back(e);
         }
@@ -44,7 +44,7 @@ public:
 
     std::optional<Scatter> run() {
         std::vector<Expr> rest;
-        for (Expr condition : conditions_of(system_, equation_.right->operands[0])) {
+        for (Expr condition : conditions_of(system_, equation_.right->parts()[0])) {
             if (!choose(condition)) rest.push_back(condition);
         }
         if (result_.chosen.empty()) return std::nullopt;
@@ -52,7 +52,7 @@ public:
         for (Expr condition : rest) {
             result_.condition = arena_.conjunction(result_.condition, arena_.substitute(condition, solution_));
         }
-        result_.term = arena_.substitute(equation_.right->operands[1], solution_);
+        result_.term = arena_.substitute(equation_.right->parts()[1], solution_);
         std::vector<Expr> all = result_.at;
         all.insert(all.end(), {result_.condition, result_.term});
         for (Expr e : all) {
@@ -65,17 +65,17 @@ public:
 private:
     bool choose(Expr condition) {
         if (condition->kind != Kind::scalar || condition->op != ScalarOp::equal) return false;
-        return choose(condition->operands[0], condition->operands[1]) ||
-               choose(condition->operands[1], condition->operands[0]);
+        return choose(condition->parts()[0], condition->parts()[1]) ||
+               choose(condition->parts()[1], condition->parts()[0]);
     }
 
     // `axes == value`, where `axes` runs as the left side of a dimension does.
     bool choose(Expr axes, Expr value) {
         if (axes->kind == Kind::cast && is_integer(axes->dtype)) {
-            const Interval range = interval(axes->operands[0]), type = heddle::interval_of(axes->dtype);
-            if (axes->operands[0]->dtype != DType::int64 || !range.known()) return false;
+            const Interval range = interval(axes->parts()[0]), type = heddle::interval_of(axes->dtype);
+            if (axes->parts()[0]->dtype != DType::int64 || !range.known()) return false;
             if (!range.within(type)) return false;
-            axes = axes->operands[0];
+            axes = axes->parts()[0];
         }
         if (axes->dtype != DType::int64 || !axes->is_coordinate() || axes->axes.empty()) return false;
         const CoordinateForm form = linear_form(axes);
@@ -120,11 +120,11 @@ bool holds(Expr root, Expr part) {
 std::optional<size_t> branch_without(Expr condition, Expr read) {
     bool below = true;
     if (condition->kind == Kind::scalar && condition->op == ScalarOp::logical_not)
-        condition = condition->operands[0], below = false;
-    if (condition->operands.empty() || condition->operands[0] != read) return std::nullopt;
+        condition = condition->parts()[0], below = false;
+    if (condition->parts().empty() || condition->parts()[0] != read) return std::nullopt;
     if (condition->kind == Kind::scalar) {
         const bool less = condition->op == ScalarOp::less;
-        Expr zero = condition->operands.back();
+        Expr zero = condition->parts().back();
         if (!less && condition->op != ScalarOp::greater_equal) return std::nullopt;
         if (zero->kind != Kind::integer || zero->integer != 0) return std::nullopt;
         below = below == less;
@@ -141,7 +141,7 @@ public:
         : system_(system), arena_(*system.arena), reader_(reader), read_(read) {}
 
     std::optional<ScatterInto> run() {
-        const SystemTensor& tensor = system_.tensor(read_->tensor);
+        const SystemTensor& tensor = system_.tensor(read_->index);
         if (tensor.is_output || tensor.equations.size() != 1) return std::nullopt;
         result_.scatter = tensor.equations[0];
         maker_ = &system_.equation(result_.scatter);
@@ -165,13 +165,13 @@ private:
     bool read_elsewhere() const {
         return std::ranges::any_of(system_.equations, [&](const Equation& other) {
             return !other.dead && &other != &reader_ &&
-                   std::ranges::any_of(reads(other), [&](Expr read) { return read->tensor == read_->tensor; });
+                   std::ranges::any_of(reads(other), [&](Expr read) { return read->index == read_->index; });
         });
     }
 
     // `initial + read`, in the scatter's own way of joining.
     bool joins() {
-        const auto& operands = reader_.right->operands;
+        const auto& operands = reader_.right->parts();
         result_.join = joining_op(*maker_->reducer);
         if (reader_.right->op != *result_.join || operands.size() != 2) return false;
         const size_t at = operands[0] == read_ ? 0 : 1;
@@ -182,10 +182,10 @@ private:
     // `read < 0 ? initial : value of read`, where the read is the largest number of a term.
     bool replaces() {
         Expr number = number_of_term(arena_, *maker_);
-        const auto without = branch_without(reader_.right->operands[0], read_);
+        const auto without = branch_without(reader_.right->parts()[0], read_);
         if (!without || maker_->reducer != Reducer::maximum || scatter_.term != number) return false;
-        result_.initial = reader_.right->operands[*without];
-        stored_ = replace_reads(arena_, reader_.right->operands[3 - *without],
+        result_.initial = reader_.right->parts()[*without];
+        stored_ = replace_reads(arena_, reader_.right->parts()[3 - *without],
                                 [&](Expr read) { return read == read_ ? number : nullptr; });
         return !holds(result_.initial, read_);
     }
@@ -194,8 +194,8 @@ private:
     bool runs_through_its_points() {
         std::vector<AxisId> used;
         for (size_t d = 0; d < maker_->left.size(); d++) {
-            for (auto [axis, digit] : digits_at(arena_, maker_->left[d], read_->operands[d])) {
-                if (digit->kind != Kind::axis) return false;
+            for (auto [axis, digit] : digits_at(arena_, maker_->left[d], read_->parts()[d])) {
+                if (digit->kind != Kind::variable) return false;
                 const AxisId own = digit->axes[0];
                 if (!contains(reader_.axes, own) || contains(used, own) || arena_.extent(axis) != arena_.extent(own))
                     return false;
@@ -250,10 +250,10 @@ private:
 std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation, const std::vector<Expr>& conditions,
                                          Expr below, Expr above) {
     if (below->kind != Kind::negative || above->kind != Kind::negative) return std::nullopt;
-    const CoordinateForm width = linear_form(arena.add(below->operands[0], above->operands[0]));
+    const CoordinateForm width = linear_form(arena.add(below->parts()[0], above->parts()[0]));
     if (!width.terms.empty() || width.constant >= -1) return std::nullopt;
     const int64_t extent = -1 - width.constant;
-    Expr inside = arena.add(arena.integer(-1), below->operands[0], -1);
+    Expr inside = arena.add(arena.integer(-1), below->parts()[0], -1);
     for (size_t d = 0; d < equation.left.size(); d++) {
         const CoordinateForm left = linear_form(equation.left[d]);
         if (left.terms.size() != 1 || left.terms[0].second != 1) continue;
@@ -265,7 +265,7 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
         const Arena::Substitution solution = {{axis->axes[0], at}};
         ScatterInto result;
         result.reduced = {point};
-        result.initial = equation.right->operands[2];
+        result.initial = equation.right->parts()[2];
         result.update.at.resize(equation.left.size());
         result.update.at[d] = arena.add(at, arena.integer(left.constant));
         result.update.chosen = {axis->axes[0]};
@@ -274,7 +274,7 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
             if (condition == below || condition == above) continue;
             result.update.condition = arena.conjunction(result.update.condition, arena.substitute(condition, solution));
         }
-        result.update.term = arena.substitute(equation.right->operands[1], solution);
+        result.update.term = arena.substitute(equation.right->parts()[1], solution);
         return result;
     }
     return std::nullopt;
@@ -289,7 +289,7 @@ std::optional<Scatter> scatter_of(const System& system, const Equation& equation
     Arena& arena = *system.arena;
     if (!equation.reducer || !joining_op(*equation.reducer) || equation.right->kind != Kind::select)
         return std::nullopt;
-    if (equation.right->operands[2] != neutral(arena, *equation.reducer, equation.right->dtype)) return std::nullopt;
+    if (equation.right->parts()[2] != neutral(arena, *equation.reducer, equation.right->dtype)) return std::nullopt;
     return Inverter(system, equation).run();
 }
 
@@ -300,7 +300,7 @@ std::optional<ScatterInto> scatter_into(const System& system, const Equation& re
     const auto all = reads(reader);
     for (Expr read : all) {
         const bool once =
-            std::count_if(all.begin(), all.end(), [&](Expr other) { return other->tensor == read->tensor; }) == 1;
+            std::count_if(all.begin(), all.end(), [&](Expr other) { return other->index == read->index; }) == 1;
         if (!once || read->kind != Kind::read) continue;
         if (auto result = Joiner(system, reader, read).run()) return result;
     }
@@ -310,7 +310,7 @@ std::optional<ScatterInto> scatter_into(const System& system, const Equation& re
 std::optional<ScatterInto> block_into(const System& system, const Equation& equation) {
     if (equation.scan >= 0) return std::nullopt;  // its points run in order
     if (equation.reducer || equation.right->kind != Kind::select) return std::nullopt;
-    const std::vector<Expr> conditions = conditions_of(system, equation.right->operands[0]);
+    const std::vector<Expr> conditions = conditions_of(system, equation.right->parts()[0]);
     for (Expr below : conditions) {
         for (Expr above : conditions) {
             if (auto result = block_between(*system.arena, equation, conditions, below, above)) return result;

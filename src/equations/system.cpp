@@ -13,7 +13,7 @@ namespace {
 
 std::vector<TensorIndex> tensors_read(const Equation& equation) {
     std::vector<TensorIndex> tensors;
-    for (Expr read : reads(equation)) tensors.push_back(read->tensor);
+    for (Expr read : reads(equation)) tensors.push_back(read->index);
     std::sort(tensors.begin(), tensors.end());
     tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
     return tensors;
@@ -92,7 +92,7 @@ std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> me
         for (Expr read : reads(system.equation(reader))) {
             for (int32_t maker : members) {
                 const Equation& made = system.equation(maker);
-                if (made.tensor == read->tensor && step_of_read(system.equation(reader), read, made).value_or(0) >= 0)
+                if (made.tensor == read->index && step_of_read(system.equation(reader), read, made).value_or(0) >= 0)
                     return true;
             }
         }
@@ -179,9 +179,9 @@ bool System::in_scan(TensorIndex index) const {
 
 std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equation& maker) {
     for (size_t d = 0; d < maker.left.size(); d++) {
-        const CoordinateForm made = linear_form(maker.left[d]), at = linear_form(read->operands[d]);
+        const CoordinateForm made = linear_form(maker.left[d]), at = linear_form(read->parts()[d]);
         const auto is_axis = [](const CoordinateForm& form, AxisId axis) {
-            return form.terms.size() == 1 && form.terms[0].second == 1 && form.terms[0].first->kind == Kind::axis &&
+            return form.terms.size() == 1 && form.terms[0].second == 1 && form.terms[0].first->kind == Kind::variable &&
                    form.terms[0].first->axes[0] == axis;
         };
         if (!is_axis(made, maker.ordered)) continue;
@@ -202,14 +202,14 @@ std::vector<std::vector<int32_t>> System::readers() const {
 }
 
 bool leaves(const System& system, Expr read, size_t dimension) {
-    Expr coordinate = read->operands[dimension];
-    return !interval(coordinate).within(0, system.tensor(read->tensor).shape[dimension] - 1) &&
-           std::ranges::none_of(walk(coordinate), is_read);
+    Expr coordinate = read->parts()[dimension];
+    return !interval(coordinate).within(0, system.tensor(read->index).shape[dimension] - 1) &&
+           std::ranges::none_of(walk(coordinate), [](Expr e) { return e->is_read(); });
 }
 
 std::vector<Expr> reads(const Equation& equation) {
     std::vector<Expr> result = walk(equation.right);
-    std::erase_if(result, [](Expr e) { return !is_read(e); });
+    std::erase_if(result, [](Expr e) { return !e->is_read(); });
     return result;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "expr/expression.h"
+#include "expr/arena.h"
 #include "graph/graph.h"
 
 namespace heddle::equations {
@@ -27,7 +27,7 @@ struct SystemTensor {
     bool dead = false;        // removed by a pass: no equation makes or reads it
     bool keep_name = false;   // a view whose composition would not be clean: stays a tensor
     std::optional<TensorData> constant;
-    TensorId graph_tensor = -1;  // of the graph it was lowered from, if it is a whole one
+    TensorId graph_tensor = -1;      // of the graph it was lowered from, if it is a whole one
     std::vector<int32_t> equations;  // that write it, disjoint boxes that cover it; indices into System::equations
     std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation reads, in its order
 };

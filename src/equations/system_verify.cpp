@@ -130,14 +130,14 @@ private:
         if (scan_steps_.try_emplace(equation.scan, steps).first->second != steps)
             return problem("equations.scan", where(equation) + " has another number of steps than its scan");
         for (Expr read : reads(equation)) {
-            for (int32_t maker : system_.tensor(read->tensor).equations) {
+            for (int32_t maker : system_.tensor(read->index).equations) {
                 const Equation& made = system_.equation(maker);
                 if (made.dead || made.scan != equation.scan) continue;
                 const auto step = step_of_read(equation, read, made);
                 if (step && *step <= 0 && read->kind == Kind::read) continue;
                 return problem("equations.scan",
                                fmt::format("{} reads '{}' at a step that is not known or still to come",
-                                           where(equation), system_.tensor(read->tensor).name));
+                                           where(equation), system_.tensor(read->index).name));
             }
         }
     }
@@ -151,8 +151,8 @@ private:
             const CoordinateForm form = linear_form(equation.left[d]);
             RadixDigits<AxisId> digits;
             for (const auto& [atom, factor] : form.terms) {
-                const auto axis = static_cast<AxisId>(atom->integer);
-                if (atom->kind != Kind::axis ||
+                const auto axis = atom->index;
+                if (atom->kind != Kind::variable ||
                     std::find(equation.axes.begin(), equation.axes.end(), axis) == equation.axes.end() ||
                     !used.insert(axis).second) {
                     return problem("equations.cover",

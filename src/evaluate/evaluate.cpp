@@ -31,7 +31,7 @@ std::vector<TensorType> input_types(const Body& body, const std::vector<TensorDa
     std::vector<TensorType> types;
     for (const TensorData& data : inputs) types.push_back({data.dtype(), {data.shape().begin(), data.shape().end()}});
     for (const Node& node : body.nodes) {
-        bool reads = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
+        bool reads = node.is_read();
         if (!exact || !reads || node.index < 0 || static_cast<size_t>(node.index) >= types.size()) continue;
         TensorType& type = types[static_cast<size_t>(node.index)];
         if (is_widened(type.dtype, node.dtype)) type.dtype = node.dtype;

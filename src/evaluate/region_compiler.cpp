@@ -182,6 +182,7 @@ void RegionCompiler::emit(NodeId id, Value value) {
     case Node::Kind::local: return emit_table_read(id, value, compiler_.local_table(node.index), node.operands);
     case Node::Kind::previous: return emit_table_read(id, value, compiler_.local_table(node.index), node.operands, 1);
     case Node::Kind::reduce: return emit_reduce(id, value);
+    default: break;  // in arenas only
     }
     levels_[level_of(id)].push_back(std::move(step));
 }

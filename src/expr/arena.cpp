@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <bit>
 #include <cassert>
+#include <unordered_set>
 
 #include "expr/arena_interval.h"
-#include "expr/expression.h"
+#include "expr/arena.h"
 #include "expr/remake.h"
 #include "expr/scalar_interval.h"
 #include "support/narrow_float.h"
@@ -11,26 +11,15 @@
 namespace heddle::expr {
 namespace {
 
-size_t hash_of(const Expression& e) {
-    size_t hash = mixed_hash(static_cast<size_t>(e.kind), static_cast<size_t>(e.dtype));
-    hash = mixed_hash(hash, static_cast<size_t>(e.op) << 1 | (e.from_template ? 1u : 0u));
-    hash = mixed_hash(hash, static_cast<size_t>(e.tensor));
-    hash = mixed_hash(hash, static_cast<size_t>(e.integer));
-    hash = mixed_hash(hash, std::bit_cast<size_t>(e.real));
-    for (int64_t coefficient : e.coefficients) hash = mixed_hash(hash, static_cast<size_t>(coefficient));
-    for (Expr operand : e.operands) hash = mixed_hash(hash, operand->id);
-    return hash;
+InlineVector<ExpressionId, 4> ids(const std::vector<Expr>& operands) {
+    InlineVector<ExpressionId, 4> result;
+    for (Expr operand : operands) result.push_back(operand->id);
+    return result;
 }
 
-bool same(const Expression& a, const Expression& b) {
-    return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.tensor == b.tensor && a.integer == b.integer &&
-           std::bit_cast<uint64_t>(a.real) == std::bit_cast<uint64_t>(b.real) && a.from_template == b.from_template &&
-           a.coefficients == b.coefficients && a.operands == b.operands;
-}
-
-std::vector<AxisId> merged_axes(const std::vector<Expr>& operands) {
+std::vector<AxisId> merged_axes(const Interned& expression) {
     std::vector<AxisId> axes;
-    for (Expr operand : operands) {
+    for (Expr operand : expression.parts()) {
         if (axes.empty()) {
             axes = operand->axes;
         } else if (axes != operand->axes) {
@@ -46,8 +35,8 @@ std::vector<AxisId> merged_axes(const std::vector<Expr>& operands) {
 // The conditions that a nested conjunction joins.
 void collect_conditions(Expr condition, std::vector<Expr>& conditions) {
     while (condition->kind == Kind::conjunction) {
-        conditions.push_back(condition->operands[0]);  // never a conjunction itself
-        condition = condition->operands[1];
+        conditions.push_back(condition->parts()[0]);  // never a conjunction itself
+        condition = condition->parts()[1];
     }
     conditions.push_back(condition);
 }
@@ -55,7 +44,7 @@ void collect_conditions(Expr condition, std::vector<Expr>& conditions) {
 // Of `d + a < 0` and `d + b < 0` only the stronger one is kept.
 bool implied_by(Expr condition, Expr other) {
     if (condition->kind != Kind::negative || other->kind != Kind::negative) return false;
-    const CoordinateForm weak = linear_form(condition->operands[0]), strong = linear_form(other->operands[0]);
+    const CoordinateForm weak = linear_form(condition->parts()[0]), strong = linear_form(other->parts()[0]);
     return weak.terms == strong.terms && weak.constant <= strong.constant;
 }
 
@@ -83,27 +72,28 @@ AxisId Arena::add_axis(Axis axis) {
     return static_cast<AxisId>(axes_.size()) - 1;
 }
 
-Expr Arena::intern(Expression expression) {
-    const auto [number, added] = table_.intern(
-        hash_of(expression), [&](int32_t other) { return same(pool_[static_cast<size_t>(other)], expression); });
-    if (!added) return &pool_[static_cast<size_t>(number)];
-    expression.id = static_cast<uint32_t>(number);
-    if (expression.kind == Kind::axis)
-        expression.axes = {static_cast<AxisId>(expression.integer)};
-    else
-        expression.axes = merged_axes(expression.operands);
+Expr Arena::intern(Expression expression, std::vector<int64_t> coefficients) {
+    size_t hash = hash_of(expression);
+    for (int64_t coefficient : coefficients) hash = mixed_hash(hash, static_cast<size_t>(coefficient));
+    const auto [id, added] = table_.intern(hash, [&](ExpressionId other) {
+        return same(*at(other), expression) && at(other)->coefficients == coefficients;
+    });
+    if (!added) return at(id);
+    Interned made{std::move(expression)};
+    made.arena = this;
+    made.id = id;
+    made.coefficients = std::move(coefficients);
+    made.axes = made.kind == Kind::variable ? std::vector{made.index} : merged_axes(made);
     int64_t nodes = 1;
-    for (Expr operand : expression.operands) nodes += operand->nodes;
-    expression.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
-    Interval range = interval_of(expression, *this);
-    if (expression.kind == Kind::read && expression.dtype == DType::int64) {
-        if (auto known = ranges_.find(expression.tensor); known != ranges_.end()) {
-            range = {known->second.first, known->second.second};
-        }
+    for (Expr operand : made.parts()) nodes += operand->nodes;
+    made.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
+    Interval range = interval_of(made);
+    if (made.kind == Kind::read && made.dtype == DType::int64) {
+        if (auto given = ranges_.find(made.index); given != ranges_.end()) range = given->second;
     }
-    expression.low = range.low;
-    expression.high = range.high;
-    pool_.push_back(std::move(expression));
+    made.low = range.low;
+    made.high = range.high;
+    pool_.push_back(std::move(made));
     return &pool_.back();
 }
 
@@ -120,7 +110,7 @@ Expr Arena::real(DType dtype, double value, bool from_template) {
 
 Expr Arena::axis_value(AxisId id) {
     if (canonical_ && axis(id).extent == 1 && !axis(id).named) return integer(0);
-    return intern({.kind = Kind::axis, .integer = id});
+    return intern({.kind = Kind::variable, .dtype = DType::int64, .index = id});
 }
 
 Expr Arena::truth(bool value) { return literal(DType::boolean, value); }
@@ -146,14 +136,15 @@ Expr Arena::conjunction(Expr a, Expr b) {
 Expr Arena::joined(const std::vector<Expr>& conditions) {
     Expr result = conditions.back();
     for (size_t i = conditions.size() - 1; i-- > 0;) {
-        result = intern({.kind = Kind::conjunction, .dtype = DType::boolean, .operands = {conditions[i], result}});
+        result =
+            intern({.kind = Kind::conjunction, .dtype = DType::boolean, .operands = {conditions[i]->id, result->id}});
     }
     return result;
 }
 
 Expr Arena::scalar(ScalarOp op, DType dtype, std::vector<Expr> operands) {
     if (Expr simpler = canonical_ ? simplified(op, dtype, operands) : nullptr) return simpler;
-    return intern({.kind = Kind::scalar, .dtype = dtype, .op = op, .operands = std::move(operands)});
+    return intern({.kind = Kind::scalar, .dtype = dtype, .op = op, .operands = ids(operands)});
 }
 
 Expr Arena::simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands) {
@@ -177,7 +168,7 @@ Expr Arena::simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operan
     if (op == ScalarOp::logical_not) {
         if (operands[0]->kind == Kind::integer) return truth(operands[0]->integer == 0);
         // not (d < 0)  <=>  -1 - d < 0
-        if (operands[0]->kind == Kind::negative) return less(integer(-1), operands[0]->operands[0]);
+        if (operands[0]->kind == Kind::negative) return less(integer(-1), operands[0]->parts()[0]);
     }
     return nullptr;
 }
@@ -185,17 +176,17 @@ Expr Arena::simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operan
 Expr Arena::cast(DType dtype, Expr value) {
     if (value->dtype == dtype) return value;
     if (Expr simpler = canonical_ ? simplified_cast(dtype, value) : nullptr) return simpler;
-    return intern({.kind = Kind::cast, .dtype = dtype, .operands = {value}});
+    return intern({.kind = Kind::cast, .dtype = dtype, .operands = {value->id}});
 }
 
 Expr Arena::simplified_cast(DType dtype, Expr value) {
-    if (value->kind == Kind::cast && value->operands[0]->dtype == dtype && widens(dtype, value->dtype)) {
-        return value->operands[0];
+    if (value->kind == Kind::cast && value->parts()[0]->dtype == dtype && widens(dtype, value->dtype)) {
+        return value->parts()[0];
     }
     // int64 to a narrower integer and back, where it is known to fit.
-    if (dtype == DType::int64 && value->kind == Kind::cast && value->operands[0]->dtype == DType::int64 &&
+    if (dtype == DType::int64 && value->kind == Kind::cast && value->parts()[0]->dtype == DType::int64 &&
         is_integer(value->dtype) && value->dtype != DType::uint64) {
-        if (interval(value->operands[0]).within(heddle::interval_of(value->dtype))) return value->operands[0];
+        if (interval(value->parts()[0]).within(heddle::interval_of(value->dtype))) return value->parts()[0];
     }
     if (value->kind == Kind::real && is_float(dtype)) {
         return real(dtype, value->real, value->from_template);
@@ -214,15 +205,15 @@ Expr Arena::select(Expr condition, Expr then, Expr otherwise) {
     assert(condition->dtype == DType::boolean && then->dtype == otherwise->dtype);
     if (canonical_) {
         if (condition->kind == Kind::integer) return condition->integer != 0 ? then : otherwise;
-        if (then->kind == Kind::select && then->operands[0] == condition) then = then->operands[1];
-        if (otherwise->kind == Kind::select && otherwise->operands[0] == condition) otherwise = otherwise->operands[2];
+        if (then->kind == Kind::select && then->parts()[0] == condition) then = then->parts()[1];
+        if (otherwise->kind == Kind::select && otherwise->parts()[0] == condition) otherwise = otherwise->parts()[2];
         if (then == otherwise) return then;
     }
-    return intern({.kind = Kind::select, .dtype = then->dtype, .operands = {condition, then, otherwise}});
+    return intern({.kind = Kind::select, .dtype = then->dtype, .operands = {condition->id, then->id, otherwise->id}});
 }
 
 Expr Arena::read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates) {
-    return intern({.kind = Kind::read, .dtype = dtype, .tensor = tensor, .operands = std::move(coordinates)});
+    return intern({.kind = Kind::read, .dtype = dtype, .index = tensor, .operands = ids(coordinates)});
 }
 
 Expr Arena::guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
@@ -242,22 +233,18 @@ Expr Arena::guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coor
         return select(condition, read(tensor, dtype, std::move(coordinates)), otherwise);
     }
     coordinates.push_back(otherwise);
-    return intern({.kind = Kind::guarded_read,
-                   .dtype = dtype,
-                   .tensor = tensor,
-                   .coefficients = shape,
-                   .operands = std::move(coordinates)});
+    return intern({.kind = Kind::guarded_read, .dtype = dtype, .index = tensor, .operands = ids(coordinates)}, shape);
 }
 
 Expr Arena::rebuild(Expr expression, std::vector<Expr> operands) {
-    return operands == expression->operands ? expression : copy(expression, std::move(operands));
+    return std::ranges::equal(operands, expression->parts()) ? expression : copy(expression, std::move(operands));
 }
 
 Expr Arena::copy(Expr expression, std::vector<Expr> operands) {
     switch (expression->kind) {
     case Kind::integer: return literal(expression->dtype, expression->integer, expression->from_template);
     case Kind::real: return real(expression->dtype, expression->real, expression->from_template);
-    case Kind::axis: break;
+    case Kind::variable: break;
     case Kind::linear: {
         Expr sum = integer(expression->integer);
         for (size_t i = 0; i < operands.size(); i++) sum = add(sum, operands[i], expression->coefficients[i]);
@@ -273,13 +260,14 @@ Expr Arena::copy(Expr expression, std::vector<Expr> operands) {
     case Kind::scalar: return scalar(expression->op, expression->dtype, std::move(operands));
     case Kind::cast: return cast(expression->dtype, operands[0]);
     case Kind::select: return select(operands[0], operands[1], operands[2]);
-    case Kind::read: return read(expression->tensor, expression->dtype, std::move(operands));
+    case Kind::read: return read(expression->index, expression->dtype, std::move(operands));
     case Kind::guarded_read: {
         Expr otherwise = operands.back();
         operands.pop_back();
-        return guarded_read(expression->tensor, expression->dtype, std::move(operands), otherwise,
+        return guarded_read(expression->index, expression->dtype, std::move(operands), otherwise,
                             expression->coefficients);
     }
+    default: break;  // in bodies only
     }
     assert(false);
     return nullptr;
@@ -292,8 +280,8 @@ Expr Arena::substitute(Expr root, const Substitution& substitution) {
 
 Expr Arena::substitute(Expr root, const Substitution& substitution, Memo& memo) {
     auto given = [&](Expr e) -> Expr {
-        if (e->kind == Kind::axis) {
-            auto found = substitution.find(static_cast<AxisId>(e->integer));
+        if (e->kind == Kind::variable) {
+            auto found = substitution.find(e->index);
             return found == substitution.end() ? e : found->second;
         }
         const bool touched =
@@ -301,8 +289,56 @@ Expr Arena::substitute(Expr root, const Substitution& substitution, Memo& memo) 
         return touched ? nullptr : e;
     };
     return remade(
-        root, memo, given, [](Expr e) -> const std::vector<Expr>& { return e->operands; },
+        root, memo, given, [](Expr e) { return e->parts(); },
         [&](Expr e, std::vector<Expr> operands) { return rebuild(e, std::move(operands)); });
+}
+
+CoordinateForm linear_form(Expr coordinate) {
+    CoordinateForm form;
+    if (coordinate->kind == Kind::integer) {
+        form.constant = coordinate->integer;
+    } else if (coordinate->kind == Kind::linear) {
+        form.constant = coordinate->integer;
+        form.terms.reserve(coordinate->parts().size());
+        for (size_t i = 0; i < coordinate->parts().size(); i++) {
+            form.terms.emplace_back(coordinate->parts()[i], coordinate->coefficients[i]);
+        }
+    } else {
+        form.terms.emplace_back(coordinate, 1);
+    }
+    return form;
+}
+
+std::vector<Expr> coordinates_of(Expr read) {
+    auto parts = read->parts();
+    return {parts.begin(), parts.end() - (read->kind == Kind::guarded_read)};
+}
+
+std::vector<Expr> operands_of(Expr expression) {
+    auto parts = expression->parts();
+    return {parts.begin(), parts.end()};
+}
+
+std::vector<Expr> walk(Expr root, Skipped skipped) {
+    std::vector<Expr> order;
+    std::unordered_set<Expr> seen;
+    constexpr int32_t few = 64;  // are found sooner in the list itself
+    auto is_new = [&](Expr e) {
+        return root->nodes > few ? seen.insert(e).second : std::find(order.begin(), order.end(), e) == order.end();
+    };
+    std::vector<Expr> stack = {root};
+    while (!stack.empty()) {
+        Expr expression = stack.back();
+        stack.pop_back();
+        if (!is_new(expression)) continue;
+        order.push_back(expression);
+        const auto parts = expression->parts();
+        const bool condition_only = expression->kind == Kind::select && skipped == Skipped::left_out;
+        for (size_t i = condition_only ? 1 : parts.size(); i-- > 0;) {
+            stack.push_back(parts[i]);
+        }
+    }
+    return order;
 }
 
 }  // namespace heddle::expr

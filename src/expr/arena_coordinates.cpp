@@ -1,4 +1,4 @@
-// Canonical linear arithmetic on coordinates. The rules, from docs/equations.md:
+// Interned linear arithmetic on coordinates. The rules, from docs/equations.md:
 //   floor(c + sum q a, B): terms with B | q come out; a rest in [0, B) is 0, inside one period a constant;
 //     terms g | q with g | B and a remainder in [0, g) give floor(rest / g, B / g); floor(floor(x, A), B) = floor(x, A B)
 //   mod likewise;  q B floor(x, B) + q mod(x, B) = q x;  q x - q mod(x, B) = q B floor(x, B);  g H + L < 0 with 0 <= L < g  <=>  H < 0
@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "expr/arena_interval.h"
-#include "expr/expression.h"
+#include "expr/arena.h"
 #include "zspace/checked.h"
 
 namespace heddle::expr {
@@ -70,12 +70,13 @@ Expr Arena::linear(int64_t constant, Terms terms) {
     } while (canonical_ && recombine(constant, terms));
     if (terms.empty()) return integer(constant);
     if (constant == 0 && terms.size() == 1 && terms[0].second == 1) return terms[0].first;
-    Expression expression{.kind = Kind::linear, .integer = constant};
+    Expression sum{.kind = Kind::linear, .dtype = DType::int64, .integer = constant};
+    std::vector<int64_t> coefficients;
     for (const auto& [atom, factor] : terms) {
-        expression.operands.push_back(atom);
-        expression.coefficients.push_back(factor);
+        sum.operands.push_back(atom->id);
+        coefficients.push_back(factor);
     }
-    return intern(std::move(expression));
+    return intern(std::move(sum), std::move(coefficients));
 }
 
 // One step of q B floor(z, B) + q mod(z, B) = q z or q z - q mod(z, B) = q B floor(z, B); leaves the terms sorted by
@@ -85,7 +86,7 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
     for (size_t i = 0; i < terms.size(); i++) {
         const auto [remainder, factor] = terms[i];
         if (remainder->kind != Kind::modulo || factor == INT64_MIN) continue;
-        const CoordinateForm dividend = linear_form(remainder->operands[0]);
+        const CoordinateForm dividend = linear_form(remainder->parts()[0]);
         const bool subtracted =
             std::all_of(dividend.terms.begin(), dividend.terms.end(), [&, q = factor](const auto& term) {
                 const std::pair<Expr, int64_t> wanted = {term.first, wrapping_multiply(-q, term.second)};
@@ -93,7 +94,7 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
                        std::lower_bound(terms.begin(), terms.end(), wanted, by_id)->second == wanted.second;
             });
         if (subtracted) {
-            const CoordinateForm quotient = linear_form(floor_divide(remainder->operands[0], remainder->integer));
+            const CoordinateForm quotient = linear_form(floor_divide(remainder->parts()[0], remainder->integer));
             const int64_t back = wrapping_multiply(-factor, remainder->integer);
             terms.erase(terms.begin() + i);
             for (const auto& [atom, q] : dividend.terms) terms.emplace_back(atom, wrapping_multiply(factor, q));
@@ -106,7 +107,7 @@ bool Arena::recombine(int64_t& constant, Terms& terms) {
         const int64_t wanted = wrapping_multiply(factor, remainder->integer);
         for (size_t j = 0; j < terms.size(); j++) {
             if (i == j || terms[j].second != wanted) continue;
-            if (floor_divide(remainder->operands[0], remainder->integer) != terms[j].first) continue;
+            if (floor_divide(remainder->parts()[0], remainder->integer) != terms[j].first) continue;
             terms.erase(terms.begin() + std::max(i, j));
             terms.erase(terms.begin() + std::min(i, j));
             constant = wrapping_add(constant, wrapping_multiply(factor, dividend.constant));
@@ -130,7 +131,8 @@ Expr Arena::scale(Expr a, int64_t factor) { return add(integer(0), a, factor); }
 
 Expr Arena::floor_divide(Expr a, int64_t divisor) {
     assert(divisor > 0 && a->dtype == DType::int64);
-    if (!canonical_) return intern({.kind = Kind::floor_divide, .integer = divisor, .operands = {a}});
+    if (!canonical_)
+        return intern({.kind = Kind::floor_divide, .dtype = DType::int64, .integer = divisor, .operands = {a->id}});
     if (divisor == 1) return a;
     if (a->kind == Kind::integer) return integer(heddle::floor_divide(a->integer, divisor));
     const auto key = std::pair(a, divisor);
@@ -160,17 +162,18 @@ Expr Arena::make_floor_divide(Expr a, int64_t divisor) {
         return floor_divide(linear(heddle::floor_divide(constant, common), finer.multiples), divisor / common);
     }
     if (rest->kind == Kind::floor_divide) {
-        if (auto product = checked_multiply(rest->integer, divisor)) return floor_divide(rest->operands[0], *product);
+        if (auto product = checked_multiply(rest->integer, divisor)) return floor_divide(rest->parts()[0], *product);
     }
     if (rest->kind == Kind::modulo && rest->integer % divisor == 0) {
-        return modulo(floor_divide(rest->operands[0], divisor), rest->integer / divisor);
+        return modulo(floor_divide(rest->parts()[0], divisor), rest->integer / divisor);
     }
-    return intern({.kind = Kind::floor_divide, .integer = divisor, .operands = {rest}});
+    return intern({.kind = Kind::floor_divide, .dtype = DType::int64, .integer = divisor, .operands = {rest->id}});
 }
 
 Expr Arena::modulo(Expr a, int64_t divisor) {
     assert(divisor > 0 && a->dtype == DType::int64);
-    if (!canonical_) return intern({.kind = Kind::modulo, .integer = divisor, .operands = {a}});
+    if (!canonical_)
+        return intern({.kind = Kind::modulo, .dtype = DType::int64, .integer = divisor, .operands = {a->id}});
     if (divisor == 1) return integer(0);
     if (a->kind == Kind::integer) return integer(floor_modulo(a->integer, divisor));
     const auto key = std::pair(a, divisor);
@@ -199,8 +202,8 @@ Expr Arena::make_modulo(Expr a, int64_t divisor) {
         Expr high = linear(heddle::floor_divide(constant, common), finer.multiples);
         return add(low, modulo(high, divisor / common), common);
     }
-    if (rest->kind == Kind::modulo && rest->integer % divisor == 0) return modulo(rest->operands[0], divisor);
-    return intern({.kind = Kind::modulo, .integer = divisor, .operands = {rest}});
+    if (rest->kind == Kind::modulo && rest->integer % divisor == 0) return modulo(rest->parts()[0], divisor);
+    return intern({.kind = Kind::modulo, .dtype = DType::int64, .integer = divisor, .operands = {rest->id}});
 }
 
 Expr Arena::minimum(Expr a, Expr b) {
@@ -210,7 +213,7 @@ Expr Arena::minimum(Expr a, Expr b) {
         if (x.known_low() && y.known_high() && y.high <= x.low) return b;
         if (b->id < a->id) std::swap(a, b);
     }
-    return intern({.kind = Kind::minimum, .operands = {a, b}});
+    return intern({.kind = Kind::minimum, .dtype = DType::int64, .operands = {a->id, b->id}});
 }
 
 Expr Arena::maximum(Expr a, Expr b) {
@@ -220,11 +223,13 @@ Expr Arena::maximum(Expr a, Expr b) {
         if (x.known_high() && y.known_low() && y.low >= x.high) return b;
         if (b->id < a->id) std::swap(a, b);
     }
-    return intern({.kind = Kind::maximum, .operands = {a, b}});
+    return intern({.kind = Kind::maximum, .dtype = DType::int64, .operands = {a->id, b->id}});
 }
 
 Expr Arena::less(Expr a, Expr b) {
-    auto negative = [&](Expr d) { return intern({.kind = Kind::negative, .dtype = DType::boolean, .operands = {d}}); };
+    auto negative = [&](Expr d) {
+        return intern({.kind = Kind::negative, .dtype = DType::boolean, .operands = {d->id}});
+    };
     if (!canonical_) return negative(add(a, b, -1));
     const Interval x = interval(a), y = interval(b);
     if (x.known_high() && y.known_low() && x.high < y.low) return truth(true);
@@ -250,7 +255,7 @@ Expr Arena::less(Expr a, Expr b) {
 Expr Arena::inside(Expr coordinate, int64_t extent) {
     if (!canonical_) {
         const DType truth = DType::boolean;
-        return intern({.kind = Kind::inside, .dtype = truth, .integer = extent, .operands = {coordinate}});
+        return intern({.kind = Kind::inside, .dtype = truth, .integer = extent, .operands = {coordinate->id}});
     }
     return conjunction(less(integer(-1), coordinate), less(coordinate, integer(extent)));
 }

@@ -4,14 +4,13 @@
 
 namespace heddle::expr {
 
-Interval interval_of(const Expression& expression, const Arena& arena) {
+Interval interval_of(const Interned& expression) {
     if (expression.dtype != DType::int64) return {};
-    auto operand = [&](size_t i) { return interval(expression.operands[i]); };
+    auto operand = [&](size_t i) { return interval(expression.parts()[i]); };
     const Interval literal = Interval::point(expression.integer);
     switch (expression.kind) {
     case Kind::integer: return literal;
-    case Kind::axis:
-        return Interval::below(std::max<int64_t>(arena.extent(static_cast<AxisId>(expression.integer)), 1));
+    case Kind::variable: return Interval::below(std::max<int64_t>(expression.arena->extent(expression.index), 1));
     case Kind::linear: {
         IntervalSum sum(expression.integer);
         for (size_t i = 0; i < expression.operands.size(); i++) sum.add(expression.coefficients[i], operand(i));
@@ -22,7 +21,7 @@ Interval interval_of(const Expression& expression, const Arena& arena) {
     case Kind::minimum: return heddle::minimum(operand(0), operand(1));
     case Kind::maximum: return heddle::maximum(operand(0), operand(1));
     case Kind::select: return hull(operand(1), operand(2));
-    case Kind::cast: return heddle::interval_of(expression.operands[0]->dtype);
+    case Kind::cast: return heddle::interval_of(expression.parts()[0]->dtype);
     default: return {};
     }
 }

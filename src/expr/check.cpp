@@ -8,7 +8,8 @@
 namespace heddle::expr {
 namespace {
 
-constexpr uint8_t in_systems = 1, in_kernels = 2, everywhere = in_systems | in_kernels;
+constexpr uint8_t in_bodies = 1, in_systems = 2, in_kernels = 4, in_arenas = in_systems | in_kernels,
+                  everywhere = in_bodies | in_arenas;
 constexpr int any_number = -1;
 constexpr std::optional<DType> any_type;
 
@@ -24,14 +25,14 @@ struct Rule {
 constexpr DType whole = DType::int64, truth = DType::boolean;
 constexpr Rule rules[] = {
     {Kind::integer, everywhere, 0, any_type, any_type},
-    {Kind::axis, everywhere, 0, any_type, whole},
-    {Kind::linear, everywhere, any_number, whole, whole},
-    {Kind::floor_divide, everywhere, 1, whole, whole},
-    {Kind::modulo, everywhere, 1, whole, whole},
-    {Kind::minimum, everywhere, 2, whole, whole},
-    {Kind::maximum, everywhere, 2, whole, whole},
-    {Kind::negative, everywhere, 1, whole, truth},
-    {Kind::conjunction, everywhere, 2, truth, truth},
+    {Kind::variable, everywhere, 0, any_type, whole},
+    {Kind::linear, in_arenas, any_number, whole, whole},
+    {Kind::floor_divide, in_arenas, 1, whole, whole},
+    {Kind::modulo, in_arenas, 1, whole, whole},
+    {Kind::minimum, in_arenas, 2, whole, whole},
+    {Kind::maximum, in_arenas, 2, whole, whole},
+    {Kind::negative, in_arenas, 1, whole, truth},
+    {Kind::conjunction, in_arenas, 2, truth, truth},
     {Kind::real, everywhere, 0, any_type, any_type},
     {Kind::scalar, everywhere, any_number, any_type, any_type},
     {Kind::cast, everywhere, 1, any_type, any_type},
@@ -39,6 +40,9 @@ constexpr Rule rules[] = {
     {Kind::read, everywhere, any_number, any_type, any_type},
     {Kind::guarded_read, everywhere, any_number, any_type, any_type},
     {Kind::inside, in_kernels, 1, whole, truth},
+    {Kind::local, in_bodies, any_number, whole, any_type},
+    {Kind::previous, in_bodies, any_number, whole, any_type},
+    {Kind::reduce, in_bodies, any_number, any_type, any_type},
 };
 
 const Rule& rule_of(Kind kind) {
@@ -48,9 +52,9 @@ const Rule& rule_of(Kind kind) {
 }
 
 bool follows(Expr e, const Rule& rule) {
-    if (rule.operands != any_number && e->operands.size() != static_cast<size_t>(rule.operands)) return false;
+    if (rule.operands != any_number && e->parts().size() != static_cast<size_t>(rule.operands)) return false;
     if (is_complex(e->dtype) || e->dtype != rule.result.value_or(e->dtype)) return false;
-    return std::ranges::all_of(e->operands, [&](Expr o) { return o->dtype == rule.of.value_or(o->dtype); });
+    return std::ranges::all_of(e->parts(), [&](Expr o) { return o->dtype == rule.of.value_or(o->dtype); });
 }
 
 bool is_sound(Expr e) {
@@ -62,11 +66,11 @@ bool is_sound(Expr e) {
     case Kind::modulo: return e->integer > 0;
     case Kind::scalar: {
         std::vector<DType> types;
-        for (Expr operand : e->operands) types.push_back(operand->dtype);
+        for (Expr operand : e->parts()) types.push_back(operand->dtype);
         return is_typed_real(e->op, e->dtype, types);
     }
     case Kind::select:
-        return is_bool(e->operands[0]->dtype) && e->operands[1]->dtype == e->dtype && e->operands[2]->dtype == e->dtype;
+        return is_bool(e->parts()[0]->dtype) && e->parts()[1]->dtype == e->dtype && e->parts()[2]->dtype == e->dtype;
     default: return true;
     }
 }
@@ -75,18 +79,17 @@ bool is_sound_read(Expr e, const ReadableTensor& tensor) {
     const auto coordinates = coordinates_of(e);
     if (e->dtype != tensor.dtype || coordinates.size() != tensor.shape.size()) return false;
     if (!std::ranges::all_of(coordinates, [](Expr c) { return c->dtype == DType::int64; })) return false;
-    Expr last = e->kind == Kind::guarded_read ? e->operands.back() : nullptr;
+    Expr last = e->kind == Kind::guarded_read ? e->parts().back() : nullptr;
     return !last || (last->is_literal() && last->dtype == e->dtype && e->coefficients == tensor.shape);
 }
 
 // What is wrong with the node itself; nothing if it is as it should be.
 std::optional<Diagnostic> problem_of(Expr e, const Surroundings& where) {
-    const uint8_t stage = where.stage == Stage::system ? in_systems : in_kernels;
-    if (!(rule_of(e->kind).stages & stage))
+    if (!stands_in(e->kind, where.stage))
         return Diagnostic{.code = "expr.kind", .summary = "has a kind of expression that does not stand here"};
     bool sound = is_sound(e);
-    if (sound && is_read(e)) {
-        const auto tensor = where.tensor(e->tensor);
+    if (sound && e->is_read()) {
+        const auto tensor = where.tensor(e->index);
         if (!tensor) return Diagnostic{.code = "expr.reference", .summary = "reads a tensor that does not exist"};
         sound = is_sound_read(e, *tensor);
     }
@@ -98,6 +101,11 @@ std::optional<Diagnostic> problem_of(Expr e, const Surroundings& where) {
 
 }  // namespace
 
+bool stands_in(Kind kind, Stage stage) {
+    const uint8_t bit = stage == Stage::body ? in_bodies : stage == Stage::system ? in_systems : in_kernels;
+    return rule_of(kind).stages & bit;
+}
+
 Diagnostics check(const std::vector<Expr>& roots, const Surroundings& where) {
     Diagnostics problems;
     for (Expr root : roots) {
@@ -108,14 +116,14 @@ Diagnostics check(const std::vector<Expr>& roots, const Surroundings& where) {
     if (!problems.empty() || !where.leaves) return problems;
     for (Expr root : roots) {
         for (Expr e : walk(root, Skipped::left_out)) {
-            for (size_t d = 0; e->kind == Kind::read && d < e->operands.size(); d++) {
+            for (size_t d = 0; e->kind == Kind::read && d < e->parts().size(); d++) {
                 if (!where.leaves(e, d)) continue;
-                const auto shape = where.tensor(e->tensor)->shape;
+                const auto shape = where.tensor(e->index)->shape;
                 problems.push_back({.code = "expr.out_of_range",
                                     .summary = fmt::format("reads outside of dimension {}, without a guard", d),
                                     .place = {},
                                     .expected = fmt::format("0 to {}", shape[d] - 1),
-                                    .found = fmt::format("{} to {}", e->operands[d]->low, e->operands[d]->high)});
+                                    .found = fmt::format("{} to {}", e->parts()[d]->low, e->parts()[d]->high)});
             }
         }
     }

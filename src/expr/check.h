@@ -5,12 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include "expr/expression.h"
+#include "expr/arena.h"
 #include "support/diagnostic.h"
 
 namespace heddle::expr {
 
-enum class Stage : uint8_t { system, kernel };
+enum class Stage : uint8_t { body, system, kernel };
+
+bool stands_in(Kind kind, Stage stage);
 
 // Where the expressions stand.
 struct Surroundings {

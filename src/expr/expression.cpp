@@ -1,45 +1,38 @@
 #include "expr/expression.h"
 
-#include <algorithm>
-#include <unordered_set>
+#include <bit>
+
+#include "support/intern_table.h"
 
 namespace heddle::expr {
+namespace {
 
-CoordinateForm linear_form(Expr coordinate) {
-    CoordinateForm form;
-    if (coordinate->kind == Kind::integer) {
-        form.constant = coordinate->integer;
-    } else if (coordinate->kind == Kind::linear) {
-        form.constant = coordinate->integer;
-        form.terms.reserve(coordinate->operands.size());
-        for (size_t i = 0; i < coordinate->operands.size(); i++) {
-            form.terms.emplace_back(coordinate->operands[i], coordinate->coefficients[i]);
-        }
-    } else {
-        form.terms.emplace_back(coordinate, 1);
-    }
-    return form;
+bool same_origin(const Expression& a, const Expression& b) {
+    return a.origin == b.origin || (a.origin && b.origin && a.origin->text() == b.origin->text());
 }
 
-std::vector<Expr> walk(Expr root, Skipped skipped) {
-    std::vector<Expr> order;
-    std::unordered_set<Expr> seen;
-    constexpr int32_t few = 64;  // are found sooner in the list itself
-    auto is_new = [&](Expr e) {
-        return root->nodes > few ? seen.insert(e).second : std::find(order.begin(), order.end(), e) == order.end();
-    };
-    std::vector<Expr> stack = {root};
-    while (!stack.empty()) {
-        Expr expression = stack.back();
-        stack.pop_back();
-        if (!is_new(expression)) continue;
-        order.push_back(expression);
-        const bool condition_only = expression->kind == Kind::select && skipped == Skipped::left_out;
-        for (size_t i = condition_only ? 1 : expression->operands.size(); i-- > 0;) {
-            stack.push_back(expression->operands[i]);
-        }
-    }
-    return order;
+}  // namespace
+
+bool same_head(const Expression& a, const Expression& b) {
+    return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.reducer == b.reducer && a.index == b.index &&
+           a.integer == b.integer && std::bit_cast<uint64_t>(a.real) == std::bit_cast<uint64_t>(b.real) &&
+           a.from_template == b.from_template && same_origin(a, b) && a.operands.size() == b.operands.size() &&
+           a.variables.size() == b.variables.size();
+}
+
+bool same(const Expression& a, const Expression& b) {
+    return same_head(a, b) && a.operands == b.operands && a.variables == b.variables;
+}
+
+size_t hash_of(const Expression& expression) {
+    size_t hash = mixed_hash(static_cast<size_t>(expression.kind), static_cast<size_t>(expression.dtype));
+    hash = mixed_hash(hash, static_cast<size_t>(expression.op) * 16 + static_cast<size_t>(expression.reducer));
+    hash = mixed_hash(hash, static_cast<size_t>(expression.index));
+    hash = mixed_hash(hash, static_cast<size_t>(expression.integer));
+    hash = mixed_hash(hash, std::bit_cast<size_t>(expression.real));
+    for (ExpressionId operand : expression.operands) hash = mixed_hash(hash, static_cast<size_t>(operand));
+    for (VariableId variable : expression.variables) hash = mixed_hash(hash, static_cast<size_t>(variable));
+    return mixed_hash(hash, expression.from_template ? 1 : 0);
 }
 
 }  // namespace heddle::expr

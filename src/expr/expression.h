@@ -1,177 +1,72 @@
-// Right sides and coordinates of the equations of systems and kernels: interned acyclic expressions. Coordinates are
-// always in linear form over atoms; an expression knows its axes and its interval. Algorithms: docs/equations.md.
+// One expression, for bodies, equations and kernels: a node of an acyclic graph whose operands are other nodes by number,
+// in the list of the body or in the arena that it belongs to. Bodies hold it as its author wrote it (graph/body.h),
+// equations and kernels in linear form (expr/arena.h). What a stage does not have, its check refuses (expr/check.h).
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <span>
-#include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "expr/scalar_op.h"
 #include "support/dtype.h"
-#include "support/intern_table.h"
-#include "zspace/linear_form.h"
+#include "support/inline_vector.h"
+#include "zspace/size.h"
 
 namespace heddle::expr {
 
-struct Expression;
-using Expr = const Expression*;           // interned in an Arena: equal expressions are one pointer
-using CoordinateForm = LinearForm<Expr>;  // by the atoms' ids
-using AxisId = int32_t;
-using TensorIndex = int32_t;  // of a system or a kernel
-
-struct Axis {
-    std::string name;  // a hint for people; several axes may share one
-    int64_t extent = 1;
-    bool named = false;  // has an origin: never dropped at one, never a baked fact
-    int64_t factor = 0;  // named axes: the number known to divide the extent, else `extent`
-    int64_t hint = 0;  // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
-};
+using ExpressionId = int32_t;  // of a body's list, or of an arena
+using VariableId = int32_t;    // a variable of a body, an axis of an arena
+using TensorIndex = int32_t;   // an input of a body's operation, a tensor of a system or kernel
 
 enum class Kind : uint8_t {
     // Coordinates and integers (int64)
-    integer,  // literal
-    axis,
+    integer,   // literal; also of other integers and bool (0 or 1)
+    variable,  // the value of variable `index`
+    // Coordinates in linear form, in arenas only
     linear,        // integer + sum coefficients[i] * operands[i]
     floor_divide,  // operands[0] // integer, integer > 0
     modulo,        // operands[0] % integer, integer > 0
     minimum,       // of two coordinates
     maximum,
-    // Conditions (bool)
-    negative,     // operands[0] < 0, a coordinate
+    // Conditions (bool) on coordinates, in arenas only
+    negative,     // operands[0] < 0
     conjunction,  // of two conditions
     // Values
-    real,    // literal of a float dtype; integer literals of other dtypes are `integer` with that dtype
-    scalar,  // ScalarOp `op`
-    cast,
-    select,        // operands: condition, then, else; lazy. Also of coordinates
-    read,          // tensor `tensor` at coordinates
-    guarded_read,  // the same; outside of the tensor the literal that is the last operand
-    inside,        // bool: 0 <= operands[0] < integer, a coordinate. As written; else two conditions
+    real,          // literal of a float dtype
+    scalar,        // ScalarOp `op` on operands of the types that its table row asks for
+    cast,          // to `dtype`, by the rules of language.md section 6
+    select,        // operands: condition, then, else. Lazy: the branch not taken may read out of bounds
+    read,          // tensor `index` at coordinates (int64 operands)
+    guarded_read,  // read; where a coordinate lies outside the tensor, the last operand instead (in arenas a literal).
+                   // Lazy in the read
+    inside,        // bool: 0 <= operands[0] < integer, a coordinate, in kernels only; else two conditions
+    // In bodies only: lowering gives them names
+    local,     // local `index` at coordinates; a state's first is its step plus one
+    previous,  // state `index` at the step before its scan's present one, at coordinates without the step
+    reduce,    // `reducer` over `variables` of operands[0], where operands[1] (bool), if present, holds
 };
 
 struct Expression {
+    using Kind = expr::Kind;
+
     Kind kind = Kind::integer;
-    DType dtype = DType::int64;
+    DType dtype = DType::float32;  // of the value. argmin and argmax: int64, row-major over `variables`
     ScalarOp op = ScalarOp::add;
-    TensorIndex tensor = -1;
-    int64_t integer = 0;
-    double real = 0;
-    bool from_template = true;          // literals: false if the model's data gave it
-    std::vector<int64_t> coefficients;  // linear; guarded_read: the extents of the tensor
-    std::vector<Expr> operands;
+    Reducer reducer = Reducer::sum;
+    int32_t index = 0;    // variable, tensor or local
+    int64_t integer = 0;  // literal, constant term, divisor
+    double real = 0;      // literal
+    InlineVector<ExpressionId, 4> operands;
+    InlineVector<VariableId, 4> variables;  // reduce: outermost first
+    bool from_template = true;  // a literal that a template wrote stays in a kernel's text; one from data leaves it
+    OriginPointer origin;       // an integer literal that is computed from named dimensions: how; else null
 
-    uint32_t id = 0;                            // order of making; canonical orders use it
-    std::vector<AxisId> axes;                   // all axes that occur, sorted
-    int64_t low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
-    int32_t nodes = 1;                          // of the expression written as a graph, an upper bound
-
-    bool is_coordinate() const { return kind <= Kind::maximum; }
     bool is_literal() const { return kind == Kind::integer || kind == Kind::real; }
+    bool is_coordinate() const { return kind <= Kind::maximum; }
+    bool is_read() const { return kind == Kind::read || kind == Kind::guarded_read; }
 };
 
-inline bool is_read(Expr e) { return e->kind == Kind::read || e->kind == Kind::guarded_read; }
-inline std::span<const Expr> coordinates_of(Expr read) {
-    return {read->operands.data(), read->operands.size() - (read->kind == Kind::guarded_read ? 1 : 0)};
-}
-
-// What an arena makes of what is asked for.
-enum class Building : uint8_t {
-    canonical,   // conditions and guards are decided by intervals, quotients and remainders are simplified
-    as_written,  // nothing but linear forms, so that the structure depends on no extent
-};
-
-// Makes and keeps expressions. Not thread-safe. Pointers stay valid as long as the arena.
-class Arena {
-public:
-    explicit Arena(Building building = Building::canonical) : canonical_(building == Building::canonical) {}
-    Arena(const Arena&) = delete;
-    Arena& operator=(const Arena&) = delete;
-
-    AxisId add_axis(Axis axis);
-    const Axis& axis(AxisId id) const { return axes_[static_cast<size_t>(id)]; }
-    int64_t extent(AxisId id) const { return axis(id).extent; }
-    int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent; }
-    size_t axis_count() const { return axes_.size(); }
-    size_t size() const { return pool_.size(); }
-
-    Expr integer(int64_t value);
-    Expr literal(DType dtype, int64_t value, bool from_template = true);
-    Expr real(DType dtype, double value, bool from_template = true);
-    Expr axis_value(AxisId id);  // canonical: coordinate 0 for an unnamed axis of extent one
-    // Linear arithmetic.
-    Expr add(Expr a, Expr b, int64_t scale = 1);  // a + scale * b
-    Expr scale(Expr a, int64_t factor);
-    Expr floor_divide(Expr a, int64_t divisor);
-    Expr modulo(Expr a, int64_t divisor);
-    Expr minimum(Expr a, Expr b);
-    Expr maximum(Expr a, Expr b);
-    // Conditions: decided where intervals decide them.
-    Expr less(Expr a, Expr b);  // coordinates
-    Expr conjunction(Expr a, Expr b);
-    Expr inside(Expr coordinate, int64_t extent);  // 0 <= coordinate < extent
-    Expr truth(bool value);
-    // Values.
-    Expr scalar(ScalarOp op, DType dtype, std::vector<Expr> operands);
-    Expr cast(DType dtype, Expr value);
-    Expr select(Expr condition, Expr then, Expr otherwise);
-    Expr read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates);
-    // `shape` decides at once where every coordinate is inside or one is outside. A value that is not a literal makes a
-    // selection of it.
-    Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
-                      const std::vector<int64_t>& shape);
-
-    // Says what a constant int64 tensor's elements lie between, before it is read: coordinates read from it are then
-    // known to be inside.
-    void declare_range(TensorIndex tensor, int64_t low, int64_t high) { ranges_[tensor] = {low, high}; }
-
-    // The like of an expression, which may be of another arena, over operands of this one, through the builders above.
-    // Axes have none.
-    Expr copy(Expr expression, std::vector<Expr> operands);
-    // The same of an expression of this arena.
-    Expr rebuild(Expr expression, std::vector<Expr> operands);
-    // Replaces axes by coordinates; each node once.
-    using Substitution = std::unordered_map<AxisId, Expr>;
-    Expr substitute(Expr expression, const Substitution& substitution);
-    // The same for many expressions under one substitution: `memo` keeps what was rebuilt.
-    using Memo = std::unordered_map<Expr, Expr>;
-    Expr substitute(Expr expression, const Substitution& substitution, Memo& memo);
-
-private:
-    using Terms = decltype(CoordinateForm::terms);
-
-    Expr intern(Expression expression);
-    Expr linear(int64_t constant, Terms terms);
-    Expr joined(const std::vector<Expr>& conditions);
-    bool recombine(int64_t& constant, Terms& terms);
-    Expr make_floor_divide(Expr a, int64_t divisor);
-    Expr make_modulo(Expr a, int64_t divisor);
-    Expr simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands);
-    Expr simplified_cast(DType dtype, Expr value);
-
-    const bool canonical_;
-    std::vector<Axis> axes_;
-    std::deque<Expression> pool_;
-    InternTable table_;
-    std::unordered_map<TensorIndex, std::pair<int64_t, int64_t>> ranges_;
-    std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
-};
-
-// A tensor as reads see it.
-struct ReadableTensor {
-    TensorIndex index = -1;
-    DType dtype = DType::float32;
-    std::vector<int64_t> shape;
-};
-
-CoordinateForm linear_form(Expr coordinate);
-
-// Every distinct node below `root`, `root` first; or only those that are computed whatever selections choose.
-enum class Skipped : uint8_t { taken, left_out };
-std::vector<Expr> walk(Expr root, Skipped skipped = Skipped::taken);
+// Equal but for operands and variables, of which there are as many.
+bool same_head(const Expression& a, const Expression& b);
+bool same(const Expression& a, const Expression& b);
+size_t hash_of(const Expression& expression);
 
 }  // namespace heddle::expr

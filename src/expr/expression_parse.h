@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "expr/expression.h"
+#include "expr/arena.h"
 #include "support/text_reader.h"
 
 namespace heddle::expr {

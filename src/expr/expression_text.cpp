@@ -28,7 +28,7 @@ std::string literal_text(Expr e) {
 
 std::vector<Expr> conditions(Expr e) {
     std::vector<Expr> result;
-    for (; e->kind == Kind::conjunction; e = e->operands[1]) result.push_back(e->operands[0]);
+    for (; e->kind == Kind::conjunction; e = e->parts()[1]) result.push_back(e->parts()[0]);
     result.push_back(e);
     return result;
 }
@@ -42,7 +42,7 @@ ExpressionPrinter::ExpressionPrinter(const std::vector<Expr>& roots, AxisNames a
     std::unordered_map<Expr, int> uses;
     const std::vector<Expr> order = postorder(roots, true);
     for (Expr e : order) {
-        for (Expr operand : e->operands) uses[operand]++;
+        for (Expr operand : e->parts()) uses[operand]++;
     }
     for (Expr e : order) render(e, uses[e] > 1 && e->nodes > let_nodes);
 }
@@ -68,9 +68,9 @@ std::vector<Expr> ExpressionPrinter::postorder(const std::vector<Expr>& roots, b
             }
             if (!done.insert(e).second) continue;
             stack.emplace_back(e, true);
-            std::vector<Expr> operands = e->operands;
+            std::vector<Expr> operands = operands_of(e);
             if (sorted)
-                std::ranges::transform(operand_order(e), operands.begin(), [&](size_t i) { return e->operands[i]; });
+                std::ranges::transform(operand_order(e), operands.begin(), [&](size_t i) { return e->parts()[i]; });
             for (auto it = operands.rbegin(); it != operands.rend(); ++it) {
                 if (!done.contains(*it)) stack.emplace_back(*it, false);
             }
@@ -80,12 +80,12 @@ std::vector<Expr> ExpressionPrinter::postorder(const std::vector<Expr>& roots, b
 }
 
 std::vector<size_t> ExpressionPrinter::operand_order(Expr e) const {
-    std::vector<size_t> order(e->operands.size());
+    std::vector<size_t> order(e->parts().size());
     std::iota(order.begin(), order.end(), size_t{0});
     if (!is_commutative(e->kind)) return order;
     auto key = [&](size_t i) {
-        Expr operand = e->operands[i];
-        const bool axis = operand->kind == Kind::axis;
+        Expr operand = e->parts()[i];
+        const bool axis = operand->kind == Kind::variable;
         return std::tuple(!axis, axis ? rank(operand) : 0, axis ? 0 : hashes_.at(operand));
     };
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
@@ -93,7 +93,7 @@ std::vector<size_t> ExpressionPrinter::operand_order(Expr e) const {
 }
 
 int ExpressionPrinter::rank(Expr axis) const {
-    auto found = ranks_.find(static_cast<AxisId>(axis->integer));
+    auto found = ranks_.find(axis->index);
     return found == ranks_.end() ? -1 : found->second;
 }
 
@@ -102,13 +102,13 @@ uint64_t ExpressionPrinter::hash_of(Expr e) const {
     uint64_t seed = mixed(17, static_cast<uint64_t>(e->kind) << 16 | static_cast<uint64_t>(e->dtype) << 8 |
                                   static_cast<uint64_t>(e->from_template));
     seed = mixed(seed, static_cast<uint64_t>(e->op));
-    seed = mixed(seed, static_cast<uint64_t>(e->tensor));
-    seed = mixed(seed, static_cast<uint64_t>(e->kind == Kind::axis ? rank(e) : e->integer));
+    seed = mixed(seed, static_cast<uint64_t>(e->is_read() ? e->index : -1));
+    seed = mixed(seed, static_cast<uint64_t>(e->kind == Kind::variable ? rank(e) : e->integer));
     seed = mixed(seed, std::bit_cast<uint64_t>(e->real));
     std::vector<uint64_t> parts;
-    for (size_t i = 0; i < e->operands.size(); i++) {
+    for (size_t i = 0; i < e->parts().size(); i++) {
         const uint64_t factor = e->kind == Kind::linear ? static_cast<uint64_t>(e->coefficients[i]) : 0;
-        parts.push_back(mixed(hashes_.at(e->operands[i]), factor));
+        parts.push_back(mixed(hashes_.at(e->parts()[i]), factor));
     }
     // The nesting of a conjunction follows the order of making: only its set of conditions counts.
     if (e->kind == Kind::conjunction) {
@@ -123,7 +123,7 @@ uint64_t ExpressionPrinter::hash_of(Expr e) const {
 
 void ExpressionPrinter::render(Expr e, bool shared) {
     int32_t depth = 1;
-    for (Expr operand : e->operands) depth = std::max(depth, depths_.at(operand) + 1);
+    for (Expr operand : e->parts()) depth = std::max(depth, depths_.at(operand) + 1);
     std::string text = text_of(e);
     if ((shared || depth > let_depth) && e->kind != Kind::conjunction) {
         const std::string name = fmt::format("${}", lets_.size());
@@ -139,7 +139,7 @@ std::string ExpressionPrinter::linear_text(Expr e) const {
     std::string result;
     for (size_t i : operand_order(e)) {
         const int64_t factor = e->coefficients[i];
-        const std::string& atom = texts_.at(e->operands[i]);
+        const std::string& atom = texts_.at(e->parts()[i]);
         const bool minus = factor < 0 && factor != INT64_MIN;
         const int64_t magnitude = minus ? -factor : factor;
         if (result.empty())
@@ -165,17 +165,17 @@ std::string ExpressionPrinter::conjunction_text(Expr e) const {
 
 std::string ExpressionPrinter::scalar_text(Expr e) const {
     const ScalarOpInfo& row = info(e->op);
-    const DType of = e->operands[0]->dtype;
+    const DType of = e->parts()[0]->dtype;
     const bool logical = e->op == ScalarOp::logical_or || e->op == ScalarOp::logical_not;
     if (of == DType::int64 || (is_bool(of) && !logical))
-        return fmt::format("value.{}({})", row.name, list(e->operands));
-    if (row.infix.empty() || row.infix == "^") return fmt::format("{}({})", row.name, list(e->operands));
-    return fmt::format("({} {} {})", texts_.at(e->operands[0]), row.infix, texts_.at(e->operands[1]));
+        return fmt::format("value.{}({})", row.name, list(operands_of(e)));
+    if (row.infix.empty() || row.infix == "^") return fmt::format("{}({})", row.name, list(operands_of(e)));
+    return fmt::format("({} {} {})", texts_.at(e->parts()[0]), row.infix, texts_.at(e->parts()[1]));
 }
 
 // A literal has its type in brackets here: uint8(3) is a literal, uint8(int64(3)) a cast.
 std::string ExpressionPrinter::cast_text(Expr e) const {
-    Expr of = e->operands[0];
+    Expr of = e->parts()[0];
     const std::string& text = texts_.at(of);
     const bool bare = of->is_literal() && !text.ends_with(')');
     return bare ? fmt::format("{}({}({}))", name(e->dtype), name(of->dtype), text)
@@ -183,13 +183,13 @@ std::string ExpressionPrinter::cast_text(Expr e) const {
 }
 
 std::string ExpressionPrinter::text_of(Expr e) const {
-    auto operand = [&](size_t i) -> const std::string& { return texts_.at(e->operands[i]); };
+    auto operand = [&](size_t i) -> const std::string& { return texts_.at(e->parts()[i]); };
     switch (e->kind) {
     case Kind::integer:
     case Kind::real: return literal_text(e);
-    case Kind::axis: {
+    case Kind::variable: {
         const int at = rank(e);
-        return at < 0 ? fmt::format("?axis{}", e->integer) : axes_[static_cast<size_t>(at)].second;
+        return at < 0 ? fmt::format("?axis{}", e->index) : axes_[static_cast<size_t>(at)].second;
     }
     case Kind::linear: return linear_text(e);
     case Kind::floor_divide: return fmt::format("({} // {})", operand(0), e->integer);
@@ -206,11 +206,10 @@ std::string ExpressionPrinter::text_of(Expr e) const {
     case Kind::scalar: return scalar_text(e);
     case Kind::cast: return cast_text(e);
     case Kind::select: return fmt::format("({} ? {} : {})", operand(0), operand(1), operand(2));
-    case Kind::read:
-    case Kind::guarded_read: break;
+    default: break;  // reads
     }
-    const std::string read = fmt::format("{}[{}]", tensor_name_(e->tensor), list(coordinates_of(e)));
-    return e->kind == Kind::read ? read : read + " ?? " + texts_.at(e->operands.back());
+    const std::string read = fmt::format("{}[{}]", tensor_name_(e->index), list(coordinates_of(e)));
+    return e->kind == Kind::read ? read : read + " ?? " + texts_.at(e->parts().back());
 }
 
 }  // namespace heddle::expr

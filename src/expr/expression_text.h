@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "expr/expression.h"
+#include "expr/arena.h"
 
 namespace heddle::expr {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "expr/expression.h"
+#include "expr/arena.h"
 
 namespace heddle::expr {
 
@@ -41,7 +41,7 @@ template <typename Make>
 Expr remade(Expr root, Make make) {
     Arena::Memo memo;
     auto none = [](Expr) -> Expr { return nullptr; };
-    auto operands = [](Expr e) -> const std::vector<Expr>& { return e->operands; };
+    auto operands = [](Expr e) { return e->parts(); };
     return remade(root, memo, none, operands, make);
 }
 

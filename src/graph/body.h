@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "expr/scalar_op.h"
+#include "expr/expression.h"
 #include "support/dtype.h"
 #include "support/inline_vector.h"
 #include "zspace/size.h"
 
 namespace heddle {
 
-using NodeId = int32_t;
-using VariableId = int32_t;
+using NodeId = expr::ExpressionId;
+using expr::VariableId;
 using NodeList = InlineVector<NodeId, 4>;
 using VariableList = InlineVector<VariableId, 4>;
 
@@ -35,32 +35,8 @@ struct Variable {
     Size extent;  // values 0 <= v < extent
 };
 
-struct Node {
-    enum class Kind : uint8_t {
-        integer,   // literal; coordinates, integers, bool (0 or 1)
-        real,      // literal of a float type
-        variable,  // the value of a variable, int64
-        scalar,    // ScalarOp on operands of the types that its table row asks for
-        cast,      // to `dtype`, by the rules of language.md section 6
-        select,    // operands: condition, then, else. Lazy: the branch not taken may read out of bounds
-        read,      // tensor `index` of the operation's inputs at coordinates (int64 operands), row-major from its start
-        guarded_read,  // read; where a coordinate lies outside the tensor, the last operand instead. Lazy in the read
-        local,         // local `index` at coordinates; a state's first is its step plus one
-        previous,      // state `index` at the step before its scan's present one, at coordinates without the step
-        reduce,        // `reducer` over `variables` of operands[0], where operands[1] (bool), if present, holds
-    };
-    Kind kind = Kind::integer;
-    DType dtype = DType::float32;  // of the value. argmin and argmax: int64, row-major over `variables`
-    ScalarOp op = ScalarOp::add;
-    Reducer reducer = Reducer::sum;
-    int32_t index = 0;    // variable, tensor or local
-    int64_t integer = 0;  // literal
-    double real = 0;      // literal
-    NodeList operands;
-    VariableList variables;     // reduce: outermost first
-    bool from_template = true;  // a literal that a template wrote stays in a kernel's text; one from data leaves it
-    OriginPointer origin;       // an integer literal that is computed from named dimensions: how; else null
-};
+// Operands are numbers of nodes, as `Body::nodes` lists them. Reads have inputs of the operation, row-major from their start.
+using Node = expr::Expression;
 
 // `let g[j < n] = value`, or any value with axes of its own. It has one value per point of its variables *and* of the
 // free variables that `value` uses.

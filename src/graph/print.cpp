@@ -175,8 +175,8 @@ private:
                                 list(node.operands, 0, 1)),
                     atom};
         }
+        default: return {};  // in arenas only
         }
-        return {};
     }
 
     // The step that a state's first coordinate, which is one more, stands for.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "expr/check.h"
 #include "expr/scalar_interval.h"
 #include "graph/verify.h"
 #include "zspace/checked.h"
@@ -127,8 +128,8 @@ private:
     void check_node(NodeId id) {
         const Node& node = body_.node(id);
         string where = fmt::format("node {}", id);
-        if (node.kind > Node::Kind::reduce || node.op > ScalarOp::conjugate ||
-            node.reducer > Reducer::argument_maximum || !is_dtype(node.dtype)) {
+        if (node.kind > Node::Kind::reduce || !stands_in(node.kind, expr::Stage::body) ||
+            node.op > ScalarOp::conjugate || node.reducer > Reducer::argument_maximum || !is_dtype(node.dtype)) {
             return problem("graph.reference", where + " has an unknown kind, operation, reducer or type");
         }
         for (NodeId operand : node.operands) {
@@ -165,6 +166,7 @@ private:
         case Node::Kind::local: return check_local_read(id, node, where);
         case Node::Kind::previous: return check_previous(node, where);
         case Node::Kind::reduce: return check_reduce(node, where);
+        default: break;  // in arenas only
         }
     }
 

@@ -121,7 +121,7 @@ public:
     explicit BodyClass(const Body& body) : body_(body), seen_(body.nodes.size(), false), reads_(body.nodes.size(), -1) {
         for (size_t i = 0; i < body.nodes.size(); i++) {
             const Node& node = body.nodes[i];
-            reads_[i] = is_read(node) ? 1 : 0;
+            reads_[i] = node.is_read();
             for (NodeId operand : node.operands) reads_[i] = reads_[i] || reads_[static_cast<size_t>(operand)];
             bool state =
                 node.kind == Node::Kind::previous || (node.kind == Node::Kind::local && local(node).is_state());
@@ -142,9 +142,6 @@ public:
     }
 
 private:
-    static bool is_read(const Node& node) {
-        return node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
-    }
     const Local& local(const Node& node) const { return body_.locals[static_cast<size_t>(node.index)]; }
     bool reads(NodeId id) const { return reads_[static_cast<size_t>(id)]; }
 
@@ -156,7 +153,7 @@ private:
             if (seen_[static_cast<size_t>(id)]) continue;
             seen_[static_cast<size_t>(id)] = true;
             const Node& node = body_.node(id);
-            if (is_read(node)) {
+            if (node.is_read()) {
                 bool guarded = node.kind == Node::Kind::guarded_read;
                 size_t coordinates = node.operands.size() - guarded;
                 for (size_t i = 0; i < coordinates; i++) indirect_ = indirect_ || reads(node.operands[i]);

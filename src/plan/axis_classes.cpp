@@ -54,7 +54,7 @@ private:
 void join_reads(const System& system, Classes& classes, const std::set<int32_t>& inside, int32_t reader) {
     Arena& arena = *system.arena;
     for (Expr read : reads(system.equation(reader))) {
-        const auto& tensor = system.tensor(read->tensor);
+        const auto& tensor = system.tensor(read->index);
         size_t rank = tensor.shape.size();
         for (int32_t writer : tensor.equations) {
             if (!inside.contains(writer) || writer == reader) continue;
@@ -64,11 +64,9 @@ void join_reads(const System& system, Classes& classes, const std::set<int32_t>&
                 bool cut = tensor.equations.size() > 1 &&
                            equation.left[d]->high - equation.left[d]->low + 1 != tensor.shape[d];
                 if (cut) continue;
-                for (auto [axis, digit] : digits_at(arena, equation.left[d], read->operands[d])) {
-                    if (digit->kind != Kind::axis ||
-                        arena.extent(static_cast<AxisId>(digit->integer)) != arena.extent(axis))
-                        continue;
-                    classes.join({writer, axis}, {reader, static_cast<AxisId>(digit->integer)});
+                for (auto [axis, digit] : digits_at(arena, equation.left[d], read->parts()[d])) {
+                    if (digit->kind != Kind::variable || arena.extent(digit->index) != arena.extent(axis)) continue;
+                    classes.join({writer, axis}, {reader, digit->index});
                 }
             }
         }

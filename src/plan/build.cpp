@@ -94,7 +94,7 @@ private:
         for (auto [e, batch] : batch_of) {
             const auto into = overwriting(system_, system_.equation(e));
             if (!into) continue;
-            const TensorIndex from = into->initial->tensor, to = system_.equation(e).tensor;
+            const TensorIndex from = into->initial->index, to = system_.equation(e).tensor;
             const bool dies =
                 std::ranges::all_of(readers[static_cast<size_t>(from)], [&, own = e, here = batch](int32_t r) {
                     return r == own || (batch_of.contains(r) && batch_of.at(r) < here);
@@ -115,7 +115,7 @@ private:
         const auto kernel =
             std::ranges::find_if(partition_.kernels, [&](const Kernel& k) { return holds(k.equations, equation); });
         return holds(kernel->outputs, system_.equation(equation).tensor) &&
-               holds(kernel->inputs, into.initial->tensor) &&
+               holds(kernel->inputs, into.initial->index) &&
                (into.scatter < 0 || holds(kernel->equations, into.scatter));
     }
 

@@ -25,8 +25,8 @@ std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) 
     if (form.constant != 0) return {};
     RadixDigits<AxisId> digits;
     for (auto [atom, factor] : form.terms) {
-        if (atom->kind != Kind::axis) return {};
-        const auto axis = static_cast<AxisId>(atom->integer);
+        if (atom->kind != Kind::variable) return {};
+        const auto axis = atom->index;
         digits.push_back({axis, factor, arena.extent(axis)});
     }
     const auto radix = mixed_radix(std::move(digits));
@@ -51,7 +51,7 @@ void KernelFormer::add_tensors() {
         if (seen.insert(t).second) order.push_back(t);
     };
     for (int32_t e : request_.kernel.equations) {
-        for (Expr read : reads(system_.equation(e))) use(read->tensor);
+        for (Expr read : reads(system_.equation(e))) use(read->index);
         use(system_.equation(e).tensor);
     }
     for (TensorIndex t : order) {
@@ -115,7 +115,7 @@ std::vector<Expr> KernelFormer::coordinates_of(TensorIndex t, size_t d) const {
         const Equation& equation = system_.equation(e);
         if (equation.tensor == t) result.push_back(equation.left[d]);
         for (Expr read : reads(equation)) {
-            if (is_read(read) && read->tensor == t) result.push_back(read->operands[d]);
+            if (read->is_read() && read->index == t) result.push_back(read->parts()[d]);
         }
     }
     return result;
@@ -179,8 +179,8 @@ KernelFormer::KeptSteps KernelFormer::kept_steps(TensorIndex t) const {
     for (int32_t e : request_.kernel.equations) {
         const Equation& reader = system_.equation(e);
         for (Expr read : reads(reader)) {
-            if (read->tensor != t) continue;
-            Expr at = read->operands[kept.dimension];
+            if (read->index != t) continue;
+            Expr at = read->parts()[kept.dimension];
             const auto of_step = reader.scan == made.scan ? step_of_read(reader, read, made) : std::nullopt;
             const bool at_last = at->kind == Kind::integer && at->integer == last && reader.scan != made.scan;
             const bool alive = of_step ? *of_step > -kept.count : at_last && kept.count == 2;

@@ -59,13 +59,12 @@ Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool loc
 // The system's expression in the kernel's arena: axes are classes, reads see tensors as the kernel does.
 Expr KernelFormer::value(Expr root) {
     auto axis = [&](Expr e) {
-        return e->kind == Kind::axis ? result_.kernel.arena->axis_value(class_of(static_cast<AxisId>(e->integer)))
-                                     : nullptr;
+        return e->kind == Kind::variable ? result_.kernel.arena->axis_value(class_of(e->index)) : nullptr;
     };
     auto parts = [&](Expr e) {
-        if (!is_read(e)) return e->operands;
-        std::vector<Expr> read = viewed(e->tensor, expr::coordinates_of(e));
-        if (e->kind == Kind::guarded_read) read.push_back(e->operands.back());
+        if (!e->is_read()) return operands_of(e);
+        std::vector<Expr> read = viewed(e->index, expr::coordinates_of(e));
+        if (e->kind == Kind::guarded_read) read.push_back(e->parts().back());
         return read;
     };
     return remade(root, memo_, axis, parts, [&](Expr e, std::vector<Expr> made) { return make(e, std::move(made)); });
@@ -73,8 +72,8 @@ Expr KernelFormer::value(Expr root) {
 
 Expr KernelFormer::make(Expr e, std::vector<Expr> parts) {
     Arena& arena = *result_.kernel.arena;
-    if (!is_read(e)) return arena.copy(e, std::move(parts));
-    const sched::TensorIndex tensor = index_.at(e->tensor);
+    if (!e->is_read()) return arena.copy(e, std::move(parts));
+    const sched::TensorIndex tensor = index_.at(e->index);
     if (e->kind == Kind::read) return arena.read(tensor, e->dtype, std::move(parts));
     Expr otherwise = parts.back();
     parts.pop_back();

@@ -61,7 +61,7 @@ void KernelFormer::find_joined_scatters() {
             if (!here) continue;
             joined_.insert(into->scatter);
         }
-        if (in_place) hidden_.insert(into->initial->tensor);
+        if (in_place) hidden_.insert(into->initial->index);
         add_own_axes(e, *into);
         into_.emplace(e, std::move(*into));
     }
@@ -81,7 +81,7 @@ void KernelFormer::add_equation(int32_t e) {
     memo_.clear();
     if (auto into = into_.find(e); into != into_.end()) return add_scatter(from, into->second);
     if (auto scatter = scatter_of(system_, from)) {
-        const ScatterInto itself{e, from.reduced, from.right->operands[2], joining_op(*from.reducer),
+        const ScatterInto itself{e, from.reduced, from.right->parts()[2], joining_op(*from.reducer),
                                  std::move(*scatter)};
         return add_scatter(from, itself);
     }
@@ -143,14 +143,15 @@ void KernelFormer::add_scatter(const Equation& from, const ScatterInto& into) {
 std::optional<ScatterInto> overwriting(const System& system, const Equation& equation) {
     auto into = scatter_into(system, equation);
     if (!into) into = block_into(system, equation);
-    if (!into || into->initial->kind != Kind::read || into->initial->operands != equation.left) return std::nullopt;
-    const TensorIndex old = into->initial->tensor;
+    if (!into || into->initial->kind != Kind::read || coordinates_of(into->initial) != equation.left)
+        return std::nullopt;
+    const TensorIndex old = into->initial->index;
     std::vector<Expr> parts = into->update.at;
     parts.insert(parts.end(), {into->update.condition, into->update.term});
     for (Expr part : parts) {
         if (!part) continue;
         for (Expr node : walk(part)) {
-            if (is_read(node) && node->tensor == old) return std::nullopt;
+            if (node->is_read() && node->index == old) return std::nullopt;
         }
     }
     const SystemTensor &from = system.tensor(old), &to = system.tensor(equation.tensor);

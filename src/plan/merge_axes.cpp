@@ -71,10 +71,10 @@ private:
         for (Expr e : values_of(root)) {
             if (!seen.insert(e).second) continue;
             const auto coordinates = coordinates_of(e);
-            if (is_read(e))
-                accesses_.push_back({e->tensor, {coordinates.begin(), coordinates.end()}, e->kind != Kind::read});
-            if (e->kind != Kind::axis && e->kind != Kind::linear && e->kind != Kind::inside) continue;
-            Expr coordinate = e->kind == Kind::inside ? e->operands[0] : e;
+            if (e->is_read())
+                accesses_.push_back({e->index, {coordinates.begin(), coordinates.end()}, e->kind != Kind::read});
+            if (e->kind != Kind::variable && e->kind != Kind::linear && e->kind != Kind::inside) continue;
+            Expr coordinate = e->kind == Kind::inside ? e->parts()[0] : e;
             for (const auto& [axis, unused] : parts_of(coordinate).axes) banned_.insert(axis);
         }
     }
@@ -194,10 +194,10 @@ private:
         }
         auto rename = [&](AxisId& axis) { axis = axis < 0 ? axis : number[static_cast<size_t>(axis)]; };
         auto new_axis = [&](Expr e) {
-            return e->kind == Kind::axis ? made.arena->axis_value(number[static_cast<size_t>(e->integer)]) : nullptr;
+            return e->kind == Kind::variable ? made.arena->axis_value(number[static_cast<size_t>(e->index)]) : nullptr;
         };
         // Of what is read with a guard nothing is merged.
-        auto parts = [&](Expr e) { return e->kind == Kind::read ? kept(e->tensor, e->operands) : e->operands; };
+        auto parts = [&](Expr e) { return e->kind == Kind::read ? kept(e->index, coordinates_of(e)) : operands_of(e); };
         auto make = [&](Expr e, std::vector<Expr> operands) { return made.arena->copy(e, std::move(operands)); };
         Arena::Memo memo;
         for (KernelEquation& equation : made.equations) {

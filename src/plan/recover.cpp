@@ -22,7 +22,7 @@ std::string program_of(const System& system, const std::vector<int32_t>& equatio
     std::set<TensorIndex> made, read;
     for (int32_t e : equations) {
         made.insert(part.equation(e).tensor);
-        for (Expr access : reads(part.equation(e))) read.insert(access->tensor);
+        for (Expr access : reads(part.equation(e))) read.insert(access->index);
     }
     for (size_t e = 0; e < part.equations.size(); e++)
         part.equations[e].dead = std::ranges::find(equations, static_cast<int32_t>(e)) == equations.end();

@@ -126,8 +126,8 @@ private:
 
     // Axes of a coordinate; alone if it is just one axis.
     static std::optional<AxisId> lone_axis(Expr coordinate) {
-        if (coordinate->kind != Kind::axis) return std::nullopt;
-        return static_cast<AxisId>(coordinate->integer);
+        if (coordinate->kind != Kind::variable) return std::nullopt;
+        return coordinate->index;
     }
 
     static bool contains(const std::vector<AxisId>& axes, AxisId axis) {
@@ -138,10 +138,10 @@ private:
     static Preference reduced_dimensions(const Equation& equation, Expr read, size_t rank) {
         std::vector<std::pair<size_t, int32_t>> found;
         for (size_t d = 0; d < rank; d++) {
-            auto axis = lone_axis(read->operands[d]);
+            auto axis = lone_axis(read->parts()[d]);
             if (!axis || !contains(equation.reduced, *axis)) continue;
             size_t uses = 0;
-            for (size_t other = 0; other < rank; other++) uses += contains(read->operands[other]->axes, *axis);
+            for (size_t other = 0; other < rank; other++) uses += contains(read->parts()[other]->axes, *axis);
             size_t position = static_cast<size_t>(std::find(equation.reduced.begin(), equation.reduced.end(), *axis) -
                                                   equation.reduced.begin());
             if (uses == 1) found.push_back({position, static_cast<int32_t>(d)});
@@ -156,13 +156,13 @@ private:
     static bool is_window(const Equation& equation, Expr read, size_t rank) {
         for (size_t d = 0; d < rank; d++) {
             bool reduced = false, kept = false;
-            for (AxisId axis : read->operands[d]->axes) (contains(equation.reduced, axis) ? reduced : kept) = true;
+            for (AxisId axis : read->parts()[d]->axes) (contains(equation.reduced, axis) ? reduced : kept) = true;
             if (reduced && kept) return true;
         }
         return false;
     }
 
-    size_t rank_of(Expr read) const { return system_.tensor(read->tensor).shape.size(); }
+    size_t rank_of(Expr read) const { return system_.tensor(read->index).shape.size(); }
 
     // At the size class's representative: a new size of a class must not change a map.
     double hint_points(const Equation& equation) const {
@@ -183,20 +183,20 @@ private:
         const Equation& equation = system_.equation(e);
         std::vector<Expr> operands;
         for (Expr read : reads(equation)) {
-            if (is_read(read)) operands.push_back(read);
+            if (read->is_read()) operands.push_back(read);
         }
         double weight = hint_points(equation);
         Expr vector_operand = nullptr;
         AxisId column = column_axis(equation, operands, &vector_operand);
         for (Expr read : operands) {
-            if (read == vector_operand || is_constant(read->tensor)) continue;
+            if (read == vector_operand || is_constant(read->index)) continue;
             if (column >= 0) {
-                add_vote(read->tensor, reduced_dimensions(equation, read, rank_of(read)), weight);
+                add_vote(read->index, reduced_dimensions(equation, read, rank_of(read)), weight);
             } else if (is_window(equation, read, rank_of(read))) {
                 Preference channel = channel_dimension(equation, read);
                 if (!channel.empty())
-                    vote_for_weights(operands, read->operands[static_cast<size_t>(channel[0])], weight);
-                add_vote(read->tensor, std::move(channel), weight);
+                    vote_for_weights(operands, read->parts()[static_cast<size_t>(channel[0])], weight);
+                add_vote(read->index, std::move(channel), weight);
             }
         }
         if (column >= 0) vote_for_outputs(kernel, classes, {e, column}, weight);
@@ -205,9 +205,9 @@ private:
     // Weights of a window without a column are read along its channels, as the tensor is.
     void vote_for_weights(const std::vector<Expr>& operands, Expr channel, double weight) {
         for (Expr read : operands) {
-            if (!is_constant(read->tensor)) continue;
+            if (!is_constant(read->index)) continue;
             for (size_t d = 0; d < rank_of(read); d++) {
-                if (read->operands[d] == channel) add_vote(read->tensor, {static_cast<int32_t>(d)}, weight);
+                if (read->parts()[d] == channel) add_vote(read->index, {static_cast<int32_t>(d)}, weight);
             }
         }
     }
@@ -232,10 +232,10 @@ private:
             return best;
         };
         bool any_constant = false;
-        for (Expr read : operands) any_constant |= is_constant(read->tensor);
+        for (Expr read : operands) any_constant |= is_constant(read->index);
         for (size_t i = operands.size(); i-- > 0;) {
             AxisId axis = candidate(operands[i]);
-            if (axis < 0 || (any_constant && !is_constant(operands[i]->tensor))) continue;
+            if (axis < 0 || (any_constant && !is_constant(operands[i]->index))) continue;
             *vector_operand = operands[i];
             return axis;
         }
@@ -246,7 +246,7 @@ private:
         int32_t best = -1;
         int64_t best_extent = 1;
         for (size_t d = 0; d < rank_of(read); d++) {
-            auto axis = lone_axis(read->operands[d]);
+            auto axis = lone_axis(read->parts()[d]);
             if (!axis || !contains(equation.axes, *axis)) continue;
             int64_t extent = system_.arena->hint(*axis);
             if (extent > best_extent) {
@@ -276,15 +276,15 @@ private:
 
     void collect_margins(const Equation& equation) {
         for (Expr read : reads(equation)) {
-            if (read->kind != Kind::guarded_read || is_constant(read->tensor)) continue;
-            const auto& shape = system_.tensor(read->tensor).shape;
-            auto& margin = margins_[static_cast<size_t>(read->tensor)];
+            if (read->kind != Kind::guarded_read || is_constant(read->index)) continue;
+            const auto& shape = system_.tensor(read->index).shape;
+            auto& margin = margins_[static_cast<size_t>(read->index)];
             margin.before.resize(shape.size());
             margin.after.resize(shape.size());
-            Expr filling = read->operands.back();
+            Expr filling = read->parts().back();
             margin.fillings.insert(filling->kind == Kind::real ? filling->real : static_cast<double>(filling->integer));
             for (size_t d = 0; d < shape.size(); d++) {
-                Expr coordinate = read->operands[d];
+                Expr coordinate = read->parts()[d];
                 int64_t before = -coordinate->low, after = coordinate->high - shape[d] + 1;
                 // More margin than tensor is no padding: such reads are guarded where they stand.
                 if (coordinate->low == INT64_MIN || before > shape[d] || after > shape[d]) margin.refused = true;
@@ -350,10 +350,10 @@ private:
         std::set<int32_t> innermost;
         for (int32_t e : kernel.equations) {
             for (Expr read : reads(system_.equation(e))) {
-                if (!is_read(read)) continue;
-                const auto& map = maps[static_cast<size_t>(read->tensor)];
+                if (!read->is_read()) continue;
+                const auto& map = maps[static_cast<size_t>(read->index)];
                 if (!map || map->is_row_major() || map->order.empty()) continue;
-                auto axis = lone_axis(read->operands[static_cast<size_t>(map->order.back())]);
+                auto axis = lone_axis(read->parts()[static_cast<size_t>(map->order.back())]);
                 if (axis && classes.contains({e, *axis})) innermost.insert(classes.at({e, *axis}));
             }
         }

@@ -14,9 +14,9 @@ void collect_reads(Expr e, bool address, std::vector<std::array<bool, 2>>& seen,
     if (mark) return;
     mark = true;
     // What a coordinate is made of makes up an address.
-    const bool coordinates = is_read(e) || e->kind == Kind::linear || e->kind == Kind::inside;
-    for (Expr operand : e->operands) collect_reads(operand, address || coordinates, seen, reads);
-    if (is_read(e)) reads.push_back({e, e->tensor, address});
+    const bool coordinates = e->is_read() || e->kind == Kind::linear || e->kind == Kind::inside;
+    for (Expr operand : e->parts()) collect_reads(operand, address || coordinates, seen, reads);
+    if (e->is_read()) reads.push_back({e, e->index, address});
 }
 
 }  // namespace
@@ -43,11 +43,11 @@ std::vector<Expr> values_of(Expr root) {
         if (seen[e->id]) continue;
         seen[e->id] = true;
         values.push_back(e);
-        const bool of_coordinates = is_read(e) || e->kind == Kind::inside;
-        for (Expr operand : e->operands) {
+        const bool of_coordinates = e->is_read() || e->kind == Kind::inside;
+        for (Expr operand : e->parts()) {
             if (of_coordinates) {
                 for (const auto& [part, unused] : parts_of(operand).values) open.push_back(part);
-            } else if (e->kind != Kind::linear || operand->kind != Kind::axis) {
+            } else if (e->kind != Kind::linear || operand->kind != Kind::variable) {
                 open.push_back(operand);
             }
         }
@@ -61,8 +61,8 @@ CoordinateParts parts_of(Expr coordinate) {
     const auto form = linear_form(coordinate);
     CoordinateParts parts{.constant = form.constant, .axes = {}, .values = {}};
     for (const auto& [atom, factor] : form.terms) {
-        if (atom->kind == Kind::axis)
-            parts.axes.emplace_back(static_cast<AxisId>(atom->integer), factor);
+        if (atom->kind == Kind::variable)
+            parts.axes.emplace_back(atom->index, factor);
         else
             parts.values.emplace_back(atom, factor);
     }
@@ -72,15 +72,13 @@ CoordinateParts parts_of(Expr coordinate) {
 int64_t coefficient(Expr coordinate, AxisId axis) {
     if (plain_axis(coordinate) == axis) return 1;
     if (coordinate->kind != Kind::linear) return 0;
-    for (size_t i = 0; i < coordinate->operands.size(); i++) {
-        if (plain_axis(coordinate->operands[i]) == axis) return coordinate->coefficients[i];
+    for (size_t i = 0; i < coordinate->parts().size(); i++) {
+        if (plain_axis(coordinate->parts()[i]) == axis) return coordinate->coefficients[i];
     }
     return 0;
 }
 
-AxisId plain_axis(Expr coordinate) {
-    return coordinate->kind == Kind::axis ? static_cast<AxisId>(coordinate->integer) : -1;
-}
+AxisId plain_axis(Expr coordinate) { return coordinate->kind == Kind::variable ? coordinate->index : -1; }
 
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
     const CoordinateParts parts = parts_of(coordinate);
@@ -92,8 +90,8 @@ std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
 }
 
 bool needs_guard(const Kernel& kernel, Expr read, size_t d) {
-    const KernelTensor& t = kernel.tensor(read->tensor);
-    Expr literal = read->operands.back(), coordinate = read->operands[d];
+    const KernelTensor& t = kernel.tensor(read->index);
+    Expr literal = read->parts().back(), coordinate = read->parts()[d];
     bool real = literal->kind == Kind::real;
     bool fills = literal->from_template && (real ? literal->real : static_cast<double>(literal->integer)) == t.filling;
     auto range = interval(kernel, coordinate);

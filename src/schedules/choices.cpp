@@ -33,7 +33,7 @@ void Chooser::choose_order() {
         size_t best = SIZE_MAX;
         for (const ReadAccess& read : reads_) {
             if (is_packed(read.value)) continue;
-            const Coordinates coordinates = coordinates_of(read.value);
+            const std::vector<Expr> coordinates = coordinates_of(read.value);
             for (size_t d = 0; d < coordinates.size(); d++) {
                 if (coefficient(coordinates[d], axis) != 0) best = std::min(best, coordinates.size() - d);
             }
@@ -73,7 +73,7 @@ void Chooser::drop_single_panels() {
 void Chooser::order_packed() {
     for (PackedOperand& packed : group_.packed) {
         auto position = [&](int dimension) {
-            AxisId axis = plain_axis(packed.read->operands[static_cast<size_t>(dimension)]);
+            AxisId axis = plain_axis(packed.read->parts()[static_cast<size_t>(dimension)]);
             return std::find(group_.loops.begin(), group_.loops.end(), axis) - group_.loops.begin();
         };
         std::sort(packed.inner.begin(), packed.inner.end(), [&](int a, int b) { return position(a) < position(b); });

@@ -49,12 +49,12 @@ int Chooser::lane_width() const {
         while (!open.empty()) {
             Expr at = open.back();
             open.pop_back();
-            const bool coordinate = at->kind == Kind::axis || at->kind == Kind::linear || at->kind == Kind::integer;
+            const bool coordinate = at->kind == Kind::variable || at->kind == Kind::linear || at->kind == Kind::integer;
             if (coordinate || seen[at->id]) continue;
             seen[at->id] = true;
             see(at->dtype);
-            const bool of_coordinates = is_read(at) || at->kind == Kind::inside;
-            if (!of_coordinates) open.insert(open.end(), at->operands.begin(), at->operands.end());
+            const bool of_coordinates = at->is_read() || at->kind == Kind::inside;
+            if (!of_coordinates) open.insert(open.end(), at->parts().begin(), at->parts().end());
         }
     }
     return std::max(1, target_.lanes(widest));
@@ -95,8 +95,8 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId la
     packed.read = read.value;
     packed.tensor = read.tensor;
     std::vector<AxisId> used;
-    for (size_t d = 0; d < read.value->operands.size(); d++) {
-        AxisId axis = plain_axis(read.value->operands[d]);
+    for (size_t d = 0; d < read.value->parts().size(); d++) {
+        AxisId axis = plain_axis(read.value->parts()[d]);
         if (axis < 0 || contains(used, axis)) return {};
         used.push_back(axis);
         if (axis == lanes) {
@@ -164,9 +164,9 @@ void Chooser::choose_lanes() {
 // Whether vectors along the axis hold neighbours of the updated tensor, all at places chosen alike.
 bool Chooser::moves_as_vector(AxisId axis) const {
     const KernelEquation& e = equation(group_.after.front());
-    if (depends_on(e.right->operands[0], axis)) return false;
+    if (depends_on(e.right->parts()[0], axis)) return false;
     if (movements_.of(e.tensor, e.left, axis) != Movement::unit) return false;
-    const auto reads = reads_of(e.right->operands[1]);
+    const auto reads = reads_of(e.right->parts()[1]);
     return std::all_of(reads.begin(), reads.end(), [&](const ReadAccess& read) {
         const Movement movement = movements_.of(read.value, axis);
         return movement == Movement::unit || movement == Movement::still;
@@ -184,7 +184,7 @@ void Chooser::choose_update() {
     }
     if (group_.lanes < 0) return;
     int64_t widest = std::max<int64_t>(choice_numbers::least_element, bytes(kernel_.tensor(e.tensor).dtype));
-    for (Expr value : values_of(e.right->operands[1])) {
+    for (Expr value : values_of(e.right->parts()[1])) {
         if (depends_on(value, group_.lanes)) widest = std::max<int64_t>(widest, bytes(value->dtype));
     }
     group_.width = std::max(1, target_.lanes(widest));

@@ -108,8 +108,8 @@ void Chooser::choose_fused_rows() {
         }
         for (const ReadAccess& read : reads_) {  // windows that are clipped want rows of one image row
             if (read.value->kind != Kind::guarded_read) continue;
-            for (size_t d = 0; d + 1 < read.value->operands.size(); d++) {
-                Expr c = read.value->operands[d];
+            for (size_t d = 0; d + 1 < read.value->parts().size(); d++) {
+                Expr c = read.value->parts()[d];
                 bool moves = coefficient(c, axis) != 0 || coefficient(c, group_.rows) != 0;
                 if (moves && needs_guard(kernel_, read.value, d)) alike = false;
             }

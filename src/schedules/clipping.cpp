@@ -11,7 +11,7 @@ int64_t divide_down(int64_t a, int64_t b) { return -divide_up(-a, b); }
 
 bool is_guarded_by(Expr read, double wanted) {
     if (read->kind != Kind::guarded_read) return false;
-    Expr literal = read->operands.back();
+    Expr literal = read->parts().back();
     return (literal->kind == Kind::integer ? static_cast<double>(literal->integer) : literal->real) == wanted;
 }
 
@@ -20,11 +20,11 @@ std::vector<Expr> neutral_reads(const KernelEquation& e) {
     std::vector<Expr> found;
     double infinity = std::numeric_limits<double>::infinity();
     auto consider = [&](Expr at, double neutral) {
-        while (at->kind == Kind::cast) at = at->operands[0];
+        while (at->kind == Kind::cast) at = at->parts()[0];
         if (is_guarded_by(at, neutral)) found.push_back(at);
     };
     if (*e.reducer == Reducer::sum && e.right->kind == Kind::scalar && e.right->op == ScalarOp::multiply) {
-        for (Expr operand : e.right->operands) consider(operand, 0);
+        for (Expr operand : e.right->parts()) consider(operand, 0);
     }
     if (*e.reducer == Reducer::sum) consider(e.right, 0);
     if (*e.reducer == Reducer::maximum && is_float(e.right->dtype)) consider(e.right, -infinity);
@@ -61,8 +61,8 @@ std::vector<ClippedGuard> clipped_guards(const Kernel& kernel, const PhaseGroup&
     const KernelEquation& e = kernel.equations[static_cast<size_t>(group.reductions[0])];
     for (Expr read : neutral_reads(e)) {
         for (size_t d = 0; d < coordinates_of(read).size(); d++) {
-            ClippedGuard guard{read, d, -1, 1, kernel.tensor(read->tensor).dimensions[d].extent, false};
-            if (clip(kernel, group, parts_of(read->operands[d]), guard)) guards.push_back(guard);
+            ClippedGuard guard{read, d, -1, 1, kernel.tensor(read->index).dimensions[d].extent, false};
+            if (clip(kernel, group, parts_of(read->parts()[d]), guard)) guards.push_back(guard);
         }
     }
     return guards;
@@ -73,7 +73,7 @@ Interior interior_rows(const Kernel& kernel, AxisId rows, const std::vector<Clip
     Interior interior{0, extent};
     for (const ClippedGuard& guard : guards) {
         if (!guard.on_rows) continue;
-        Expr coordinate = guard.value->operands[guard.dimension];
+        Expr coordinate = guard.value->parts()[guard.dimension];
         const int64_t constant = parts_of(coordinate).constant;
         int64_t step = coefficient(coordinate, rows), reach = guard.factor * (kernel.axis(guard.reduced).extent - 1);
         interior.first = std::max(interior.first, divide_up(-constant, step));

@@ -216,7 +216,7 @@ Address ExpressionBuilder::store_address(const KernelEquation& equation, Express
 
 Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     const Kernel& kernel = assembly_.kernel;
-    auto axis_of = [&](int d) { return plain_axis(operand.read->operands[static_cast<size_t>(d)]); };
+    auto axis_of = [&](int d) { return plain_axis(operand.read->parts()[static_cast<size_t>(d)]); };
     auto extent_of = [&](AxisId axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
     const NumberSubject packed = {Subject::packed, operand.tensor};
     Address result;
@@ -315,9 +315,9 @@ ExpressionId ExpressionBuilder::built(Expr e, ExpressionId guard) {
     switch (e->kind) {
     case Kind::integer:
     case Kind::real: return literal(e);
-    case Kind::axis:
+    case Kind::variable:
     case Kind::linear: return index(parts_of(e), e->dtype, assembly_.numbers.value(e), guard);
-    case Kind::cast: return cast(value(e->operands[0], guard), e->dtype);
+    case Kind::cast: return cast(value(e->parts()[0], guard), e->dtype);
     case Kind::select: return select(e, guard);
     case Kind::inside: return inside(e, guard);
     case Kind::read: return read(e, guard);
@@ -350,7 +350,7 @@ ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
     e.op = operation_of(v);
     // Arithmetic on types that are only stored is done in a wider one, and rounded or wrapped.
     e.dtype = info(v->dtype).arithmetic;
-    for (Expr operand : v->operands) {
+    for (Expr operand : v->parts()) {
         ExpressionId built = value(operand, guard);
         e.operands.push_back(cast(built, info(assembly_.result.tree.expression(built).dtype).arithmetic));
     }
@@ -369,13 +369,13 @@ ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
 
 // Each branch is computed; where it reads beyond bounds it reads under its condition.
 ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
-    ExpressionId condition = value(v->operands[0], guard);
+    ExpressionId condition = value(v->parts()[0], guard);
     Expression e;
     e.kind = Expression::Kind::select;
     e.dtype = v->dtype;
-    bool reads_then = contains_read(v->operands[1]), reads_else = contains_read(v->operands[2]);
-    ExpressionId then = value(v->operands[1], reads_then ? conjunction(guard, condition) : guard);
-    ExpressionId otherwise = value(v->operands[2], reads_else ? conjunction(guard, negation(condition)) : guard);
+    bool reads_then = contains_read(v->parts()[1]), reads_else = contains_read(v->parts()[2]);
+    ExpressionId then = value(v->parts()[1], reads_then ? conjunction(guard, condition) : guard);
+    ExpressionId otherwise = value(v->parts()[2], reads_else ? conjunction(guard, negation(condition)) : guard);
     e.operands = {condition, then, otherwise};
     return assembly_.intern(e);
 }
@@ -385,16 +385,16 @@ ExpressionId ExpressionBuilder::inside(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::inside;
     e.dtype = DType::boolean;
-    e.operands = {index(parts_of(v->operands[0]), DType::int64, where, guard)};
+    e.operands = {index(parts_of(v->parts()[0]), DType::int64, where, guard)};
     e.number = assembly_.numbers.integer(v->integer, {Role::bound, where});
     return assembly_.intern(e);
 }
 
 // Every coordinate lies inside the tensor, with its margins, for all points of the axes.
 bool ExpressionBuilder::is_inside(Expr read) const {
-    const KernelTensor& t = assembly_.kernel.tensor(read->tensor);
+    const KernelTensor& t = assembly_.kernel.tensor(read->index);
     for (size_t d = 0; d < t.dimensions.size(); d++) {
-        auto range = interval(assembly_.kernel, read->operands[d]);
+        auto range = interval(assembly_.kernel, read->parts()[d]);
         const BufferDimension& dimension = t.dimensions[d];
         if (!range || !range->within(-dimension.margin_before, dimension.extent + dimension.margin_after - 1))
             return false;
@@ -406,13 +406,13 @@ ExpressionId ExpressionBuilder::load(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::load;
     e.dtype = v->dtype;
-    e.address = address(v->tensor, coordinates_of(v), assembly_.numbers.value(v), guard);
+    e.address = address(v->index, coordinates_of(v), assembly_.numbers.value(v), guard);
     if (guard >= 0) e.operands = {guard};
     return assembly_.intern(e);
 }
 
 ExpressionId ExpressionBuilder::read(Expr v, ExpressionId guard) {
-    if (auto found = defined_.find(v->tensor); found != defined_.end()) return found->second;
+    if (auto found = defined_.find(v->index); found != defined_.end()) return found->second;
     for (const PackedOperand& operand : group_.packed) {
         if (operand.read != v) continue;
         Expression e;
@@ -438,7 +438,7 @@ Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, int64_t const
 
 // Each dimension that may be left has its condition.
 ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
-    const KernelTensor& t = assembly_.kernel.tensor(v->tensor);
+    const KernelTensor& t = assembly_.kernel.tensor(v->index);
     const NumberSubject where = assembly_.numbers.value(v);
     ExpressionId inside = -1;
     for (size_t d = 0; d < t.dimensions.size(); d++) {
@@ -447,13 +447,13 @@ ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
         e.kind = Expression::Kind::inside;
         e.dtype = DType::boolean;
         const NumberSubject place = where.at(d);
-        e.operands = {index(parts_of(v->operands[d]), DType::int64, place, guard)};
+        e.operands = {index(parts_of(v->parts()[d]), DType::int64, place, guard)};
         e.number = assembly_.numbers.integer(t.dimensions[d].extent, {Role::extent, place});
         inside = conjunction(inside, assembly_.intern(e));
     }
     if (inside < 0) return load(v, -1);
     ExpressionId loaded = load(v, conjunction(guard, inside));
-    ExpressionId otherwise = value(v->operands.back(), guard);
+    ExpressionId otherwise = value(v->parts().back(), guard);
     if (is_zero(assembly_.result.tree.expression(otherwise))) return loaded;
     Expression e;
     e.kind = Expression::Kind::select;

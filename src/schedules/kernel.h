@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "expr/expression.h"
+#include "expr/arena.h"
 #include "support/diagnostic.h"
 #include "support/dtype.h"
 

@@ -153,7 +153,7 @@ private:
                 error(found.code, "an equation " + found.summary, name);
         };
         check(e.left);
-        if (runs(e)) where.leaves = [&](Expr read, size_t d) { return leaves(read->tensor, d, read->operands[d]); };
+        if (runs(e)) where.leaves = [&](Expr read, size_t d) { return leaves(read->index, d, read->parts()[d]); };
         check({e.right});
         for (size_t d = 0; d < e.left.size(); d++) {
             if (e.left[d]->dtype != DType::int64)

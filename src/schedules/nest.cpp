@@ -195,7 +195,7 @@ bool Nest::clip(For& loop, AxisId axis) {
     bool any = false;
     for (const ClippedGuard& guard : guards_) {
         if (guard.reduced != axis || (guard.on_rows && !border_)) continue;
-        Expr c = guard.value->operands[guard.dimension];
+        Expr c = guard.value->parts()[guard.dimension];
         const NumberSubject where = assembly_.numbers.value(guard.value).at(guard.dimension);
         Number divisor =
             guard.factor == 1 ? Number{false, 1} : assembly_.numbers.integer(guard.factor, {Role::clip_divisor, where});
@@ -296,7 +296,7 @@ void Nest::add_prefetch_start(Block& block) {
     const Kernel& kernel = assembly_.kernel;
     int64_t panel = operand.panel;
     for (int d : operand.inner) {
-        panel *= std::max<int64_t>(0, kernel.axis(plain_axis(operand.read->operands[static_cast<size_t>(d)])).extent);
+        panel *= std::max<int64_t>(0, kernel.axis(plain_axis(operand.read->parts()[static_cast<size_t>(d)])).extent);
     }
     PrefetchStart start;
     Address address = expressions_.packed_address(operand);
@@ -373,8 +373,8 @@ Block Nest::store_update() {
     const KernelEquation& e = equation(group_.after.front());
     expressions_.trust(e.tensor);
     Store store;
-    store.guard = expressions_.value(e.right->operands[0]);
-    ExpressionId value = expressions_.value(e.right->operands[1], store.guard);
+    store.guard = expressions_.value(e.right->parts()[0]);
+    ExpressionId value = expressions_.value(e.right->parts()[1], store.guard);
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
     store.address = expressions_.store_address(e, store.guard);
     return {Statement{store}};

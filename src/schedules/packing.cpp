@@ -7,7 +7,7 @@ namespace {
 class PackingBuilder {
 public:
     PackingBuilder(const Kernel& kernel, const PackedOperand& operand)
-        : kernel_(kernel), operand_(operand), arena_(*packing_.copy.arena), axes_(operand.read->operands.size()) {}
+        : kernel_(kernel), operand_(operand), arena_(*packing_.copy.arena), axes_(operand.read->parts().size()) {}
 
     Packing build() {
         packing_.tensor = operand_.tensor;
@@ -26,7 +26,7 @@ public:
 
 private:
     Axis axis_of(int dimension) const {
-        const AxisId axis = plain_axis(operand_.read->operands[static_cast<size_t>(dimension)]);
+        const AxisId axis = plain_axis(operand_.read->parts()[static_cast<size_t>(dimension)]);
         return {.extent = kernel_.axis(axis).extent, .named = kernel_.axis(axis).named, .hint = kernel_.hint(axis)};
     }
 

@@ -115,7 +115,7 @@ std::vector<AxisId> task_dimensions(const Kernel& kernel, TensorIndex tensor) {
         for (const KernelEquation& e : kernel.equations) {
             if (e.tensor == tensor) see(e.left[d], e);
             for (const ReadAccess& read : reads_of(e.right)) {
-                if (read.tensor == tensor) see(read.value->operands[d], e);
+                if (read.tensor == tensor) see(read.value->parts()[d], e);
             }
         }
         if (agreed) result[d] = axis;
@@ -180,7 +180,7 @@ std::vector<EquationIndex> PhaseGroup::equations() const {
 bool reads_own_points(const KernelEquation& reader, const KernelEquation& producer) {
     for (const ReadAccess& read : reads_of(reader.right)) {
         if (read.tensor != producer.tensor) continue;
-        if (read.value->kind != Kind::read || read.value->operands != producer.left) return false;
+        if (read.value->kind != Kind::read || coordinates_of(read.value) != producer.left) return false;
     }
     return true;
 }

@@ -12,33 +12,6 @@
 namespace heddle {
 namespace {
 
-size_t hash_of(const Node& node) {
-    size_t hash = mixed_hash(static_cast<size_t>(node.kind), static_cast<size_t>(node.dtype));
-    hash = mixed_hash(hash, static_cast<size_t>(node.op) * 16 + static_cast<size_t>(node.reducer));
-    hash = mixed_hash(hash, static_cast<size_t>(node.index));
-    hash = mixed_hash(hash, static_cast<size_t>(node.integer));
-    hash = mixed_hash(hash, std::bit_cast<size_t>(node.real));
-    for (NodeId operand : node.operands) hash = mixed_hash(hash, static_cast<size_t>(operand));
-    for (VariableId variable : node.variables) hash = mixed_hash(hash, static_cast<size_t>(variable));
-    return mixed_hash(hash, node.from_template ? 1 : 0);
-}
-
-bool same_origin(const Node& a, const Node& b) {
-    return a.origin == b.origin || (a.origin && b.origin && a.origin->text() == b.origin->text());
-}
-
-// Equal apart from operands and variables.
-bool same_head(const Node& a, const Node& b) {
-    return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.reducer == b.reducer && a.index == b.index &&
-           a.integer == b.integer && std::bit_cast<uint64_t>(a.real) == std::bit_cast<uint64_t>(b.real) &&
-           a.from_template == b.from_template && same_origin(a, b) && a.operands.size() == b.operands.size() &&
-           a.variables.size() == b.variables.size();
-}
-
-bool same(const Node& a, const Node& b) {
-    return same_head(a, b) && a.operands == b.operands && a.variables == b.variables;
-}
-
 Node made(Node::Kind kind, DType dtype) {
     Node node;
     node.kind = kind;
@@ -327,12 +300,8 @@ NodeId BodyNodes::add(const Node& node) {
     case Node::Kind::reduce:
         return reduce(node.reducer, node.dtype, node.variables, node.operands[0],
                       node.operands.size() > 1 ? node.operands[1] : -1);
-    case Node::Kind::read:
-    case Node::Kind::guarded_read:
-    case Node::Kind::local:
-    case Node::Kind::previous: break;
+    default: return intern(node);  // reads
     }
-    return intern(node);
 }
 
 }  // namespace heddle

@@ -68,7 +68,7 @@ std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vect
     for (size_t id = 0; id < needed.size(); ++id) {
         const Node& node = body.nodes[id];
         if (!needed[id]) continue;
-        const bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read;
+        const bool is_read = node.is_read();
         if (node.kind > Node::Kind::guarded_read || (is_read && !known[static_cast<size_t>(node.index)]))
             return std::nullopt;
         reads = reads || is_read;

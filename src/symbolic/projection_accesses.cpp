@@ -16,8 +16,7 @@ BodyAccesses::BodyAccesses(const Body& body)
     reads_.reserve(body.nodes.size());
     plain_.reserve(body.nodes.size());
     for (const Node& node : body.nodes) {
-        bool is_read = node.kind == Node::Kind::read || node.kind == Node::Kind::guarded_read ||
-                       node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
+        bool is_read = node.is_read() || node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
         bool reads = is_read, plain = !is_read && node.kind != Node::Kind::reduce;
         for (NodeId operand : node.operands) {
             reads = reads || reads_[static_cast<size_t>(operand)];

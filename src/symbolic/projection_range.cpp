@@ -126,8 +126,8 @@ ValueRange RangeEvaluator::evaluate(const Node& node) {
     }
     case Node::Kind::previous: return unknown(node.dtype, true);
     case Node::Kind::reduce: return reduction(node);
+    default: return unknown(node.dtype, true);
     }
-    return unknown(node.dtype, true);
 }
 
 ValueRange RangeEvaluator::scalar(const Node& node) {

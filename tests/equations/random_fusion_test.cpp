@@ -106,7 +106,7 @@ bool rewrite_all(System& system, const std::function<Expr(Arena&, Expr, const st
         std::map<Expr, Expr> made;
         for (Expr node : nodes) {
             std::vector<Expr> operands;
-            for (Expr operand : node->operands) operands.push_back(made.at(operand));
+            for (Expr operand : node->parts()) operands.push_back(made.at(operand));
             made[node] = change(arena, node, operands);
         }
         changed = changed || made.at(equation.right) != equation.right;
@@ -146,10 +146,10 @@ bool is_broken(const System& system, const Kernel& kernel, const Kernel::CommonA
         for (Expr read : reads(system.equation(reader))) {
             for (int32_t maker : kernel.equations) {
                 const Equation& made = system.equation(maker);
-                if (made.tensor != read->tensor) continue;
+                if (made.tensor != read->index) continue;
                 for (size_t d = 0; d < made.left.size(); d++) {
                     const bool along = made.left[d] == system.arena->axis_value(axis.axis_of.at(maker));
-                    if (along && read->operands[d] != system.arena->axis_value(axis.axis_of.at(reader))) return true;
+                    if (along && read->parts()[d] != system.arena->axis_value(axis.axis_of.at(reader))) return true;
                 }
             }
         }

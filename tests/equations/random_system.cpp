@@ -84,7 +84,7 @@ private:
     void mark_outputs() {
         std::vector<bool> read(builder_.system.tensors.size());
         for (const Equation& equation : builder_.system.equations) {
-            for (Expr node : reads(equation)) read[static_cast<size_t>(node->tensor)] = true;
+            for (Expr node : reads(equation)) read[static_cast<size_t>(node->index)] = true;
         }
         std::vector<TensorIndex> inner;
         for (TensorIndex tensor : made_) {
@@ -103,8 +103,8 @@ private:
                                                       binary,  diamond,   diamond, transpose,   transpose,   transpose,
                                                       reshape, reshape,   reshape, reshape,     slice,       slice,
                                                       halves,  broadcast, pad,     concatenate, concatenate, gather};
-        static const std::vector<Operation> reducing = {scatter, scatter, sum,          maximum, softmax,
-                                                        matmul,  matmul,  self_product, pool, scan, scan};
+        static const std::vector<Operation> reducing = {scatter, scatter,      sum,  maximum, softmax, matmul,
+                                                        matmul,  self_product, pool, scan,    scan};
         const auto all = static_cast<int64_t>(moving.size() + (exact_ ? 0 : reducing.size()));
         const auto k = static_cast<size_t>(below(all));
         return k < moving.size() ? moving[k] : reducing[k - moving.size()];

@@ -1,4 +1,4 @@
-#include "expr/expression.h"
+#include "expr/arena.h"
 
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@ namespace {
 
 // The value of a coordinate or condition at given axis values: the definition that simplification must keep.
 int64_t value_of(Expr e, const std::map<AxisId, int64_t>& at) {
-    auto operand = [&](size_t i) { return value_of(e->operands[i], at); };
+    auto operand = [&](size_t i) { return value_of(e->parts()[i], at); };
     switch (e->kind) {
     case Kind::integer: return e->integer;
-    case Kind::axis: return at.at(static_cast<AxisId>(e->integer));
+    case Kind::variable: return at.at(e->index);
     case Kind::linear: {
         int64_t sum = e->integer;
-        for (size_t i = 0; i < e->operands.size(); i++) sum += e->coefficients[i] * operand(i);
+        for (size_t i = 0; i < e->parts().size(); i++) sum += e->coefficients[i] * operand(i);
         return sum;
     }
     case Kind::floor_divide: return floor_divide(operand(0), e->integer);
@@ -95,7 +95,7 @@ TEST_F(ArenaTest, GuardedReadsAreDecidedByIntervals) {
     Expr shifted = guarded(arena.add(i, arena.integer(-1)), zero);
     EXPECT_EQ(shifted->kind, Kind::guarded_read);
     // Substitution decides it.
-    const AxisId id = static_cast<AxisId>(i->integer);
+    const AxisId id = i->index;
     EXPECT_EQ(arena.substitute(shifted, {{id, arena.integer(5)}}), arena.read(0, DType::float32, {arena.integer(4)}));
     EXPECT_EQ(arena.substitute(shifted, {{id, arena.integer(0)}}), zero);
     // A value that varies makes a selection.
@@ -125,7 +125,7 @@ TEST_F(ArenaTest, CastsFold) {
 TEST_F(ArenaTest, AxesOfExtentOneAreZeroUnlessNamed) {
     EXPECT_EQ(axis(1), arena.integer(0));
     Expr named = arena.axis_value(arena.add_axis({.name = "n", .extent = 1, .named = true}));
-    EXPECT_EQ(named->kind, Kind::axis);
+    EXPECT_EQ(named->kind, Kind::variable);
 }
 
 TEST_F(ArenaTest, OverflowMakesAnIntervalUnknown) {
@@ -139,7 +139,7 @@ TEST_F(ArenaTest, OverflowMakesAnIntervalUnknown) {
 TEST_F(ArenaTest, DeepExpressionsNeedNoDeepStack) {
     Expr i = axis(100), value = arena.read(0, DType::float32, {i});
     for (int k = 0; k < 200000; k++) value = arena.scalar(ScalarOp::exp, DType::float32, {value});
-    Expr moved = arena.substitute(value, {{static_cast<AxisId>(i->integer), arena.integer(3)}});
+    Expr moved = arena.substitute(value, {{i->index, arena.integer(3)}});
     EXPECT_TRUE(moved->axes.empty());
     EXPECT_EQ(walk(moved).size(), 200002u);
 }
@@ -148,7 +148,7 @@ TEST(AsWritten, NothingIsDecidedByExtents) {
     Arena arena(Building::as_written);
     auto axis = [&](int64_t extent) { return arena.axis_value(arena.add_axis({.name = "a", .extent = extent})); };
     Expr one = axis(1), i = axis(10), zero = arena.real(DType::float32, 0);
-    EXPECT_EQ(one->kind, Kind::axis);
+    EXPECT_EQ(one->kind, Kind::variable);
     EXPECT_EQ(arena.add(arena.add(one, i), one), arena.add(i, one, 2));
     EXPECT_EQ(arena.minimum(i, arena.integer(100))->kind, Kind::minimum);
     EXPECT_EQ(arena.modulo(i, 100)->kind, Kind::modulo);
@@ -185,12 +185,10 @@ void expect_same_elsewhere(Arena& arena, Expr e, const std::vector<std::map<Axis
         const AxisId id = other.add_axis(arena.axis(static_cast<AxisId>(a)));
         names.emplace_back(id, "a" + std::to_string(a));
     }
-    auto of_axis = [&](Expr node) {
-        return node->kind == Kind::axis ? other.axis_value(static_cast<AxisId>(node->integer)) : nullptr;
-    };
+    auto of_axis = [&](Expr node) { return node->kind == Kind::variable ? other.axis_value(node->index) : nullptr; };
     Arena::Memo memo;
     Expr made = remade(
-        e, memo, of_axis, [](Expr node) { return node->operands; },
+        e, memo, of_axis, [](Expr node) { return node->parts(); },
         [&](Expr node, std::vector<Expr> operands) { return other.copy(node, std::move(operands)); });
     const ExpressionPrinter printer({e}, names, [](TensorIndex) { return "t"; });
     std::string text;

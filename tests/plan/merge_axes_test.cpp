@@ -171,7 +171,7 @@ TEST(NameAxes, by_first_use_and_without_unused) {
     EXPECT_EQ(kernel.axis(1).name, "b");
     EXPECT_EQ(kernel.common, std::vector<AxisId>{0});
     EXPECT_EQ(kernel.equations[0].reduced, std::vector<AxisId>{1});
-    EXPECT_EQ(kernel.equations[0].right->operands[1], kernel.arena->axis_value(1));
+    EXPECT_EQ(kernel.equations[0].right->parts()[1], kernel.arena->axis_value(1));
 }
 
 // ---- copies between maps ------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ private:
             for (at = 0; at < kernel_.axis(e.reduced[depth]).extent && !failed_; at++) updates(e, depth + 1);
             return;
         }
-        const Scalar chosen = value(e.right->operands[0]);
+        const Scalar chosen = value(e.right->parts()[0]);
         if (!chosen.integer) return;
         const KernelTensor& tensor = dense_[static_cast<size_t>(e.tensor)];
         int64_t element = 0;
@@ -201,7 +201,7 @@ private:
             element += c * tensor.dimensions[d].stride;
         }
         if (failed_) return;
-        Scalar term = value(e.right->operands[1]);
+        Scalar term = value(e.right->parts()[1]);
         if (chosen.bound > 0) term.bound = infinity;
         store_bounded(e.tensor, element, term);
     }
@@ -340,24 +340,24 @@ private:
     }
 
     Scalar select(Expr e) {
-        const Scalar condition = value(e->operands[0]);
-        Scalar chosen = value(e->operands[condition.integer ? 1 : 2]);
+        const Scalar condition = value(e->parts()[0]);
+        Scalar chosen = value(e->parts()[condition.integer ? 1 : 2]);
         if (condition.bound > 0) chosen.bound = infinity;
         return chosen;
     }
 
     Scalar value(Expr e) {
-        auto of = [&](size_t i) { return value(e->operands[i]); };
+        auto of = [&](size_t i) { return value(e->parts()[i]); };
         auto whole = [&](ScalarOp op, DType result, int64_t b) {
             return operation(op, DType::int64, result, of(0), {0, b});
         };
         switch (e->kind) {
         case Kind::integer: return {0, e->integer};
         case Kind::real: return {round_to(e->real, e->dtype), 0};
-        case Kind::axis: return {0, point_[static_cast<size_t>(e->integer)]};
+        case Kind::variable: return {0, point_[static_cast<size_t>(e->index)]};
         case Kind::linear: {
             Scalar sum{0, e->integer};
-            for (size_t i = 0; i < e->operands.size(); i++) sum.integer += e->coefficients[i] * of(i).integer;
+            for (size_t i = 0; i < e->parts().size(); i++) sum.integer += e->coefficients[i] * of(i).integer;
             return sum;
         }
         case Kind::floor_divide: return whole(ScalarOp::floor_divide, DType::int64, e->integer);
@@ -370,13 +370,13 @@ private:
         case Kind::minimum: return operation(ScalarOp::minimum, DType::int64, DType::int64, of(0), of(1));
         case Kind::maximum: return operation(ScalarOp::maximum, DType::int64, DType::int64, of(0), of(1));
         case Kind::conjunction: return operation(ScalarOp::logical_and, DType::boolean, DType::boolean, of(0), of(1));
-        case Kind::cast: return cast(of(0), e->operands[0]->dtype, e->dtype);
+        case Kind::cast: return cast(of(0), e->parts()[0]->dtype, e->dtype);
         case Kind::select: return select(e);
         case Kind::read:
         case Kind::guarded_read: return read(e);
         case Kind::scalar: break;
         }
-        return operation(e->op, e->operands[0]->dtype, e->dtype, of(0), e->operands.size() > 1 ? of(1) : Scalar{});
+        return operation(e->op, e->parts()[0]->dtype, e->dtype, of(0), e->parts().size() > 1 ? of(1) : Scalar{});
     }
 
     static Scalar operation(ScalarOp op, DType from, DType to, Scalar a, Scalar b) {
@@ -402,12 +402,12 @@ private:
     }
 
     Scalar read(Expr e) {
-        const auto tensor = static_cast<size_t>(e->tensor);
+        const auto tensor = static_cast<size_t>(e->index);
         int64_t element = 0;
         bool guarded = e->kind == Kind::guarded_read, inside = true;
         for (size_t d = 0; d < dense_[tensor].dimensions.size(); d++) {
             const BufferDimension& dimension = dense_[tensor].dimensions[d];
-            int64_t c = value(e->operands[d]).integer;
+            int64_t c = value(e->parts()[d]).integer;
             bool fits = c >= 0 && c < dimension.extent;
             if (!fits && !guarded && (c < -dimension.margin_before || c >= dimension.extent + dimension.margin_after))
                 failed_ = true;
@@ -415,7 +415,7 @@ private:
             element += c * dimension.stride;
         }
         if (failed_) return {};
-        if (!inside) return value(e->operands.back());
+        if (!inside) return value(e->parts().back());
         Scalar found = load(buffers_[tensor], e->dtype, element);
         found.bound = bound(tensor, element);
         return found;

@@ -1,0 +1,157 @@
+// Right sides and coordinates of the equations of systems and kernels: expressions of which equal ones are one.
+// Coordinates are always in linear form over atoms; an expression knows its axes and its interval. Algorithms:
+// docs/equations.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <ranges>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "expr/expression.h"
+#include "support/intern_table.h"
+#include "zspace/linear_form.h"
+
+namespace heddle::expr {
+
+class Arena;
+struct Interned;
+using Expr = const Interned*;             // kept in an Arena: equal expressions are one pointer
+using CoordinateForm = LinearForm<Expr>;  // by the atoms' ids
+using AxisId = VariableId;
+
+struct Axis {
+    std::string name;  // a hint for people; several axes may share one
+    int64_t extent = 1;
+    bool named = false;  // has an origin: never dropped at one, never a baked fact
+    int64_t factor = 0;  // named axes: the number known to divide the extent, else `extent`
+    int64_t hint = 0;  // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
+};
+
+struct ById {
+    const Arena* arena;
+    Expr operator()(ExpressionId id) const;
+};
+
+// An expression of an arena, and what is known of it.
+struct Interned : Expression {
+    const Arena* arena = nullptr;
+    ExpressionId id = 0;                        // order of making; canonical orders use it
+    std::vector<int64_t> coefficients;          // linear; guarded_read: the extents of the tensor
+    std::vector<AxisId> axes;                   // all axes that occur, sorted
+    int64_t low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
+    int32_t nodes = 1;                          // of the expression written as a graph, an upper bound
+
+    // The operands.
+    auto parts() const { return std::views::transform(std::span(operands.begin(), operands.end()), ById{arena}); }
+};
+
+// What an arena makes of what is asked for.
+enum class Building : uint8_t {
+    canonical,   // conditions and guards are decided by intervals, quotients and remainders are simplified
+    as_written,  // nothing but linear forms, so that the structure depends on no extent
+};
+
+// Makes and keeps expressions. Not thread-safe. Pointers stay valid as long as the arena.
+class Arena {
+public:
+    explicit Arena(Building building = Building::canonical) : canonical_(building == Building::canonical) {}
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+
+    AxisId add_axis(Axis axis);
+    const Axis& axis(AxisId id) const { return axes_[static_cast<size_t>(id)]; }
+    int64_t extent(AxisId id) const { return axis(id).extent; }
+    int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent; }
+    size_t axis_count() const { return axes_.size(); }
+    Expr at(ExpressionId id) const { return &pool_[static_cast<size_t>(id)]; }
+    size_t size() const { return pool_.size(); }
+
+    Expr integer(int64_t value);
+    Expr literal(DType dtype, int64_t value, bool from_template = true);
+    Expr real(DType dtype, double value, bool from_template = true);
+    Expr axis_value(AxisId id);  // canonical: coordinate 0 for an unnamed axis of extent one
+    // Linear arithmetic.
+    Expr add(Expr a, Expr b, int64_t scale = 1);  // a + scale * b
+    Expr scale(Expr a, int64_t factor);
+    Expr floor_divide(Expr a, int64_t divisor);
+    Expr modulo(Expr a, int64_t divisor);
+    Expr minimum(Expr a, Expr b);
+    Expr maximum(Expr a, Expr b);
+    // Conditions: decided where intervals decide them.
+    Expr less(Expr a, Expr b);  // coordinates
+    Expr conjunction(Expr a, Expr b);
+    Expr inside(Expr coordinate, int64_t extent);  // 0 <= coordinate < extent
+    Expr truth(bool value);
+    // Values.
+    Expr scalar(ScalarOp op, DType dtype, std::vector<Expr> operands);
+    Expr cast(DType dtype, Expr value);
+    Expr select(Expr condition, Expr then, Expr otherwise);
+    Expr read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates);
+    // `shape` decides at once where every coordinate is inside or one is outside. A value that is not a literal makes a
+    // selection of it.
+    Expr guarded_read(TensorIndex tensor, DType dtype, std::vector<Expr> coordinates, Expr otherwise,
+                      const std::vector<int64_t>& shape);
+
+    // Says what a constant int64 tensor's elements lie between, before it is read: coordinates read from it are then
+    // known to be inside.
+    void declare_range(TensorIndex tensor, int64_t low, int64_t high) { ranges_[tensor] = {low, high}; }
+
+    // The like of an expression, which may be of another arena, over operands of this one, through the builders above.
+    // Axes have none.
+    Expr copy(Expr expression, std::vector<Expr> operands);
+    // The same of an expression of this arena.
+    Expr rebuild(Expr expression, std::vector<Expr> operands);
+    // Replaces axes by coordinates; each node once.
+    using Substitution = std::unordered_map<AxisId, Expr>;
+    Expr substitute(Expr expression, const Substitution& substitution);
+    // The same for many expressions under one substitution: `memo` keeps what was rebuilt.
+    using Memo = std::unordered_map<Expr, Expr>;
+    Expr substitute(Expr expression, const Substitution& substitution, Memo& memo);
+
+private:
+    using Terms = decltype(CoordinateForm::terms);
+
+    Expr intern(Expression expression, std::vector<int64_t> coefficients = {});
+    Expr linear(int64_t constant, Terms terms);
+    Expr joined(const std::vector<Expr>& conditions);
+    bool recombine(int64_t& constant, Terms& terms);
+    Expr make_floor_divide(Expr a, int64_t divisor);
+    Expr make_modulo(Expr a, int64_t divisor);
+    Expr simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands);
+    Expr simplified_cast(DType dtype, Expr value);
+
+    const bool canonical_;
+    std::vector<Axis> axes_;
+    std::deque<Interned> pool_;
+    InternTable table_;
+    std::unordered_map<TensorIndex, Interval> ranges_;
+    std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
+};
+
+// A tensor as reads see it.
+struct ReadableTensor {
+    TensorIndex index = -1;
+    DType dtype = DType::float32;
+    std::vector<int64_t> shape;
+};
+
+inline Expr ById::operator()(ExpressionId id) const { return arena->at(id); }
+
+CoordinateForm linear_form(Expr coordinate);
+
+// Of a read, without what stands for elements outside.
+std::vector<Expr> coordinates_of(Expr read);
+
+std::vector<Expr> operands_of(Expr expression);
+
+// Every distinct node below `root`, `root` first; or only those that are computed whatever selections choose.
+enum class Skipped : uint8_t { taken, left_out };
+std::vector<Expr> walk(Expr root, Skipped skipped = Skipped::taken);
+
+}  // namespace heddle::expr
