@@ -1,5 +1,5 @@
 // Scalar operations, casts and combiners spelled in the few operations of code.h, by the rules of docs/language.md,
-// section 6: for all backends alike. Operands are scalars or vectors; a scalar next to a vector is broadcast.
+// "Bodies": for all backends alike. Operands are scalars or vectors; a scalar next to a vector is broadcast.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // From a system to kernels: substitution, names, distribution, factoring, common axes, greedy grouping under a cost
 // model.
-// Rules and their reasons: docs/equations.md, sections 1 and 2.
+// Rules and their reasons: docs/equations.md.
 #pragma once
 
 #include <map>

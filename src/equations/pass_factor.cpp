@@ -1,7 +1,7 @@
 // Factoring: the digits of mixed radices become axes of their own, over the whole system. Cuts are asked for by what is
 // left of // and %, by full mixed radices in reads, by slices whose offset and length divide, and by comparisons of an
 // axis with a divisor of its extent. Axes that read one another are one class; a class keeps a chain of divisors, most
-// asked first, and its members are cut alike (docs/equations.md, "Axes").
+// asked first, and its members are cut alike (docs/equations.md, "Substitution").
 #include <algorithm>
 #include <map>
 #include <numeric>

@@ -1,6 +1,6 @@
 // Dependent reductions by algebra, the case without an exponential: a factor of a sum's term that is the same for all
 // its terms is multiplied once, behind the sum (the softmax division behind `p v`, a norm's scale behind a product).
-// Only factors made of earlier reductions move: w(R) of docs/equations.md, "Dependent reductions over one axis".
+// Only factors made of earlier reductions move: docs/equations.md, "Substitution".
 #include <algorithm>
 #include <optional>
 #include <set>

@@ -1,5 +1,5 @@
 // What the passes over a system share: facts about right sides, boxes, composition of reads with the equations that
-// make them, and removal of what nothing needs. Rules: docs/equations.md, section 1.
+// make them, and removal of what nothing needs. Rules: docs/equations.md, "Substitution".
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Right sides and coordinates of the equations of systems and kernels: expressions of which equal ones are one.
 // Coordinates are always in linear form over atoms; an expression knows its axes and its interval. Algorithms:
-// docs/equations.md.
+// docs/equations.md, "Substitution".
 #pragma once
 
 #include <cstdint>

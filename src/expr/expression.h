@@ -32,7 +32,7 @@ enum class Kind : uint8_t {
     // Values
     real,          // literal of a float dtype
     scalar,        // ScalarOp `op` on operands of the types that its table row asks for
-    cast,          // to `dtype`, by the rules of language.md section 6
+    cast,          // to `dtype`, by the rules of language.md, "Bodies"
     select,        // operands: condition, then, else. Lazy: the branch not taken may read out of bounds
     read,          // tensor `index` at coordinates (int64 operands)
     guarded_read,  // read; where a coordinate lies outside the tensor, the last operand instead (in arenas a literal).

@@ -1,4 +1,4 @@
-// What the scalar operations mean: the element rules of docs/language.md, section 6, one function object an operation.
+// What the scalar operations mean: the element rules of docs/language.md, "Bodies", one function object an operation.
 #pragma once
 
 #include <cmath>

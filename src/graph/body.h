@@ -35,7 +35,8 @@ struct Variable {
     Size extent;  // values 0 <= v < extent
 };
 
-// Operands are numbers of nodes, as `Body::nodes` lists them. Reads have inputs of the operation, row-major from their start.
+// Operands are numbers of nodes, as `Body::nodes` lists them. Reads are of inputs of the operation, row-major from their
+// start.
 using Node = expr::Expression;
 
 // `let g[j < n] = value`, or any value with axes of its own. It has one value per point of its variables *and* of the

@@ -1,6 +1,6 @@
 // Structural checks of one body against the types of its operation's tensors.
 //
-// Conventions that the checks fix (docs/language.md, section 6):
+// Conventions that the checks fix (docs/language.md, "Bodies"):
 // - operands come before users; a local's value comes before the nodes that read the local, which makes locals acyclic;
 // - a state's value may stand behind nodes that read what is `previous` to it; a state is read at its scan's present
 //   step, `t + 1`, or behind the values of all states of its scan;

@@ -1,5 +1,5 @@
 // How the tensors that cross kernels lie in memory: axis order, margins and their filling, chosen for the whole graph
-// from what the kernels that touch a tensor want (docs/equations.md, "Order of work").
+// from what the kernels that touch a tensor want (docs/equations.md, "Storage").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Lanes, rows, tile and order of each phase, from strides and costs (docs/schedules.md, 1). Only hint extents are
-// looked at.
+// Lanes, rows, tile and order of each phase, from strides and costs (docs/schedules.md, "Four choices"). Only hint
+// extents are looked at.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The one nest that serves every phase (docs/schedules.md, 1).
+// The one nest that serves every phase (docs/schedules.md, "The tree").
 #pragma once
 
 #include "schedules/builder.h"

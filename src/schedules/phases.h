@@ -49,7 +49,7 @@ struct PhaseGroup {
     std::vector<EquationIndex> equations() const;  // in order
 };
 
-// Joins each equation to the phase before it where the rules of docs/schedules.md (1) allow.
+// Joins each equation to the phase before it where the rules of docs/schedules.md, "The tree", allow.
 std::vector<PhaseGroup> group_phases(const Kernel& kernel);
 
 struct LocalStorage {

@@ -1,4 +1,4 @@
-// Register tiles by a model of cycles (docs/schedules.md, "Tile").
+// Register tiles by a model of cycles (docs/schedules.md, "Four choices").
 #pragma once
 
 #include <cstdint>

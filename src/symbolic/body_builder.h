@@ -1,6 +1,6 @@
 // From a template's body statements to a typed body: statics resolved, lists expanded, casts and roundings written out
-// (docs/language.md section 6), every read proved inside its tensor, every left side within the cover rule, and the
-// index projections derived (section 5).
+// (docs/language.md, "Bodies"), every read proved inside its tensor, every left side within the cover rule, and the
+// index projections derived ("Projections").
 //
 // Codes: symbolic.unknown_name, symbolic.not_given, symbolic.shadow, symbolic.rank, symbolic.type, symbolic.dtype,
 // symbolic.stored_dtype, symbolic.coordinate, symbolic.guard, symbolic.output_read, symbolic.no_element,

@@ -1,4 +1,4 @@
-// Typed arithmetic on the elements of a body: the element types of docs/language.md section 6 as code. Weak values
+// Typed arithmetic on the elements of a body: the element types of docs/language.md, "Bodies" as code. Weak values
 // (static values, coordinates, reduction variables, argmax, count) are exact among themselves and take the other side's
 // dtype; types that are only stored are widened where they are read.
 #pragma once

@@ -1,4 +1,4 @@
-// Compositions: `graph:` templates, expanded where they are applied (docs/language.md section 8).
+// Compositions: `graph:` templates, expanded where they are applied (docs/language.md, "Compositions").
 //
 // An expression stands for a tensor, a list of tensors, or a static value. A static value given for a tensor is a
 // constant: a number of rank 0 or a list of numbers of rank 1, in the dtype that the input asks for.

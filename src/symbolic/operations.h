@@ -1,6 +1,6 @@
-// The operators and functions of template expressions on values of any binding time (docs/language.md, sections 3 and 6).
-// An operation on static values alone is static, and exact; one with an element is a node of the body; lists are taken
-// apart before. Total and bounded.
+// The operators and functions of template expressions on values of any binding time (docs/language.md, "Static
+// expressions" and "Bodies"). An operation on static values alone is static, and exact; one with an element is a node
+// of the body; lists are taken apart before. Total and bounded.
 //
 // Codes: symbolic.type, symbolic.overflow, symbolic.division_by_zero, symbolic.inexact_division, symbolic.length,
 // symbolic.range, symbolic.not_given, symbolic.limit, symbolic.user_error, symbolic.unknown_function,

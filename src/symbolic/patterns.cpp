@@ -1,4 +1,4 @@
-// Shape patterns against shapes: docs/language.md section 4.
+// Shape patterns against shapes: docs/language.md, "Shape patterns".
 //
 // Inputs are matched in the file's order; one whose counts need a variable that is not bound yet waits for the others.
 // What must only be equal (expressions, names that are parameters or lets, what ~ joins) is compared afterwards.

@@ -1,5 +1,5 @@
 // Index projections: what the accesses of a body say about each tensor, the proof of a declared projection, and the
-// cover rule of left sides (docs/language.md section 5).
+// cover rule of left sides (docs/language.md, "Projections").
 #pragma once
 
 #include <memory>

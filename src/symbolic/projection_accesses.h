@@ -1,5 +1,5 @@
 // The accesses of a body: every read with the values that its coordinates can take where it stands, and the proof that
-// none of them leaves its tensor (docs/language.md section 5).
+// none of them leaves its tensor (docs/language.md, "Projections").
 #pragma once
 
 #include <cstdint>

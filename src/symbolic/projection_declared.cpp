@@ -1,5 +1,5 @@
 // Declared index projections: rows, diagonal and structured notation evaluated to matrices, and compared with what a
-// body really reads (docs/language.md section 5).
+// body really reads (docs/language.md, "Projections").
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // What values the integer expressions of a body can take: affine forms exactly, everything else by intervals. The
-// ground of the footprint proof and of index projections (docs/language.md section 5).
+// ground of the footprint proof and of index projections (docs/language.md, "Projections").
 #pragma once
 
 #include <cstdint>

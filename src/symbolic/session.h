@@ -1,4 +1,4 @@
-// A graph being built by applying operators: the way from templates to operations (docs/language.md sections 5 to 9).
+// A graph being built by applying operators: the way from templates to operations (docs/language.md).
 //
 // Values that are known are computed at once: a constant, and the result of an operation on known values where neither
 // it nor any of them has more than `largest_folded` elements. Such results are constants of the graph, and may be given

@@ -1,6 +1,6 @@
-// The values of template expressions, at three binding times (docs/language.md section 3): *static* (numbers, texts,
-// dtypes, lists of them: what `$` names and parameters are), an *element* of a body (an expression over variables), or a
-// *tensor* of a composition. A list may hold any of them; one of static values alone is static.
+// The values of template expressions, at three binding times (docs/language.md, "Static expressions"): *static*
+// (numbers, texts, dtypes, lists of them: what `$` names and parameters are), an *element* of a body (an expression
+// over variables), or a *tensor* of a composition. A list may hold any of them; one of static values alone is static.
 #pragma once
 
 #include <cstdint>
