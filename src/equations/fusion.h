@@ -55,8 +55,8 @@ struct Partition {
 };
 
 struct FusionOptions {
-    bool fuse = true;             // false: every equation a kernel of its own (the unfused plan)
-    bool one_contraction = true;  // a second contraction only where the tensor between is more than twice its operands
+    bool fuse = true;              // false: every equation a kernel of its own (the unfused plan)
+    bool one_contraction = true;   // a second contraction only where the tensor between is more than twice its operands
     std::set<int32_t> apart = {};  // equations that nothing is fused with, but for the rest of their scan
 };
 

@@ -84,14 +84,20 @@ BodyLowering::Key BodyLowering::key_of(NodeId id, Expr condition, bool coordinat
 
 Expr BodyLowering::need(NodeId node, Expr condition, bool coordinate) {
     const Key key = key_of(node, condition, coordinate);
+    const auto known = [&](Expr where) -> Expr {
+        auto found = done_.find({node, where, std::get<bool>(key)});
+        return found == done_.end() ? nullptr : found->second;
+    };
     // What is right under a weaker condition is right here: equations are not made again for each place that asks.
-    std::vector<Expr> conditions = {std::get<Expr>(key), nullptr};
+    if (Expr always = known(nullptr)) return always;
+    std::vector<Expr> conditions;
     std::set<Expr> seen;
+    if (Expr own = std::get<Expr>(key)) conditions.push_back(own);
     while (!conditions.empty()) {
         Expr one = conditions.back();
         conditions.pop_back();
         if (!seen.insert(one).second) continue;
-        if (auto found = done_.find({node, one, std::get<bool>(key)}); found != done_.end()) return found->second;
+        if (Expr made = known(one)) return made;
         if (auto weaker = weaker_.find(one); weaker != weaker_.end())
             conditions.insert(conditions.end(), {weaker->second.first, weaker->second.second});
     }

@@ -9,6 +9,7 @@
 #include <ranges>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ struct Axis {
     int64_t hint = 0;  // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
 };
 
+// Finds operands in their arena.
 struct ById {
     const Arena* arena;
     Expr operator()(ExpressionId id) const;
@@ -121,6 +123,8 @@ private:
     Expr linear(int64_t constant, Terms terms);
     Expr joined(const std::vector<Expr>& conditions);
     bool recombine(int64_t& constant, Terms& terms);
+    Expr divide(Kind kind, Expr a, int64_t divisor);
+    Expr division(Kind kind, Expr a, int64_t divisor);  // as it is asked for
     Expr make_floor_divide(Expr a, int64_t divisor);
     Expr make_modulo(Expr a, int64_t divisor);
     Expr simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands);
@@ -131,7 +135,7 @@ private:
     std::deque<Interned> pool_;
     InternTable table_;
     std::unordered_map<TensorIndex, Interval> ranges_;
-    std::map<std::pair<Expr, int64_t>, Expr> quotients_, remainders_;  // what floor_divide and modulo gave
+    std::map<std::tuple<Kind, ExpressionId, int64_t>, Expr> divisions_;  // what floor_divide and modulo gave
 };
 
 // A tensor as reads see it.

@@ -129,17 +129,26 @@ Expr Arena::add(Expr a, Expr b, int64_t scale) {
 
 Expr Arena::scale(Expr a, int64_t factor) { return add(integer(0), a, factor); }
 
-Expr Arena::floor_divide(Expr a, int64_t divisor) {
+Expr Arena::floor_divide(Expr a, int64_t divisor) { return divide(Kind::floor_divide, a, divisor); }
+Expr Arena::modulo(Expr a, int64_t divisor) { return divide(Kind::modulo, a, divisor); }
+
+Expr Arena::divide(Kind kind, Expr a, int64_t divisor) {
     assert(divisor > 0 && a->dtype == DType::int64);
-    if (!canonical_)
-        return intern({.kind = Kind::floor_divide, .dtype = DType::int64, .integer = divisor, .operands = {a->id}});
-    if (divisor == 1) return a;
-    if (a->kind == Kind::integer) return integer(heddle::floor_divide(a->integer, divisor));
-    const auto key = std::pair(a, divisor);
-    if (auto found = quotients_.find(key); found != quotients_.end()) return found->second;
-    Expr result = make_floor_divide(a, divisor);
-    quotients_[key] = result;
+    if (!canonical_) return division(kind, a, divisor);
+    const bool quotient = kind == Kind::floor_divide;
+    if (divisor == 1) return quotient ? a : integer(0);
+    if (a->kind == Kind::integer) {
+        return integer(quotient ? heddle::floor_divide(a->integer, divisor) : floor_modulo(a->integer, divisor));
+    }
+    const std::tuple key(kind, a->id, divisor);
+    if (auto found = divisions_.find(key); found != divisions_.end()) return found->second;
+    Expr result = quotient ? make_floor_divide(a, divisor) : make_modulo(a, divisor);
+    divisions_[key] = result;
     return result;
+}
+
+Expr Arena::division(Kind kind, Expr a, int64_t divisor) {
+    return intern({.kind = kind, .dtype = DType::int64, .integer = divisor, .operands = {a->id}});
 }
 
 Expr Arena::make_floor_divide(Expr a, int64_t divisor) {
@@ -167,20 +176,7 @@ Expr Arena::make_floor_divide(Expr a, int64_t divisor) {
     if (rest->kind == Kind::modulo && rest->integer % divisor == 0) {
         return modulo(floor_divide(rest->parts()[0], divisor), rest->integer / divisor);
     }
-    return intern({.kind = Kind::floor_divide, .dtype = DType::int64, .integer = divisor, .operands = {rest->id}});
-}
-
-Expr Arena::modulo(Expr a, int64_t divisor) {
-    assert(divisor > 0 && a->dtype == DType::int64);
-    if (!canonical_)
-        return intern({.kind = Kind::modulo, .dtype = DType::int64, .integer = divisor, .operands = {a->id}});
-    if (divisor == 1) return integer(0);
-    if (a->kind == Kind::integer) return integer(floor_modulo(a->integer, divisor));
-    const auto key = std::pair(a, divisor);
-    if (auto found = remainders_.find(key); found != remainders_.end()) return found->second;
-    Expr result = make_modulo(a, divisor);
-    remainders_[key] = result;
-    return result;
+    return division(Kind::floor_divide, rest, divisor);
 }
 
 Expr Arena::make_modulo(Expr a, int64_t divisor) {
@@ -203,7 +199,7 @@ Expr Arena::make_modulo(Expr a, int64_t divisor) {
         return add(low, modulo(high, divisor / common), common);
     }
     if (rest->kind == Kind::modulo && rest->integer % divisor == 0) return modulo(rest->parts()[0], divisor);
-    return intern({.kind = Kind::modulo, .dtype = DType::int64, .integer = divisor, .operands = {rest->id}});
+    return division(Kind::modulo, rest, divisor);
 }
 
 Expr Arena::minimum(Expr a, Expr b) {

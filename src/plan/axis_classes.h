@@ -17,8 +17,8 @@ struct EquationAxis {
 };
 
 // The class of each axis of the given equations, numbered from 0 by first use (axes of an equation first, then its
-// reduced ones). No class holds two axes of one equation (of a scatter's terms and what they are added to: one), or the ordered axes of two scans, which run one after the
-// other: a union that would make it so is refused.
+// reduced ones). No class holds two axes of one equation, or the ordered axes of two scans, which run one after the
+// other: a union that would make it so is refused. A scatter and the equation that its terms are added to count as one.
 std::map<EquationAxis, int32_t> axis_classes(const equations::System& system, const std::vector<int32_t>& equations);
 
 }  // namespace heddle::plan

@@ -70,9 +70,7 @@ private:
     void see(Expr root, std::set<Expr>& seen) {
         for (Expr e : values_of(root)) {
             if (!seen.insert(e).second) continue;
-            const auto coordinates = coordinates_of(e);
-            if (e->is_read())
-                accesses_.push_back({e->index, {coordinates.begin(), coordinates.end()}, e->kind != Kind::read});
+            if (e->is_read()) accesses_.push_back({e->index, coordinates_of(e), e->kind != Kind::read});
             if (e->kind != Kind::variable && e->kind != Kind::linear && e->kind != Kind::inside) continue;
             Expr coordinate = e->kind == Kind::inside ? e->parts()[0] : e;
             for (const auto& [axis, unused] : parts_of(coordinate).axes) banned_.insert(axis);

@@ -8,6 +8,10 @@
 
 namespace heddle::random {
 
+int64_t product(const Shape& shape);
+std::string list(const Shape& values);  // as a template writes it
+const char* truth(bool value);
+
 class RandomCalls {
 public:
     explicit RandomCalls(Choices& choices);

@@ -71,7 +71,8 @@ TEST(ScalarValues, PowersOfIntegersByFractions) {
                      exponent = tensor(DType::float32, {0.5, 1.0f / 3, -1, 3});
     expect_call("power_mixed", {base, exponent}, {2, 3, 0, -512});
     expect_call("power_mixed", {base, tensor(DType::int64, {2, 1, 10, 3})}, {16, 27, 1024, -512});
-    expect_call("power_mixed", {tensor(DType::float32, {2, 9}), tensor(DType::float64, {0.5, 0.5})}, {std::sqrt(2.0f), 3});
+    expect_call("power_mixed", {tensor(DType::float32, {2, 9}), tensor(DType::float64, {0.5, 0.5})},
+                {std::sqrt(2.0f), 3});
 }
 
 TEST(ScalarValues, FlooredQuotientsOfInfinity) {
