@@ -21,11 +21,6 @@ bool is_commutative(Kind kind) {
     return kind == Kind::linear || kind == Kind::minimum || kind == Kind::maximum || kind == Kind::conjunction;
 }
 
-std::string literal_text(Expr e) {
-    const std::string text = heddle::literal_text({.dtype = e->dtype, .integer = e->integer, .real = e->real});
-    return e->from_template ? text : fmt::format("data({})", text);
-}
-
 std::vector<Expr> conditions(Expr e) {
     std::vector<Expr> result;
     for (; e->kind == Kind::conjunction; e = e->parts()[1]) result.push_back(e->parts()[0]);
@@ -35,8 +30,79 @@ std::vector<Expr> conditions(Expr e) {
 
 }  // namespace
 
+std::string ExpressionSpeller::operand(const Expression& e, size_t number, Precedence least) const {
+    const Text& text = texts_.at(e.operands[number]);
+    return text.precedence < least ? fmt::format("({})", text.text) : text.text;
+}
+
+std::string ExpressionSpeller::list(std::span<const ExpressionId> ids) const {
+    std::string result;
+    for (ExpressionId id : ids) result += (result.empty() ? "" : ", ") + text_of(id);
+    return result;
+}
+
+ExpressionSpeller::Text ExpressionSpeller::joined(std::string text, Precedence precedence) const {
+    if (reader_ == Reader::parser) return {fmt::format("({})", text)};
+    return {std::move(text), precedence};
+}
+
+ExpressionSpeller::Text ExpressionSpeller::literal(const Expression& e) const {
+    std::string text = literal_text({.dtype = e.dtype, .integer = e.integer, .real = e.real});
+    if (reader_ == Reader::parser && !e.from_template) return {fmt::format("data({})", text)};
+    const auto precedence = text[0] == '-' ? Precedence::unary : Precedence::postfix;
+    return {std::move(text), precedence};
+}
+
+ExpressionSpeller::Text ExpressionSpeller::scalar(const Expression& e) const {
+    const ScalarOpInfo& row = info(e.op);
+    const DType of = at(e.operands[0]).dtype;
+    // Without the word, a parser takes these for arithmetic on coordinates and conditions.
+    const bool logical = e.op == ScalarOp::logical_or || e.op == ScalarOp::logical_not;
+    const bool value = reader_ == Reader::parser && (of == DType::int64 || (is_bool(of) && !logical));
+    const bool no_operator = row.infix.empty() || (reader_ == Reader::parser && e.op == ScalarOp::power);
+    if (value || no_operator) return {fmt::format("{}{}({})", value ? "value." : "", row.name, list(e.operands))};
+    const Precedence own = *precedence_of(row.infix);
+    return joined(fmt::format("{} {} {}", operand(e, 0, left_of(own)), row.infix, operand(e, 1, right_of(own))), own);
+}
+
+// A literal that is read back has its type in brackets here: uint8(3) is a literal, uint8(int64(3)) a cast.
+ExpressionSpeller::Text ExpressionSpeller::cast(const Expression& e) const {
+    const Expression& of = at(e.operands[0]);
+    const std::string& text = text_of(e.operands[0]);
+    const bool bare = reader_ == Reader::parser && of.is_literal() && !text.ends_with(')');
+    return {bare ? fmt::format("{}({}({}))", name(e.dtype), name(of.dtype), text)
+                 : fmt::format("{}({})", name(e.dtype), text)};
+}
+
+ExpressionSpeller::Text ExpressionSpeller::spelled(ExpressionId id) const {
+    using enum Precedence;
+    const Expression& e = at(id);
+    switch (e.kind) {
+    case Kind::integer:
+    case Kind::real: return literal(e);
+    case Kind::variable: return {variable(e.index)};
+    case Kind::scalar: return scalar(e);
+    case Kind::cast: return cast(e);
+    case Kind::select:
+        return joined(fmt::format("{} ? {} : {}", operand(e, 0, disjunction), operand(e, 1, disjunction),
+                                  operand(e, 2, selection)),
+                      selection);
+    case Kind::read: return {fmt::format("{}[{}]", tensor(e.index), list(e.operands))};
+    case Kind::guarded_read: {
+        const size_t rank = e.operands.size() - 1;
+        return {fmt::format("{}[{}] ?? {}", tensor(e.index), list(std::span(e.operands).first(rank)),
+                            operand(e, rank, unary)),
+                reader_ == Reader::parser ? postfix : selection};
+    }
+    default: return special(id);
+    }
+}
+
 ExpressionPrinter::ExpressionPrinter(const std::vector<Expr>& roots, AxisNames axes, TensorName tensor_name)
-    : axes_(std::move(axes)), tensor_name_(std::move(tensor_name)) {
+    : ExpressionSpeller(Reader::parser),
+      arena_(roots.at(0)->arena),
+      axes_(std::move(axes)),
+      tensor_name_(std::move(tensor_name)) {
     for (const auto& [axis, name] : axes_) ranks_.emplace(axis, static_cast<int>(ranks_.size()));
     for (Expr e : postorder(roots, false)) hashes_[e] = hash_of(e);
     std::unordered_map<Expr, int> uses;
@@ -48,9 +114,9 @@ ExpressionPrinter::ExpressionPrinter(const std::vector<Expr>& roots, AxisNames a
 }
 
 std::string ExpressionPrinter::list(std::span<const Expr> expressions) const {
-    std::string result;
-    for (Expr e : expressions) result += (result.empty() ? "" : ", ") + texts_.at(e);
-    return result;
+    std::vector<ExpressionId> ids;
+    for (Expr e : expressions) ids.push_back(e->id);
+    return ExpressionSpeller::list(ids);
 }
 
 // Operands before users, each once.
@@ -124,14 +190,14 @@ uint64_t ExpressionPrinter::hash_of(Expr e) const {
 void ExpressionPrinter::render(Expr e, bool shared) {
     int32_t depth = 1;
     for (Expr operand : e->parts()) depth = std::max(depth, depths_.at(operand) + 1);
-    std::string text = text_of(e);
+    Text text = spelled(e->id);
     if ((shared || depth > let_depth) && e->kind != Kind::conjunction) {
         const std::string name = fmt::format("${}", lets_.size());
-        lets_.push_back(fmt::format("let {} = {}", name, text));
-        text = name;
+        lets_.push_back(fmt::format("let {} = {}", name, text.text));
+        text = {name};
         depth = 0;
     }
-    texts_[e] = std::move(text);
+    texts_[e->id] = std::move(text);
     depths_[e] = depth;
 }
 
@@ -139,7 +205,7 @@ std::string ExpressionPrinter::linear_text(Expr e) const {
     std::string result;
     for (size_t i : operand_order(e)) {
         const int64_t factor = e->coefficients[i];
-        const std::string& atom = texts_.at(e->parts()[i]);
+        const std::string& atom = text_of(e->operands[i]);
         const bool minus = factor < 0 && factor != INT64_MIN;
         const int64_t magnitude = minus ? -factor : factor;
         if (result.empty())
@@ -159,57 +225,33 @@ std::string ExpressionPrinter::conjunction_text(Expr e) const {
     std::vector<Expr> joined = conditions(e);
     std::sort(joined.begin(), joined.end(), [&](Expr a, Expr b) { return hashes_.at(a) < hashes_.at(b); });
     std::string result;
-    for (Expr condition : joined) result += (result.empty() ? "" : " && ") + texts_.at(condition);
+    for (Expr condition : joined) result += (result.empty() ? "" : " && ") + text_of(condition->id);
     return fmt::format("({})", result);
 }
 
-std::string ExpressionPrinter::scalar_text(Expr e) const {
-    const ScalarOpInfo& row = info(e->op);
-    const DType of = e->parts()[0]->dtype;
-    const bool logical = e->op == ScalarOp::logical_or || e->op == ScalarOp::logical_not;
-    if (of == DType::int64 || (is_bool(of) && !logical))
-        return fmt::format("value.{}({})", row.name, list(operands_of(e)));
-    if (row.infix.empty() || row.infix == "^") return fmt::format("{}({})", row.name, list(operands_of(e)));
-    return fmt::format("({} {} {})", texts_.at(e->parts()[0]), row.infix, texts_.at(e->parts()[1]));
+std::string ExpressionPrinter::variable(VariableId id) const {
+    auto found = ranks_.find(id);
+    return found == ranks_.end() ? fmt::format("?axis{}", id) : axes_[static_cast<size_t>(found->second)].second;
 }
 
-// A literal has its type in brackets here: uint8(3) is a literal, uint8(int64(3)) a cast.
-std::string ExpressionPrinter::cast_text(Expr e) const {
-    Expr of = e->parts()[0];
-    const std::string& text = texts_.at(of);
-    const bool bare = of->is_literal() && !text.ends_with(')');
-    return bare ? fmt::format("{}({}({}))", name(e->dtype), name(of->dtype), text)
-                : fmt::format("{}({})", name(e->dtype), text);
-}
-
-std::string ExpressionPrinter::text_of(Expr e) const {
-    auto operand = [&](size_t i) -> const std::string& { return texts_.at(e->parts()[i]); };
+ExpressionSpeller::Text ExpressionPrinter::special(ExpressionId id) const {
+    Expr e = arena_->at(id);
+    auto operand = [&](size_t i) -> const std::string& { return text_of(e->operands[i]); };
     switch (e->kind) {
-    case Kind::integer:
-    case Kind::real: return literal_text(e);
-    case Kind::variable: {
-        const int at = rank(e);
-        return at < 0 ? fmt::format("?axis{}", e->index) : axes_[static_cast<size_t>(at)].second;
-    }
-    case Kind::linear: return linear_text(e);
-    case Kind::floor_divide: return fmt::format("({} // {})", operand(0), e->integer);
-    case Kind::modulo: return fmt::format("({} % {})", operand(0), e->integer);
+    case Kind::linear: return {linear_text(e)};
+    case Kind::floor_divide: return {fmt::format("({} // {})", operand(0), e->integer)};
+    case Kind::modulo: return {fmt::format("({} % {})", operand(0), e->integer)};
     case Kind::minimum:
     case Kind::maximum: {
         const std::vector<size_t> order = operand_order(e);
-        return fmt::format("{}({}, {})", e->kind == Kind::minimum ? "min" : "max", operand(order[0]),
-                           operand(order[1]));
+        return {
+            fmt::format("{}({}, {})", e->kind == Kind::minimum ? "min" : "max", operand(order[0]), operand(order[1]))};
     }
-    case Kind::negative: return fmt::format("({} < 0)", operand(0));
-    case Kind::inside: return fmt::format("inside({}, {})", operand(0), e->integer);
-    case Kind::conjunction: return conjunction_text(e);
-    case Kind::scalar: return scalar_text(e);
-    case Kind::cast: return cast_text(e);
-    case Kind::select: return fmt::format("({} ? {} : {})", operand(0), operand(1), operand(2));
-    default: break;  // reads
+    case Kind::negative: return {fmt::format("({} < 0)", operand(0))};
+    case Kind::inside: return {fmt::format("inside({}, {})", operand(0), e->integer)};
+    case Kind::conjunction: return {conjunction_text(e)};
+    default: return {};  // in bodies only
     }
-    const std::string read = fmt::format("{}[{}]", tensor_name_(e->index), list(coordinates_of(e)));
-    return e->kind == Kind::read ? read : read + " ?? " + texts_.at(e->parts().back());
 }
 
 }  // namespace heddle::expr

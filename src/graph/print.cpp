@@ -4,74 +4,40 @@
 
 #include <fmt/format.h>
 
+#include "expr/expression_text.h"
 #include "graph/graph.h"
-#include "support/spelling.h"
 
 namespace heddle {
 namespace {
 
-// Binding strengths of the template language's operators, loosest first.
-enum Strength : int {
-    selection = 0,
-    disjunction,
-    conjunction,
-    comparison,
-    additive,
-    multiplicative,
-    prefix,
-    exponent,
-    atom
-};
-
-Strength strength_of(ScalarOp op) {
-    switch (op) {
-    case ScalarOp::logical_or: return disjunction;
-    case ScalarOp::logical_and: return conjunction;
-    case ScalarOp::add:
-    case ScalarOp::subtract: return additive;
-    case ScalarOp::multiply:
-    case ScalarOp::divide:
-    case ScalarOp::floor_divide:
-    case ScalarOp::modulo: return multiplicative;
-    case ScalarOp::power: return exponent;
-    default: return info(op).infix.empty() ? atom : comparison;
-    }
-}
-
-// Prints the nodes in their order, so that nesting needs no recursion. A node that several others use, or whose text
-// has grown long, gets a name on a line of its own.
-class BodyPrinter {
+// A node that several others use, or whose text has grown long, gets a name on a line of its own.
+class BodyPrinter : private expr::ExpressionSpeller {
 public:
     BodyPrinter(const Body& body, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs)
-        : body_(body), inputs_(inputs), outputs_(outputs) {
+        : ExpressionSpeller(Reader::person), body_(body), inputs_(inputs), outputs_(outputs) {
         name_variables();
         count_uses();
     }
 
     std::string print() {
-        texts_.resize(body_.nodes.size());
         for (size_t i = 0; i < body_.nodes.size(); i++) {
             if (uses_[i] == 0) continue;
-            Text text = node_text(body_.nodes[i]);
+            const auto id = static_cast<NodeId>(i);
+            Text text = spelled(id);
             bool named = (uses_[i] > 1 && text.text.size() > 24) || text.text.size() > 160;
             if (named) {
                 std::string name = fmt::format("v{}", i);
                 lines_ += fmt::format("let {}: {} = {}\n", name, heddle::name(body_.nodes[i].dtype), text.text);
-                text = {name, atom};
+                text = {name};
             }
-            texts_[i] = std::move(text);
-            for (size_t local : locals_by_value_[static_cast<NodeId>(i)]) print_local(body_.locals[local]);
+            texts_[id] = std::move(text);
+            for (size_t local : locals_by_value_[id]) print_local(body_.locals[local]);
         }
         for (const BodyEquation& equation : body_.equations) print_equation(equation);
         return std::move(lines_);
     }
 
 private:
-    struct Text {
-        std::string text;
-        int strength = atom;
-    };
-
     void name_variables() {
         std::map<std::string, int> seen;
         for (const Variable& variable : body_.variables) {
@@ -99,84 +65,47 @@ private:
         }
     }
 
-    std::string operand(const Node& node, size_t index, int strength) const {
-        const Text& text = texts_[static_cast<size_t>(node.operands[index])];
-        return text.strength < strength ? "(" + text.text + ")" : text.text;
-    }
+    const expr::Expression& at(NodeId id) const final { return body_.node(id); }
+    std::string variable(VariableId id) const final { return variables_[static_cast<size_t>(id)]; }
+    std::string tensor(int32_t index) const final { return named(inputs_, index, "tensor"); }
 
-    std::string list(std::span<const NodeId> ids, size_t begin, size_t end) const {
-        std::string text;
-        for (size_t i = begin; i < end; i++)
-            text += (i == begin ? "" : ", ") + texts_[static_cast<size_t>(ids[i])].text;
-        return text;
+    static std::string named(const std::vector<std::string>& names, int32_t index, const char* otherwise) {
+        const auto at = static_cast<size_t>(index);
+        return at < names.size() ? names[at] : fmt::format("{}{}", otherwise, index);
     }
 
     std::string domain(std::span<const VariableId> variables) const {
         std::string text;
         for (VariableId id : variables) {
-            text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", variables_[static_cast<size_t>(id)],
-                                body_.variable(id).extent.text());
+            text += fmt::format("{}{} < {}", text.empty() ? "" : ", ", variable(id), body_.variable(id).extent.text());
         }
         return text;
     }
 
-    Text scalar_text(const Node& node) const {
-        const ScalarOpInfo& row = info(node.op);
-        size_t count = node.operands.size();
-        if (row.infix.empty() || count != 2)
-            return {fmt::format("{}({})", row.name, list(node.operands, 0, count)), atom};
-        int strength = strength_of(node.op);
-        bool right = node.op == ScalarOp::power;
-        return {fmt::format("{} {} {}", operand(node, 0, strength + (right || strength == comparison)), row.infix,
-                            operand(node, 1, strength + !right)),
-                strength};
-    }
-
-    Text node_text(const Node& node) const {
-        size_t count = node.operands.size();
-        auto named = [&](const std::vector<std::string>& names) {
-            auto index = static_cast<size_t>(node.index);
-            return index < names.size() ? names[index] : fmt::format("tensor{}", index);
-        };
+    Text special(NodeId id) const final {
+        const Node& node = body_.node(id);
+        const std::span<const NodeId> operands = node.operands;
         switch (node.kind) {
-        case Node::Kind::integer:
-        case Node::Kind::real: {
-            std::string text = literal_text({.dtype = node.dtype, .integer = node.integer, .real = node.real});
-            return {text, text[0] == '-' ? prefix : atom};
-        }
-        case Node::Kind::variable: return {variables_[static_cast<size_t>(node.index)], atom};
-        case Node::Kind::scalar: return scalar_text(node);
-        case Node::Kind::cast: return {fmt::format("{}({})", name(node.dtype), list(node.operands, 0, 1)), atom};
-        case Node::Kind::select:
-            return {fmt::format("{} ? {} : {}", operand(node, 0, disjunction), operand(node, 1, disjunction),
-                                operand(node, 2, selection)),
-                    selection};
-        case Node::Kind::read: return {fmt::format("{}[{}]", named(inputs_), list(node.operands, 0, count)), atom};
-        case Node::Kind::guarded_read:
-            return {fmt::format("{}[{}] ?? {}", named(inputs_), list(node.operands, 0, count - 1),
-                                operand(node, count - 1, prefix)),
-                    selection};
         case Node::Kind::local: {
             const Local& local = body_.locals[static_cast<size_t>(node.index)];
-            if (!local.is_state()) return {fmt::format("{}[{}]", local.name, list(node.operands, 0, count)), atom};
-            return {fmt::format("{}[{}{}{}]", local.name, step_text(node.operands[0]), count > 1 ? ", " : "",
-                                list(node.operands, 1, count)),
-                    atom};
+            if (!local.is_state()) return {fmt::format("{}[{}]", local.name, list(operands))};
+            return {element(local, step_text(operands[0]), operands.subspan(1))};
         }
         case Node::Kind::previous: {
             const Local& state = body_.locals[static_cast<size_t>(node.index)];
-            return {fmt::format("{}[{} - 1{}{}]", state.name, variables_[static_cast<size_t>(state.variables[0])],
-                                count > 0 ? ", " : "", list(node.operands, 0, count)),
-                    atom};
+            return {element(state, variable(state.variables[0]) + " - 1", operands)};
         }
         case Node::Kind::reduce: {
-            std::string filter = count > 1 ? " if " + list(node.operands, 1, 2) : "";
-            return {fmt::format("{}({}{} : {})", name(node.reducer), domain(node.variables), filter,
-                                list(node.operands, 0, 1)),
-                    atom};
+            std::string filter = operands.size() > 1 ? " if " + text_of(operands[1]) : "";
+            return {
+                fmt::format("{}({}{} : {})", name(node.reducer), domain(node.variables), filter, text_of(operands[0]))};
         }
         default: return {};  // in arenas only
         }
+    }
+
+    std::string element(const Local& state, const std::string& step, std::span<const NodeId> others) const {
+        return fmt::format("{}[{}{}{}]", state.name, step, others.empty() ? "" : ", ", list(others));
     }
 
     // The step that a state's first coordinate, which is one more, stands for.
@@ -186,29 +115,25 @@ private:
         bool one_more = node.kind == Node::Kind::scalar && node.op == ScalarOp::add &&
                         body_.node(node.operands[1]).kind == Node::Kind::integer &&
                         body_.node(node.operands[1]).integer == 1;
-        if (one_more) return texts_[static_cast<size_t>(node.operands[0])].text;
-        return texts_[static_cast<size_t>(coordinate)].text + " - 1";
+        if (one_more) return text_of(node.operands[0]);
+        return text_of(coordinate) + " - 1";
     }
 
     void print_local(const Local& local) {
         if (local.is_state()) {
             lines_ += fmt::format("scan {}: {}[{}]: {} = {} from {}\n", domain(std::span(local.variables).first(1)),
                                   local.name, domain(std::span(local.variables).subspan(1)), name(local.dtype),
-                                  texts_[static_cast<size_t>(local.value)].text,
-                                  texts_[static_cast<size_t>(local.initial)].text);
+                                  text_of(local.value), text_of(local.initial));
             return;
         }
         lines_ += fmt::format("let {}[{}]: {} = {}\n", local.name, domain(local.variables), name(local.dtype),
-                              texts_[static_cast<size_t>(local.value)].text);
+                              text_of(local.value));
     }
 
     void print_equation(const BodyEquation& equation) {
-        auto index = static_cast<size_t>(equation.output);
-        std::string output = index < outputs_.size() ? outputs_[index] : fmt::format("output{}", index);
         std::string loops = domain(equation.variables);
-        lines_ +=
-            fmt::format("{}{}[{}] = {}\n", loops.empty() ? "" : "for " + loops + ": ", output,
-                        list(equation.left, 0, equation.left.size()), texts_[static_cast<size_t>(equation.value)].text);
+        lines_ += fmt::format("{}{}[{}] = {}\n", loops.empty() ? "" : "for " + loops + ": ",
+                              named(outputs_, equation.output, "output"), list(equation.left), text_of(equation.value));
     }
 
     const Body& body_;
@@ -217,7 +142,6 @@ private:
     std::vector<std::string> variables_;
     std::vector<int> uses_;
     std::map<NodeId, std::vector<size_t>> locals_by_value_;
-    std::vector<Text> texts_;
     std::string lines_;
 };
 

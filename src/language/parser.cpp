@@ -129,50 +129,31 @@ SyntaxPointer Parser::finish(std::shared_ptr<Syntax> made, const Token& first) {
 SyntaxPointer Parser::expression() {
     Nesting nesting(*this);
     Token first = peek();
-    SyntaxPointer condition = logical_or();
-    if (!at("?")) return condition;
+    SyntaxPointer choice = condition();
+    if (!at("?")) return choice;
     auto made = make(Kind::conditional, take());
-    made->children.push_back(condition);
+    made->children.push_back(choice);
     made->children.push_back(expression());
     expect(":");
     made->children.push_back(expression());
     return finish(made, first);
 }
 
-SyntaxPointer Parser::left_associative(Rule operand, std::initializer_list<std::string_view> operators) {
+// Operators that bind as `loosest` or tighter between operands.
+SyntaxPointer Parser::binary(Precedence loosest) {
+    if (loosest > Precedence::product) return unary();
     Token first = peek();
-    SyntaxPointer left = (this->*operand)();
-    while (std::any_of(operators.begin(), operators.end(), [&](std::string_view symbol) { return at(symbol); })) {
+    SyntaxPointer left = binary(tighter(loosest));
+    while (is_operator(peek(), loosest)) {
         auto made = make(Kind::binary, peek());
         made->text = take().text;
-        made->children = {left, (this->*operand)()};
+        made->children = {left, binary(tighter(loosest))};
+        if (loosest == Precedence::comparison && is_operator(peek(), loosest))
+            fail(place(peek()), "language.chained_comparison", "comparisons do not chain", "write a < b && b < c");
         left = finish(made, first);
     }
     return left;
 }
-
-SyntaxPointer Parser::logical_or() { return left_associative(&Parser::logical_and, {"||"}); }
-SyntaxPointer Parser::logical_and() { return left_associative(&Parser::comparison, {"&&"}); }
-
-SyntaxPointer Parser::comparison() {
-    constexpr std::array<std::string_view, 6> operators = {"==", "!=", "<", "<=", ">", ">="};
-    auto at_operator = [&] {
-        return std::any_of(operators.begin(), operators.end(), [&](std::string_view symbol) { return at(symbol); });
-    };
-    Token first = peek();
-    SyntaxPointer left = sum();
-    if (!at_operator()) return left;
-    auto made = make(Kind::binary, peek());
-    made->text = take().text;
-    made->children = {left, sum()};
-    if (at_operator()) {
-        fail(place(peek()), "language.chained_comparison", "comparisons do not chain", "write a < b && b < c");
-    }
-    return finish(made, first);
-}
-
-SyntaxPointer Parser::sum() { return left_associative(&Parser::product, {"+", "-"}); }
-SyntaxPointer Parser::product() { return left_associative(&Parser::unary, {"*", "/", "//", "%"}); }
 
 SyntaxPointer Parser::unary() {
     if (!at("-") && !at("!")) return power();
@@ -374,7 +355,7 @@ SyntaxPointer Parser::reduction(std::shared_ptr<Syntax> made, const Token& first
     made->children.clear();
     if (at_word("if")) {
         take();
-        made->filter = logical_or();
+        made->filter = condition();
     }
     expect(":");
     made->children.push_back(expression());
@@ -398,7 +379,7 @@ std::vector<Generator> Parser::generators() {
         Token name = take_name("a variable's name");
         if (at_word("in")) {
             take();
-            result.push_back({Generator::Kind::in, name.text, logical_or(), place(name)});
+            result.push_back({Generator::Kind::in, name.text, condition(), place(name)});
         } else {
             if (!at("<")) fail_expected("`<` or `in`");
             take();

@@ -8,6 +8,7 @@
 
 #include "language/lexer.h"
 #include "language/template.h"
+#include "support/precedence.h"
 
 namespace heddle {
 
@@ -21,7 +22,7 @@ public:
 
     // ---- expressions (parser.cpp)
     SyntaxPointer expression();
-    SyntaxPointer sum();  // what may follow `name <`
+    SyntaxPointer sum() { return binary(Precedence::sum); }  // what may follow `name <`
     SyntaxPointer element();
     SyntaxPointer list();                       // "[" elements "]"
     std::vector<Generator> generators_below();  // name < sum {, name < sum}
@@ -80,10 +81,8 @@ private:
         Parser& parser_;
     };
 
-    SyntaxPointer logical_or();
-    SyntaxPointer logical_and();
-    SyntaxPointer comparison();
-    SyntaxPointer product();
+    SyntaxPointer condition() { return binary(Precedence::disjunction); }
+    SyntaxPointer binary(Precedence loosest);
     SyntaxPointer unary();
     SyntaxPointer power();
     SyntaxPointer postfix();
@@ -95,8 +94,6 @@ private:
     SyntaxPointer reduction(std::shared_ptr<Syntax> made, const Token& first);
     SyntaxPointer comprehension(SyntaxPointer item, const Token& first);
     std::vector<Generator> generators();
-    using Rule = SyntaxPointer (Parser::*)();
-    SyntaxPointer left_associative(Rule operand, std::initializer_list<std::string_view> operators);
 
     SyntaxPointer pattern_dimension();
     SyntaxPointer pattern_variable();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "language/syntax.h"
+#include "support/precedence.h"
 #include "support/spelling.h"
 
 namespace heddle {
@@ -10,40 +11,18 @@ namespace {
 
 using Kind = Syntax::Kind;
 
-// How tightly a construct binds; an operand that binds less than its place asks for gets parentheses.
-enum Level {
-    any_level,
-    or_level,
-    and_level,
-    comparison_level,
-    sum_level,
-    product_level,
-    unary_level,
-    power_level,
-    postfix_level
-};
-
-Level level_of_operator(const std::string& symbol) {
-    if (symbol == "||") return or_level;
-    if (symbol == "&&") return and_level;
-    if (symbol == "+" || symbol == "-") return sum_level;
-    if (symbol == "*" || symbol == "/" || symbol == "//" || symbol == "%") return product_level;
-    if (symbol == "^") return power_level;
-    return comparison_level;
-}
-
-Level level_of(const Syntax& node) {
+Precedence precedence_of(const Syntax& node) {
     switch (node.kind) {
-    case Kind::conditional: return any_level;
-    case Kind::binary: return level_of_operator(node.text);
+    case Kind::conditional: return Precedence::selection;
+    case Kind::binary: return *heddle::precedence_of(node.text);
     // A guard stands where an operand of a product may: its own right side reaches as far as a unary does.
     case Kind::unary:
-    case Kind::guard: return unary_level;
-    default: return postfix_level;
+    case Kind::guard: return Precedence::unary;
+    default: return Precedence::postfix;
     }
 }
 
-std::string print_at(const Syntax& node, Level least);
+std::string print_at(const Syntax& node, Precedence least);
 
 std::string print_or_nothing(const SyntaxPointer& node) { return node ? print(*node) : std::string(); }
 
@@ -62,17 +41,15 @@ std::string print_generators(const std::vector<Generator>& generators) {
         if (!text.empty()) text += ", ";
         bool in = generator.kind == Generator::Kind::in;
         text += fmt::format("{} {} {}", generator.name, in ? "in" : "<",
-                            print_at(*generator.range, in ? or_level : sum_level));
+                            print_at(*generator.range, in ? Precedence::disjunction : Precedence::sum));
     }
     return text;
 }
 
 std::string print_binary(const Syntax& node) {
-    Level level = level_of(node);
-    // Comparisons do not chain, `^` is right associative with a unary on its right, all others are left associative.
-    Level left = level == power_level ? postfix_level : level == comparison_level ? sum_level : level;
-    Level right = level == power_level ? unary_level : static_cast<Level>(level + 1);
-    return fmt::format("{} {} {}", print_at(*node.children[0], left), node.text, print_at(*node.children[1], right));
+    const Precedence own = precedence_of(node);
+    return fmt::format("{} {} {}", print_at(*node.children[0], left_of(own)), node.text,
+                       print_at(*node.children[1], right_of(own)));
 }
 
 std::string print_call(const Syntax& node) {
@@ -85,7 +62,8 @@ std::string print_call(const Syntax& node) {
 
 std::string print_with_filter(const Syntax& node) {
     std::string text = print_generators(node.generators);
-    if (node.filter) text += " if " + print_at(*node.filter, node.kind == Kind::reduction ? or_level : any_level);
+    const auto least = node.kind == Kind::reduction ? Precedence::disjunction : Precedence::selection;
+    if (node.filter) text += " if " + print_at(*node.filter, least);
     return text;
 }
 
@@ -135,20 +113,21 @@ std::string print_node(const Syntax& node) {
     case Kind::index_all: return "@";
     case Kind::name: return node.text;
     case Kind::unknown_extent: return "?" + node.text;
-    case Kind::unary: return node.text + print_at(*node.children[0], unary_level);
+    case Kind::unary: return node.text + print_at(*node.children[0], Precedence::unary);
     case Kind::binary: return print_binary(node);
     case Kind::conditional:
-        return fmt::format("{} ? {} : {}", print_at(*node.children[0], or_level), print(*node.children[1]),
-                           print(*node.children[2]));
-    case Kind::subscript: return print_at(*node.children[0], postfix_level) + "[" + joined(node.children, 1) + "]";
+        return fmt::format("{} ? {} : {}", print_at(*node.children[0], Precedence::disjunction),
+                           print(*node.children[1]), print(*node.children[2]));
+    case Kind::subscript:
+        return print_at(*node.children[0], Precedence::postfix) + "[" + joined(node.children, 1) + "]";
     case Kind::slice:
-        return fmt::format("{}[{}:{}]", print_at(*node.children[0], postfix_level), print_or_nothing(node.children[1]),
-                           print_or_nothing(node.children[2]));
-    case Kind::attribute: return print_at(*node.children[0], postfix_level) + "." + node.text;
-    case Kind::fill: return print_at(*node.children[0], postfix_level) + "...";
+        return fmt::format("{}[{}:{}]", print_at(*node.children[0], Precedence::postfix),
+                           print_or_nothing(node.children[1]), print_or_nothing(node.children[2]));
+    case Kind::attribute: return print_at(*node.children[0], Precedence::postfix) + "." + node.text;
+    case Kind::fill: return print_at(*node.children[0], Precedence::postfix) + "...";
     case Kind::guard:
-        return fmt::format("{} ?? {}", print_at(*node.children[0], postfix_level),
-                           print_at(*node.children[1], unary_level));
+        return fmt::format("{} ?? {}", print_at(*node.children[0], Precedence::postfix),
+                           print_at(*node.children[1], Precedence::unary));
     case Kind::call: return print_call(node);
     case Kind::reduction:
         return fmt::format("{}({} : {})", node.text, print_with_filter(node), print(*node.children[0]));
@@ -161,7 +140,7 @@ std::string print_node(const Syntax& node) {
     case Kind::ranged: return print(*node.children[0]) + " :> " + print(*node.children[1]);
     case Kind::spread: return print_spread(node);
     case Kind::named_element: return node.text + " = " + print(*node.children[0]);
-    case Kind::binder: return node.text + " < " + print_at(*node.children[0], sum_level);
+    case Kind::binder: return node.text + " < " + print_at(*node.children[0], Precedence::sum);
     case Kind::pattern: return "[" + joined(node.children) + "]";
     case Kind::dimension:
     case Kind::dimensions:
@@ -180,9 +159,9 @@ std::string print_node(const Syntax& node) {
     return text;
 }
 
-std::string print_at(const Syntax& node, Level least) {
+std::string print_at(const Syntax& node, Precedence least) {
     std::string text = print_node(node);
-    return level_of(node) < least ? "(" + text + ")" : text;
+    return precedence_of(node) < least ? "(" + text + ")" : text;
 }
 
 }  // namespace
