@@ -106,8 +106,8 @@ void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordi
         const auto radix = mixed_radix(std::move(digits));
         if (!radix.fits() || radix.extent != extent) return;
         for (const auto& digit : radix.digits) ask(classes, made, digit.factor);
-    } else if (form.constant >= 0 && form.terms.size() == 1 && form.terms[0].second == 1) {
-        const int64_t length = arena_.extent(form.terms[0].first->axes[0]);
+    } else if (const auto lone = lone_atom(form); lone && form.constant >= 0) {
+        const int64_t length = arena_.extent((*lone)->axes[0]);
         if (length > 1 && form.constant % length == 0) ask(classes, made, length);
     }
 }

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "expr/arena_interval.h"
 #include "equations/pass_support.h"
 #include "equations/system_rules.h"
-#include "expr/scalar_interval.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::equations {
 namespace {
@@ -32,6 +31,16 @@ std::vector<Expr> conditions_of(const System& system, Expr condition) {
         }
     }
     return result;
+}
+
+// What `left` is where `like` is `value`, if they are the same but for a constant; else null. If it is one axis and a
+// constant, `solution` gets what that axis is.
+Expr solved(Arena& arena, Expr left, Expr like, Expr value, Arena::Substitution& solution) {
+    const CoordinateForm form = linear_form(left), given = linear_form(like);
+    if (form.terms != given.terms) return nullptr;
+    if (const auto axis = lone_atom(form))
+        solution[(*axis)->axes[0]] = arena.add(value, arena.integer(-given.constant));
+    return arena.add(value, arena.integer(form.constant - given.constant));
 }
 
 // Finds what chooses each dimension, and takes the chosen axes out of everything else.
@@ -71,23 +80,15 @@ private:
 
     // `axes == value`, where `axes` runs as the left side of a dimension does.
     bool choose(Expr axes, Expr value) {
-        if (axes->kind == Kind::cast && is_integer(axes->dtype)) {
-            const Interval range = interval(axes->parts()[0]), type = heddle::interval_of(axes->dtype);
-            if (axes->parts()[0]->dtype != DType::int64 || !range.known()) return false;
-            if (!range.within(type)) return false;
-            axes = axes->parts()[0];
-        }
-        if (axes->dtype != DType::int64 || !axes->is_coordinate() || axes->axes.empty()) return false;
-        const CoordinateForm form = linear_form(axes);
+        if (!is_integer(axes->dtype) || axes->axes.empty()) return false;
+        axes = arena_.cast(DType::int64, axes);  // no cast is left where its type holds all values
+        if (!axes->is_coordinate()) return false;
+        if (reads_axes(value, axes->axes) || reads_axes(value, result_.chosen)) return false;
         for (size_t d = 0; d < equation_.left.size(); d++) {
-            const CoordinateForm left = linear_form(equation_.left[d]);
-            if (result_.at[d] || left.terms != form.terms) continue;
-            if (reads_axes(value, axes->axes) || reads_axes(value, result_.chosen)) continue;
-            Expr wide = arena_.cast(DType::int64, value);
-            result_.at[d] = arena_.add(wide, arena_.integer(left.constant - form.constant));
+            if (result_.at[d]) continue;
+            result_.at[d] = solved(arena_, equation_.left[d], axes, arena_.cast(DType::int64, value), solution_);
+            if (!result_.at[d]) continue;
             result_.chosen.insert(result_.chosen.end(), axes->axes.begin(), axes->axes.end());
-            if (left.terms.size() == 1 && left.terms[0].second == 1)
-                solution_[axes->axes[0]] = arena_.add(wide, arena_.integer(-form.constant));
             return true;
         }
         return false;
@@ -211,27 +212,22 @@ private:
     bool place() {
         result_.update.at.resize(reader_.left.size());
         for (size_t d = 0; d < reader_.left.size(); d++) {
-            const CoordinateForm left = linear_form(reader_.left[d]);
-            const bool moves = std::any_of(left.terms.begin(), left.terms.end(), [&](const auto& term) {
-                return result_.update.chooses(term.first->axes[0]);
-            });
-            if (moves && !place(d, left)) return false;
+            const auto& axes = reader_.left[d]->axes;
+            const bool moves =
+                std::any_of(axes.begin(), axes.end(), [&](AxisId axis) { return result_.update.chooses(axis); });
+            if (moves && !place(d)) return false;
         }
         return true;
     }
 
-    bool place(size_t dimension, const CoordinateForm& left) {
-        for (size_t d = 0; d < maker_->left.size(); d++) {
+    bool place(size_t dimension) {
+        Expr& at = result_.update.at[dimension];
+        for (size_t d = 0; d < maker_->left.size() && !at; d++) {
             if (!scatter_.at[d]) continue;
-            const CoordinateForm made = linear_form(arena_.substitute(maker_->left[d], renamed_));
-            if (made.terms != left.terms) continue;
-            Expr at = arena_.substitute(scatter_.at[d], renamed_);
-            result_.update.at[dimension] = arena_.add(at, arena_.integer(left.constant - made.constant));
-            if (left.terms.size() == 1 && left.terms[0].second == 1)
-                solution_[left.terms[0].first->axes[0]] = arena_.add(at, arena_.integer(-made.constant));
-            return true;
+            at = solved(arena_, reader_.left[dimension], arena_.substitute(maker_->left[d], renamed_),
+                        arena_.substitute(scatter_.at[d], renamed_), solution_);
         }
-        return false;
+        return at;
     }
 
     const System& system_;
@@ -255,20 +251,20 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
     const int64_t extent = -1 - width.constant;
     Expr inside = arena.add(arena.integer(-1), below->parts()[0], -1);
     for (size_t d = 0; d < equation.left.size(); d++) {
-        const CoordinateForm left = linear_form(equation.left[d]);
-        if (left.terms.size() != 1 || left.terms[0].second != 1) continue;
-        Expr axis = left.terms[0].first;
-        Expr rest = arena.add(inside, axis, -1);
-        if (contains(rest->axes, axis->axes[0]) || !contains(inside->axes, axis->axes[0])) continue;
+        const auto lone = lone_atom(linear_form(equation.left[d]));
+        if (!lone) continue;
+        const AxisId axis = (*lone)->axes[0];
+        Expr rest = arena.add(inside, *lone, -1);
+        if (contains(rest->axes, axis) || !contains(inside->axes, axis)) continue;
         const AxisId point = arena.add_axis({.name = "m", .extent = extent, .named = true, .factor = 1});
         Expr at = arena.add(arena.axis_value(point), rest, -1);
-        const Arena::Substitution solution = {{axis->axes[0], at}};
+        Arena::Substitution solution;
         ScatterInto result;
         result.reduced = {point};
         result.initial = equation.right->parts()[2];
         result.update.at.resize(equation.left.size());
-        result.update.at[d] = arena.add(at, arena.integer(left.constant));
-        result.update.chosen = {axis->axes[0]};
+        result.update.at[d] = solved(arena, equation.left[d], *lone, at, solution);
+        result.update.chosen = {axis};
         result.update.condition = arena.truth(true);
         for (Expr condition : conditions) {
             if (condition == below || condition == above) continue;

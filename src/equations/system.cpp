@@ -7,6 +7,7 @@
 
 #include "expr/arena_interval.h"
 #include "zspace/checked.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::equations {
 namespace {
@@ -181,8 +182,8 @@ std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equ
     for (size_t d = 0; d < maker.left.size(); d++) {
         const CoordinateForm made = linear_form(maker.left[d]), at = linear_form(read->parts()[d]);
         const auto is_axis = [](const CoordinateForm& form, AxisId axis) {
-            return form.terms.size() == 1 && form.terms[0].second == 1 && form.terms[0].first->kind == Kind::variable &&
-                   form.terms[0].first->axes[0] == axis;
+            const auto lone = lone_atom(form);
+            return lone && (*lone)->kind == Kind::variable && (*lone)->index == axis;
         };
         if (!is_axis(made, maker.ordered)) continue;
         return is_axis(at, reader.ordered) ? std::optional(at.constant - made.constant) : std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "expr/scalar_interval.h"
+#include "zspace/linear_equation.h"
 
 namespace heddle::evaluation {
 namespace {
@@ -63,13 +64,13 @@ private:
         if (!is_integer(dtype) || dtype == DType::uint64) return false;
         if (node->kind == Node::Kind::cast) side = node->operands[0], node = &body_.node(side);
         const auto& form = forms_[static_cast<size_t>(side)];
-        if (node->dtype != DType::int64 || !form || form->terms.size() != 1 || form->terms[0].second != 1) return false;
-        const VariableId variable = form->terms[0].first;
-        if (std::ranges::find(outer_, variable) == outer_.end() || free_.contains(value, variable)) return false;
-        const bool again = std::ranges::any_of(result_.parts, [&](const auto& p) { return p.variable == variable; });
+        const auto variable = node->dtype == DType::int64 && form ? lone_atom(*form) : std::nullopt;
+        if (!variable || std::ranges::find(outer_, *variable) == outer_.end()) return false;
+        if (free_.contains(value, *variable)) return false;
+        const bool again = std::ranges::any_of(result_.parts, [&](const auto& p) { return p.variable == *variable; });
         if (again || !interval_of(*form, body_).within(interval_of(dtype))) return false;
         part.value = value;
-        part.variable = variable;
+        part.variable = *variable;
         part.offset = form->constant;
         return true;
     }

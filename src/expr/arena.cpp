@@ -183,9 +183,9 @@ Expr Arena::simplified_cast(DType dtype, Expr value) {
     if (value->kind == Kind::cast && value->parts()[0]->dtype == dtype && widens(dtype, value->dtype)) {
         return value->parts()[0];
     }
-    // int64 to a narrower integer and back, where it is known to fit.
+    // int64 to another integer type and back, where it is known to fit; uint64 has all the bits.
     if (dtype == DType::int64 && value->kind == Kind::cast && value->parts()[0]->dtype == DType::int64 &&
-        is_integer(value->dtype) && value->dtype != DType::uint64) {
+        is_integer(value->dtype)) {
         if (interval(value->parts()[0]).within(heddle::interval_of(value->dtype))) return value->parts()[0];
     }
     if (value->kind == Kind::real && is_float(dtype)) {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "support/inline_vector.h"
 #include "zspace/checked.h"
+#include "zspace/linear_form.h"
 
 namespace heddle {
 
@@ -22,6 +24,13 @@ struct LinearSolution {
 };
 // Neither number is INT64_MIN, and the factor is not 0. Extended Euclid.
 LinearSolution solution_for(int64_t factor, int64_t period = 0);
+
+// The atom of a form  atom + constant: it is what the form is less the constant. Nothing of any other form.
+template <typename Atom>
+std::optional<Atom> lone_atom(const LinearForm<Atom>& form) {
+    if (form.terms.size() != 1 || form.terms[0].second != 1) return std::nullopt;
+    return form.terms[0].first;
+}
 
 // One term of a sum: factor * atom, 0 <= atom < extent.
 template <typename Atom>
