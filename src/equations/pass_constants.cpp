@@ -1,10 +1,10 @@
 // Constant arithmetic leaves the kernels: a subexpression that reads constants only, over fewer points than its
 // equation, becomes an equation of its own, which `prepare` computes once (a batch norm's rsqrt(variance + epsilon)).
 #include <algorithm>
-#include <map>
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "expr/remake.h"
 
 namespace heddle::equations {
 namespace {
@@ -51,18 +51,14 @@ private:
     }
 
     // The greatest subexpressions worth it, from the root down.
-    Expr rewrite(int32_t index, Expr e) {
-        if (worth_hoisting(index, e)) return table(index, e);
-        if (e->is_read() || e->parts().empty()) return e;
-        auto known = rewritten_.find({index, e});
-        if (known != rewritten_.end()) return known->second;
-        std::vector<Expr> operands;
-        bool changed = false;
-        for (Expr operand : e->parts()) {
-            operands.push_back(rewrite(index, operand));
-            changed |= operands.back() != operand;
-        }
-        return rewritten_[{index, e}] = changed ? arena_.rebuild(e, std::move(operands)) : e;
+    Expr rewrite(int32_t index, Expr root) {
+        Arena::Memo memo;
+        auto given = [](Expr e) { return e->is_read() ? e : nullptr; };
+        auto parts = [&](Expr e) { return worth_hoisting(index, e) ? std::vector<Expr>() : operands_of(e); };
+        return remade(root, memo, given, parts, [&](Expr e, std::vector<Expr> operands) {
+            const bool hoisted = operands.empty() && !e->parts().empty();
+            return hoisted ? table(index, e) : arena_.rebuild(e, std::move(operands));
+        });
     }
 
     Expr table(int32_t index, Expr e) {
@@ -92,7 +88,6 @@ private:
     System& system_;
     Arena& arena_;
     FactCache facts_;
-    std::map<std::pair<int32_t, Expr>, Expr> rewritten_;
 };
 
 }  // namespace
