@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "expr/arena.h"
@@ -13,6 +15,19 @@ namespace heddle::expr {
 enum class Stage : uint8_t { body, system, kernel };
 
 bool stands_in(Kind kind, Stage stage);
+
+// What an expression has that does not fit its kind: the number of its operands, or a type.
+struct Misfit {
+    bool number = false;
+    std::string expected, found;
+};
+// What is read, as far as types go.
+struct Source {
+    DType dtype = DType::float32;
+    size_t rank = 0;  // coordinates
+};
+// Of an expression that stands in this stage and has operands of these types; `source`: of one that reads.
+std::optional<Misfit> misfit(const Expression& e, std::span<const DType> operands, Stage stage, Source source = {});
 
 // Where the expressions stand.
 struct Surroundings {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "expr/check.h"
-#include "expr/scalar_interval.h"
 #include "graph/verify.h"
 #include "zspace/checked.h"
 #include "zspace/linear_equation.h"
@@ -124,7 +123,7 @@ private:
         return true;
     }
 
-    // Operands stand before their user; counts and types by kind.
+    // Operands stand before their user, what is named exists; counts and types by kind (expr/check.h).
     void check_node(NodeId id) {
         const Node& node = body_.node(id);
         string where = fmt::format("node {}", id);
@@ -132,125 +131,60 @@ private:
             node.op > ScalarOp::conjugate || node.reducer > Reducer::argument_maximum || !is_dtype(node.dtype)) {
             return problem("graph.reference", where + " has an unknown kind, operation, reducer or type");
         }
+        InlineVector<DType, 8> types;
         for (NodeId operand : node.operands) {
             if (operand < 0 || operand >= id) {
                 return problem("graph.order", where + " uses a node that does not stand before it", {},
                                std::to_string(operand));
             }
+            types.push_back(body_.node(operand).dtype);
         }
-        switch (node.kind) {
-        case Node::Kind::integer: return check_integer(node, where);
-        case Node::Kind::real:
-            if (operands(node, 0, where)) expect(is_float(node.dtype), where, "a float type for a real literal", node);
-            return;
-        case Node::Kind::variable:
-            if (!operands(node, 0, where)) return;
-            if (!within(node.index, body_.variables)) {
-                return problem("graph.reference", where + " names a variable that does not exist", {},
-                               std::to_string(node.index));
-            }
-            return expect(node.dtype == DType::int64, where, "int64 for a variable", node);
-        case Node::Kind::scalar: return check_scalar(node, where);
-        case Node::Kind::cast:
-            if (operands(node, 1, where))
-                expect(is_complex(node.dtype) || !is_complex(type(node, 0)), where, "a real operand or a complex type",
-                       node);
-            return;
-        case Node::Kind::select:
-            if (!operands(node, 3, where)) return;
-            expect(type(node, 0) == DType::boolean, where, "a bool condition", node);
-            return expect(type(node, 1) == node.dtype && type(node, 2) == node.dtype, where,
-                          "branches of the selection's type", node);
-        case Node::Kind::read: return check_read(node, where, 0);
-        case Node::Kind::guarded_read: return check_read(node, where, 1);
-        case Node::Kind::local: return check_local_read(id, node, where);
-        case Node::Kind::previous: return check_previous(node, where);
-        case Node::Kind::reduce: return check_reduce(node, where);
-        default: break;  // in arenas only
-        }
-    }
-
-    bool operands(const Node& node, size_t count, const string& where) {
-        if (node.operands.size() == count) return true;
-        problem("graph.arity", where + " has another number of operands than its kind asks for", std::to_string(count),
-                std::to_string(node.operands.size()));
-        return false;
-    }
-
-    void expect(bool holds, const string& where, const string& expected, const Node& node) {
-        if (!holds)
-            problem("graph.type", where + " has operands or a result of the wrong type", expected,
-                    string(name(node.dtype)));
-    }
-
-    DType type(const Node& node, size_t operand) const { return body_.node(node.operands[operand]).dtype; }
-
-    void check_integer(const Node& node, const string& where) {
-        if (!operands(node, 0, where)) return;
-        const bool whole = is_integer(node.dtype) || is_bool(node.dtype);
-        expect(whole, where, "an integer type or bool", node);
-        if (whole && !Interval::point(node.integer).within(interval_of(node.dtype))) {
-            problem("graph.type", where + " is a literal outside its type", string(name(node.dtype)),
-                    std::to_string(node.integer));
-        }
-    }
-
-    void check_scalar(const Node& node, const string& where) {
-        if (!operands(node, static_cast<size_t>(info(node.op).operands), where)) return;
-        DType of = type(node, 0);
-        if (node.operands.size() == 2 && type(node, 1) != of) {
-            return problem("graph.type", where + " has operands of two types", string(name(of)),
-                           string(name(type(node, 1))));
-        }
-        const DType result = result_type(node.op, of);
-        expect(accepts(node.op, of), where, fmt::format("operands that '{}' works on", info(node.op).name),
-               body_.node(node.operands[0]));
-        expect(node.dtype == result, where, fmt::format("a result of {}", name(result)), node);
-    }
-
-    void check_coordinates(const Node& node, size_t rank, size_t extra, const string& where) {
-        if (!operands(node, rank + extra, where)) return;
-        for (size_t i = 0; i < rank; i++)
-            expect(type(node, i) == DType::int64, where, "int64 coordinates", body_.node(node.operands[i]));
-    }
-
-    void check_read(const Node& node, const string& where, size_t extra) {
-        if (!within(node.index, inputs_)) {
-            return problem("graph.reference", where + " reads an input that the operation has not", {},
+        if (!names_something(node)) {
+            return problem("graph.reference", where + " names something that the operation has not", {},
                            std::to_string(node.index));
         }
-        const TensorType& tensor = inputs_[static_cast<size_t>(node.index)];
-        check_coordinates(node, tensor.shape.size(), extra, where);
-        expect(node.dtype == tensor.dtype, where, fmt::format("the tensor's type {}", name(tensor.dtype)), node);
-        if (extra == 1 && node.operands.size() == tensor.shape.size() + 1) {
-            expect(type(node, node.operands.size() - 1) == node.dtype, where, "another value of the tensor's type",
-                   node);
+        if (const auto wrong = expr::misfit(node, types, expr::Stage::body, source_of(node))) {
+            return problem(wrong->number ? "graph.arity" : "graph.type",
+                           where + (wrong->number ? " has another number of operands than its kind asks for"
+                                                  : " has operands or a result of the wrong type"),
+                           wrong->expected, wrong->found);
         }
+        if (node.kind == Node::Kind::local) check_order(id, node, where);
+        if (node.kind == Node::Kind::reduce) check_domain(node.variables, true, where);
     }
 
-    void check_local_read(NodeId id, const Node& node, const string& where) {
-        if (!within(node.index, body_.locals)) {
-            return problem("graph.reference", where + " reads a local that does not exist", {},
-                           std::to_string(node.index));
+    // A variable, input, local or state.
+    bool names_something(const Node& node) const {
+        if (node.kind == Node::Kind::variable) return within(node.index, body_.variables);
+        if (node.is_read()) return within(node.index, inputs_);
+        const bool previous = node.kind == Node::Kind::previous;
+        if (node.kind != Node::Kind::local && !previous) return true;
+        return within(node.index, body_.locals) && (!previous || local_of(node).is_state());
+    }
+
+    expr::Source source_of(const Node& node) const {
+        if (node.is_read()) {
+            const TensorType& input = inputs_[static_cast<size_t>(node.index)];
+            return {input.dtype, input.shape.size()};
         }
-        const Local& local = body_.locals[static_cast<size_t>(node.index)];
-        if (local.value < 0 || local.value >= id) {
-            return problem("graph.order", fmt::format("{} reads local '{}' before its value", where, local.name));
-        }
-        check_coordinates(node, local.variables.size(), 0, where);
-        expect(node.dtype == local.dtype, where, fmt::format("the local's type {}", name(local.dtype)), node);
-        if (problems_.empty() && !is_ready(id, node, local))
+        if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) return {};
+        return {local_of(node).dtype, local_of(node).variables.size()};
+    }
+
+    const Local& local_of(const Node& node) const { return body_.locals[static_cast<size_t>(node.index)]; }
+
+    void expect_type(NodeId id, DType wanted, const string& where) {
+        const DType found = body_.node(id).dtype;
+        if (found != wanted)
+            problem("graph.type", where + " has a value of the wrong type", string(name(wanted)), string(name(found)));
+    }
+
+    void check_order(NodeId id, const Node& node, const string& where) {
+        const Local& local = local_of(node);
+        if (local.value < 0 || local.value >= id)
+            problem("graph.order", fmt::format("{} reads local '{}' before its value", where, local.name));
+        else if (!is_ready(id, node, local))
             problem("graph.order", fmt::format("{} reads state '{}' before its scan is done", where, local.name));
-    }
-
-    void check_previous(const Node& node, const string& where) {
-        if (!within(node.index, body_.locals) || !body_.locals[static_cast<size_t>(node.index)].is_state()) {
-            return problem("graph.reference", where + " reads a state that does not exist", {},
-                           std::to_string(node.index));
-        }
-        const Local& state = body_.locals[static_cast<size_t>(node.index)];
-        check_coordinates(node, state.variables.size() - 1, 0, where);
-        expect(node.dtype == state.dtype, where, fmt::format("the state's type {}", name(state.dtype)), node);
     }
 
     // A state is read at its scan's present step, or where all states of its scan have been computed.
@@ -269,21 +203,6 @@ private:
     }
     bool is_one(NodeId id) const { return body_.node(id).kind == Node::Kind::integer && body_.node(id).integer == 1; }
 
-    void check_reduce(const Node& node, const string& where) {
-        if (node.operands.empty() || node.operands.size() > 2) {
-            return problem("graph.arity", where + " is a reduction", "a term and perhaps a filter",
-                           std::to_string(node.operands.size()));
-        }
-        if (!check_domain(node.variables, true, where)) return;
-        DType term = type(node, 0);
-        expect(accepts(node.reducer, term), where, fmt::format("terms that '{}' works on", name(node.reducer)),
-               body_.node(node.operands[0]));
-        expect(node.dtype == (is_argument(node.reducer) ? DType::int64 : term), where, "the reduction's result type",
-               node);
-        if (node.operands.size() == 2)
-            expect(is_bool(type(node, 1)), where, "a bool filter", body_.node(node.operands[1]));
-    }
-
     void check_locals() {
         for (const Local& local : body_.locals) {
             string where = fmt::format("local '{}'", local.name);
@@ -291,12 +210,8 @@ private:
                 problem("graph.reference", where + " has no value", {}, std::to_string(local.value));
                 continue;
             }
-            const Node& value = body_.node(local.value);
-            expect(value.dtype == local.dtype, where, fmt::format("a value of {}", name(local.dtype)), value);
-            if (local.is_state()) {
-                const Node& initial = body_.node(local.initial);
-                expect(initial.dtype == local.dtype, where, fmt::format("a value of {}", name(local.dtype)), initial);
-            }
+            expect_type(local.value, local.dtype, where);
+            if (local.is_state()) expect_type(local.initial, local.dtype, where);
             if (!check_domain(local.variables, false, where)) continue;
             for (size_t i = local.is_state() ? 1 : 0; i < local.variables.size(); i++) {
                 if (body_.variable(local.variables[i]).kind == Variable::Kind::ordered)
@@ -333,8 +248,7 @@ private:
                 continue;
             }
             if (!check_domain(equation.variables, false, where)) continue;
-            const Node& value = body_.node(equation.value);
-            expect(value.dtype == output.dtype, where, fmt::format("a value of {}", name(output.dtype)), value);
+            expect_type(equation.value, output.dtype, where);
             check_free(free, equation.value, equation.variables, where);
             for (NodeId left : equation.left) {
                 if (!within(left, body_.nodes)) {
