@@ -8,15 +8,10 @@
 #include "equations/pass_support.h"
 #include "equations/system_rules.h"
 #include "expr/arena_interval.h"
+#include "expr/coordinate.h"
 #include "expr/remake.h"
 
 namespace heddle::equations {
-namespace {
-
-bool is_integer_literal(Expr e) { return e->kind == Kind::integer && e->dtype == DType::int64; }
-
-}  // namespace
-
 BodyLowering::BodyLowering(LoweringState& state, const Operation& operation)
     : state_(state), arena_(*state.system.arena), operation_(operation), body_(*operation.body) {
     for (TensorId input : operation.inputs) {
@@ -166,57 +161,17 @@ Expr BodyLowering::convert_scalar(const Node& node, Expr condition, bool coordin
         data = data || has_data_[static_cast<size_t>(operand)];
     }
     if (std::find(operands.begin(), operands.end(), nullptr) != operands.end()) return nullptr;
-    const bool exact = !data || coordinate;
-    if (operands[0]->dtype == DType::int64 && exact) {
-        Expr made = node.dtype == DType::int64 ? convert_coordinate(node, operands)
-                                               : (data ? nullptr : convert_comparison(node, operands[0], operands[1]));
-        // Of data only comparisons with zero: a difference could wrap.
-        const bool with_zero =
-            node.dtype != DType::int64 && is_integer_literal(operands[1]) && operands[1]->integer == 0;
-        if (data && with_zero) made = convert_comparison(node, operands[0], operands[1]);
+    if (operands[0]->dtype == DType::int64 && (!data || coordinate)) {
+        // Of data only the sign is asked: a difference could wrap.
+        const bool comparison = info(node.op).kind == ScalarClass::comparison;
+        const bool sign = (node.op == ScalarOp::less || node.op == ScalarOp::greater_equal) &&
+                          operands[1]->kind == Kind::integer && operands[1]->integer == 0;
+        Expr second = operands.size() > 1 ? operands[1] : nullptr;
+        Expr made = comparison && data && !sign ? nullptr : coordinate_of(arena_, node.op, operands[0], second);
         if (made) return made;
     }
     if (node.op == ScalarOp::logical_and && !data) return arena_.conjunction(operands[0], operands[1]);
     return arena_.scalar(node.op, node.dtype, std::move(operands));
-}
-
-// Null where it is no comparison of coordinates.
-Expr BodyLowering::convert_comparison(const Node& node, Expr a, Expr b) {
-    auto negated = [&](Expr e) { return arena_.scalar(ScalarOp::logical_not, DType::boolean, {e}); };
-    auto equal = [&] { return arena_.conjunction(negated(arena_.less(a, b)), negated(arena_.less(b, a))); };
-    switch (node.op) {
-    case ScalarOp::less: return arena_.less(a, b);
-    case ScalarOp::less_equal: return negated(arena_.less(b, a));
-    case ScalarOp::greater: return arena_.less(b, a);
-    case ScalarOp::greater_equal: return negated(arena_.less(a, b));
-    case ScalarOp::equal: return equal();
-    case ScalarOp::not_equal: return negated(equal());
-    default: return nullptr;
-    }
-}
-
-// Null where it is not quasi-affine.
-Expr BodyLowering::convert_coordinate(const Node& node, const std::vector<Expr>& operands) {
-    Expr a = operands[0], b = operands.size() > 1 ? operands[1] : nullptr;
-    const bool positive = b && is_integer_literal(b) && b->integer > 0;
-    switch (node.op) {
-    case ScalarOp::add: return arena_.add(a, b);
-    case ScalarOp::subtract: return arena_.add(a, b, -1);
-    case ScalarOp::negate: return arena_.scale(a, -1);
-    case ScalarOp::multiply:
-        if (is_integer_literal(b)) return arena_.scale(a, b->integer);
-        return is_integer_literal(a) ? arena_.scale(b, a->integer) : nullptr;
-    case ScalarOp::floor_divide: return positive ? arena_.floor_divide(a, b->integer) : nullptr;
-    case ScalarOp::modulo: return positive ? arena_.modulo(a, b->integer) : nullptr;
-    case ScalarOp::truncate_divide:
-        return positive && interval(a).known_low() && a->low >= 0 ? arena_.floor_divide(a, b->integer) : nullptr;
-    case ScalarOp::truncate_remainder:
-        return positive && interval(a).known_low() && a->low >= 0 ? arena_.modulo(a, b->integer) : nullptr;
-    case ScalarOp::minimum: return arena_.minimum(a, b);
-    case ScalarOp::maximum: return arena_.maximum(a, b);
-    case ScalarOp::absolute: return arena_.maximum(a, arena_.scale(a, -1));
-    default: return nullptr;
-    }
 }
 
 Expr BodyLowering::convert_select(const Node& node, Expr condition, bool coordinate) {
@@ -280,15 +235,11 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
         value = arena_.select(condition, value, neutral(arena_, Reducer::sum, value->dtype));
     auto found = locals_.find({node.index, value});
     if (found == locals_.end()) {
-        std::set<AxisId> own;
+        std::vector<AxisId> own;
+        for (VariableId variable : local.variables) own.push_back(axis_of(variable));
         Draft draft;
-        for (VariableId variable : local.variables) own.insert(axis_of(variable));
         draft.right = finish_right(value, value->axes);
-        for (auto [variable, axis] : axes_) {
-            const bool used = std::binary_search(draft.right->axes.begin(), draft.right->axes.end(), axis);
-            if (used && !own.contains(axis)) draft.axes.push_back(axis);
-        }
-        std::vector<AxisId> outer = draft.axes;
+        std::vector<AxisId> outer = draft.axes = open_axes(draft.right, own);
         for (VariableId variable : local.variables) {
             if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
         }
@@ -388,8 +339,10 @@ bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Ex
                          std::make_reverse_iterator(part.operands.begin()));
             continue;
         }
+        // The number that an argmax gives is of the variables as they are: nothing is solved there.
         const bool equality = part.kind == Node::Kind::scalar && part.op == ScalarOp::equal &&
-                              !has_data_[static_cast<size_t>(id)] && body_.node(part.operands[0]).dtype == DType::int64;
+                              !is_argument(node.reducer) && !has_data_[static_cast<size_t>(id)] &&
+                              body_.node(part.operands[0]).dtype == DType::int64;
         if (equality) {
             Expr a = need(part.operands[0], condition, true), b = need(part.operands[1], condition, true);
             if (a && b) equalities.push_back(arena_.add(a, b, -1));
@@ -405,24 +358,14 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     Expr rest = nullptr;
     if (!split_filter(node, condition, equalities, rest)) return std::nullopt;
     Expr inner = rest;
-    for (Expr zero : equalities) {
-        inner = arena_.conjunction(
-            inner, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
-    }
+    for (Expr zero : equalities)
+        inner = arena_.conjunction(inner, coordinate_of(arena_, ScalarOp::equal, zero, arena_.integer(0)));
     inner = under(condition, inner);
     Expr term = need(node.operands[0], inner->kind == Kind::integer && inner->integer != 0 ? nullptr : inner, false);
     if (!term) return std::nullopt;
     std::vector<AxisId> reduced;
     for (VariableId variable : node.variables) {
         if (has_axis(variable)) reduced.push_back(axis_of(variable));
-    }
-    // The number that an argmax gives is of the variables as they are: nothing is solved there.
-    if (is_argument(node.reducer)) {
-        for (Expr zero : equalities) {
-            rest = arena_.conjunction(
-                rest, arena_.conjunction(arena_.less(zero, arena_.integer(1)), arena_.less(arena_.integer(-1), zero)));
-        }
-        equalities.clear();
     }
     SolvedFilter solved = solve_filter(state_.system, equalities, rest, std::move(reduced));
     term = arena_.substitute(term, solved.solution);
@@ -445,18 +388,19 @@ Expr BodyLowering::convert_reduce(const Node& node, Expr condition) {
     std::optional<Draft> draft = draft_reduction(node, condition);
     if (!draft) return nullptr;
     if (!draft->reducer) return draft->right;
-    std::vector<AxisId> outer;
-    for (AxisId axis : draft->right->axes) {
-        if (std::find(draft->reduced.begin(), draft->reduced.end(), axis) == draft->reduced.end())
-            outer.push_back(axis);
-    }
-    draft->right = finish_right(draft->right, outer);
-    for (auto [variable, axis] : axes_) {
-        const bool used = std::binary_search(draft->right->axes.begin(), draft->right->axes.end(), axis);
-        const bool bound = std::find(draft->reduced.begin(), draft->reduced.end(), axis) != draft->reduced.end();
-        if (used && !bound) draft->axes.push_back(axis);
-    }
+    draft->right = finish_right(draft->right, open_axes(draft->right, draft->reduced));
+    draft->axes = open_axes(draft->right, draft->reduced);
     return name_draft(std::move(*draft), std::string(name(node.reducer)));
+}
+
+// The axes of variables that `right` is computed from, without those that are bound.
+std::vector<AxisId> BodyLowering::open_axes(Expr right, const std::vector<AxisId>& bound) const {
+    std::vector<AxisId> axes;
+    for (auto [variable, axis] : axes_) {
+        const bool used = std::binary_search(right->axes.begin(), right->axes.end(), axis);
+        if (used && std::find(bound.begin(), bound.end(), axis) == bound.end()) axes.push_back(axis);
+    }
+    return axes;
 }
 
 // Axes that stand for any axis of the same extent at the same position: equal drafts become one.
@@ -467,9 +411,8 @@ AxisId BodyLowering::placeholder(size_t position, AxisId like) {
     return it->second;
 }
 
-BodyLowering::Draft BodyLowering::renamed(const Draft& draft, bool fresh) {
+BodyLowering::Draft BodyLowering::renamed(const Draft& draft, bool fresh, Arena::Substitution& substitution) {
     Draft result = draft;
-    Arena::Substitution substitution;
     size_t position = 0;
     for (std::vector<AxisId>* list : {&result.axes, &result.reduced}) {
         for (AxisId& axis : *list) {
@@ -486,9 +429,12 @@ BodyLowering::Draft BodyLowering::renamed(const Draft& draft, bool fresh) {
 // A tensor of its own for a finished draft, or the one of an equal draft; a read of it over the draft's axes.
 Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
     const DType dtype = draft.reducer && is_argument(*draft.reducer) ? DType::int64 : draft.right->dtype;
-    const Draft general = renamed(draft, false);
+    Arena::Substitution placeholders;
+    const Draft general = renamed(draft, false, placeholders);
     auto [it, added] = named_.try_emplace(
         {draft.reducer ? static_cast<int>(*draft.reducer) : -1, general.right, general.axes, general.reduced}, -1);
+    std::vector<Expr> at;
+    for (AxisId axis : draft.axes) at.push_back(arena_.axis_value(axis));
     if (added) {
         SystemTensor tensor;
         tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + suffix;
@@ -500,20 +446,24 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
             tensor.shape.push_back(tensor.sizes.back().value);
         }
         it->second = state_.system.add_tensor(std::move(tensor));
-        Draft own = renamed(draft, true);
-        Equation equation{.tensor = it->second,
-                          .axes = own.axes,
-                          .left = {},
-                          .reducer = own.reducer,
-                          .reduced = own.reduced,
-                          .right = own.right};
-        for (AxisId axis : own.axes) equation.left.push_back(arena_.axis_value(axis));
-        join_scan(equation, draft.axes);
-        state_.system.add_equation(std::move(equation));
+        state_.system.add_equation(equation_of(it->second, at, draft));
     }
-    std::vector<Expr> at;
-    for (AxisId axis : draft.axes) at.push_back(arena_.axis_value(axis));
     return arena_.read(it->second, dtype, std::move(at));
+}
+
+// With axes of its own; `left` is over the draft's.
+Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& left, const Draft& draft) {
+    Arena::Substitution substitution;
+    Draft own = renamed(draft, true, substitution);
+    Equation equation{.tensor = target,
+                      .axes = std::move(own.axes),
+                      .left = {},
+                      .reducer = own.reducer,
+                      .reduced = std::move(own.reduced),
+                      .right = own.right};
+    for (Expr coordinate : left) equation.left.push_back(arena_.substitute(coordinate, substitution));
+    join_scan(equation, draft.axes);
+    return equation;
 }
 
 // Reads that no selection may skip, and that are known to leave their tensor (a constant index outside), are checked when
@@ -578,22 +528,7 @@ Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& 
         if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
     }
     draft.right = finish_right(draft.right, draft.axes);
-    Arena::Substitution own;
-    Equation equation;
-    equation.tensor = target;
-    equation.reducer = draft.reducer;
-    for (AxisId axis : draft.axes) {
-        equation.axes.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
-        own[axis] = arena_.axis_value(equation.axes.back());
-    }
-    for (AxisId axis : draft.reduced) {
-        equation.reduced.push_back(arena_.add_axis(Axis(arena_.axis(axis))));
-        own[axis] = arena_.axis_value(equation.reduced.back());
-    }
-    for (Expr coordinate : left) equation.left.push_back(arena_.substitute(coordinate, own));
-    equation.right = arena_.substitute(draft.right, own);
-    join_scan(equation, draft.axes);
-    return equation;
+    return equation_of(target, left, draft);
 }
 
 Result<void> BodyLowering::run() {

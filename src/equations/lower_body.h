@@ -68,8 +68,6 @@ private:
     Expr need(NodeId node, Expr condition, bool coordinate);
     Expr under(Expr condition, Expr more);
     Expr convert_scalar(const Node& node, Expr condition, bool coordinate);
-    Expr convert_comparison(const Node& node, Expr a, Expr b);
-    Expr convert_coordinate(const Node& node, const std::vector<Expr>& operands);
     Expr convert_select(const Node& node, Expr condition, bool coordinate);
     Expr convert_read(const Node& node, Expr condition, bool coordinate);
     Expr convert_local(const Node& node, Expr condition);
@@ -81,7 +79,9 @@ private:
     AxisId axis_of(VariableId variable);
     bool has_axis(VariableId variable) const;
     Expr name_draft(Draft draft, const std::string& suffix);
-    Draft renamed(const Draft& draft, bool fresh);
+    Draft renamed(const Draft& draft, bool fresh, Arena::Substitution& substitution);
+    Equation equation_of(TensorIndex target, const std::vector<Expr>& left, const Draft& draft);
+    std::vector<AxisId> open_axes(Expr right, const std::vector<AxisId>& bound) const;
     AxisId placeholder(size_t position, AxisId like);
     Expr check_reads(Expr right);
     Expr finish_right(Expr right, const std::vector<AxisId>& axes);

@@ -1,7 +1,7 @@
 // Equality filters of reductions are solved for a reduced axis, so that a transposed convolution sums K / s terms.
 #include <algorithm>
 
-#include "expr/arena_interval.h"
+#include "expr/coordinate.h"
 #include "equations/lower_body.h"
 #include "equations/pass_support.h"
 #include "zspace/linear_equation.h"
@@ -92,7 +92,7 @@ SolvedFilter solve_filter(const System& system, const std::vector<Expr>& equalit
     for (Expr zero : equalities) {
         if (solver.solve(zero)) continue;
         zero = arena.substitute(zero, result.solution);
-        Expr holds = arena.conjunction(arena.less(zero, arena.integer(1)), arena.less(arena.integer(-1), zero));
+        Expr holds = coordinate_of(arena, ScalarOp::equal, zero, arena.integer(0));
         result.condition = arena.conjunction(result.condition, holds);
     }
     std::erase_if(result.reduced, [&](AxisId axis) { return arena.extent(axis) == 1 && !arena.axis(axis).named; });

@@ -10,6 +10,7 @@
 
 #include "expr/arena_interval.h"
 #include "expr/arena.h"
+#include "expr/coordinate.h"
 #include "zspace/checked.h"
 
 namespace heddle::expr {
@@ -254,6 +255,35 @@ Expr Arena::inside(Expr coordinate, int64_t extent) {
         return intern({.kind = Kind::inside, .dtype = truth, .integer = extent, .operands = {coordinate->id}});
     }
     return conjunction(less(integer(-1), coordinate), less(coordinate, integer(extent)));
+}
+
+Expr coordinate_of(Arena& arena, ScalarOp op, Expr a, Expr b) {
+    const int64_t divisor = b && b->kind == Kind::integer ? b->integer : 0;
+    const bool not_negative = interval(a).known_low() && a->low >= 0;
+    auto next = [&](Expr e) { return arena.add(e, arena.integer(1)); };
+    auto equal = [&] { return arena.conjunction(arena.less(a, next(b)), arena.less(b, next(a))); };
+    switch (op) {
+    case ScalarOp::add: return arena.add(a, b);
+    case ScalarOp::subtract: return arena.add(a, b, -1);
+    case ScalarOp::negate: return arena.scale(a, -1);
+    case ScalarOp::multiply:
+        if (b->kind == Kind::integer) return arena.scale(a, b->integer);
+        return a->kind == Kind::integer ? arena.scale(b, a->integer) : nullptr;
+    case ScalarOp::floor_divide: return divisor > 0 ? arena.floor_divide(a, divisor) : nullptr;
+    case ScalarOp::modulo: return divisor > 0 ? arena.modulo(a, divisor) : nullptr;
+    case ScalarOp::truncate_divide: return divisor > 0 && not_negative ? arena.floor_divide(a, divisor) : nullptr;
+    case ScalarOp::truncate_remainder: return divisor > 0 && not_negative ? arena.modulo(a, divisor) : nullptr;
+    case ScalarOp::minimum: return arena.minimum(a, b);
+    case ScalarOp::maximum: return arena.maximum(a, b);
+    case ScalarOp::absolute: return arena.maximum(a, arena.scale(a, -1));
+    case ScalarOp::less: return arena.less(a, b);
+    case ScalarOp::less_equal: return arena.less(a, next(b));
+    case ScalarOp::greater: return arena.less(b, a);
+    case ScalarOp::greater_equal: return arena.less(b, next(a));
+    case ScalarOp::equal: return equal();
+    case ScalarOp::not_equal: return arena.scalar(ScalarOp::logical_not, DType::boolean, {equal()});
+    default: return nullptr;
+    }
 }
 
 }  // namespace heddle::expr

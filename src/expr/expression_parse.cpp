@@ -1,22 +1,10 @@
 #include "expr/expression_parse.h"
 
+#include <algorithm>
+
+#include "expr/coordinate.h"
+
 namespace heddle::expr {
-namespace {
-
-constexpr int loosest = 0, tightest = 4;  // precedences
-
-int precedence(const Token& token) {
-    if (token.kind != Token::Kind::symbol) return -1;
-    const std::string_view text = token.text;
-    if (text == "||") return 0;
-    if (text == "&&") return 1;
-    if (text == "==" || text == "!=" || text == "<" || text == "<=" || text == ">" || text == ">=") return 2;
-    if (text == "+" || text == "-") return 3;
-    if (text == "*" || text == "/" || text == "//" || text == "%") return 4;
-    return -1;
-}
-
-}  // namespace
 
 std::nullptr_t ExpressionParser::error(const Token& token, const char* code, std::string summary, std::string expected,
                                        std::string found) {
@@ -63,7 +51,7 @@ std::vector<Expr> ExpressionParser::coordinates(const ReadableTensor& tensor) {
 
 Expr ExpressionParser::expression() {
     return reader_.nested([&]() -> Expr {
-        Expr value = binary(loosest);
+        Expr value = binary(Precedence::disjunction);
         if (ok() && reader_.is("?")) value = selection(value);
         return ok() ? value : nullptr;
     });
@@ -80,11 +68,12 @@ Expr ExpressionParser::selection(Expr condition) {
     return arena_.select(condition, then, otherwise);
 }
 
-Expr ExpressionParser::binary(int level) {
-    Expr left = level > tightest ? unary() : binary(level + 1);
-    while (ok() && level <= tightest && precedence(reader_.peek()) == level) {
+Expr ExpressionParser::binary(Precedence loosest) {
+    if (loosest > Precedence::product) return unary();
+    Expr left = binary(tighter(loosest));
+    while (ok() && is_operator(reader_.peek(), loosest)) {
         const Token token = reader_.next();
-        Expr right = binary(level + 1);
+        Expr right = binary(tighter(loosest));
         if (ok()) left = combine(token, left, right);
     }
     return ok() ? left : nullptr;
@@ -94,27 +83,10 @@ Expr ExpressionParser::combine(const Token& token, Expr a, Expr b) {
     if (a->dtype != b->dtype)
         return error(token, "expr.type", "two operands of different types", std::string(name(a->dtype)),
                      std::string(name(b->dtype)));
-    if (a->dtype == DType::int64) return coordinate(token, a, b);
     if (token.text == "&&" && is_bool(a->dtype)) return arena_.conjunction(a, b);
-    for (const ScalarOpInfo& row : all_scalar_ops()) {
-        if (row.infix == token.text) return scalar(token, row.op, {a, b});
-    }
-    reader_.error("an operator");
-    return nullptr;
-}
-
-Expr ExpressionParser::coordinate(const Token& token, Expr a, Expr b) {
-    const std::string& op = token.text;
-    if (op == "+") return arena_.add(a, b);
-    if (op == "-") return arena_.add(a, b, -1);
-    if (op == "*" && b->kind == Kind::integer) return arena_.scale(a, b->integer);
-    if (op == "*" && a->kind == Kind::integer) return arena_.scale(b, a->integer);
-    if (op == "//" && b->kind == Kind::integer && b->integer > 0) return arena_.floor_divide(a, b->integer);
-    if (op == "%" && b->kind == Kind::integer && b->integer > 0) return arena_.modulo(a, b->integer);
-    if (op == "<") return arena_.less(a, b);
-    if (op == ">") return arena_.less(b, a);
-    if (op == "<=") return arena_.less(a, arena_.add(b, arena_.integer(1)));
-    if (op == ">=") return arena_.less(b, arena_.add(a, arena_.integer(1)));
+    const auto row = std::ranges::find(all_scalar_ops(), token.text, &ScalarOpInfo::infix);
+    if (a->dtype != DType::int64) return scalar(token, row->op, {a, b});
+    if (Expr made = coordinate_of(arena_, row->op, a, b)) return made;
     return error(token, "expr.type", "a coordinate is linear: a factor or positive divisor is a literal");
 }
 
@@ -207,10 +179,10 @@ Expr ExpressionParser::call(bool as_value) {
     if (!op) return unknown(token, "no function has this name");
     std::vector<Expr> operands = reader_.list("(", ")", [&] { return expression(); });
     if (!ok()) return nullptr;
+    const bool extreme = op == ScalarOp::minimum || op == ScalarOp::maximum;
     const bool coordinates =
-        !as_value && operands.size() == 2 && operands[0]->dtype == DType::int64 && operands[1]->dtype == DType::int64;
-    if (coordinates && op == ScalarOp::minimum) return arena_.minimum(operands[0], operands[1]);
-    if (coordinates && op == ScalarOp::maximum) return arena_.maximum(operands[0], operands[1]);
+        !as_value && std::ranges::all_of(operands, [](Expr e) { return e->dtype == DType::int64; });
+    if (extreme && coordinates && operands.size() == 2) return coordinate_of(arena_, *op, operands[0], operands[1]);
     return scalar(token, *op, std::move(operands));
 }
 

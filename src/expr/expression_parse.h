@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "expr/arena.h"
+#include "support/precedence.h"
 #include "support/text_reader.h"
 
 namespace heddle::expr {
@@ -34,9 +35,8 @@ private:
                          std::string found = "");
     std::nullptr_t unknown(const Token& token, std::string summary);
     Expr selection(Expr condition);
-    Expr binary(int level);
+    Expr binary(Precedence loosest);
     Expr combine(const Token& token, Expr a, Expr b);
-    Expr coordinate(const Token& token, Expr a, Expr b);
     Expr scalar(const Token& token, ScalarOp op, std::vector<Expr> operands);
     Expr unary();
     Expr literal(bool from_template);

@@ -161,6 +161,25 @@ TEST(Lower, GatherByDataAndByAProgression) {
     EXPECT_NE(text_of(system, 3).find("odd[i0]"), std::string::npos);
 }
 
+// In a coordinate too, a comparison of data with zero is right for the least integer, whose negation wraps.
+TEST(Lower, ChoicesInCoordinatesCompareAllData) {
+    for (ScalarOp op : {ScalarOp::less, ScalarOp::less_equal, ScalarOp::greater, ScalarOp::greater_equal,
+                        ScalarOp::equal, ScalarOp::not_equal}) {
+        GraphBuilder g;
+        const TensorId x = g.integers("x", {2}, {7, 8}), y = g.tensor("y", DType::int64, {4});
+        const TensorId ids = g.integers("ids", {4}, {INT64_MIN, 0, 1, INT64_MAX});
+        BodyBuilder b;
+        const std::vector<VariableId> variables = b.variables({4});
+        const NodeId at = b.value_of(variables[0]);
+        const NodeId holds = b.scalar(op, {b.read(1, DType::int64, {at}), b.integer(0)});
+        const NodeId row = b.select(holds, b.integer(1), b.integer(0));
+        b.equation(variables, {at}, b.read(0, DType::int64, {row}));
+        g.operation("choice", {x, ids}, {y}, b);
+        g.output(y);
+        expect_same(g);
+    }
+}
+
 TEST(Lower, ScalarConstantsAreLiteralsFromData) {
     GraphBuilder g;
     const TensorId x = g.input("x", DType::float32, {4});
