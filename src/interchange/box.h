@@ -34,7 +34,7 @@ Cover cover(const DocumentRange& region, const std::vector<DocumentRange>& boxes
 // where nothing was found and the budget was used up (a unit a number looked at). Asked only where `projected` gives a
 // box.
 struct Collision {
-    std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> points;
+    std::optional<std::pair<Corner, Corner>> points;
     bool complete = true;
 };
 Collision collision(const DocumentProjection& projection, const DocumentRange& index, int64_t& budget);

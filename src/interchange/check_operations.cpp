@@ -147,7 +147,7 @@ private:
         std::string title = checked_.title(part.node);
         Collision found = collision(projection, index, checked_.budget);
         if (found.points) {
-            auto point = [](const std::vector<int64_t>& p) {
+            auto point = [](const Corner& p) {
                 DocumentRange box{p, p};
                 for (int64_t& end : box.end) end++;
                 return box;

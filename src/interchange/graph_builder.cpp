@@ -5,7 +5,7 @@ namespace heddle::interchange {
 TensorId GraphBuilder::tensor(std::string name, DType dtype, const DocumentRange& range) {
     TensorType type{dtype, {}};
     for (size_t i = 0; i < range.start.size(); i++) type.shape.push_back(range.end[i] - range.start[i]);
-    return session_.add_input(std::move(name), std::move(type), range.start);
+    return session_.add_input(std::move(name), std::move(type), {range.start.begin(), range.start.end()});
 }
 
 Result<std::vector<TensorId>> GraphBuilder::apply(const std::string& operator_name, const std::vector<Argument>& inputs,

@@ -38,7 +38,7 @@ public:
             result.complete = budget_ >= 0;
             return result;
         }
-        std::vector<int64_t> first = index.start, second = index.start;
+        Corner first = index.start, second = index.start;
         for (size_t column = 0; column < extents_.size(); column++) {
             (difference_[column] > 0 ? first : second)[column] += std::abs(difference_[column]);
         }

@@ -46,7 +46,7 @@ std::string json_number_vector(const std::vector<std::string>& numbers) {
     return result + "]";
 }
 
-std::string json_number_vector(const std::vector<int64_t>& numbers) {
+std::string json_number_vector(std::span<const int64_t> numbers) {
     std::vector<std::string> texts;
     for (int64_t number : numbers) texts.push_back(std::to_string(number));
     return json_number_vector(texts);

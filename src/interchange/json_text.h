@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,6 @@ std::string json_object(
     const std::vector<std::pair<std::string, std::string>>& members);  // name (unquoted) and value's text
 std::string json_array(const std::vector<std::string>& items);
 std::string json_number_vector(const std::vector<std::string>& numbers);
-std::string json_number_vector(const std::vector<int64_t>& numbers);
+std::string json_number_vector(std::span<const int64_t> numbers);
 
 }  // namespace heddle::interchange

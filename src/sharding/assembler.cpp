@@ -136,7 +136,7 @@ TensorId Assembler::region_of(TensorId tensor, const Box& box) {
 
 TensorId Assembler::piece_of(TensorId tensor, const Box& box) {
     const Tensor& whole = graph_.tensor(tensor);
-    std::vector<int64_t> shape = box.shape();
+    const Corner shape = box.shape();
     return graph_.add_tensor(whole.name + text(box), {whole.type.dtype, {shape.begin(), shape.end()}});
 }
 
@@ -202,7 +202,7 @@ Placed Assembler::add_opaque(const Operation& operation, const std::string& name
     part.name = name;
     part.folds.clear();
     part.gradient = nullptr;
-    std::vector<int64_t> lengths = index.shape();
+    const Corner lengths = index.shape();
     size_t column = 0;
     for (IndexAxis& axis : part.index)
         if (!axis.extends()) axis.extent = Size(lengths[column++]);

@@ -61,7 +61,7 @@ NodeId BodyCopy::add(NodeId from, Node node) {
         for (size_t d = 0; d < node.operands.size(); ++d)
             move(node.operands[d], begins_[static_cast<size_t>(axes[d + previous])]);
     } else if ((node.is_read()) && !inputs_.empty()) {
-        const std::vector<int64_t>& start = inputs_[static_cast<size_t>(of)].start;
+        const Corner& start = inputs_[static_cast<size_t>(of)].start;
         for (size_t d = 0; d < start.size(); ++d) move(node.operands[d], start[d]);
     }
     return nodes_.add(node);

@@ -7,6 +7,7 @@
 
 #include "graph/body_rebuild.h"
 #include "symbolic/body_nodes.h"
+#include "zspace/box.h"
 
 namespace heddle::sharding {
 
@@ -22,7 +23,7 @@ struct Range {
 // The input that stands for another, and the element of it at which its own coordinates start.
 struct InputRegion {
     int32_t input = 0;
-    std::vector<int64_t> start;
+    Corner start;
 };
 
 // A value that another operation has computed: element [variables...] of an input.

@@ -169,7 +169,7 @@ private:
     const BodyAccesses& accesses_;
     int32_t input_;
     const Box& region_;
-    std::vector<int64_t> shape_;
+    Corner shape_;
     std::set<std::vector<Marks>> products_;
     std::set<int64_t> points_;
 };

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -39,7 +41,12 @@ public:
                  !std::same_as<std::remove_cvref_t<Range>, InlineVector>)
     InlineVector(Range&& range)  // NOLINT: a list is a list
         : InlineVector(std::ranges::begin(range), std::ranges::end(range)) {}
-    InlineVector(const InlineVector& other) { append(other.begin(), other.end()); }
+    InlineVector(const InlineVector& other) {
+        if (other.is_inline())
+            take_bytes(other);
+        else
+            append(other.begin(), other.end());
+    }
     InlineVector(InlineVector&& other) noexcept { take(other); }
     InlineVector& operator=(const InlineVector& other) {
         if (this != &other) assign(other.begin(), other.end());
@@ -55,8 +62,8 @@ public:
 
     size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
-    T* data() { return is_inline() ? few_ : many_; }
-    const T* data() const { return is_inline() ? few_ : many_; }
+    T* data() { return is_inline() ? elements_.few : elements_.many; }
+    const T* data() const { return is_inline() ? elements_.few : elements_.many; }
     T* begin() { return data(); }
     T* end() { return data() + size_; }
     const T* begin() const { return data(); }
@@ -74,7 +81,7 @@ public:
         T* moved = std::allocator<T>().allocate(wanted);
         std::uninitialized_copy(begin(), end(), moved);
         release();
-        many_ = moved;
+        elements_.many = moved;
         capacity_ = static_cast<uint32_t>(wanted);
     }
     void push_back(T value) {
@@ -125,28 +132,37 @@ public:
     }
 
     bool operator==(const InlineVector& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+    auto operator<=>(const InlineVector& other) const {
+        return std::lexicographical_compare_three_way(begin(), end(), other.begin(), other.end());
+    }
 
 private:
     bool is_inline() const { return capacity_ == most_inline; }
     void release() {
-        if (!is_inline()) std::allocator<T>().deallocate(many_, capacity_);
+        if (!is_inline()) std::allocator<T>().deallocate(elements_.many, capacity_);
     }
     // From a state in which nothing is owned.
     void take(InlineVector& other) noexcept {
-        size_ = other.size_;
-        capacity_ = other.capacity_;
-        if (is_inline())
-            std::uninitialized_copy(other.few_, other.few_ + size_, few_);
-        else
-            many_ = other.many_;
+        take_bytes(other);
         other.size_ = 0;
         other.capacity_ = most_inline;
     }
+    // All the room there is, which is mostly a few registers: no loop over what of it is in use.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+    void take_bytes(const InlineVector& other) {
+        std::memcpy(static_cast<void*>(&elements_), &other.elements_, sizeof elements_);
+        size_ = other.size_;
+        capacity_ = other.capacity_;
+    }
+#pragma GCC diagnostic pop
 
-    union {
-        T few_[most_inline];
-        T* many_;  // once there were more than a few
-    };
+    union Elements {
+        Elements() {}
+        T few[most_inline];
+        T* many;  // once there were more than a few
+    } elements_;
     uint32_t size_ = 0, capacity_ = most_inline;
 };
 

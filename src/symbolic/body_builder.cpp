@@ -417,12 +417,6 @@ void BodyBuilder::equation(const Syntax& statement, const Scope& scope, const Va
     equation_places_.push_back(&statement.place);
 }
 
-InlineVector<int64_t, 6> extents_of(const TensorType& type) {
-    InlineVector<int64_t, 6> extents;
-    for (const Size& size : type.shape) extents.push_back(size.value);
-    return extents;
-}
-
 Result<BodyResult> BodyBuilder::finished() {
     BodyResult result;
     // Outputs and inputs in the template's order, whatever the order in which equations name them.

@@ -454,10 +454,10 @@ Result<void> Matcher::check_joint(const std::string& name, const Joint& joint, c
 // The coordinates of a `~`: one for each joint dimension, those that the tensor lacks dropped, those of size one read
 // at 0.
 void Matcher::describe_joint(BoundTensor& bound, const Syntax& dimension, int64_t first, int64_t length) {
-    const Value& value = state_.slot(dimension.text)->value;
-    std::vector<Size> joint = value.is_list() ? *value.sizes() : std::vector<Size>{value.size()};
-    int64_t missing = static_cast<int64_t>(joint.size()) - length;
-    for (int64_t i = 0; i < static_cast<int64_t>(joint.size()); ++i) {
+    const Value& joint = state_.slot(dimension.text)->value;  // integers
+    const auto rank = joint.is_list() ? static_cast<int64_t>(joint.list().size()) : 1;
+    const int64_t missing = rank - length;
+    for (int64_t i = 0; i < rank; ++i) {
         PatternCoordinate coordinate;
         coordinate.name = dimension.text;
         coordinate.spread = dimension.kind == Kind::dimensions;
@@ -465,7 +465,7 @@ void Matcher::describe_joint(BoundTensor& bound, const Syntax& dimension, int64_
         coordinate.dimension = i < missing ? -1 : static_cast<int32_t>(first + i - missing);
         if (i >= missing) {
             const Size& own = bound.type.shape[static_cast<size_t>(coordinate.dimension)];
-            const Size& wanted = joint[static_cast<size_t>(i)];
+            const Size wanted = joint.at(static_cast<size_t>(i)).size();
             // A plain 1 beside a named dimension stays at 0: that dimension may be larger another time.
             coordinate.zero = own.value == 1 && (wanted.value != 1 || (!own.named() && wanted.named()));
         }

@@ -30,13 +30,15 @@ public:
         Coefficients coefficients(index_.size(), 0);
         Interval rest = value.interval;
         if (value.affine) {
-            // The index counts by its coefficients.
-            rest = interval_of(*value.affine, [&](VariableId variable) {
+            IntervalSum others(value.affine->constant);
+            for (const auto& [variable, factor] : value.affine->terms) {
                 auto axis = std::find(index_.begin(), index_.end(), variable);
-                if (axis == index_.end()) return ranges[static_cast<size_t>(variable)];
-                coefficients[static_cast<size_t>(axis - index_.begin())] = value.affine->coefficient(variable);
-                return Interval::point(0);
-            });
+                if (axis == index_.end())
+                    others.add(factor, ranges[static_cast<size_t>(variable)]);
+                else
+                    coefficients[static_cast<size_t>(axis - index_.begin())] = factor;
+            }
+            rest = others.interval();
         } else if (value.data || !value.interval.known() || depends_on_index(node)) {
             whole_ = true;
             return;
@@ -83,14 +85,32 @@ private:
     bool any_ = false, whole_ = false;
 };
 
-IndexProjection written_by(const Body& body, RangeEvaluator& ranges, int32_t output, std::span<const int64_t> extents) {
-    IndexVariables index = index_variables(body);
+IndexProjection written_by(const Body& body, const IndexVariables& index, RangeEvaluator& ranges, int32_t output,
+                           std::span<const int64_t> extents) {
     IndexProjection result;
     for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
         DimensionHull hull(body, index);
         for (const BodyEquation& equation : body.equations)
             if (equation.output == output)
                 hull.add(equation.left[dimension], ranges.of(equation.left[dimension]), ranges.region().ranges);
+        hull.put(result, extents[dimension]);
+    }
+    return result;
+}
+
+IndexProjection read_by(const BodyAccesses& accesses, const IndexVariables& index, int32_t input,
+                        std::span<const int64_t> extents) {
+    bool all_dead = true;
+    for (const Access& access : accesses.accesses())
+        if (access.tensor == input) all_dead = all_dead && access.dead;
+    IndexProjection result;
+    for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
+        DimensionHull hull(accesses.body(), index);
+        for (const Access& access : accesses.accesses()) {
+            if (access.tensor != input || (access.dead && !all_dead)) continue;
+            hull.add(access.coordinates[dimension], accesses.range(access, dimension),
+                     accesses.variable_ranges(access));
+        }
         hull.put(result, extents[dimension]);
     }
     return result;
@@ -149,29 +169,20 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
 
 }  // namespace
 
+Corner extents_of(const TensorType& type) {
+    Corner extents;
+    for (const Size& size : type.shape) extents.push_back(size.value);
+    return extents;
+}
+
 IndexProjection derived_projection(const BodyAccesses& accesses, int32_t input, std::span<const int64_t> extents) {
-    const Body& body = accesses.body();
-    IndexVariables index = index_variables(body);
-    bool all_dead = true;
-    for (const Access& access : accesses.accesses())
-        if (access.tensor == input) all_dead = all_dead && access.dead;
-    IndexProjection result;
-    for (size_t dimension = 0; dimension < extents.size(); ++dimension) {
-        DimensionHull hull(body, index);
-        for (const Access& access : accesses.accesses()) {
-            if (access.tensor != input || (access.dead && !all_dead)) continue;
-            hull.add(access.coordinates[dimension], accesses.range(access, dimension),
-                     accesses.variable_ranges(access));
-        }
-        hull.put(result, extents[dimension]);
-    }
-    return result;
+    return read_by(accesses, index_variables(accesses.body()), input, extents);
 }
 
 IndexProjection written_projection(const Body& body, int32_t output, std::span<const int64_t> extents) {
     int64_t budget = 100'000;
     RangeEvaluator ranges(body, full_region(body), &budget);
-    return written_by(body, ranges, output, extents);
+    return written_by(body, index_variables(body), ranges, output, extents);
 }
 
 namespace {
@@ -207,7 +218,7 @@ std::vector<IndexAxis> extended_index(const BodyAccesses& accesses) {
         };
         std::string name = variable.name;
         for (int copy = 2; taken(name); ++copy) name = fmt::format("{}_{}", variable.name, copy);
-        result.push_back({std::move(name), variable.extent, reducer});
+        result.emplace_back(std::move(name), variable.extent, reducer);
     };
     for (VariableId id : index_variables(body)) add(body.variable(id), std::nullopt);
     auto reductions = std::count_if(body.variables.begin(), body.variables.end(), [](const Variable& variable) {
@@ -263,12 +274,13 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
     result.index = extended_index(accesses);
     result.inputs.reserve(projected.inputs.size());
     result.outputs.reserve(projected.outputs.size());
-    InlineVector<int64_t, 8> index;
-    for (VariableId id : index_variables(body)) index.push_back(body.variable(id).extent.value);
+    const IndexVariables index = index_variables(body);
+    InlineVector<int64_t, 8> index_extents;
+    for (VariableId id : index) index_extents.push_back(body.variable(id).extent.value);
     IpfEvaluator declarations(environment);
     auto compare = [&](const ProjectedTensor& tensor, const IndexProjection& derived, bool clipped) {
         auto declared = declarations.of(tensor);
-        auto notes = declared ? check_declared(environment, tensor, *declared, derived, index, clipped)
+        auto notes = declared ? check_declared(environment, tensor, *declared, derived, index_extents, clipped)
                               : Result<Diagnostics>(fail(std::move(declared.error())));
         Diagnostics& to = notes ? result.notes : diagnostics;
         const Diagnostics& from = notes ? *notes : notes.error();
@@ -276,7 +288,7 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
     };
     for (size_t i = 0; i < projected.inputs.size(); ++i) {
         auto input = static_cast<int32_t>(i);
-        result.inputs.push_back(derived_projection(accesses, input, projected.inputs[i].extents));
+        result.inputs.push_back(read_by(accesses, index, input, projected.inputs[i].extents));
         if (!projected.inputs[i].spec->ipf) continue;
         // A read under a condition is inside its tensor, as a guarded one is; elsewhere its box may leave it.
         bool clipped = std::any_of(accesses.accesses().begin(), accesses.accesses().end(), [&](const Access& access) {
@@ -286,7 +298,7 @@ Result<OperationProjections> project(Environment& environment, const ProjectedBo
     }
     for (size_t i = 0; i < projected.outputs.size(); ++i) {
         result.outputs.push_back(
-            written_by(body, accesses.everywhere(), static_cast<int32_t>(i), projected.outputs[i].extents));
+            written_by(body, index, accesses.everywhere(), static_cast<int32_t>(i), projected.outputs[i].extents));
         if (projected.outputs[i].spec->ipf) compare(projected.outputs[i], result.outputs.back(), false);
     }
     if (!diagnostics.empty()) return fail(std::move(diagnostics));

@@ -16,9 +16,10 @@ class BodyExpressions;
 
 struct ProjectedTensor {
     std::string name;
-    InlineVector<int64_t, 6> extents;
+    Corner extents;
     const TensorSpec* spec = nullptr;
 };
+Corner extents_of(const TensorType& type);
 
 // A finished body with what messages need.
 struct ProjectedBody {

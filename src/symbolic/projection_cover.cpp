@@ -113,13 +113,13 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
         for (size_t element = 0; output.requested && element < output.types.size(); ++element) {
             TensorReference reference{static_cast<int32_t>(position), static_cast<int32_t>(element)};
             std::vector<Box> boxes;
-            std::vector<const Place*> places;
+            InlineVector<const Place*, 8> places;
             for (const EquationBox& equation : written) {
                 if (!(equation.output == reference)) continue;
                 boxes.push_back(equation.box);
                 places.push_back(equation.place);
             }
-            const Box whole = Box::whole(output.types[element].extents());
+            const Box whole = Box::whole(extents_of(output.types[element]));
             if (auto pair = overlapping(boxes)) {
                 const auto [first, second] = *pair;
                 Diagnostic diagnostic = environment.diagnostic(

@@ -435,7 +435,7 @@ Result<DeclaredProjections> declared_projections(Environment& environment) {
             to.push_back(projection_by_name(environment, tensor));
             return;
         }
-        auto declared = declarations.of({tensor.name, tensor.type.extents(), &spec});
+        auto declared = declarations.of({tensor.name, extents_of(tensor.type), &spec});
         if (declared)
             to.push_back(std::move(*declared));
         else

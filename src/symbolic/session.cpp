@@ -302,10 +302,8 @@ void add_node(Diagnostics& diagnostics, const Template& metakernel, const std::s
 }  // namespace
 
 TensorId State::add_tensor(std::string name, TensorType type) {
-    Tensor tensor;
-    tensor.name = unique_name(tensor_names, graph.tensors, std::move(name), "t");
-    tensor.type = std::move(type);
-    graph.tensors.push_back(std::move(tensor));
+    name = unique_name(tensor_names, graph.tensors, std::move(name), "t");
+    graph.tensors.emplace_back(std::move(name), std::move(type));
     return static_cast<TensorId>(graph.tensors.size() - 1);
 }
 

@@ -9,10 +9,7 @@
 
 namespace heddle {
 
-Box Box::whole(std::vector<int64_t> extents) {
-    std::vector<int64_t> start(extents.size());
-    return {std::move(start), std::move(extents)};
-}
+Box Box::whole(Corner extents) { return {Corner(extents.size()), std::move(extents)}; }
 
 bool Box::is_empty() const {
     for (size_t d = 0; d < rank(); d++) {
@@ -21,16 +18,20 @@ bool Box::is_empty() const {
     return false;
 }
 
-std::vector<int64_t> Box::shape() const {
-    std::vector<int64_t> extents;
-    for (size_t d = 0; d < rank(); d++) extents.push_back(checked_subtract(end[d], start[d]).value_or(INT64_MAX));
+int64_t Box::extent(size_t dimension) const {
+    return checked_subtract(end[dimension], start[dimension]).value_or(INT64_MAX);
+}
+
+Corner Box::shape() const {
+    Corner extents;
+    for (size_t d = 0; d < rank(); d++) extents.push_back(extent(d));
     return extents;
 }
 
 int64_t Box::volume() const {
     if (is_empty()) return 0;
     int64_t volume = 1;
-    for (int64_t extent : shape()) volume = checked_multiply(volume, extent).value_or(INT64_MAX);
+    for (size_t d = 0; d < rank(); d++) volume = checked_multiply(volume, extent(d)).value_or(INT64_MAX);
     return volume;
 }
 
@@ -98,7 +99,7 @@ std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes)
     return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> uncovered(const Box& whole, std::span<const Box> boxes) {
+std::optional<Corner> uncovered(const Box& whole, std::span<const Box> boxes) {
     constexpr size_t most_pieces = 4'096;
     std::vector<Box> left;
     if (!whole.is_empty()) left.push_back(whole);

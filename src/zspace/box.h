@@ -8,17 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "support/inline_vector.h"
+
 namespace heddle {
+
+using Corner = InlineVector<int64_t, 6>;  // a coordinate a dimension
 
 // start <= point < end in each dimension; one of no dimensions is one point.
 struct Box {
-    std::vector<int64_t> start, end;
+    Corner start, end;
 
-    static Box whole(std::vector<int64_t> extents);
+    static Box whole(Corner extents);
     size_t rank() const { return start.size(); }
     bool is_empty() const;
-    std::vector<int64_t> shape() const;  // saturated
-    int64_t volume() const;              // saturated
+    int64_t extent(size_t dimension) const;  // saturated, as these are
+    Corner shape() const;
+    int64_t volume() const;
     bool operator==(const Box&) const = default;
     auto operator<=>(const Box&) const = default;
 };
@@ -33,7 +38,7 @@ std::string text(const Box& box);                   // "[0:10, 5:8]"
 // Two of the boxes, none of them empty, that share a point: a sweep along the dimension in which they differ most.
 std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes);
 // A point of `whole` that no box holds; nothing, too, where the pieces left over are too many to look at.
-std::optional<std::vector<int64_t>> uncovered(const Box& whole, std::span<const Box> boxes);
+std::optional<Corner> uncovered(const Box& whole, std::span<const Box> boxes);
 // The sum of the volumes, saturated. Disjoint boxes inside of another fill it if it is that one's volume.
 int64_t total_volume(std::span<const Box> boxes);
 

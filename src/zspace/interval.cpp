@@ -37,6 +37,8 @@ Wide quotient(Wide a, Wide b) {
 bool fits(Wide end) { return !is_finite(end) || (end > INT64_MIN && end < INT64_MAX); }
 
 Interval narrowed(Wide low, Wide high) {
+    if (low > INT64_MIN && low < INT64_MAX && high > INT64_MIN && high < INT64_MAX)  // mostly
+        return {static_cast<int64_t>(low), static_cast<int64_t>(high)};
     if (!fits(low) || !fits(high)) return {};
     return {is_finite(low) ? static_cast<int64_t>(low) : INT64_MIN,
             is_finite(high) ? static_cast<int64_t>(high) : INT64_MAX};

@@ -143,7 +143,7 @@ TEST(Boxes, CollisionsAreThoseOfEnumeration) {
             continue;
         }
         collided++;
-        auto box = [&](const Point& point) {
+        auto box = [&](const Corner& point) {
             DocumentRange one{point, point};
             for (int64_t& end : one.end) end++;
             EXPECT_TRUE(contains(index, one));

@@ -32,7 +32,7 @@ void expect_whole(const Graph& graph, const Sharding& sharding, uint32_t seed = 
     expect_same_values(graph, feeds, sharding);
 }
 
-std::string text(const std::vector<int64_t>& numbers) {
+std::string text(std::span<const int64_t> numbers) {
     std::string result;
     for (int64_t number : numbers) result += (result.empty() ? "" : ",") + std::to_string(number);
     return result;

@@ -64,6 +64,9 @@ TEST(InlineVector, ComparesElements) {
     EXPECT_FALSE((InlineVector<int, 2>{1, 2} == InlineVector<int, 2>{1, 2, 3}));
     EXPECT_TRUE((InlineVector<int, 2>(3, 7) == InlineVector<int, 2>{7, 7, 7}));
     EXPECT_TRUE((InlineVector<int, 2>().empty()));
+    EXPECT_TRUE((InlineVector<int, 2>{1, 2} < InlineVector<int, 2>{1, 3}));
+    EXPECT_TRUE((InlineVector<int, 2>{1, 2} < InlineVector<int, 2>{1, 2, 0}));
+    EXPECT_FALSE((InlineVector<int, 2>{2} < InlineVector<int, 2>{1, 3, 4}));
 }
 
 }  // namespace

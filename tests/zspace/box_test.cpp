@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-using Point = std::vector<int64_t>;
+using Point = Corner;
 
 std::set<Point> points_of(const Box& box) {
     std::set<Point> points;
