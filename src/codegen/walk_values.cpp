@@ -142,6 +142,12 @@ std::optional<CodeValue> Walker::lane_mask(int j) const {
     return masks_[static_cast<size_t>(j)];
 }
 
+// Whether row i is in the tile, for what differs from row to row; nothing where it is or need not be.
+std::optional<CodeValue> Walker::row_exists(ExpressionId id, int i) const {
+    if (!row_count_ || !varies_[static_cast<size_t>(id)].rows) return std::nullopt;
+    return code_.operation(CodeOp::less, code_.integer(DType::int64, i), *row_count_);
+}
+
 std::optional<CodeValue> Walker::both(std::optional<CodeValue> a, std::optional<CodeValue> b, int width) {
     if (a) a = widened(code_, *a, width);
     if (b) b = widened(code_, *b, width);
@@ -156,6 +162,7 @@ CodeValue Walker::check(const Expression& e, int i, int j) {
     std::optional<CodeValue> active;
     if (e.operands.size() > 1) active = evaluate(e.operands[1], i, j);
     if (active && active->width > value.width) active = code_.any(*active);
+    active = both(active, row_exists(e.operands[0], i), value.width);
     if (value.width > 1) active = both(active, lane_mask(j), value.width);
     const CodeValue within = inside(value, bound);
     const CodeValue one = widened(code_, code_.integer(DType::boolean, 1), value.width);
@@ -246,10 +253,7 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
     }
     std::optional<CodeValue> guard;
     if (!e.operands.empty()) guard = evaluate(e.operands[0], i, j);
-    if (row_count_ && varies_[static_cast<size_t>(id)].rows) {
-        const CodeValue exists = integer_op(CodeOp::less, integer(i), *row_count_);
-        guard = both(guard, exists, guard ? guard->width : 1);
-    }
+    guard = both(guard, row_exists(id, i), guard ? guard->width : 1);
     if (e.address.access == Access::uniform) return load_uniform(e, i, j, guard);
     if (e.address.access != Access::packed)
         guard = both(guard, lane_mask(j), width_);

@@ -83,6 +83,7 @@ private:
     CodeValue load_uniform(const Expression& e, int i, int j, std::optional<CodeValue> guard);
     void load_transposed(ExpressionId id, int j);
     std::optional<CodeValue> lane_mask(int j) const;
+    std::optional<CodeValue> row_exists(ExpressionId id, int i) const;
     std::optional<CodeValue> both(std::optional<CodeValue> a, std::optional<CodeValue> b, int width);
 
     // Addresses and affine values.

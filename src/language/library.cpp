@@ -16,10 +16,6 @@ namespace heddle {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-using TemplatePointer = std::shared_ptr<const Template>;
-
 // A file of a folder: its words are known, its templates when asked for.
 struct FolderFile {
     std::shared_ptr<const SourceText> source;
@@ -29,6 +25,16 @@ struct FolderFile {
     LoadedFile loaded;
     Diagnostics errors;
 };
+
+struct UserLibrary {
+    std::string name;
+    fs::path path;  // empty: from memory
+    std::vector<std::unique_ptr<LoadedFile>> files;
+};
+
+namespace {
+
+using TemplatePointer = std::shared_ptr<const Template>;
 
 constexpr std::string_view core_library = "core";
 constexpr size_t most_suggested = 4;  // names in a remedy
@@ -43,12 +49,6 @@ std::string namespace_of(const fs::path& path) {
     if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "_");
     return name;
 }
-
-struct UserLibrary {
-    std::string name;
-    fs::path path;  // empty: from memory
-    std::vector<std::unique_ptr<LoadedFile>> files;
-};
 
 void collect_templates(const LoadedFile& file, std::vector<const Template*>& into) {
     for (const TemplatePointer& made : file.templates) into.push_back(made.get());

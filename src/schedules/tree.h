@@ -105,7 +105,7 @@ enum class Access : uint8_t {
     indexed,     // an expression in the address depends on lanes: gather or scatter
     transposed,  // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
                  // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
-                 // depend on rows. Rows beyond the row count and masked lanes are not read
+                 // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
 };
 
 struct Address {

@@ -131,7 +131,9 @@ TEST(Scatters, indices_outside_are_errors) {
                     ASSERT_TRUE(executable);
                     auto found = Session(executable, std::make_shared<ThreadPool>(2)).run(feeds);
                     ASSERT_EQ(found.has_value(), inside) << wrong;
-                    if (!inside) EXPECT_EQ(codes(found), Codes{"runtime.index_out_of_range"});
+                    if (!inside) {
+                        EXPECT_EQ(codes(found), Codes{"runtime.index_out_of_range"});
+                    }
                 }
             }
         }
@@ -234,7 +236,9 @@ TEST(Scatters, update_in_place_what_dies_there_and_copy_what_does_not) {
                     const bool in_place = !read_later && !input;
                     // Fused, a block may be put into a product by the product's kernel, which needs no old values;
                     // unfused, a scatter has a tensor of its own, which is then added.
-                    if (append != fuse) EXPECT_EQ(updating_launches(*plan), in_place) << plan::print(*plan);
+                    if (append != fuse) {
+                        EXPECT_EQ(updating_launches(*plan), in_place) << plan::print(*plan);
+                    }
                     auto executable = compiled(plan_of(graph, {.fuse = fuse}));
                     ASSERT_TRUE(executable);
                     const auto feeds = in_place_feeds(graph);

@@ -100,7 +100,9 @@ TEST(FusionGrowth, DiamondsStayLinear) {
         EXPECT_LE(total_nodes(b.system), 20 * count);
         EXPECT_LE(cost_evaluations(b.system), 12 * count);
         for (const Equation& equation : b.system.equations) {
-            if (!equation.dead) ASSERT_LE(walk(equation.right).size(), 200u);
+            if (!equation.dead) {
+                ASSERT_LE(walk(equation.right).size(), 200u);
+            }
         }
     }
 }

@@ -135,7 +135,9 @@ TEST(PassFactor, HeadsBecomeAxes) {
             EXPECT_NE(node->kind, Kind::floor_divide);
             EXPECT_NE(node->kind, Kind::modulo);
         }
-        if (b.system.equation(index).tensor == x) EXPECT_EQ(b.system.equation(index).axes.size(), 3u);
+        if (b.system.equation(index).tensor == x) {
+            EXPECT_EQ(b.system.equation(index).axes.size(), 3u);
+        }
     }
 }
 
@@ -149,7 +151,9 @@ TEST(PassPullOut, TheSoftmaxDivisionLeavesTheProduct) {
         const Equation& equation = b.system.equation(index);
         for (Expr node : walk(equation.right)) {
             const bool division = node->kind == Kind::scalar && node->op == ScalarOp::reciprocal;
-            if (division) EXPECT_FALSE(equation.reducer.has_value());
+            if (division) {
+                EXPECT_FALSE(equation.reducer.has_value());
+            }
         }
     }
     EXPECT_EQ(live(b.system), 5u);  // max, exp, sum, product, product times 1 / sum

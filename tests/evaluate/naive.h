@@ -90,8 +90,8 @@ private:
         case Node::Kind::local: return local(node);
         case Node::Kind::previous: return previous(node);
         case Node::Kind::reduce: return reduce(node);
+        default: return std::nullopt;  // a kind of systems
         }
-        return std::nullopt;
     }
 
     std::optional<NaiveValue> read(const Node& node) {

@@ -120,8 +120,9 @@ TEST(FunctionsEverywhere, EachMeansTheSameOrIsRefusedAlike) {
         std::string projected = outcome(in_projection(condition));
         EXPECT_TRUE(row.of_elements ? projected == "equal" || projected == "symbolic.ipf" : projected == expected)
             << call << ": " << projected;
-        if (row.name != "has")  // what a rule matches is always given
+        if (row.name != "has") {  // what a rule matches is always given
             EXPECT_EQ(in_rule(condition), row.of_elements ? "symbolic.type" : expected) << call;
+        }
         // A body has elements of types beside all that is static.
         EXPECT_EQ(outcome(in_body(row.of_elements ? "re(" + call + ") == re(" + call + ")" : condition)),
                   row.of_elements ? "equal" : expected)

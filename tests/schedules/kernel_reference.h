@@ -374,7 +374,7 @@ private:
         case Kind::select: return select(e);
         case Kind::read:
         case Kind::guarded_read: return read(e);
-        case Kind::scalar: break;
+        default: break;  // an operation; the rest stands in no kernel
         }
         return operation(e->op, e->parts()[0]->dtype, e->dtype, of(0), e->parts().size() > 1 ? of(1) : Scalar{});
     }

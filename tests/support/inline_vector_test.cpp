@@ -55,7 +55,9 @@ TEST(InlineVector, IsAVector) {
         default: ours.push_back(step), theirs.push_back(step);
         }
         ASSERT_TRUE(std::ranges::equal(ours, theirs)) << "step " << step;
-        if (!theirs.empty()) ASSERT_EQ(ours.back(), theirs.back());
+        if (!theirs.empty()) {
+            ASSERT_EQ(ours.back(), theirs.back());
+        }
     }
 }
 
