@@ -2,6 +2,10 @@
 
 #include <unordered_map>
 
+#include "expr/check.h"
+#include "expr/coordinate.h"
+#include "expr/remake.h"
+
 namespace heddle::equations {
 namespace {
 
@@ -50,20 +54,8 @@ private:
     }
 
     NodeId convert(Expr root) {
-        std::vector<Expr> stack = {root};
-        while (!stack.empty()) {
-            Expr e = stack.back();
-            if (done_.contains(e)) {
-                stack.pop_back();
-                continue;
-            }
-            const size_t before = stack.size();
-            for (Expr operand : e->parts()) {
-                if (!done_.contains(operand)) stack.push_back(operand);
-            }
-            if (stack.size() != before) continue;
-            stack.pop_back();
-            done_[e] = node_of(e);
+        for (Expr e : operands_first(root)) {
+            if (!done_.contains(e)) done_[e] = node_of(e);
         }
         return done_.at(root);
     }
@@ -71,9 +63,8 @@ private:
     NodeId node_of(Expr e) {
         std::vector<NodeId> operands;
         for (Expr operand : e->parts()) operands.push_back(done_.at(operand));
-        switch (e->kind) {
-        case Kind::variable: return axes_.at(e->index);
-        case Kind::linear: {
+        if (e->kind == Kind::variable) return axes_.at(e->index);
+        if (e->kind == Kind::linear) {
             NodeId sum = integer(e->integer);
             for (size_t i = 0; i < operands.size(); i++) {
                 const NodeId term =
@@ -82,14 +73,10 @@ private:
             }
             return sum;
         }
-        case Kind::floor_divide:
-            return scalar(ScalarOp::floor_divide, DType::int64, {operands[0], integer(e->integer)});
-        case Kind::modulo: return scalar(ScalarOp::modulo, DType::int64, {operands[0], integer(e->integer)});
-        case Kind::minimum: return scalar(ScalarOp::minimum, DType::int64, operands);
-        case Kind::maximum: return scalar(ScalarOp::maximum, DType::int64, operands);
-        case Kind::negative: return scalar(ScalarOp::less, DType::boolean, {operands[0], integer(0)});
-        case Kind::conjunction: return scalar(ScalarOp::logical_and, DType::boolean, operands);
-        default: break;
+        if (!stands_in(e->kind, Stage::body)) {
+            const bool divides = e->kind == Kind::floor_divide || e->kind == Kind::modulo;
+            if (divides || e->kind == Kind::negative) operands.push_back(integer(divides ? e->integer : 0));
+            return scalar(operation_of(*e), e->dtype, std::move(operands));
         }
         Node node = *e;
         node.operands = operands;

@@ -38,9 +38,7 @@ bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
 }
 
 Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
-    std::vector<Expr> nodes = walk(right);
-    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });  // operands first
-    for (Expr e : nodes) {
+    for (Expr e : operands_first(right)) {
         bool data = e->is_read(), plain = is_plain_kind(e->kind);
         for (Expr operand : e->parts()) {
             data = data || data_.at(operand);

@@ -286,4 +286,16 @@ Expr coordinate_of(Arena& arena, ScalarOp op, Expr a, Expr b) {
     }
 }
 
+ScalarOp operation_of(const Expression& e) {
+    switch (e.kind) {
+    case Kind::floor_divide: return ScalarOp::floor_divide;
+    case Kind::modulo: return ScalarOp::modulo;
+    case Kind::minimum: return ScalarOp::minimum;
+    case Kind::maximum: return ScalarOp::maximum;
+    case Kind::negative: return ScalarOp::less;
+    case Kind::conjunction: return ScalarOp::logical_and;
+    default: return e.op;
+    }
+}
+
 }  // namespace heddle::expr

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "expr/remake.h"
 #include "support/spelling.h"
 
 namespace heddle::expr {
@@ -104,9 +105,11 @@ ExpressionPrinter::ExpressionPrinter(const std::vector<Expr>& roots, AxisNames a
       axes_(std::move(axes)),
       tensor_name_(std::move(tensor_name)) {
     for (const auto& [axis, name] : axes_) ranks_.emplace(axis, static_cast<int>(ranks_.size()));
-    for (Expr e : postorder(roots, false)) hashes_[e] = hash_of(e);
+    for (Expr root : roots) {
+        for (Expr e : operands_first(root)) hashes_.try_emplace(e, hash_of(e));
+    }
     std::unordered_map<Expr, int> uses;
-    const std::vector<Expr> order = postorder(roots, true);
+    const std::vector<Expr> order = postorder(roots);
     for (Expr e : order) {
         for (Expr operand : e->parts()) uses[operand]++;
     }
@@ -119,8 +122,8 @@ std::string ExpressionPrinter::list(std::span<const Expr> expressions) const {
     return ExpressionSpeller::list(ids);
 }
 
-// Operands before users, each once.
-std::vector<Expr> ExpressionPrinter::postorder(const std::vector<Expr>& roots, bool sorted) const {
+// Operands before users, each once, in the order of the text.
+std::vector<Expr> ExpressionPrinter::postorder(const std::vector<Expr>& roots) const {
     std::vector<Expr> order;
     std::unordered_set<Expr> done;
     for (Expr root : roots) {
@@ -134,12 +137,7 @@ std::vector<Expr> ExpressionPrinter::postorder(const std::vector<Expr>& roots, b
             }
             if (!done.insert(e).second) continue;
             stack.emplace_back(e, true);
-            std::vector<Expr> operands = operands_of(e);
-            if (sorted)
-                std::ranges::transform(operand_order(e), operands.begin(), [&](size_t i) { return e->parts()[i]; });
-            for (auto it = operands.rbegin(); it != operands.rend(); ++it) {
-                if (!done.contains(*it)) stack.emplace_back(*it, false);
-            }
+            for (size_t i : std::views::reverse(operand_order(e))) stack.emplace_back(e->parts()[i], false);
         }
     }
     return order;

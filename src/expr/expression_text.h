@@ -64,7 +64,7 @@ public:
     std::string list(std::span<const Expr> expressions) const;  // with commas
 
 private:
-    std::vector<Expr> postorder(const std::vector<Expr>& roots, bool sorted) const;
+    std::vector<Expr> postorder(const std::vector<Expr>& roots) const;
     std::vector<size_t> operand_order(Expr e) const;
     int rank(Expr axis) const;
     uint64_t hash_of(Expr e) const;

@@ -1,11 +1,19 @@
-// Makes expressions anew in another arena, or in the same one.
+// Makes expressions anew in another arena, or in the same one, or of another form.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "expr/arena.h"
 
 namespace heddle::expr {
+
+// Every distinct node that `root` is made of, operands before users: in the order of making.
+inline std::vector<Expr> operands_first(Expr root) {
+    std::vector<Expr> nodes = walk(root);
+    std::ranges::sort(nodes, {}, [](Expr e) { return e->id; });
+    return nodes;
+}
 
 // Each node once, however deep they nest; `memo` keeps what came of them. A node becomes given(e), or, where that is
 // null, make(e, what parts(e) became).

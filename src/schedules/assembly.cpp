@@ -5,13 +5,14 @@
 #include <cassert>
 
 #include "schedules/packing.h"
+#include "zspace/checked.h"
 
 namespace heddle::schedules {
 namespace {
 
 using Role = NumberId::Role;
 
-int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_divide(a, b) * b; }
 
 // Distinct text for distinct expressions: what interning looks up.
 std::string signature(const Affine& affine) {

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "zspace/checked.h"
+
 namespace heddle::schedules {
 namespace {
-
-int64_t divide_up(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-int64_t divide_down(int64_t a, int64_t b) { return -divide_up(-a, b); }
 
 bool is_guarded_by(Expr read, double wanted) {
     if (read->kind != Kind::guarded_read) return false;
@@ -76,8 +75,8 @@ Interior interior_rows(const Kernel& kernel, AxisId rows, const std::vector<Clip
         Expr coordinate = guard.value->parts()[guard.dimension];
         const int64_t constant = parts_of(coordinate).constant;
         int64_t step = coefficient(coordinate, rows), reach = guard.factor * (kernel.axis(guard.reduced).extent - 1);
-        interior.first = std::max(interior.first, divide_up(-constant, step));
-        interior.last = std::min(interior.last, divide_down(guard.extent - 1 - constant - reach, step) + 1);
+        interior.first = std::max(interior.first, ceil_divide(-constant, step));
+        interior.last = std::min(interior.last, floor_divide(guard.extent - 1 - constant - reach, step) + 1);
     }
     interior.first = std::clamp<int64_t>(interior.first, 0, extent);
     interior.last = std::clamp<int64_t>(interior.last, interior.first, extent);

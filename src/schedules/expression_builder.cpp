@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "expr/coordinate.h"
 #include "schedules/builder.h"
 
 namespace heddle::schedules {
@@ -7,18 +8,6 @@ namespace {
 
 using Role = NumberId::Role;
 using Subject = NumberSubject::Kind;
-
-ScalarOp operation_of(Expr e) {
-    switch (e->kind) {
-    case Kind::floor_divide: return ScalarOp::floor_divide;
-    case Kind::modulo: return ScalarOp::modulo;
-    case Kind::minimum: return ScalarOp::minimum;
-    case Kind::maximum: return ScalarOp::maximum;
-    case Kind::negative: return ScalarOp::less;
-    case Kind::conjunction: return ScalarOp::logical_and;
-    default: return e->op;
-    }
-}
 
 bool is_zero(const Expression& e) {
     return (e.kind == Expression::Kind::integer && e.integer == 0) || (e.kind == Expression::Kind::real && e.real == 0);
@@ -347,7 +336,7 @@ ExpressionId ExpressionBuilder::literal(Expr e) {
 ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::scalar;
-    e.op = operation_of(v);
+    e.op = operation_of(*v);
     // Arithmetic on types that are only stored is done in a wider one, and rounded or wrapped.
     e.dtype = info(v->dtype).arithmetic;
     for (Expr operand : v->parts()) {
