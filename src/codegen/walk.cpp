@@ -143,7 +143,7 @@ void Walker::statement(const For& node) {
     } else {
         const auto [first, end] = range(node.range);
         forget_reads_of(stored_in(node.body));
-        code_.repeat(first, end, node.step, [&](CodeValue value) {
+        code_.repeat(first, end, 1, [&](CodeValue value) {
             binding = Binding{value, std::nullopt, {}, depth_};
             scoped(node.body);
         });
@@ -289,9 +289,9 @@ void Walker::statement(const Lanes& node) {
             integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, integer(block_lanes)));
         code_.repeat(first, full, block_lanes,
                      [&](CodeValue base) { lanes_block(node, node.vectors, base, std::nullopt); });
-        if (node.mask == Lanes::Mask::edge && node.reduced) {
+        if (node.reduced) {
             code_.repeat(full, end, node.width, [&](CodeValue base) { lanes_block(node, 1, base, end); });
-        } else if (node.mask == Lanes::Mask::edge) {
+        } else {
             code_.branch(
                 integer_op(CodeOp::less, full, end), [&] { lanes_block(node, node.vectors, full, end); }, [] {});
         }

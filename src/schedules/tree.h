@@ -175,7 +175,6 @@ struct Phase {
 struct For {
     VariableId variable = -1;
     Range range;
-    int64_t step = 1;
     int64_t unrolled = 0;  // > 0: the range is 0..unrolled, every iteration written out
     Block body;
 };
@@ -201,13 +200,12 @@ struct Rows {
 };
 
 // Blocks of vectors * width lanes. The tail, where fewer lanes are left:
-//   never    there is none (a fact)
 //   edge     full blocks run without masks; the tail is one block under masks
 //   always   every block runs under its masks (the code exists once)
 // Reduced lanes: full blocks, then (edge) one vector at a time (j = 0, updates go to vector 0) under a mask: an
 // inactive lane's accumulator keeps its value. Stores and loads (but packed ones) of a masked block are masked.
 struct Lanes {
-    enum class Mask : uint8_t { never, edge, always };
+    enum class Mask : uint8_t { edge, always };
     VariableId variable = -1;
     Range range;
     int vectors = 1;

@@ -389,8 +389,6 @@ private:
         loop.variable = bind(Variable::Kind::loop);
         reader_.expect("in");
         loop.range = range();
-        reader_.expect("step");
-        loop.step = reader_.integer("a step");
         if (reader_.take("unrolled")) loop.unrolled = reader_.integer("a count");
         loop.body = block(indentation);
         return loop;
@@ -427,11 +425,8 @@ private:
         reader_.expect("x");
         lanes.width = count();
         reader_.expect("mask");
-        bool known = false;
-        for (auto mask : {Lanes::Mask::never, Lanes::Mask::edge, Lanes::Mask::always}) {
-            if (!known && reader_.take(tree_names::mask(mask))) lanes.mask = mask, known = true;
-        }
-        if (!known) reader_.error("never, edge or always");
+        lanes.mask = reader_.take("always") ? Lanes::Mask::always : Lanes::Mask::edge;
+        if (lanes.mask == Lanes::Mask::edge) reader_.expect("edge");
         lanes.reduced = reader_.take("reduced");
         lanes.body = block(indentation);
         return lanes;

@@ -199,8 +199,7 @@ private:
 
     void print_statement(const For& loop, int depth) {
         prepare(loop.range, depth);
-        line(depth, "for " + variable(loop.variable) + " in " + range(loop.range) + " step " +
-                        std::to_string(loop.step) +
+        line(depth, "for " + variable(loop.variable) + " in " + range(loop.range) +
                         (loop.unrolled ? " unrolled " + std::to_string(loop.unrolled) : ""));
         block(loop.body, depth + 1);
     }

@@ -91,7 +91,6 @@ private:
     static std::string head(const Phase& phase) { return "phase " + phase.name; }
     std::string head(const For& loop) const {
         std::string text = fmt::format("for {}{}", tree_.variable(loop.variable).name, cut(loop.range));
-        if (loop.step != 1) text += fmt::format(" step {}", loop.step);
         return loop.unrolled > 0 ? text + fmt::format(" unrolled {}", loop.unrolled) : text;
     }
     std::string head(const Rows& rows) const {

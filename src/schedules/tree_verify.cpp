@@ -238,7 +238,6 @@ private:
 
     void check(const For& loop) {
         check_range(loop.range);
-        if (loop.step < 1) error("schedules.tree_range", "a step is not positive", std::to_string(loop.step));
         if (loop.unrolled < 0 || loop.unrolled > most_copies)
             error("schedules.tree_range", "a loop is written out too often", std::to_string(loop.unrolled));
         bind(loop.variable, Variable::Kind::loop);
