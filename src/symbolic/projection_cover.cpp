@@ -6,10 +6,13 @@
 #include <algorithm>
 
 #include "symbolic/projection.h"
+#include "zspace/cover.h"
 #include "zspace/linear_equation.h"
 
 namespace heddle {
 namespace {
+
+constexpr int64_t most_cover_steps = int64_t{1} << 22;  // to find an element that nothing writes
 
 Diagnostic cover_error(const Environment& environment, const ProjectedBody& body, size_t equation,
                        std::string summary) {
@@ -137,8 +140,9 @@ Result<void> check_cover(const Environment& environment, const std::vector<Equat
             Diagnostic diagnostic = environment.diagnostic(
                 "symbolic.cover", place, fmt::format("not every element of '{}' is written", output.spec->name));
             diagnostic.expected = fmt::format("all of {}", printed(whole.end));
-            if (auto point = uncovered(whole, boxes))
-                diagnostic.found = fmt::format("nothing writes {}", printed(*point));
+            int64_t budget = most_cover_steps;
+            if (const Cover found = cover(whole, boxes, budget); !found.gaps.empty())
+                diagnostic.found = fmt::format("nothing writes {}", printed(found.gaps[0].start));
             diagnostic.remedy = "add an equation for the rest, or make the index larger";
             diagnostics.push_back(std::move(diagnostic));
         }

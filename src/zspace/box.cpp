@@ -99,35 +99,6 @@ std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes)
     return std::nullopt;
 }
 
-std::optional<Corner> uncovered(const Box& whole, std::span<const Box> boxes) {
-    constexpr size_t most_pieces = 4'096;
-    std::vector<Box> left;
-    if (!whole.is_empty()) left.push_back(whole);
-    for (const Box& box : boxes) {
-        std::vector<Box> next;
-        for (Box& piece : left) {
-            if (!overlap(piece, box)) {
-                next.push_back(std::move(piece));
-                continue;
-            }
-            // What stands before and behind the box, dimension by dimension.
-            for (size_t d = 0; d < piece.rank(); d++) {
-                if (piece.start[d] < box.start[d]) {
-                    next.push_back(piece);
-                    next.back().end[d] = piece.start[d] = box.start[d];
-                }
-                if (piece.end[d] > box.end[d]) {
-                    next.push_back(piece);
-                    next.back().start[d] = piece.end[d] = box.end[d];
-                }
-            }
-        }
-        left = std::move(next);
-        if (left.size() > most_pieces) return std::nullopt;
-    }
-    return left.empty() ? std::nullopt : std::optional(left[0].start);
-}
-
 int64_t total_volume(std::span<const Box> boxes) {
     int64_t total = 0;
     for (const Box& box : boxes) total = checked_add(total, box.volume()).value_or(INT64_MAX);

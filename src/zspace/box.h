@@ -37,8 +37,6 @@ std::string text(const Box& box);                   // "[0:10, 5:8]"
 
 // Two of the boxes, none of them empty, that share a point: a sweep along the dimension in which they differ most.
 std::optional<std::pair<size_t, size_t>> overlapping(std::span<const Box> boxes);
-// A point of `whole` that no box holds; nothing, too, where the pieces left over are too many to look at.
-std::optional<Corner> uncovered(const Box& whole, std::span<const Box> boxes);
 // The sum of the volumes, saturated. Disjoint boxes inside of another fill it if it is that one's volume.
 int64_t total_volume(std::span<const Box> boxes);
 

@@ -1,5 +1,5 @@
 // Boxes against the points that they hold.
-#include "zspace/box.h"
+#include "zspace/cover.h"
 
 #include <gtest/gtest.h>
 
@@ -83,10 +83,12 @@ TEST(Box, TilingsHaveNoGapAndNoOverlap) {
             EXPECT_TRUE(pair->first != pair->second && overlap(boxes[pair->first], boxes[pair->second]));
             ++overlaps;
         }
-        const auto gap = uncovered(whole, boxes);
-        ASSERT_EQ(gap.has_value(), distinct.size() != points_of(whole).size());
-        if (gap) {
-            EXPECT_TRUE(points_of(whole).contains(*gap) && !distinct.contains(*gap));
+        int64_t budget = 1'000'000;
+        const Cover found = cover(whole, boxes, budget);
+        ASSERT_EQ(!found.gaps.empty(), distinct.size() != points_of(whole).size());
+        if (!found.gaps.empty()) {
+            const Point& gap = found.gaps[0].start;
+            EXPECT_TRUE(points_of(whole).contains(gap) && !distinct.contains(gap));
             ++gaps;
         }
         EXPECT_EQ(total_volume(boxes), static_cast<int64_t>(held.size()));
