@@ -211,8 +211,8 @@ void BodyCompiler::compile_equation(int32_t index) {
 }
 
 // A table's root stands after those of the tables that it reads: by node, but a scan's steps where its last state is,
-// and what only reads them behind; of one node a scatter's comes first, since a local may be no more than it. Equations
-// come last.
+// and what only reads them behind; of one node a scatter's comes first, since a local or an initial value may be no more
+// than it. Equations come last.
 std::tuple<NodeId, int, NodeId, bool> BodyCompiler::place_of(const Root& root) const {
     if (root.table < 0) return {static_cast<NodeId>(body.nodes.size()), 0, 0, false};
     const Table& table = program.tables[static_cast<size_t>(root.table)];
@@ -223,7 +223,8 @@ std::tuple<NodeId, int, NodeId, bool> BodyCompiler::place_of(const Root& root) c
         if (root.step >= 0 && local.is_state() && local.variables[0] == root.step)
             after = std::max({after, local.value, local.initial});
     }
-    return {std::max(node, after), initial ? 0 : root.step >= 0 ? 1 : 2, node, root.scatter < 0};
+    const bool reads_steps = after >= node && !initial;
+    return {std::max(node, after), root.step >= 0 ? 1 : reads_steps ? 2 : 0, node, root.scatter < 0};
 }
 
 Result<Program> BodyCompiler::run() {

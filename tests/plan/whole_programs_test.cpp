@@ -193,6 +193,16 @@ waited_for_together:
       c[s] = 1 from cast(0, $T)
       y[@i, s] = tanh(c[s - 1] + x[b[s]])
     z[@i, j] = max(a[j] / (1 + abs(c[$n - 1])), c[@i])
+begun_by_chosen_sums:
+  doc: A state begins with no more than sums whose elements the filter chooses; so does the value of another one.
+  inputs: {x: "$T[$n]"}
+  index: "[]"
+  outputs: {y: "$T[$n + 3]"}
+  body: |
+    scan t < $n:
+      b[t, j < ($n + 3)] = sum(k < $n if k // 3 == j : x[k] < a[t - 1, 0] ? x[t] : 1) from sum(k < $n if k // 4 == j : x[k])
+      a[t, j < ($n + 3)] = 0.5 * a[t - 1, j] + b[t, j] from sum(k < $n if k // 2 == j : x[k])
+    y[j] = a[-1, j] + b[-1, j]
 never_read_back:
   doc: A state that no step needs the one before of.
   inputs: {x: "$T[$n]"}
@@ -342,6 +352,7 @@ TEST(WholePrograms, InitialValues) {
         check("y, z = never_read_back(x)", {{"x", {n}}});
         check("y = begun_by_another(x)", {{"x", {n, n}}});
         check("y, z = waited_for_together(x)", {{"x", {n}}});
+        check("y = begun_by_chosen_sums(x)", {{"x", {n}}});
     }
 }
 
