@@ -13,7 +13,7 @@ namespace heddle::cli {
 // A whole tensor of the graph that launches wrote, with what these launches read.
 struct Computed {
     std::string name;
-    TensorId tensor = -1;
+    TensorId tensor = no_id;
     TensorData data;
     bool copy = false;        // only put into another layout
     std::set<TensorId> read;  // whole tensors of the graph, in whatever layout

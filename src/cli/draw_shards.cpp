@@ -31,7 +31,7 @@ std::string colour_of(size_t shard) {
 
 // One tensor in one stage.
 struct Panel {
-    TensorId tensor = -1;
+    TensorId tensor = no_id;
     std::map<heddle::Box, std::vector<size_t>> boxes;  // and whose they are
     std::vector<std::string> names;                    // of the dimensions
     int64_t unread = 0;

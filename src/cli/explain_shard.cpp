@@ -116,7 +116,7 @@ Result<std::vector<ShardedOperation>> shard_operations(const Graph& graph, const
     Diagnostics problems;  // of the first operation
     Graph now = graph;
     for (size_t i = graph.operations.size(); i-- > 0;) {
-        auto id = static_cast<OperationId>(i);
+        auto id = OperationId(i);
         auto boxes = sharding::boxes_by(now.operations[i], sharding::axes_of(now, now.operations[i]), parts);
         auto sharded = boxes ? sharding::shard(now, id, *boxes, one_round)
                              : Result<sharding::Sharding>(fail(std::move(boxes.error())));

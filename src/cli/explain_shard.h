@@ -14,7 +14,7 @@ namespace heddle::cli {
 // One sharded operation: its number in the graph it is from, and the parts that were asked for.
 struct ShardedOperation {
     Graph before;  // the graph that holds it
-    OperationId operation = -1;
+    OperationId operation = no_id;
     sharding::Sharding sharding;
 };
 

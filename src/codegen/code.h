@@ -59,7 +59,7 @@ struct Cell {
 
 // memory[index + offset], in elements; `index` is a scalar int64.
 struct CodeAddress {
-    MemoryId memory = -1;
+    MemoryId memory = no_id;
     CodeValue index;
     int64_t offset = 0;
 };

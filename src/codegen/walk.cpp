@@ -94,7 +94,7 @@ void Walker::place_arrays() {
         if (memory.kind != Memory::Kind::array) continue;
         Affine origin;
         origin.terms = memory.origin;
-        code_.place_array(static_cast<MemoryId>(i), number(memory.offset), whole(lanewise(origin, 0, 0, false).first));
+        code_.place_array(MemoryId(i), number(memory.offset), whole(lanewise(origin, 0, 0, false).first));
     }
 }
 
@@ -192,7 +192,7 @@ void Walker::tile(const Rows& node, int rows, CodeValue position) {
     block(node.body);
     close();
     rows_ = 1;
-    row_variable_ = -1;
+    row_variable_ = no_id;
 }
 
 void Walker::balanced_rows(const Rows& node, CodeValue first, CodeValue end) {
@@ -270,7 +270,7 @@ void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::op
     }
     scoped(node.body);
     masks_.clear();
-    lane_variable_ = -1;
+    lane_variable_ = no_id;
     vectors_ = width_ = 1;
     lanes_reduced_ = false;
 }

@@ -290,13 +290,13 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     case Expression::Kind::inside: return inside(evaluate(e.operands[0], i, j), number(e.number));
     case Expression::Kind::check: return check(e, i, j);
     case Expression::Kind::accumulator: {
-        const AccumulatorTile& tile = accumulators_[static_cast<size_t>(e.target)];
-        const Accumulator& accumulator = tree_.accumulator(e.target);
+        const AccumulatorTile& tile = accumulators_[e.accumulator_id()];
+        const Accumulator& accumulator = tree_.accumulator(e.accumulator_id());
         const size_t row = static_cast<size_t>(i);
         if (accumulator.reduced_lanes) return tile.results[row];
         return tile.results[row * static_cast<size_t>(accumulator.vectors) + static_cast<size_t>(j)];
     }
-    case Expression::Kind::let: return lets_.at({e.target, i, j});
+    case Expression::Kind::let: return lets_.at({e.let_id(), i, j});
     case Expression::Kind::load: break;
     }
     return {};

@@ -123,8 +123,8 @@ private:
 
     // The register tile.
     int rows_ = 1, vectors_ = 1, width_ = 1;
-    VariableId lane_variable_ = -1;
-    VariableId row_variable_ = -1;
+    VariableId lane_variable_ = no_id;
+    VariableId row_variable_ = no_id;
     std::optional<CodeValue> row_count_;  // of a transposed tile's last rows
     std::vector<CodeValue> masks_;        // of each vector, or empty
     bool lanes_reduced_ = false;

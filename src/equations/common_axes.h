@@ -11,7 +11,7 @@ namespace heddle::equations {
 
 // An axis of one equation that is not reduced, with its extents.
 struct AxisSlot {
-    AxisId axis = -1;
+    AxisId axis = no_id;
     int64_t extent = 1;
     double hint = 1;       // at the size class's representative: costs look at this one
     bool ordered = false;  // of a scan: never common
@@ -27,7 +27,7 @@ struct AxisLink {
 
 // What a node reads.
 struct NodeRead {
-    TensorIndex tensor = -1;
+    TensorIndex tensor = no_id;
     double bytes = 0;             // at most, at the representative
     std::vector<int32_t> slots;   // of the reader, that occur in the coordinates
     std::vector<int32_t> makers;  // nodes
@@ -38,7 +38,7 @@ struct NodeRead {
 struct FusionNode {
     int32_t equation = -1;
     int32_t scan = -1;
-    TensorIndex tensor = -1;
+    TensorIndex tensor = no_id;
     bool prepared = false, output = false, reduction = false, contraction = false, expensive = false;
     bool scatter = false;  // its axes that data choose have no slots: the tasks of a kernel may not part them
     int32_t into = -1;     // of a scatter: the node whose elements its terms go to (scatter_into), if there is one
@@ -92,7 +92,7 @@ private:
     int generation_ = 0;
     std::vector<int> stamp_;                   // by node
     std::vector<char> light_, output_;         // by node
-    UnionFind classes_;                        // of slots
+    UnionFind<> classes_;                      // of slots
     std::vector<char> broken_class_, common_;  // by slot that is a root
     std::vector<int32_t> last_node_, have_;    // by root
     double tasks_ = 1;

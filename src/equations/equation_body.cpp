@@ -35,11 +35,11 @@ public:
 private:
     NodeId add(Node node) {
         made_.body.nodes.push_back(std::move(node));
-        return static_cast<NodeId>(made_.body.nodes.size()) - 1;
+        return last_id<NodeId>(made_.body.nodes);
     }
     VariableId variable(AxisId axis, Variable::Kind kind) {
         made_.body.variables.push_back({arena_.axis(axis).name, kind, arena_.extent(axis)});
-        const auto id = static_cast<VariableId>(made_.body.variables.size()) - 1;
+        const auto id = last_id<VariableId>(made_.body.variables);
         axes_[axis] = add({.kind = Kind::variable, .dtype = DType::int64, .index = id});
         return id;
     }
@@ -63,7 +63,7 @@ private:
     NodeId node_of(Expr e) {
         std::vector<NodeId> operands;
         for (Expr operand : e->parts()) operands.push_back(done_.at(operand));
-        if (e->kind == Kind::variable) return axes_.at(e->index);
+        if (e->kind == Kind::variable) return axes_.at(e->axis());
         if (e->kind == Kind::linear) {
             NodeId sum = integer(e->integer);
             for (size_t i = 0; i < operands.size(); i++) {
@@ -80,7 +80,7 @@ private:
         }
         Node node = *e;
         node.operands = operands;
-        if (e->is_read()) node.index = slot(e->index);
+        if (e->is_read()) node.index = slot(e->tensor());
         return add(std::move(node));
     }
 

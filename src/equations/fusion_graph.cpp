@@ -129,9 +129,9 @@ void NodeBuilder::add_links(FusionNode& node, const Equation& equation, Expr rea
 void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
     for (Expr read : reads(equation)) {
         NodeRead entry;
-        entry.tensor = read->index;
-        const double element = static_cast<double>(bytes(system_.tensor(read->index).dtype));
-        entry.bytes = std::min(graph_.tensor_bytes[static_cast<size_t>(read->index)], node.points * element);
+        entry.tensor = read->tensor();
+        const double element = static_cast<double>(bytes(system_.tensor(read->tensor()).dtype));
+        entry.bytes = std::min(graph_.tensor_bytes[static_cast<size_t>(read->tensor())], node.points * element);
         entry.guarded = read->kind == Kind::guarded_read;
         std::vector<AxisId> axes;
         for (Expr coordinate : coordinates_of(read))
@@ -146,8 +146,8 @@ void NodeBuilder::add_reads(FusionNode& node, const Equation& equation) {
             entry.makers.push_back(found->second);
             add_links(node, equation, read, found->second);
         }
-        if (system_.tensor(read->index).kind == SystemTensor::Kind::opaque) {
-            entry.makers = graph_.makers[static_cast<size_t>(read->index)];
+        if (system_.tensor(read->tensor()).kind == SystemTensor::Kind::opaque) {
+            entry.makers = graph_.makers[static_cast<size_t>(read->tensor())];
         }
         node.reads.push_back(std::move(entry));
     }
@@ -239,14 +239,14 @@ FusionGraph::FusionGraph(const System& system) : makers(system.tensors.size()) {
     };
     const auto order = system.order();
     for (size_t i = 0; i < order.size(); i++) {
-        for (Expr read : reads(system.equation(order[i]))) place(place, read->index);
+        for (Expr read : reads(system.equation(order[i]))) place(place, read->tensor());
         const int32_t scan = system.equation(order[i]).scan;
         builder.add_equation(order[i]);
         const bool last = i + 1 == order.size() || system.equation(order[i + 1]).scan != scan;
         if (scan >= 0 && last) builder.add_reads_of_scan(scan);
     }
     for (size_t t = 0; t < system.tensors.size(); t++) {
-        if (system.tensors[t].is_output) place(place, static_cast<TensorIndex>(t));
+        if (system.tensors[t].is_output) place(place, TensorIndex(t));
     }
     builder.connect();
 }

@@ -17,7 +17,7 @@ BodyLowering::BodyLowering(LoweringState& state, const Operation& operation)
     for (TensorId input : operation.inputs) {
         const auto& constant = state.graph.tensor(input).constant;
         // A scalar constant is a literal wherever it is read.
-        inputs_.push_back(constant && constant->size() == 1 ? -1 : state.tensor(input));
+        inputs_.push_back(constant && constant->size() == 1 ? no_id : state.tensor(input));
     }
     classify();
 }
@@ -35,7 +35,7 @@ void BodyLowering::classify() {
         const Node& node = body_.nodes[i];
         bool data = node.is_read() || node.kind == Node::Kind::local || node.kind == Node::Kind::previous ||
                     node.kind == Node::Kind::reduce;
-        const bool array = node.kind == Node::Kind::local && !body_.locals[static_cast<size_t>(node.index)].is_state();
+        const bool array = node.kind == Node::Kind::local && !body_.local(node.local()).is_state();
         bool equations = node.kind == Node::Kind::reduce || array;
         for (NodeId operand : node.operands) {
             uses_[static_cast<size_t>(operand)]++;
@@ -53,7 +53,7 @@ bool BodyLowering::has_axis(VariableId id) const {
 }
 
 AxisId BodyLowering::axis_of(VariableId id) {
-    auto [it, added] = axes_.try_emplace(id, -1);
+    auto [it, added] = axes_.try_emplace(id, no_id);
     if (added) {
         const Variable& variable = body_.variable(id);
         Axis axis{.name = variable.name, .extent = variable.extent.value, .named = variable.extent.named()};
@@ -134,7 +134,7 @@ Expr BodyLowering::try_convert(const Key& key) {
     switch (node.kind) {
     case Node::Kind::integer: return arena_.literal(node.dtype, node.integer, node.from_template);
     case Node::Kind::real: return arena_.real(node.dtype, node.real, node.from_template);
-    case Node::Kind::variable: return arena_.axis_value(axis_of(node.index));
+    case Node::Kind::variable: return arena_.axis_value(axis_of(node.variable()));
     case Node::Kind::scalar: return convert_scalar(node, condition, coordinate);
     case Node::Kind::cast: {
         Expr value = need(node.operands[0], condition, false);
@@ -144,8 +144,7 @@ Expr BodyLowering::try_convert(const Key& key) {
     case Node::Kind::read:
     case Node::Kind::guarded_read: return convert_read(node, condition, coordinate);
     case Node::Kind::local:
-        return body_.locals[static_cast<size_t>(node.index)].is_state() ? convert_state(node, condition)
-                                                                        : convert_local(node, condition);
+        return body_.local(node.local()).is_state() ? convert_state(node, condition) : convert_local(node, condition);
     case Node::Kind::previous: return convert_state(node, condition);
     case Node::Kind::reduce: return convert_reduce(node, condition);
     default: break;  // no body has other kinds
@@ -224,7 +223,7 @@ Expr BodyLowering::convert_read(const Node& node, Expr condition, bool) {
 }
 
 Expr BodyLowering::convert_local(const Node& node, Expr condition) {
-    const Local& local = body_.locals[static_cast<size_t>(node.index)];
+    const Local& local = body_.local(node.local());
     std::vector<Expr> coordinates;
     for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
     Expr value = need(local.value, condition, false);
@@ -244,7 +243,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
             if (has_axis(variable)) draft.axes.push_back(axis_of(variable));
         }
         Expr read = name_draft(std::move(draft), local.name);
-        found = locals_.emplace(std::pair(node.index, value), std::pair(read->index, std::move(outer))).first;
+        found = locals_.emplace(std::pair(node.index, value), std::pair(read->tensor(), std::move(outer))).first;
     }
     std::vector<Expr> at;
     for (AxisId axis : found->second.second) at.push_back(arena_.axis_value(axis));
@@ -255,7 +254,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
 }
 
 Expr BodyLowering::convert_state(const Node& node, Expr condition) {
-    const Local& state = body_.locals[static_cast<size_t>(node.index)];
+    const Local& state = body_.local(node.local());
     std::vector<Expr> coordinates;
     const bool previous = node.kind == Node::Kind::previous;
     if (previous) coordinates.push_back(arena_.axis_value(axis_of(state.variables[0])));
@@ -269,7 +268,7 @@ Expr BodyLowering::convert_state(const Node& node, Expr condition) {
 }
 
 TensorIndex BodyLowering::state_tensor(int32_t index) {
-    auto [it, added] = states_.try_emplace(index, -1);
+    auto [it, added] = states_.try_emplace(index, no_id);
     if (!added) return it->second;
     const Local& state = body_.locals[static_cast<size_t>(index)];
     SystemTensor tensor;
@@ -314,9 +313,9 @@ void BodyLowering::join_scan(Equation& equation, const std::vector<AxisId>& from
         const auto axis = std::find(from.begin(), from.end(), axis_of(variable));
         if (axis == from.end()) continue;
         const auto sources = reads(equation);
-        const bool joins =
-            scan.tensors.contains(equation.tensor) ||
-            std::any_of(sources.begin(), sources.end(), [&](Expr read) { return scan.tensors.contains(read->index); });
+        const bool joins = scan.tensors.contains(equation.tensor) ||
+                           std::any_of(sources.begin(), sources.end(),
+                                       [&](Expr read) { return scan.tensors.contains(read->tensor()); });
         if (!joins) continue;
         equation.scan = scan.number;
         equation.ordered = equation.axes[static_cast<size_t>(axis - from.begin())];
@@ -406,7 +405,7 @@ std::vector<AxisId> BodyLowering::open_axes(Expr right, const std::vector<AxisId
 // Axes that stand for any axis of the same extent at the same position: equal drafts become one.
 AxisId BodyLowering::placeholder(size_t position, AxisId like) {
     const Axis axis = arena_.axis(like);
-    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint}, -1);
+    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint}, no_id);
     if (added) it->second = arena_.add_axis(axis);
     return it->second;
 }
@@ -432,7 +431,7 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
     Arena::Substitution placeholders;
     const Draft general = renamed(draft, false, placeholders);
     auto [it, added] = named_.try_emplace(
-        {draft.reducer ? static_cast<int>(*draft.reducer) : -1, general.right, general.axes, general.reduced}, -1);
+        {draft.reducer ? static_cast<int>(*draft.reducer) : -1, general.right, general.axes, general.reduced}, no_id);
     std::vector<Expr> at;
     for (AxisId axis : draft.axes) at.push_back(arena_.axis_value(axis));
     if (added) {
@@ -489,7 +488,7 @@ Expr BodyLowering::finish_right(Expr right, const std::vector<AxisId>& axes) {
     right = check_reads(state_.tables.tabulate(right, axes));
     return remade(right, [&](Expr e, std::vector<Expr> operands) {
         const bool division = e->kind == Kind::scalar && e->op == ScalarOp::divide;
-        if (division && operands[1]->kind == Kind::read && state_.is_reduction(operands[1]->index)) {
+        if (division && operands[1]->kind == Kind::read && state_.is_reduction(operands[1]->tensor())) {
             const auto &of = operands[0]->axes, &by = operands[1]->axes;
             if (by.size() < of.size() && std::includes(of.begin(), of.end(), by.begin(), by.end())) {
                 Expr inverse = arena_.scalar(ScalarOp::reciprocal, e->dtype, {operands[1]});

@@ -18,7 +18,7 @@ struct Solver {
     std::optional<std::pair<AxisId, int64_t>> candidate(const CoordinateForm& form, int64_t period) const {
         for (const auto& [atom, factor] : form.terms) {
             if (atom->kind != Kind::variable || factor == INT64_MIN) continue;
-            const auto axis = atom->index;
+            const auto axis = atom->axis();
             if (std::find(result.reduced.begin(), result.reduced.end(), axis) == result.reduced.end()) continue;
             const bool solvable = solution_for(factor, period).divisor == 1;
             const bool once = std::count_if(form.terms.begin(), form.terms.end(), [&, own = axis](const auto& term) {
@@ -33,7 +33,7 @@ struct Solver {
     Expr others(const CoordinateForm& form, AxisId axis) const {
         Expr rest = arena.integer(-form.constant);
         for (const auto& [atom, factor] : form.terms) {
-            if (atom->kind != Kind::variable || atom->index != axis) rest = arena.add(rest, atom, -factor);
+            if (atom->kind != Kind::variable || atom->axis() != axis) rest = arena.add(rest, atom, -factor);
         }
         return rest;
     }

@@ -41,7 +41,7 @@ std::optional<std::pair<int64_t, std::vector<int64_t>>> find_progression(const T
 class GraphLowering {
 public:
     explicit GraphLowering(const Graph& graph)
-        : state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), -1), TableMaker(state_.system), {}} {}
+        : state_{graph, {}, std::vector<TensorIndex>(graph.tensors.size(), no_id), TableMaker(state_.system), {}} {}
 
     Result<System> run() {
         const Graph& graph = state_.graph;
@@ -115,7 +115,7 @@ bool LoweringState::is_reduction(TensorIndex tensor) const {
         const Equation& equation = system.equation(made.equations[0]);
         if (equation.reducer) return true;
         if (equation.right->kind != Kind::read) return false;
-        tensor = equation.right->index;
+        tensor = equation.right->tensor();
     }
     return false;
 }

@@ -37,8 +37,8 @@ private:
         for (Expr node : walk(e)) {
             if (node->kind == Kind::guarded_read) return false;
             if (node->kind != Kind::read) continue;
-            if (!is_constant(node->index)) return false;
-            const auto& shape = system_.tensor(node->index).shape;
+            if (!is_constant(node->tensor())) return false;
+            const auto& shape = system_.tensor(node->tensor()).shape;
             double elements = 1;
             for (size_t d = 0; d < shape.size(); d++) {
                 if (node->parts()[d]->low < 0 || node->parts()[d]->high >= shape[d]) return false;

@@ -54,13 +54,13 @@ std::optional<Plan> plan_for(const System& system, const Equation& equation) {
     if (equation.scan >= 0) return std::nullopt;
     Plan plan;
     for (Expr read : reads(equation)) {
-        const SystemTensor& tensor = system.tensor(read->index);
+        const SystemTensor& tensor = system.tensor(read->tensor());
         if (tensor.equations.size() < 2 || tensor.prepared || maker_of(system, read) >= 0) continue;
         if (plan.read != nullptr || read->kind != Kind::read || !is_whole(system, tensor)) return std::nullopt;
         plan.read = read;
     }
     if (plan.read == nullptr) return std::nullopt;
-    const SystemTensor& tensor = system.tensor(plan.read->index);
+    const SystemTensor& tensor = system.tensor(plan.read->tensor());
     const size_t already = system.tensor(equation.tensor).equations.size();
     if (tensor.equations.size() + already - 1 > maximum_pieces) return std::nullopt;
     for (size_t d : cut_dimensions(system, tensor)) {
@@ -126,7 +126,7 @@ bool distribute_readers(System& system) {
         if (!plan) continue;
         const Equation equation = system.equation(index);
         std::vector<Equation> pieces;
-        for (int32_t part : system.tensor(plan->read->index).equations) {
+        for (int32_t part : system.tensor(plan->read->tensor()).equations) {
             pieces.push_back(piece_of(*system.arena, equation, *plan, box_of(system.equation(part))));
         }
         replace_equation(system, index, pieces);
@@ -147,11 +147,11 @@ Separation find_separable(const System& system) {
     for (size_t t = 0; t < system.tensors.size(); t++) {
         const SystemTensor& tensor = system.tensors[t];
         result.possible[t] = tensor.equations.size() > 1 && !tensor.is_output && is_whole(system, tensor) &&
-                             !system.in_scan(static_cast<TensorIndex>(t));
+                             !system.in_scan(TensorIndex(t));
     }
     for (int32_t index : system.order()) {
         for (Expr read : reads(system.equation(index))) {
-            const auto t = static_cast<size_t>(read->index);
+            const auto t = static_cast<size_t>(read->tensor());
             result.read[t] = true;
             if (read->kind != Kind::read || maker_of(system, read) < 0) result.possible[t] = false;
         }
@@ -199,7 +199,7 @@ bool separate_pieces(System& system) {
     }
     if (piece_of_equation.empty()) return false;
     const auto replace = [&](Expr read) -> Expr {
-        const auto t = static_cast<size_t>(read->index);
+        const auto t = static_cast<size_t>(read->tensor());
         if (t >= count || !separation.possible[t] || !separation.read[t]) return nullptr;
         const Box reach = box_of_read(system.tensors[t], read);
         for (int32_t index : system.tensors[t].equations) {

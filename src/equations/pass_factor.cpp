@@ -17,7 +17,7 @@ namespace {
 constexpr int maximum_rounds = 6;
 
 // Classes of axes; the root of a class is the least of them.
-using AxisClasses = UnionFind;
+using AxisClasses = UnionFind<AxisId>;
 
 class Factoring {
 public:
@@ -45,7 +45,7 @@ void Factoring::join_classes(AxisClasses& classes) const {
     for (const Equation& equation : system_.equations) {
         if (equation.dead) continue;
         for (Expr read : reads(equation)) {
-            const SystemTensor& tensor = system_.tensor(read->index);
+            const SystemTensor& tensor = system_.tensor(read->tensor());
             for (int32_t maker : tensor.equations) {
                 const Equation& made = system_.equation(maker);
                 const Box box = box_of(made);
@@ -113,7 +113,7 @@ void Factoring::ask_for_dimension(AxisClasses& classes, AxisId made, Expr coordi
 }
 
 void Factoring::ask_for_read(AxisClasses& classes, Expr read) {
-    for (int32_t maker : system_.tensor(read->index).equations) {
+    for (int32_t maker : system_.tensor(read->tensor()).equations) {
         const Equation& made = system_.equation(maker);
         for (size_t d = 0; d < made.left.size(); d++) {
             if (made.left[d]->kind == Kind::variable)

@@ -54,7 +54,7 @@ Canonical canonical_form(Arena& arena, CanonicalAxes& pool, Expr expression) {
 // Depends on what a scan makes: a name for it would have to join the scan.
 bool reads_scan(const System& system, Expr expression) {
     const auto nodes = walk(expression);
-    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return e->is_read() && system.in_scan(e->index); });
+    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return e->is_read() && system.in_scan(e->tensor()); });
 }
 
 struct Occurrence {
@@ -110,7 +110,7 @@ Size size_of_axis(const System& system, const Equation& equation, AxisId axis) {
         if (is_axis(equation.left[d]) && tensor.sizes[d].value == extent) return tensor.sizes[d];
     }
     for (Expr read : reads(equation)) {
-        const SystemTensor& source = system.tensor(read->index);
+        const SystemTensor& source = system.tensor(read->tensor());
         for (size_t d = 0; d < source.sizes.size(); d++) {
             if (is_axis(read->parts()[d]) && source.sizes[d].value == extent) return source.sizes[d];
         }

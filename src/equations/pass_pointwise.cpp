@@ -63,7 +63,7 @@ bool PointwiseChoice::worth_with_several_reads(const Equation& equation, const s
     for (Expr read : reads(equation)) {
         std::set<AxisId> axes;
         for (Expr coordinate : coordinates_of(read)) axes.insert(coordinate->axes.begin(), coordinate->axes.end());
-        if (hint_points(arena, {axes.begin(), axes.end()}) * 4 >= points) large.insert(read->index);
+        if (hint_points(arena, {axes.begin(), axes.end()}) * 4 >= points) large.insert(read->tensor());
     }
     if (operations > 2 || large.size() > 1 || (large.size() == 1 && operations > 0)) return false;
     return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {

@@ -22,7 +22,9 @@ void mark_prepared(System& system) {
         for (int32_t index : order) {
             const Equation& equation = system.equation(index);
             bool& prepared = system.tensor(equation.tensor).prepared;
-            const auto waits = [&](Expr read) { return read->index != equation.tensor && !constant(read->index); };
+            const auto waits = [&](Expr read) {
+                return read->tensor() != equation.tensor && !constant(read->tensor());
+            };
             if (prepared && (running.contains(equation.scan) || std::ranges::any_of(reads(equation), waits))) {
                 prepared = false;
                 changed = true;

@@ -54,9 +54,9 @@ bool PullOut::is_statistic(Expr value, double points) const {
     bool any = false;
     for (Expr node : walk(value)) {
         if (!node->is_read()) continue;
-        const SystemTensor& tensor = system_.tensor(node->index);
+        const SystemTensor& tensor = system_.tensor(node->tensor());
         if (node->kind != Kind::read || tensor.prepared || tensor.equations.size() != 1) return false;
-        if (system_.in_scan(node->index)) return false;
+        if (system_.in_scan(node->tensor())) return false;
         const Equation& made = system_.equation(tensor.equations[0]);
         if (!made.reducer && !is_statistic(made.right, points)) return false;
         if (hint_points(*system_.arena, made.axes) * 4 > points) return false;
@@ -79,9 +79,9 @@ bool PullOut::open_product(Equation& equation) {
     collect_factors(equation.right, factors);
     for (Expr& factor : factors) {
         if (factor->kind != Kind::read) continue;
-        const Equation* made = only_equation(factor->index);
-        if (static_cast<size_t>(factor->index) >= readers_.size()) continue;  // split off by this pass
-        if (made == nullptr || made->reducer || readers_[static_cast<size_t>(factor->index)].size() != 1) continue;
+        const Equation* made = only_equation(factor->tensor());
+        if (static_cast<size_t>(factor->tensor()) >= readers_.size()) continue;  // split off by this pass
+        if (made == nullptr || made->reducer || readers_[static_cast<size_t>(factor->tensor())].size() != 1) continue;
         std::vector<Expr> inner;
         collect_factors(arena.substitute(made->right, axes_at(arena, *made, coordinates_of(factor))), inner);
         const auto moving = std::count_if(inner.begin(), inner.end(), [&](Expr part) { return moves(equation, part); });

@@ -59,7 +59,7 @@ private:
         for (int32_t index : order) {
             const Equation& equation = system_.equation(index);
             for (Expr read : reads(equation)) {
-                const TensorIndex from = read->index;
+                const TensorIndex from = read->tensor();
                 if (equation.scan >= 0 && made[equation.scan].contains(from)) reach.states.insert(from);
                 if (equation.scan == scan || !(reach.made.contains(from) || reach.behind.contains(from))) continue;
                 // The equations of another scan run together: what one waits for, all of them do.
@@ -75,10 +75,10 @@ private:
         Equation trial = equation;
         bool any = false;
         for (Expr read : reads(equation)) {
-            if (reach.behind.contains(read->index)) return std::nullopt;
-            if (!reach.made.contains(read->index)) continue;
+            if (reach.behind.contains(read->tensor())) return std::nullopt;
+            if (!reach.made.contains(read->tensor())) continue;
             if (read->kind != Kind::read) return std::nullopt;
-            for (int32_t maker : system_.tensor(read->index).equations) {
+            for (int32_t maker : system_.tensor(read->tensor()).equations) {
                 const Equation& made = system_.equation(maker);
                 if (made.dead || made.scan != scan) continue;
                 if (system_.tensor(made.tensor).prepared != system_.tensor(equation.tensor).prepared)
@@ -101,7 +101,7 @@ private:
             const bool own = std::find(equation.axes.begin(), equation.axes.end(), axis) != equation.axes.end();
             if (own && arena_.extent(axis) == arena_.extent(made.ordered)) return axis;
         }
-        return -1;
+        return no_id;
     }
 
     static bool counts_steps(const Equation& equation, AxisId axis) {

@@ -86,7 +86,7 @@ Expr guarded(Arena& arena, Expr read, std::span<const Expr> coordinates, const S
 // A view's guard can be taken over by the tensor that it looks at: each coordinate that may lie outside is a whole
 // dimension there, alone and nowhere else.
 bool guard_passes(const System& system, const Equation& view, Expr read) {
-    const SystemTensor& seen = system.tensor(view.right->index);
+    const SystemTensor& seen = system.tensor(view.right->tensor());
     const SystemTensor& tensor = system.tensor(view.tensor);
     for (size_t d = 0; d < tensor.shape.size(); d++) {
         if (interval(read->parts()[d]).within(0, tensor.shape[d] - 1)) continue;
@@ -112,8 +112,9 @@ Expr composed(System& system, const Equation& equation, Expr read) {
     Expr value = arena.substitute(equation.right, axes_at(arena, equation, coordinates));
     if (read->kind == Kind::read) return value;
     if (is_view(equation) && guard_passes(system, equation, read) && value->kind == Kind::read) {
-        const SystemTensor& seen = system.tensor(value->index);
-        return arena.guarded_read(value->index, value->dtype, coordinates_of(value), read->parts().back(), seen.shape);
+        const SystemTensor& seen = system.tensor(value->tensor());
+        return arena.guarded_read(value->tensor(), value->dtype, coordinates_of(value), read->parts().back(),
+                                  seen.shape);
     }
     return guarded(arena, read, coordinates, system.tensor(equation.tensor), value);
 }
@@ -156,7 +157,7 @@ Box box_of_read(const SystemTensor& tensor, Expr read) {
 }
 
 int32_t maker_of(const System& system, Expr read) {
-    const SystemTensor& tensor = system.tensor(read->index);
+    const SystemTensor& tensor = system.tensor(read->tensor());
     if (tensor.equations.empty()) return -1;
     const Box reach = box_of_read(tensor, read);
     for (int32_t index : tensor.equations) {
@@ -168,7 +169,7 @@ int32_t maker_of(const System& system, Expr read) {
 }
 
 std::vector<int32_t> makers_of(const System& system, Expr read) {
-    const SystemTensor& tensor = system.tensor(read->index);
+    const SystemTensor& tensor = system.tensor(read->tensor());
     std::vector<int32_t> result;
     const Box reach = box_of_read(tensor, read);
     const bool never = reach.is_empty();
@@ -210,7 +211,7 @@ Arena::Substitution axes_at(Arena& arena, const Equation& equation, std::span<co
 
 Expr row_major_address(const System& system, Expr read) {
     Arena& arena = *system.arena;
-    const auto& shape = system.tensor(read->index).shape;
+    const auto& shape = system.tensor(read->tensor()).shape;
     Expr address = arena.integer(0);
     const auto coordinates = coordinates_of(read);
     for (size_t d = 0; d < coordinates.size(); d++) address = arena.add(coordinates[d], address, shape[d]);
@@ -255,7 +256,7 @@ void inline_equations(System& system, const std::vector<bool>& chosen) {
         if (!cache.is_clean(system, read)) return value;
         for (Expr node : walk(value)) {
             if (!node->is_read() || cache.is_clean(system, node)) continue;
-            kept.insert(read->index);
+            kept.insert(read->tensor());
             return nullptr;
         }
         return value;
@@ -282,7 +283,7 @@ double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {
 bool reads_inside(const System& system, Expr value) {
     for (Expr e : walk(value)) {
         if (e->kind != Kind::read) continue;
-        const std::vector<int64_t>& shape = system.tensor(e->index).shape;
+        const std::vector<int64_t>& shape = system.tensor(e->tensor()).shape;
         for (size_t d = 0; d < shape.size(); d++) {
             if (e->parts()[d]->low < 0 || e->parts()[d]->high >= shape[d]) return false;
         }
@@ -326,7 +327,7 @@ void prune(System& system) {
         for (TensorIndex input : system.tensor(tensor).opaque_inputs) need(input);
         for (int32_t index : system.tensor(tensor).equations) {
             if (system.equation(index).dead) continue;
-            for (Expr read : reads(system.equation(index))) need(read->index);
+            for (Expr read : reads(system.equation(index))) need(read->tensor());
         }
     }
     for (size_t t = 0; t < system.tensors.size(); t++) {

@@ -39,7 +39,7 @@ std::vector<int32_t> makers_of(const System& system, Expr read);
 
 // One digit of a dimension's mixed radix: coordinate = sum of axis * radix, plus an offset.
 struct Digit {
-    AxisId axis = -1;
+    AxisId axis = no_id;
     int64_t radix = 1;
 };
 std::vector<Digit> digits_of(Expr left);  // outermost first

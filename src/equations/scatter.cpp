@@ -142,7 +142,7 @@ public:
         : system_(system), arena_(*system.arena), reader_(reader), read_(read) {}
 
     std::optional<ScatterInto> run() {
-        const SystemTensor& tensor = system_.tensor(read_->index);
+        const SystemTensor& tensor = system_.tensor(read_->tensor());
         if (tensor.is_output || tensor.equations.size() != 1) return std::nullopt;
         result_.scatter = tensor.equations[0];
         maker_ = &system_.equation(result_.scatter);
@@ -166,7 +166,7 @@ private:
     bool read_elsewhere() const {
         return std::ranges::any_of(system_.equations, [&](const Equation& other) {
             return !other.dead && &other != &reader_ &&
-                   std::ranges::any_of(reads(other), [&](Expr read) { return read->index == read_->index; });
+                   std::ranges::any_of(reads(other), [&](Expr read) { return read->tensor() == read_->tensor(); });
         });
     }
 
@@ -296,7 +296,7 @@ std::optional<ScatterInto> scatter_into(const System& system, const Equation& re
     const auto all = reads(reader);
     for (Expr read : all) {
         const bool once =
-            std::count_if(all.begin(), all.end(), [&](Expr other) { return other->index == read->index; }) == 1;
+            std::count_if(all.begin(), all.end(), [&](Expr other) { return other->tensor() == read->tensor(); }) == 1;
         if (!once || read->kind != Kind::read) continue;
         if (auto result = Joiner(system, reader, read).run()) return result;
     }

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<TensorIndex> tensors_read(const Equation& equation) {
     std::vector<TensorIndex> tensors;
-    for (Expr read : reads(equation)) tensors.push_back(read->index);
+    for (Expr read : reads(equation)) tensors.push_back(read->tensor());
     std::sort(tensors.begin(), tensors.end());
     tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
     return tensors;
@@ -93,7 +93,7 @@ std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> me
         for (Expr read : reads(system.equation(reader))) {
             for (int32_t maker : members) {
                 const Equation& made = system.equation(maker);
-                if (made.tensor == read->index && step_of_read(system.equation(reader), read, made).value_or(0) >= 0)
+                if (made.tensor == read->tensor() && step_of_read(system.equation(reader), read, made).value_or(0) >= 0)
                     return true;
             }
         }
@@ -128,7 +128,7 @@ TensorIndex System::add_tensor(SystemTensor tensor) {
         while (name_numbers.contains(tensor.name));
         name_numbers[tensor.name] = 1;
     }
-    const auto index = static_cast<TensorIndex>(tensors.size());
+    const auto index = next_id<TensorIndex>(tensors);
     if (tensor.constant && tensor.dtype == DType::int64 && tensor.constant->size() > 0) {
         const auto* values = tensor.constant->as<int64_t>();
         const auto [low, high] = std::minmax_element(values, values + tensor.constant->size());
@@ -204,7 +204,7 @@ std::vector<std::vector<int32_t>> System::readers() const {
 
 bool leaves(const System& system, Expr read, size_t dimension) {
     Expr coordinate = read->parts()[dimension];
-    return !interval(coordinate).within(0, system.tensor(read->index).shape[dimension] - 1) &&
+    return !interval(coordinate).within(0, system.tensor(read->tensor()).shape[dimension] - 1) &&
            std::ranges::none_of(walk(coordinate), [](Expr e) { return e->is_read(); });
 }
 

@@ -27,14 +27,14 @@ struct SystemTensor {
     bool dead = false;        // removed by a pass: no equation makes or reads it
     bool keep_name = false;   // a view whose composition would not be clean: stays a tensor
     std::optional<TensorData> constant;
-    TensorId graph_tensor = -1;      // of the graph it was lowered from, if it is a whole one
+    TensorId graph_tensor = no_id;   // of the graph it was lowered from, if it is a whole one
     std::vector<int32_t> equations;  // that write it, disjoint boxes that cover it; indices into System::equations
     std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation reads, in its order
 };
 
 // tensor[left...] (reducer)= right, for every point of `axes`; right over `axes` and `reduced`.
 struct Equation {
-    TensorIndex tensor = -1;
+    TensorIndex tensor = no_id;
     std::vector<AxisId> axes;        // in order of the left side, outermost first
     std::vector<Expr> left;          // mixed radix in the equation's axes, plus an offset
     std::optional<Reducer> reducer;  // a reduction stands at the top of a pointwise right side
@@ -45,7 +45,7 @@ struct Equation {
     // Of a scan: its number, and the axis of `axes` whose points run in order. The scan's equations run together, step
     // after step; they may read one another's elements of this step, in order(), and of steps before.
     int32_t scan = -1;
-    AxisId ordered = -1;
+    AxisId ordered = no_id;
     bool dead = false;  // removed by a pass
 
     int64_t points(const Arena& arena) const;  // of `axes` and `reduced`
@@ -60,8 +60,8 @@ struct System {
     std::map<std::string, int64_t> representatives;  // of the named dimensions' size classes: what hints are made of
     std::map<std::string, int32_t> name_numbers;     // of add_tensor: names taken
 
-    SystemTensor& tensor(TensorIndex i) { return tensors[static_cast<size_t>(i)]; }
-    const SystemTensor& tensor(TensorIndex i) const { return tensors[static_cast<size_t>(i)]; }
+    SystemTensor& tensor(TensorIndex i) { return tensors[i]; }
+    const SystemTensor& tensor(TensorIndex i) const { return tensors[i]; }
     Equation& equation(int32_t i) { return equations[static_cast<size_t>(i)]; }
     const Equation& equation(int32_t i) const { return equations[static_cast<size_t>(i)]; }
 

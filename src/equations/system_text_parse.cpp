@@ -77,7 +77,7 @@ private:
             error(name, "equations.duplicate_name", "two tensors have one name", "", "'" + tensor.name + "'");
             return;
         }
-        const auto index = static_cast<TensorIndex>(system_.tensors.size());
+        const auto index = next_id<TensorIndex>(system_.tensors);
         names_[tensor.name] = index;
         if (tensor.kind == SystemTensor::Kind::input) system_.inputs.push_back(index);
         system_.add_tensor(std::move(tensor));

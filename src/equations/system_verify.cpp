@@ -27,7 +27,7 @@ public:
             }
         }
         if (problems_.empty()) {
-            for (size_t t = 0; t < system_.tensors.size(); t++) check_cover(static_cast<TensorIndex>(t));
+            for (size_t t = 0; t < system_.tensors.size(); t++) check_cover(TensorIndex(t));
         }
         if (problems_.empty()) check_acyclic();
         if (!problems_.empty()) return fail(std::move(problems_));
@@ -130,14 +130,14 @@ private:
         if (scan_steps_.try_emplace(equation.scan, steps).first->second != steps)
             return problem("equations.scan", where(equation) + " has another number of steps than its scan");
         for (Expr read : reads(equation)) {
-            for (int32_t maker : system_.tensor(read->index).equations) {
+            for (int32_t maker : system_.tensor(read->tensor()).equations) {
                 const Equation& made = system_.equation(maker);
                 if (made.dead || made.scan != equation.scan) continue;
                 const auto step = step_of_read(equation, read, made);
                 if (step && *step <= 0 && read->kind == Kind::read) continue;
                 return problem("equations.scan",
                                fmt::format("{} reads '{}' at a step that is not known or still to come",
-                                           where(equation), system_.tensor(read->index).name));
+                                           where(equation), system_.tensor(read->tensor()).name));
             }
         }
     }
@@ -151,7 +151,7 @@ private:
             const CoordinateForm form = linear_form(equation.left[d]);
             RadixDigits<AxisId> digits;
             for (const auto& [atom, factor] : form.terms) {
-                const auto axis = atom->index;
+                const auto axis = atom->axis();
                 if (atom->kind != Kind::variable ||
                     std::find(equation.axes.begin(), equation.axes.end(), axis) == equation.axes.end() ||
                     !used.insert(axis).second) {

@@ -23,8 +23,8 @@ int64_t BodyFacts::points(std::span<const VariableId> variables) const {
 
 std::vector<int64_t> BodyFacts::source_extents(const Node& node) const {
     const bool before = node.kind == Node::Kind::previous;
-    if (node.kind != Node::Kind::local && !before) return inputs[static_cast<size_t>(node.index)].shape();
-    const Local& local = body.locals[static_cast<size_t>(node.index)];
+    if (node.kind != Node::Kind::local && !before) return inputs[node.tensor()].shape();
+    const Local& local = body.local(node.local());
     std::vector<int64_t> extents;
     for (size_t d = before ? 1 : 0; d < local.variables.size(); d++) extents.push_back(body.extent(local, d));
     return extents;
@@ -44,7 +44,7 @@ bool BodyFacts::spread_poison() {
             std::ranges::any_of(node.operands, [&](NodeId id) { return bool(poisoned[static_cast<size_t>(id)]); });
         const bool local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
         if (local) {
-            const Local& from = body.locals[static_cast<size_t>(node.index)];
+            const Local& from = body.local(node.local());
             result = result || poisoned[static_cast<size_t>(from.value)] ||
                      (from.is_state() && poisoned[static_cast<size_t>(from.initial)]);
         }
@@ -66,13 +66,13 @@ void BodyFacts::find_steps() {
     std::map<VariableId, NodeId> last;  // value of each scan's states
     for (const Local& local : body.locals) {
         if (!local.is_state()) continue;
-        NodeId& value = last.try_emplace(local.variables[0], -1).first->second;
+        NodeId& value = last.try_emplace(local.variables[0], no_id).first->second;
         value = std::max({value, local.value, local.initial});
     }
-    after.assign(body.nodes.size(), -1);
+    after.assign(body.nodes.size(), no_id);
     stepped.assign(body.nodes.size(), false);
     if (last.empty()) return;
-    auto local_of = [&](const Node& node) -> const Local& { return body.locals[static_cast<size_t>(node.index)]; };
+    auto local_of = [&](const Node& node) -> const Local& { return body.local(node.local()); };
     for (size_t i = 0; i < body.nodes.size(); i++) {
         const Node& node = body.nodes[i];
         for (NodeId operand : node.operands) after[i] = std::max(after[i], after[static_cast<size_t>(operand)]);
@@ -93,7 +93,7 @@ void BodyFacts::find_steps() {
         if (node.kind == Node::Kind::local && !local_of(node).is_state())
             stepped[static_cast<size_t>(local_of(node).value)] = true;
     }
-    for (size_t i = 0; i < body.nodes.size(); i++) stepped[i] = stepped[i] && after[i] >= static_cast<NodeId>(i);
+    for (size_t i = 0; i < body.nodes.size(); i++) stepped[i] = stepped[i] && after[i] >= NodeId(i);
     for (const Local& local : body.locals) {
         if (local.is_state()) stepped[static_cast<size_t>(local.value)] = true;
     }

@@ -121,7 +121,7 @@ void BodyCompiler::compile_table(int32_t index) {
     std::vector<VariableId> variables = table.variables;
     if (table.step >= 0) std::erase(variables, table.step);
     add_root(index, table.root, variables, table.step, table.initial >= 0 ? 1 : 0);
-    if (table.initial >= 0) add_root(index, table.initial, variables, -1, 0);
+    if (table.initial >= 0) add_root(index, table.initial, variables, no_id, 0);
 }
 
 void BodyCompiler::add_root(int32_t table, NodeId node, std::span<const VariableId> variables, VariableId step,
@@ -161,7 +161,7 @@ void BodyCompiler::compile_scatter(int32_t index, const Inversion& inversion) {
     points.insert(points.end(), node.variables.begin(), node.variables.end());
     Scatter scatter;
     for (VariableId id : node.variables) scatter.terms *= facts.extent(id);
-    RegionCompiler region(*this, nullptr, add_space(points), true, {}, {}, -1);
+    RegionCompiler region(*this, nullptr, add_space(points), true, {}, {}, no_id);
     choose_elements(region, inversion, scatter);
     Value term = region.request(node.operands[0]);
     Reduction reduction;
@@ -214,7 +214,7 @@ void BodyCompiler::compile_equation(int32_t index) {
 // and what only reads them behind; of one node a scatter's comes first, since a local or an initial value may be no more
 // than it. Equations come last.
 std::tuple<NodeId, int, NodeId, bool> BodyCompiler::place_of(const Root& root) const {
-    if (root.table < 0) return {static_cast<NodeId>(body.nodes.size()), 0, 0, false};
+    if (root.table < 0) return {next_id<NodeId>(body.nodes), 0, no_id, false};
     const Table& table = program.tables[static_cast<size_t>(root.table)];
     const bool initial = table.initial >= 0 && root.step < 0;
     const NodeId node = initial ? table.initial : table.root;

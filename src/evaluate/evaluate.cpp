@@ -33,7 +33,7 @@ std::vector<TensorType> input_types(const Body& body, const std::vector<TensorDa
     for (const Node& node : body.nodes) {
         bool reads = node.is_read();
         if (!exact || !reads || node.index < 0 || static_cast<size_t>(node.index) >= types.size()) continue;
-        TensorType& type = types[static_cast<size_t>(node.index)];
+        TensorType& type = types[node.tensor()];
         if (is_widened(type.dtype, node.dtype)) type.dtype = node.dtype;
     }
     return types;

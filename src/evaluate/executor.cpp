@@ -334,19 +334,20 @@ Diagnostics Executor::failure(const Root& root, int64_t point, int32_t poison) c
         text = text.empty() ? entry : entry + ", " + text;
         point /= space.extents[i];
     }
-    const Node& node = body_.node(poison - 1);
+    const NodeId id(poison - 1);
+    const Node& node = body_.node(id);
     Diagnostic diagnostic;
     diagnostic.params.emplace_back("point", text);
-    diagnostic.params.emplace_back("node", std::to_string(poison - 1));
+    diagnostic.params.emplace_back("node", std::to_string(id));
     if (node.kind == Node::Kind::reduce) {
         diagnostic.code = "evaluate.empty_reduction";
         diagnostic.summary = fmt::format("{} of no terms at [{}]", name(node.reducer), text);
     } else if (node.kind == Node::Kind::local || node.kind == Node::Kind::previous) {
         diagnostic.code = "evaluate.out_of_range";
-        diagnostic.summary = fmt::format("local '{}' is read outside of its axes at [{}]",
-                                         body_.locals[static_cast<size_t>(node.index)].name, text);
+        diagnostic.summary =
+            fmt::format("local '{}' is read outside of its axes at [{}]", body_.local(node.local()).name, text);
     } else {
-        const auto& shape = inputs_[static_cast<size_t>(node.index)].shape();
+        const auto& shape = inputs_[node.tensor()].shape();
         diagnostic.code = "evaluate.out_of_range";
         diagnostic.summary = fmt::format("input {} is read outside of its shape at [{}]", node.index, text);
         diagnostic.expected = fmt::format("coordinates within [{}]", fmt::join(shape, ", "));

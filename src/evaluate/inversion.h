@@ -13,8 +13,8 @@ namespace heddle::evaluation {
 struct Inversion {
     // What must hold, in order. `after`: parts without which this one is not looked at (the left sides of `&&`).
     struct Part {
-        NodeId value = -1;         // a condition, or
-        VariableId variable = -1;  // this one equals value - offset
+        NodeId value = no_id;         // a condition, or
+        VariableId variable = no_id;  // this one equals value - offset
         int64_t offset = 0;
         std::vector<int32_t> after;
     };

@@ -54,7 +54,7 @@ struct Access {
 struct Step {
     enum class Kind : uint8_t { literal, scalar_variable, kernel, select, read, reduce };
     Kind kind = Kind::kernel;
-    NodeId node = -1;
+    NodeId node = no_id;
     LaneType lanes = LaneType::integer;
     Slot result = -1;
     Slot poison = -1;  // of the result
@@ -88,7 +88,7 @@ struct Region {
 };
 
 struct Reduction {
-    NodeId node = -1;
+    NodeId node = no_id;
     Reducer reducer = Reducer::sum;
     DType term_type = DType::float32;
     LaneType term_lanes = LaneType::single;
@@ -115,13 +115,13 @@ struct Reduction {
 // Computed once per point of `variables`, before whatever reads it. What a scan's states need of one another is
 // computed step by step: it lies in memory step after step, a state with its initial values before them.
 struct Table {
-    NodeId root = -1;
+    NodeId root = no_id;
     std::vector<VariableId> variables;  // outermost first
     std::vector<int64_t> extents;       // as an array
     std::vector<int64_t> strides;
     int64_t points = 1;
-    VariableId step = -1;  // computed step by step along this one of the variables
-    NodeId initial = -1;   // of a state
+    VariableId step = no_id;  // computed step by step along this one of the variables
+    NodeId initial = no_id;   // of a state
     DType dtype = DType::float32;
     LaneType lanes = LaneType::single;
     bool poisoned = false;  // has a poison for each point
@@ -148,10 +148,10 @@ struct Root {
     Slot value = -1;
     Slot poison = -1;
     LaneType lanes = LaneType::single;
-    VariableId step = -1;    // roots of one step stand side by side and run together, step after step
-    int64_t first_step = 0;  // of the table: what it writes at the first step
-    int32_t table = -1;      // or
-    int32_t scatter = -1;    // of such a table; `value` is none
+    VariableId step = no_id;  // roots of one step stand side by side and run together, step after step
+    int64_t first_step = 0;   // of the table: what it writes at the first step
+    int32_t table = -1;       // or
+    int32_t scatter = -1;     // of such a table; `value` is none
     int32_t equation = -1;
     Address address;  // equations: of the output element
 };

@@ -87,8 +87,8 @@ Value RegionCompiler::request(NodeId id) {
     }
     const Node& node = body_.node(id);
     Value value;
-    if (node.kind == Node::Kind::variable && is_lane(node.index)) {
-        value.slot = lane_values(node.index);
+    if (node.kind == Node::Kind::variable && is_lane(node.variable())) {
+        value.slot = lane_values(node.variable());
     } else {
         value = {new_slot(), new_poison(id)};
         pending_.insert(id);
@@ -208,7 +208,7 @@ void RegionCompiler::add_coordinate(Access& access, AffineForm& sum, NodeId coor
 void RegionCompiler::emit_read(NodeId id, Value value) {
     const Node& node = body_.node(id);
     Step step = step_of(id, value, Step::Kind::read);
-    const TensorData& tensor = compiler_.facts.inputs[static_cast<size_t>(node.index)];
+    const TensorData& tensor = compiler_.facts.inputs[node.tensor()];
     Access access;
     access.source = node.index;
     access.guarded = node.kind == Node::Kind::guarded_read;
@@ -294,7 +294,7 @@ void RegionCompiler::emit_reduce(NodeId id, Value value) {
 
     int32_t space = reduction.over_lanes ? compiler_.add_space(node.variables) : space_;
     VariableList loops = reduction.over_lanes ? VariableList() : node.variables;
-    RegionCompiler inner(compiler_, this, space, reduction.over_lanes, node.variables, loops, -1);
+    RegionCompiler inner(compiler_, this, space, reduction.over_lanes, node.variables, loops, no_id);
     Value term = inner.request(node.operands[0]), filter;
     if (node.operands.size() > 1) filter = inner.request(node.operands[1]);
     reduction.term = term.slot;

@@ -69,27 +69,29 @@ bool widens(DType narrow, DType wide) {
 AxisId Arena::add_axis(Axis axis) {
     if (axis.factor == 0) axis.factor = axis.extent;
     axes_.push_back(std::move(axis));
-    return static_cast<AxisId>(axes_.size()) - 1;
+    return last_id<AxisId>(axes_);
 }
 
 Expr Arena::intern(Expression expression, std::vector<int64_t> coefficients) {
     size_t hash = hash_of(expression);
     for (int64_t coefficient : coefficients) hash = mixed_hash(hash, static_cast<size_t>(coefficient));
-    const auto [id, added] = table_.intern(hash, [&](ExpressionId other) {
-        return same(*at(other), expression) && at(other)->coefficients == coefficients;
+    const auto [number, added] = table_.intern(hash, [&](int32_t number) {
+        Expr other = at(ExpressionId(number));
+        return same(*other, expression) && other->coefficients == coefficients;
     });
+    const ExpressionId id(number);
     if (!added) return at(id);
     Interned made{std::move(expression)};
     made.arena = this;
     made.id = id;
     made.coefficients = std::move(coefficients);
-    made.axes = made.kind == Kind::variable ? std::vector{made.index} : merged_axes(made);
+    made.axes = made.kind == Kind::variable ? std::vector{made.axis()} : merged_axes(made);
     int64_t nodes = 1;
     for (Expr operand : made.parts()) nodes += operand->nodes;
     made.nodes = static_cast<int32_t>(std::min<int64_t>(nodes, INT32_MAX));
     Interval range = interval_of(made);
     if (made.kind == Kind::read && made.dtype == DType::int64) {
-        if (auto given = ranges_.find(made.index); given != ranges_.end()) range = given->second;
+        if (auto given = ranges_.find(made.tensor()); given != ranges_.end()) range = given->second;
     }
     made.low = range.low;
     made.high = range.high;
@@ -260,11 +262,11 @@ Expr Arena::copy(Expr expression, std::vector<Expr> operands) {
     case Kind::scalar: return scalar(expression->op, expression->dtype, std::move(operands));
     case Kind::cast: return cast(expression->dtype, operands[0]);
     case Kind::select: return select(operands[0], operands[1], operands[2]);
-    case Kind::read: return read(expression->index, expression->dtype, std::move(operands));
+    case Kind::read: return read(expression->tensor(), expression->dtype, std::move(operands));
     case Kind::guarded_read: {
         Expr otherwise = operands.back();
         operands.pop_back();
-        return guarded_read(expression->index, expression->dtype, std::move(operands), otherwise,
+        return guarded_read(expression->tensor(), expression->dtype, std::move(operands), otherwise,
                             expression->coefficients);
     }
     default: break;  // in bodies only
@@ -281,7 +283,7 @@ Expr Arena::substitute(Expr root, const Substitution& substitution) {
 Expr Arena::substitute(Expr root, const Substitution& substitution, Memo& memo) {
     auto given = [&](Expr e) -> Expr {
         if (e->kind == Kind::variable) {
-            auto found = substitution.find(e->index);
+            auto found = substitution.find(e->axis());
             return found == substitution.end() ? e : found->second;
         }
         const bool touched =

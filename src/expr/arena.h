@@ -24,7 +24,6 @@ class Arena;
 struct Interned;
 using Expr = const Interned*;             // kept in an Arena: equal expressions are one pointer
 using CoordinateForm = LinearForm<Expr>;  // by the atoms' ids
-using AxisId = VariableId;
 
 struct Axis {
     std::string name;  // a hint for people; several axes may share one
@@ -43,7 +42,7 @@ struct ById {
 // An expression of an arena, and what is known of it.
 struct Interned : Expression {
     const Arena* arena = nullptr;
-    ExpressionId id = 0;                        // order of making; canonical orders use it
+    ExpressionId id;                            // order of making; canonical orders use it
     std::vector<int64_t> coefficients;          // linear; guarded_read: the extents of the tensor
     std::vector<AxisId> axes;                   // all axes that occur, sorted
     int64_t low = INT64_MIN, high = INT64_MAX;  // of an int64 expression; INT64_MIN and INT64_MAX: not known
@@ -67,11 +66,11 @@ public:
     Arena& operator=(const Arena&) = delete;
 
     AxisId add_axis(Axis axis);
-    const Axis& axis(AxisId id) const { return axes_[static_cast<size_t>(id)]; }
+    const Axis& axis(AxisId id) const { return axes_[id]; }
     int64_t extent(AxisId id) const { return axis(id).extent; }
     int64_t hint(AxisId id) const { return axis(id).hint > 0 ? axis(id).hint : axis(id).extent; }
     size_t axis_count() const { return axes_.size(); }
-    Expr at(ExpressionId id) const { return &pool_[static_cast<size_t>(id)]; }
+    Expr at(ExpressionId id) const { return &pool_[id]; }
     size_t size() const { return pool_.size(); }
 
     Expr integer(int64_t value);
@@ -140,7 +139,7 @@ private:
 
 // A tensor as reads see it.
 struct ReadableTensor {
-    TensorIndex index = -1;
+    TensorIndex index = no_id;
     DType dtype = DType::float32;
     std::vector<int64_t> shape;
 };

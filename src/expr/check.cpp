@@ -99,7 +99,7 @@ std::optional<Diagnostic> problem_of(Expr e, const Surroundings& where) {
         return Diagnostic{.code = "expr.kind", .summary = "has a kind of expression that does not stand here"};
     std::optional<ReadableTensor> tensor;
     if (e->is_read()) {
-        tensor = where.tensor(e->index);
+        tensor = where.tensor(e->tensor());
         if (!tensor) return Diagnostic{.code = "expr.reference", .summary = "reads a tensor that does not exist"};
     }
     std::vector<DType> types;
@@ -172,7 +172,7 @@ Diagnostics check(const std::vector<Expr>& roots, const Surroundings& where) {
         for (Expr e : walk(root, Skipped::left_out)) {
             for (size_t d = 0; e->kind == Kind::read && d < e->parts().size(); d++) {
                 if (!where.leaves(e, d)) continue;
-                const auto shape = where.tensor(e->index)->shape;
+                const auto shape = where.tensor(e->tensor())->shape;
                 problems.push_back({.code = "expr.out_of_range",
                                     .summary = fmt::format("reads outside of dimension {}, without a guard", d),
                                     .place = {},

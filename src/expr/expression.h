@@ -8,13 +8,16 @@
 #include "expr/scalar_op.h"
 #include "support/dtype.h"
 #include "support/inline_vector.h"
+#include "support/strong_id.h"
 #include "zspace/size.h"
 
 namespace heddle::expr {
 
-using ExpressionId = int32_t;  // of a body's list, or of an arena
-using VariableId = int32_t;    // a variable of a body, an axis of an arena
-using TensorIndex = int32_t;   // an input of a body's operation, a tensor of a system or kernel
+using ExpressionId = StrongId<struct ExpressionTag>;  // of a body's list, or of an arena
+using VariableId = StrongId<struct VariableTag>;      // of a body
+using AxisId = StrongId<struct AxisTag>;              // of an arena
+using TensorIndex = StrongId<struct TensorTag>;       // an input of a body's operation, a tensor of a system or kernel
+using LocalId = StrongId<struct LocalTag>;            // of a body
 
 enum class Kind : uint8_t {
     // Coordinates and integers (int64)
@@ -51,7 +54,7 @@ struct Expression {
     DType dtype = DType::float32;  // of the value. argmin and argmax: int64, row-major over `variables`
     ScalarOp op = ScalarOp::add;
     Reducer reducer = Reducer::sum;
-    int32_t index = 0;    // variable, tensor or local
+    int32_t index = 0;    // variable, axis, tensor or local: see below
     int64_t integer = 0;  // literal, constant term, divisor
     double real = 0;      // literal
     InlineVector<ExpressionId, 4> operands;
@@ -62,6 +65,11 @@ struct Expression {
     bool is_literal() const { return kind == Kind::integer || kind == Kind::real; }
     bool is_coordinate() const { return kind <= Kind::maximum; }
     bool is_read() const { return kind == Kind::read || kind == Kind::guarded_read; }
+
+    VariableId variable() const { return VariableId(index); }  // of a body's `variable`
+    AxisId axis() const { return AxisId(index); }              // of an arena's
+    TensorIndex tensor() const { return TensorIndex(index); }  // of a read
+    LocalId local() const { return LocalId(index); }           // of `local` and `previous`
 };
 
 // Equal but for operands and variables, of which there are as many.

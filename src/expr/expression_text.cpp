@@ -81,17 +81,17 @@ ExpressionSpeller::Text ExpressionSpeller::spelled(ExpressionId id) const {
     switch (e.kind) {
     case Kind::integer:
     case Kind::real: return literal(e);
-    case Kind::variable: return {variable(e.index)};
+    case Kind::variable: return {variable_of(e)};
     case Kind::scalar: return scalar(e);
     case Kind::cast: return cast(e);
     case Kind::select:
         return joined(fmt::format("{} ? {} : {}", operand(e, 0, disjunction), operand(e, 1, disjunction),
                                   operand(e, 2, selection)),
                       selection);
-    case Kind::read: return {fmt::format("{}[{}]", tensor(e.index), list(e.operands))};
+    case Kind::read: return {fmt::format("{}[{}]", tensor(e.tensor()), list(e.operands))};
     case Kind::guarded_read: {
         const size_t rank = e.operands.size() - 1;
-        return {fmt::format("{}[{}] ?? {}", tensor(e.index), list(std::span(e.operands).first(rank)),
+        return {fmt::format("{}[{}] ?? {}", tensor(e.tensor()), list(std::span(e.operands).first(rank)),
                             operand(e, rank, unary)),
                 reader_ == Reader::parser ? postfix : selection};
     }
@@ -157,7 +157,7 @@ std::vector<size_t> ExpressionPrinter::operand_order(Expr e) const {
 }
 
 int ExpressionPrinter::rank(Expr axis) const {
-    auto found = ranks_.find(axis->index);
+    auto found = ranks_.find(axis->axis());
     return found == ranks_.end() ? -1 : found->second;
 }
 
@@ -227,9 +227,9 @@ std::string ExpressionPrinter::conjunction_text(Expr e) const {
     return fmt::format("({})", result);
 }
 
-std::string ExpressionPrinter::variable(VariableId id) const {
-    auto found = ranks_.find(id);
-    return found == ranks_.end() ? fmt::format("?axis{}", id) : axes_[static_cast<size_t>(found->second)].second;
+std::string ExpressionPrinter::variable_of(const Expression& e) const {
+    auto found = ranks_.find(e.axis());
+    return found == ranks_.end() ? fmt::format("?axis{}", e.index) : axes_[static_cast<size_t>(found->second)].second;
 }
 
 ExpressionSpeller::Text ExpressionPrinter::special(ExpressionId id) const {

@@ -30,7 +30,7 @@ protected:
     ~ExpressionSpeller() = default;
 
     virtual const Expression& at(ExpressionId id) const = 0;
-    virtual std::string variable(VariableId id) const = 0;
+    virtual std::string variable_of(const Expression& e) const = 0;  // of a body, or an axis
     virtual std::string tensor(TensorIndex index) const = 0;
     virtual Text special(ExpressionId id) const = 0;  // of the kinds that do not stand everywhere
 
@@ -70,7 +70,7 @@ private:
     uint64_t hash_of(Expr e) const;
     void render(Expr e, bool shared);
     const Expression& at(ExpressionId id) const final { return *arena_->at(id); }
-    std::string variable(VariableId id) const final;
+    std::string variable_of(const Expression& e) const final;
     std::string tensor(TensorIndex index) const final { return tensor_name_(index); }
     Text special(ExpressionId id) const final;
     std::string linear_text(Expr e) const;

@@ -89,7 +89,7 @@ RecordedId Session::add_tensor(RecordedTensor tensor) {
     for (size_t number = computation_.tensors.size(); !names_.insert(tensor.name).second; ++number)
         tensor.name = fmt::format("{}_{}", base, number);
     computation_.tensors.push_back(std::move(tensor));
-    return static_cast<RecordedId>(computation_.tensors.size() - 1);
+    return last_id<RecordedId>(computation_.tensors);
 }
 
 Result<Value> Session::input(std::string name, const std::string& word, std::vector<Size> shape,

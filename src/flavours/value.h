@@ -11,7 +11,7 @@
 
 namespace heddle::flavours {
 
-using RecordedId = int32_t;  // of Computation::tensors
+using RecordedId = StrongId<struct RecordedTag>;  // of Computation::tensors
 
 // Cheap to copy. Nothing here opens the value: a kernel that takes a `Value` passes it on.
 class Value {
@@ -20,7 +20,7 @@ public:
     // A handle.
     Value(Type type, TensorType tensor, Placement placement, RecordedId recorded);
     // Known: the data of one host's tensor. `recorded` is below zero in an eager session.
-    Value(Type type, TensorData data, Placement placement, RecordedId recorded = -1);
+    Value(Type type, TensorData data, Placement placement, RecordedId recorded = no_id);
     // Made of parts, which are handles or not.
     Value(Type type, TensorType tensor, Placement placement, std::vector<Value> parts);
 
@@ -37,7 +37,7 @@ private:
     Placement placement_;
     std::shared_ptr<const std::vector<Value>> parts_;
     std::optional<TensorData> data_;
-    RecordedId recorded_ = -1;
+    RecordedId recorded_ = no_id;
 };
 
 // A concrete value, opened: what a kernel takes for an argument of flavour `concrete`.

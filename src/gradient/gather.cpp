@@ -14,7 +14,7 @@ bool contains(std::span<const VariableId> list, VariableId variable) {
 
 // A coordinate as a digit of another value: base // scale, or base // scale % extent.
 struct Digit {
-    NodeId base = -1;
+    NodeId base = no_id;
     int64_t scale = 1;
     int64_t extent = 0;  // 0: without a remainder
 };
@@ -92,7 +92,7 @@ private:
         bool changed = false;
         for (auto found = splittable(equalities); found; found = splittable(equalities)) {
             const Node node = terms_.node(*found);  // nodes are made below
-            const VariableId variable = terms_.node(node.operands[0]).index;
+            const VariableId variable = terms_.node(node.operands[0]).variable();
             const int64_t by = terms_.node(node.operands[1]).integer;
             const Variable from = terms_.body().variable(variable);
             const int64_t extents[] = {from.extent.value / by, by};
@@ -132,7 +132,7 @@ private:
             auto by = divisor(terms_, id, ScalarOp::floor_divide);
             if (!by) by = divisor(terms_, id, ScalarOp::modulo);
             if (!by || terms_.node(node.operands[0]).kind != Node::Kind::variable) continue;
-            const VariableId variable = terms_.node(node.operands[0]).index;
+            const VariableId variable = terms_.node(node.operands[0]).variable();
             const Size& extent = terms_.body().variable(variable).extent;
             if (open_.contains(variable) && !extent.named() && extent.value % *by == 0) return id;
         }
@@ -163,7 +163,7 @@ private:
                 fewer = fewer || (!used && kind != Node::Kind::integer);
             }
             if (!moved || !fewer || !terms_.safe(id)) continue;
-            const int32_t local = terms_.stored(id, axes);
+            const LocalId local = terms_.stored(id, axes);
             NodeList at;
             for (VariableId variable : axes) at.push_back(by_.variables.at(variable));
             by_.nodes[id] = terms_.nodes().local(local, terms_.node(id).dtype, std::move(at));
@@ -386,7 +386,7 @@ void add_condition(const Terms& terms, NodeList& conditions, NodeId condition) {
 
 NodeId all_of(Terms& terms, std::span<const NodeId> conditions) {
     // What reads may only be read where the others hold.
-    NodeId plain = -1, reading = -1;
+    NodeId plain = no_id, reading = no_id;
     for (NodeId condition : conditions) {
         NodeId& all = terms.plain(condition) ? plain : reading;
         all = all < 0 ? condition : terms.scalar(ScalarOp::logical_and, {all, condition});

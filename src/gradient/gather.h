@@ -21,15 +21,15 @@ namespace heddle::gradient {
 // A value, where all conditions hold; elsewhere it is zero and must not be computed.
 struct Part {
     NodeList conditions;  // ascending, distinct
-    NodeId value = -1;
+    NodeId value = no_id;
 };
 
 // Where `coordinate` must be `target`, whose values are 0 <= target < extent.
 struct Equality {
-    NodeId coordinate = -1;
-    NodeId target = -1;
+    NodeId coordinate = no_id;
+    NodeId target = no_id;
     int64_t extent = 0;
-    NodeId split = -1;  // the coordinate after variables of it have become two
+    NodeId split = no_id;  // the coordinate after variables of it have become two
 };
 
 void add_condition(const Terms& terms, NodeList& conditions, NodeId condition);

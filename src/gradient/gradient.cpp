@@ -90,7 +90,7 @@ private:
         for (TensorId id : operation.outputs) {
             request.outputs.push_back(from_.tensor(id).type);
             const bool needed = active_[static_cast<size_t>(id)];
-            TensorId adjoint = needed ? whole_adjoint(id) : -1;
+            TensorId adjoint = needed ? whole_adjoint(id) : no_id;
             request.given.push_back(adjoint >= 0);
             if (adjoint >= 0) tensors.push_back(adjoint);
         }
@@ -148,7 +148,7 @@ private:
                                "d_" + from_.tensor(id).name, from_.tensor(id).type);
             parts = {sum};
         }
-        return parts.empty() ? -1 : parts.front();
+        return parts.empty() ? no_id : parts.front();
     }
 
     TensorId adjoint_or_zeros(TensorId id) {
@@ -162,9 +162,8 @@ private:
         TensorId whole = whole_adjoint(id);
         // What is no operation's own result is copied: an input that is an output too hands on what it was given, and a
         // rule may hand on anything; one that reaches nothing gets zeros.
-        const bool given =
-            whole >= 0 && (to_.tensor(whole).producer < 0 || whole < static_cast<TensorId>(from_.tensors.size()) ||
-                           !handed_.insert(whole).second);
+        const bool given = whole >= 0 && (to_.tensor(whole).producer < 0 || whole < next_id<TensorId>(from_.tensors) ||
+                                          !handed_.insert(whole).second);
         if (whole >= 0 && !given) return whole;
         std::vector<TensorId> parts;
         if (given) parts.push_back(whole);
@@ -184,9 +183,9 @@ private:
             variables.push_back(nodes.add_variable(fmt::format("p{}", d), Variable::Kind::index, type.shape[d]));
             at.push_back(nodes.variable(variables.back()));
         }
-        NodeId sum = -1;
+        NodeId sum = no_id;
         for (size_t i = 0; i < count; ++i) {
-            NodeId read = nodes.cast(nodes.read(static_cast<int32_t>(i), type.dtype, at), dtype);
+            NodeId read = nodes.cast(nodes.read(TensorIndex(i), type.dtype, at), dtype);
             sum = sum < 0 ? read : nodes.scalar(ScalarOp::add, {sum, read});
         }
         if (sum < 0) sum = nodes.real(0, dtype, true);

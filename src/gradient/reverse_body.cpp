@@ -38,7 +38,7 @@ public:
     }
 
     bool too_deep(int32_t most) const {
-        for (NodeId id = 0; id < static_cast<NodeId>(terms_.body().nodes.size()); ++id)
+        for (NodeId id : all_ids<NodeId>(terms_.body().nodes))
             if (nodes_.depth(id) > most) return true;
         return false;
     }
@@ -88,7 +88,7 @@ private:
     // Nodes through which reads and states that are `source` reach a result with a derivative.
     std::vector<bool> reached(const std::function<bool(const Node&)>& source) const {
         std::vector<bool> active(terms_.body().nodes.size());
-        for (NodeId id = 0; id < static_cast<NodeId>(active.size()); ++id) {
+        for (NodeId id : all_ids<NodeId>(active)) {
             const Node& node = terms_.node(id);
             auto operand = [&](size_t i) { return bool(active[static_cast<size_t>(node.operands[i])]); };
             if (!is_float(node.dtype)) continue;
@@ -113,7 +113,7 @@ private:
         return active;
     }
 
-    const Local& local(const Node& node) const { return terms_.body().locals[static_cast<size_t>(node.index)]; }
+    const Local& local(const Node& node) const { return terms_.body().local(node.local()); }
 
     // What an operand gets at every point of `domain`.
     void give(NodeId id, std::span<const VariableId> domain, NodeList conditions, NodeId value) {
@@ -126,14 +126,14 @@ private:
         const auto output = static_cast<size_t>(equation.output);
         if (!request_.given[output]) return;
         auto before = std::count(request_.given.begin(), request_.given.begin() + equation.output, true);
-        auto tensor = static_cast<int32_t>(request_.inputs.size()) + static_cast<int32_t>(before);
+        const TensorIndex tensor(static_cast<int64_t>(request_.inputs.size()) + before);
         NodeList coordinates;
         for (NodeId left : equation.left) coordinates.push_back(terms_.substitute(terms_.copied(left), after_));
         NodeId adjoint = nodes_.read(tensor, request_.outputs[output].dtype, std::move(coordinates));
         VariableList variables = equation.variables;
         for (VariableId& variable : variables)
             if (auto step = after_.variables.find(variable); step != after_.variables.end())
-                variable = terms_.node(step->second).index;
+                variable = terms_.node(step->second).variable();
         give(value, variables, {}, nodes_.cast(adjoint, type_of(terms_.node(value).dtype)));
     }
 
@@ -176,7 +176,7 @@ private:
 
     void through_read(const Node& node, std::span<const VariableId> domain, const Part& part) {
         const bool guarded = node.kind == Node::Kind::guarded_read;
-        const std::vector<int64_t> extents = request_.inputs[static_cast<size_t>(node.index)].extents();
+        const std::vector<int64_t> extents = request_.inputs[node.tensor()].extents();
         if (guarded && active_[static_cast<size_t>(node.operands.back())]) {
             NodeList within;
             for (size_t d = 0; d < extents.size(); ++d) {
@@ -200,7 +200,7 @@ private:
     void through_local(const Node& node, std::span<const VariableId> domain, const Part& part) {
         const Local of = local(node);
         if (of.is_state()) return through_state(node, of, domain, part);
-        const std::vector<VariableId> outer = terms_.outer(node.index);
+        const std::vector<VariableId> outer = terms_.outer(node.local());
         std::vector<Equality> equalities;
         for (size_t d = 0; d < of.variables.size(); ++d) {
             const VariableId variable = of.variables[d];
@@ -216,7 +216,7 @@ private:
     void through_reduce(const Node& node, std::vector<VariableId> domain, const Part& part) {
         auto is_empty = [&](VariableId variable) { return terms_.body().variable(variable).extent.value == 0; };
         if (std::ranges::any_of(node.variables, is_empty)) return;  // there are no terms
-        const NodeId term = node.operands[0], filter = node.operands.size() > 1 ? node.operands[1] : -1;
+        const NodeId term = node.operands[0], filter = node.operands.size() > 1 ? node.operands[1] : no_id;
         domain.insert(domain.end(), node.variables.begin(), node.variables.end());
         NodeList conditions = with(part.conditions, filter);
         switch (node.reducer) {
@@ -229,7 +229,7 @@ private:
         case Reducer::maximum: {
             const bool least = node.reducer == Reducer::minimum;
             NodeId winner = nodes_.reduce(least ? Reducer::argument_minimum : Reducer::argument_maximum, DType::int64,
-                                          node.variables, among_all(node, least ? INFINITY : -INFINITY), -1);
+                                          node.variables, among_all(node, least ? INFINITY : -INFINITY), no_id);
             NodeId wins = nodes_.scalar(ScalarOp::equal, {winner, row_major(node.variables)});
             return give(term, domain, with(std::move(conditions), wins), part.value);
         }
@@ -281,17 +281,18 @@ private:
     // other direction: it begins with E[n], and its step r has E[n - 1 - r] from step t = n - 1 - r.
 
     struct State {
-        int32_t local = 0;  // of the forward scan
-        NodeId value = -1;  // at step `step`, which is like any other variable: reads of previous elements are reads of
-                            // the state as an array
-        int32_t adjoint = -1;             // the state of the other scan
+        LocalId local;  // of the forward scan
+        NodeId value =
+            no_id;        // at step `step`, which is like any other variable: reads of previous elements are reads of
+                          // the state as an array
+        LocalId adjoint;  // the state of the other scan
         std::vector<VariableId> targets;  // element and coordinates of what is read
         std::vector<NodeId> target_nodes;
         std::optional<Part> after, previous;  // the two parts
     };
     struct Scan {
-        VariableId axis = -1, step = -1;
-        NodeId last = -1;  // of the states' values
+        VariableId axis = no_id, step = no_id;
+        NodeId last = no_id;  // of the states' values
         std::vector<State> states;
     };
 
@@ -305,7 +306,7 @@ private:
                 found = scans_.insert(scans_.end(), {.axis = locals[i].variables[0]});
                 found->step = free_step(found->axis);
             }
-            State state{.local = static_cast<int32_t>(i)};
+            State state{.local = LocalId(i)};
             Substitution by;
             by.variables[found->axis] = nodes_.variable(found->step);
             state.value = terms_.substitute(locals[i].value, by);
@@ -341,7 +342,7 @@ private:
         auto scan = std::ranges::find(scans_, of.variables[0], &Scan::axis);
         if (!own && scan == scans_.end()) return;
         std::vector<State>& states = own ? running_->states : scan->states;
-        auto state = std::ranges::find(states, node.index, &State::local);
+        auto state = std::ranges::find(states, node.local(), &State::local);
         if (state == states.end()) return;  // not of a float type
         const int64_t found = own ? distance(node, running_->step) : -1;
         if (found == 0 && !stepping_) return;  // E has it
@@ -364,7 +365,7 @@ private:
     }
 
     void make_targets(State& state) {
-        const Local of = body_.locals[static_cast<size_t>(state.local)];
+        const Local of = body_.local(state.local);
         for (size_t d = 0; d < of.variables.size(); ++d) {
             state.targets.push_back(nodes_.add_variable(terms_.body().variable(of.variables[d]).name,
                                                         Variable::Kind::parallel, body_.extent(of, d)));
@@ -377,10 +378,11 @@ private:
         const Variable from = terms_.body().variable(scan.axis);
         const VariableId axis = nodes_.add_variable(from.name + "_back", Variable::Kind::ordered, from.extent);
         for (State& state : scan.states) {
-            const Local& of = body_.locals[static_cast<size_t>(state.local)];
-            Local adjoint{"d_" + of.name, type_of(of.dtype), state.targets, -1, 0};  // a state: it has an initial value
+            const Local& of = body_.local(state.local);
+            Local adjoint{"d_" + of.name, type_of(of.dtype), state.targets, no_id,
+                          NodeId(0)};  // a state: it has an initial value
             adjoint.variables[0] = axis;
-            state.adjoint = static_cast<int32_t>(body_.locals.size());
+            state.adjoint = next_id<LocalId>(body_.locals);
             body_.locals.push_back(std::move(adjoint));
         }
         running_ = &scan;
@@ -390,7 +392,7 @@ private:
         // What steps and initial values read besides states.
         const NodeId end = terms_.size(from.extent);
         for (const State& state : scan.states) {
-            const Local of = body_.locals[static_cast<size_t>(state.local)];
+            const Local of = body_.local(state.local);
             std::vector<NodeId> at = {terms_.plus_multiple(last, nodes_.variable(scan.step), -1)}, first = {end};
             for (size_t d = 1; d < of.variables.size(); ++d) {
                 at.push_back(nodes_.variable(of.variables[d]));
@@ -415,7 +417,7 @@ private:
                                     }));
         stepping_ = true;
         for (const State& state : scan.states) {
-            const Local of = body_.locals[static_cast<size_t>(state.local)];
+            const Local of = body_.local(state.local);
             std::vector<NodeId> at;
             for (size_t d = 1; d < of.variables.size(); ++d) at.push_back(nodes_.variable(of.variables[d]));
             give(state.value, points_of(of, scan.step), {},

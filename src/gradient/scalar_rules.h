@@ -9,8 +9,8 @@ namespace heddle::gradient {
 
 // What one operand gets, where `condition` holds (-1: everywhere).
 struct Share {
-    NodeId value = -1;
-    NodeId condition = -1;
+    NodeId value = no_id;
+    NodeId condition = no_id;
 };
 
 // Nothing for operations whose derivative is zero wherever there is one: floor, sign, comparisons ...

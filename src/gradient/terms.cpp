@@ -15,7 +15,7 @@ public:
     Import(const Body& from, Body& to, BodyNodes& nodes) : BodyRebuild(from, to), nodes_(nodes) {}
 
     NodeTable run() {
-        for (size_t id = 0; id < from_.nodes.size(); ++id) value(static_cast<NodeId>(id));
+        for (size_t id = 0; id < from_.nodes.size(); ++id) value(NodeId(id));
         finish_states();
         return made_;
     }
@@ -48,11 +48,10 @@ const std::vector<VariableId>& Terms::free(NodeId id) {
             const auto& of = free_[static_cast<size_t>(operand)];
             list.insert(list.end(), of.begin(), of.end());
         }
-        if (node.kind == Node::Kind::variable) list.push_back(node.index);
-        if (node.kind == Node::Kind::previous)
-            list.push_back(body_.locals[static_cast<size_t>(node.index)].variables[0]);
-        if (node.kind == Node::Kind::local && !body_.locals[static_cast<size_t>(node.index)].is_state()) {
-            const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        if (node.kind == Node::Kind::variable) list.push_back(node.variable());
+        if (node.kind == Node::Kind::previous) list.push_back(body_.local(node.local()).variables[0]);
+        if (node.kind == Node::Kind::local && !body_.local(node.local()).is_state()) {
+            const Local& local = body_.local(node.local());
             for (VariableId variable : free_[static_cast<size_t>(local.value)])
                 if (std::ranges::find(local.variables, variable) == local.variables.end()) list.push_back(variable);
         }
@@ -68,8 +67,8 @@ const std::vector<VariableId>& Terms::free(NodeId id) {
 
 bool Terms::depends(NodeId id, VariableId variable) { return std::ranges::binary_search(free(id), variable); }
 
-std::vector<VariableId> Terms::outer(int32_t index) {
-    const Local& local = body_.locals[static_cast<size_t>(index)];
+std::vector<VariableId> Terms::outer(LocalId id) {
+    const Local& local = body_.local(id);
     if (local.is_state()) return {};
     std::vector<VariableId> list = free(local.value);
     std::erase_if(list, [&](VariableId v) { return std::ranges::find(local.variables, v) != local.variables.end(); });
@@ -80,7 +79,7 @@ std::vector<VariableId> Terms::outer(int32_t index) {
 struct Terms::Substituted : std::map<NodeId, NodeId> {
     NodeId find(NodeId id) const {
         auto known = map::find(id);
-        return known == end() ? -1 : known->second;
+        return known == end() ? no_id : known->second;
     }
     NodeId set(NodeId id, NodeId made) { return (*this)[id] = made; }
 };
@@ -98,12 +97,12 @@ private:
         if (std::ranges::none_of(terms_.free(id), is_replaced)) return id;
         if (auto whole = by_.nodes.find(id); whole != by_.nodes.end()) return whole->second;
         const Node node = terms_.node(id);  // nodes are made below
-        if (node.kind == Node::Kind::variable) return by_.variables.at(node.index);
+        if (node.kind == Node::Kind::variable) return by_.variables.at(node.variable());
         if (auto step = step_of(node); step != by_.variables.end()) {
             // Behind a step that has a value stands an element of the state as an array.
             NodeList at = {step->second};
             for (NodeId operand : node.operands) at.push_back(value(operand));
-            return terms_.nodes_.local(node.index, node.dtype, std::move(at));
+            return terms_.nodes_.local(node.local(), node.dtype, std::move(at));
         }
         if (node.kind == Node::Kind::reduce && std::ranges::any_of(node.variables, is_replaced))
             return Scope(terms_, without(node.variables)).value(id);
@@ -113,7 +112,7 @@ private:
 
     std::map<VariableId, NodeId>::const_iterator step_of(const Node& node) const {
         if (node.kind != Node::Kind::previous) return by_.variables.end();
-        return by_.variables.find(terms_.body_.locals[static_cast<size_t>(node.index)].variables[0]);
+        return by_.variables.find(terms_.body_.local(node.local()).variables[0]);
     }
 
     Substitution without(std::span<const VariableId> bound) {
@@ -126,16 +125,16 @@ private:
     }
 
     // A local whose value changes is another one; the same for the same values.
-    int32_t local(int32_t index) {
+    LocalId local(LocalId id) {
         std::vector<std::pair<VariableId, NodeId>> values;
-        for (VariableId variable : terms_.outer(index))
+        for (VariableId variable : terms_.outer(id))
             if (auto by = by_.variables.find(variable); by != by_.variables.end()) values.emplace_back(*by);
-        if (values.empty()) return index;
-        auto [place, added] = terms_.copies_.try_emplace({index, std::move(values), by_.nodes}, -1);
+        if (values.empty()) return id;
+        auto [place, added] = terms_.copies_.try_emplace({id, std::move(values), by_.nodes});
         if (!added) return place->second;
-        Local copy = terms_.body_.locals[static_cast<size_t>(index)];
+        Local copy = terms_.body_.local(id);
         copy.value = Scope(terms_, without(copy.variables)).value(copy.value);
-        place->second = static_cast<int32_t>(terms_.body_.locals.size());
+        place->second = next_id<LocalId>(terms_.body_.locals);
         terms_.body_.locals.push_back(std::move(copy));
         return place->second;
     }
@@ -155,7 +154,7 @@ Interval Terms::made_range(const Node& node) {
     if (node.dtype != DType::int64) return {};
     if (node.kind == Node::Kind::integer) return Interval::point(node.integer);
     if (node.kind == Node::Kind::variable)
-        return Interval::below(std::max<int64_t>(body_.variable(node.index).extent.value, 1));
+        return Interval::below(std::max<int64_t>(body_.variable(node.variable()).extent.value, 1));
     if (node.kind != Node::Kind::scalar) return {};
     return interval_of(node.op, range(node.operands[0]), range(node.operands.back()));
 }
@@ -173,10 +172,9 @@ bool Terms::made_safe(NodeId id) {
     if (node.kind == Node::Kind::previous) return false;
     if (node.kind != Node::Kind::read && node.kind != Node::Kind::local) return true;
     for (size_t d = 0; d < node.operands.size(); ++d) {
-        const Local* local = node.kind == Node::Kind::local ? &body_.locals[static_cast<size_t>(node.index)] : nullptr;
+        const Local* local = node.kind == Node::Kind::local ? &body_.local(node.local()) : nullptr;
         if (local && local->is_state()) return false;
-        int64_t extent =
-            local ? body_.variable(local->variables[d]).extent.value : shapes_[static_cast<size_t>(node.index)][d];
+        int64_t extent = local ? body_.variable(local->variables[d]).extent.value : shapes_[node.tensor()][d];
         if (!range(node.operands[d]).within(0, extent - 1)) return false;
         if (local && !safe(local->value)) return false;
     }
@@ -194,10 +192,10 @@ bool Terms::made_plain(NodeId id) {
     return safe(id) && std::ranges::all_of(node.operands, [&](NodeId operand) { return plain(operand); });
 }
 
-int32_t Terms::stored(NodeId id, std::span<const VariableId> axes) {
-    auto [place, added] = stored_.try_emplace({id, std::vector<VariableId>(axes.begin(), axes.end())}, -1);
+LocalId Terms::stored(NodeId id, std::span<const VariableId> axes) {
+    auto [place, added] = stored_.try_emplace({id, std::vector<VariableId>(axes.begin(), axes.end())});
     if (!added) return place->second;
-    Local local{fmt::format("stored{}", stored_.size() - 1), body_.node(id).dtype, {}, -1};
+    Local local{fmt::format("stored{}", stored_.size() - 1), body_.node(id).dtype, {}, no_id};
     Substitution own;
     for (VariableId axis : axes) {
         const Variable from = body_.variable(axis);
@@ -205,7 +203,7 @@ int32_t Terms::stored(NodeId id, std::span<const VariableId> axes) {
         own.variables[axis] = nodes_.variable(local.variables.back());
     }
     local.value = substitute(id, own);
-    place->second = static_cast<int32_t>(body_.locals.size());
+    place->second = next_id<LocalId>(body_.locals);
     body_.locals.push_back(std::move(local));
     return place->second;
 }

@@ -35,7 +35,7 @@ public:
 
     const std::vector<VariableId>& free(NodeId id);  // ascending
     bool depends(NodeId id, VariableId variable);
-    std::vector<VariableId> outer(int32_t local);  // free variables of a local's value that are not its own
+    std::vector<VariableId> outer(LocalId local);  // free variables of a local's value that are not its own
     NodeId substitute(NodeId id, const Substitution& by);
     // The values of an int64 node, as far as they follow from extents; the variables' extents are at least one.
     Interval range(NodeId id);
@@ -44,7 +44,7 @@ public:
     // Safe, and neither a reduction nor a local is below: cheap to ask anywhere.
     bool plain(NodeId id);
     // A local with the values of `id` over `axes`, which are among its free variables; the same for the same question.
-    int32_t stored(NodeId id, std::span<const VariableId> axes);
+    LocalId stored(NodeId id, std::span<const VariableId> axes);
 
     NodeId scalar(ScalarOp op, NodeList operands) { return nodes_.scalar(op, std::move(operands)); }
     NodeId number(int64_t value) { return nodes_.integer(value, DType::int64, true); }
@@ -65,9 +65,9 @@ private:
     std::vector<std::vector<int64_t>> shapes_;
     std::map<NodeId, Interval> ranges_;
     std::map<NodeId, bool> safe_, plain_;
-    std::map<std::pair<NodeId, std::vector<VariableId>>, int32_t> stored_;
+    std::map<std::pair<NodeId, std::vector<VariableId>>, LocalId> stored_;
     // Locals under substitutions: of which, the values of its outer variables, and of nodes.
-    std::map<std::tuple<int32_t, std::vector<std::pair<VariableId, NodeId>>, std::map<NodeId, NodeId>>, int32_t>
+    std::map<std::tuple<LocalId, std::vector<std::pair<VariableId, NodeId>>, std::map<NodeId, NodeId>>, LocalId>
         copies_;
 };
 

@@ -31,7 +31,7 @@ std::optional<AffineForm> form_of(const Node& node, const std::vector<std::optio
     };
     switch (node.kind) {
     case Node::Kind::integer: return AffineForm{node.integer, {}};
-    case Node::Kind::variable: return AffineForm{0, {{node.index, 1}}};
+    case Node::Kind::variable: return AffineForm{0, {{node.variable(), 1}}};
     case Node::Kind::cast: return operand(0);  // int64 to int64; nothing else has a form
     case Node::Kind::scalar: break;
     default: return std::nullopt;

@@ -19,6 +19,8 @@
 namespace heddle {
 
 using NodeId = expr::ExpressionId;
+using expr::LocalId;
+using expr::TensorIndex;
 using expr::VariableId;
 using NodeList = InlineVector<NodeId, 4>;
 using VariableList = InlineVector<VariableId, 4>;
@@ -45,11 +47,11 @@ struct Local {
     std::string name;
     DType dtype = DType::float32;
     VariableList variables;
-    NodeId value = 0;
+    NodeId value;
     // A state of a scan: `variables[0]` is the scan's axis t. As an array its first dimension has one element more than
     // t has values: element 0 is `initial`, element t + 1 is `value` at t, which may read what is `previous` to t. It
     // uses no variables but its own, and `initial` all of them but t.
-    NodeId initial = -1;
+    NodeId initial = no_id;
 
     bool is_state() const { return initial >= 0; }
 };
@@ -61,7 +63,7 @@ struct BodyEquation {
     int32_t output = 0;  // of the operation
     VariableList variables;
     NodeList left;
-    NodeId value = 0;  // of the output's dtype
+    NodeId value;  // of the output's dtype
 };
 
 struct Body {
@@ -70,8 +72,9 @@ struct Body {
     std::vector<Local> locals;
     std::vector<BodyEquation> equations;
 
-    const Node& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
-    const Variable& variable(VariableId id) const { return variables[static_cast<size_t>(id)]; }
+    const Node& node(NodeId id) const { return nodes[id]; }
+    const Variable& variable(VariableId id) const { return variables[id]; }
+    const Local& local(LocalId id) const { return locals[id]; }
     // Of a local as an array.
     int64_t extent(const Local& local, size_t dimension) const {
         return variable(local.variables[dimension]).extent.value + (local.is_state() && dimension == 0);

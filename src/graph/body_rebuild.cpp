@@ -10,19 +10,19 @@ StateCopies::StateCopies(const Body& from) : source_(from) {
     for (size_t id = 0; id < used.size(); ++id) {
         const Node& node = from.nodes[id];
         const bool reads = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
-        if (used[id] && reads && from.locals[static_cast<size_t>(node.index)].is_state()) used_.insert(node.index);
+        if (used[id] && reads && from.local(node.local()).is_state()) used_.insert(node.local());
     }
 }
 
-int32_t StateCopies::previous_state(int32_t state) {
-    auto [known, fresh] = numbers_.try_emplace(state, -1);
+LocalId StateCopies::previous_state(LocalId state) {
+    auto [known, fresh] = numbers_.try_emplace(state);
     if (!fresh) return known->second;
     open_.insert(state);
     return known->second = number_state(state);
 }
 
-int32_t StateCopies::read_state(int32_t state) {
-    const int32_t number = previous_state(state);
+LocalId StateCopies::read_state(LocalId state) {
+    const LocalId number = previous_state(state);
     if (running_.contains(scan_of(state)))
         finish_state(state);
     else
@@ -34,7 +34,7 @@ void StateCopies::finish_states() {
     while (!open_.empty()) finish_scan(scan_of(*open_.begin()));
 }
 
-void StateCopies::finish_state(int32_t state) {
+void StateCopies::finish_state(LocalId state) {
     if (open_.erase(state) > 0) copy_values(state);
 }
 
@@ -42,8 +42,8 @@ void StateCopies::finish_state(int32_t state) {
 // when it is too late for its values.
 void StateCopies::finish_scan(VariableId scan) {
     running_.insert(scan);
-    auto of_scan = [&](int32_t state) { return scan_of(state) == scan; };
-    auto is_new = [&](int32_t state) { return of_scan(state) && !numbers_.contains(state); };
+    auto of_scan = [&](LocalId state) { return scan_of(state) == scan; };
+    auto is_new = [&](LocalId state) { return of_scan(state) && !numbers_.contains(state); };
     for (;;) {
         auto next = std::ranges::find_if(open_, of_scan);
         if (next == open_.end()) {
@@ -68,15 +68,15 @@ public:
         to.equations.reserve(body.equations.size());
         for (size_t i = 0; i < tensors.size(); ++i) {
             auto old = static_cast<size_t>(tensors[i]);
-            if (tensors_.size() <= old) tensors_.resize(old + 1, -1);
-            tensors_[old] = static_cast<int32_t>(i);
+            if (tensors_.size() <= old) tensors_.resize(old + 1);
+            tensors_[old] = TensorIndex(i);
         }
     }
 
     void run() {
         // Index axes keep their numbers: an axis that nothing reads is still an axis.
         for (size_t i = 0; i < taken_.variables.size(); ++i)
-            if (taken_.variables[i].kind == Variable::Kind::index) variable(static_cast<VariableId>(i));
+            if (taken_.variables[i].kind == Variable::Kind::index) variable(VariableId(i));
         for (const BodyEquation& equation : taken_.equations) {
             BodyEquation copy;
             copy.output = equation.output;
@@ -96,13 +96,13 @@ private:
 
     VariableId make_variable(VariableId id) {
         to_.variables.push_back(std::move(taken_.variables[static_cast<size_t>(id)]));
-        return static_cast<VariableId>(to_.variables.size() - 1);
+        return last_id<VariableId>(to_.variables);
     }
-    int32_t tensor(int32_t id) const { return tensors_[static_cast<size_t>(id)]; }
+    TensorIndex tensor(TensorIndex id) const { return tensors_[id]; }
     Node take(NodeId id) { return std::move(taken_.nodes[static_cast<size_t>(id)]); }
 
     Body& taken_;
-    InlineVector<int32_t, 8> tensors_;
+    InlineVector<TensorIndex, 8> tensors_;
 };
 
 }  // namespace
@@ -122,7 +122,7 @@ void each_source(const Body& body, NodeId id, const Visit& visit) {
     const Node& node = body.node(id);
     for (NodeId operand : node.operands) visit(operand);
     if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) return;
-    const Local& local = body.locals[static_cast<size_t>(node.index)];
+    const Local& local = body.local(node.local());
     visit(local.value);
     if (local.is_state()) visit(local.initial);
 }
@@ -165,7 +165,7 @@ InlineVector<bool, 8> tensors_read(const Body& body, int32_t count) {
     for (size_t id = 0; id < used.size(); ++id) {
         const Node& node = body.nodes[id];
         const bool is_read = node.is_read();
-        if (used[id] && is_read) read[static_cast<size_t>(node.index)] = true;
+        if (used[id] && is_read) read[node.tensor()] = true;
     }
     return read;
 }

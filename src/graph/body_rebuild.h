@@ -16,10 +16,10 @@ namespace heddle {
 // Which node stands for each node of a body.
 class NodeTable {
 public:
-    explicit NodeTable(size_t nodes) : made_(nodes, -1) {}
+    explicit NodeTable(size_t nodes) : made_(nodes) {}
 
-    NodeId find(NodeId id) const { return made_[static_cast<size_t>(id)]; }  // -1: none yet
-    NodeId set(NodeId id, NodeId made) { return made_[static_cast<size_t>(id)] = made; }
+    NodeId find(NodeId id) const { return made_[id]; }  // none yet: no_id
+    NodeId set(NodeId id, NodeId made) { return made_[id] = made; }
     const InlineVector<NodeId, 64>& all() const { return made_; }
 
 private:
@@ -35,16 +35,16 @@ template <typename Derived, typename Made = NodeTable>
 class NodeRebuild {
 public:
     NodeId value(NodeId id) {
-        if (const NodeId known = made_.find(id); known >= 0) return known;
+        if (const NodeId known = made_.find(id); known != no_id) return known;
         if (const std::optional<NodeId> other = self().replaced(id)) return made_.set(id, *other);
         // No reference into the body is kept: it may be the one that grows.
-        const Node::Kind kind = from_.node(id).kind;
         VariableList variables = from_.node(id).variables;
         NodeList operands = from_.node(id).operands;
         for (VariableId& variable : variables) variable = self().variable(variable);
         for (NodeId& operand : operands) operand = value(operand);
-        const int32_t index = index_of(kind, from_.node(id).index);
-        if (const NodeId known = made_.find(id); known >= 0) return known;  // a state that it reads holds the same node
+        const int32_t index = index_of(from_.node(id));
+        if (const NodeId known = made_.find(id); known != no_id)
+            return known;  // a state that it reads holds the same node
         Node copy = self().take(id);
         copy.variables = std::move(variables);
         copy.operands = std::move(operands);
@@ -60,9 +60,9 @@ protected:
     std::optional<NodeId> replaced(NodeId) { return std::nullopt; }
     // The new numbers.
     VariableId variable(VariableId id) { return id; }
-    int32_t tensor(int32_t id) { return id; }
-    int32_t local(int32_t id) { return id; }     // where it is read as an array
-    int32_t previous(int32_t id) { return id; }  // where the step before is read
+    TensorIndex tensor(TensorIndex id) { return id; }
+    LocalId local(LocalId id) { return id; }     // where it is read as an array
+    LocalId previous(LocalId id) { return id; }  // where the step before is read
     // The node itself; its operands, variables and index are set behind this.
     Node take(NodeId id) { return from_.node(id); }
 
@@ -71,14 +71,14 @@ protected:
 
 private:
     Derived& self() { return static_cast<Derived&>(*this); }
-    int32_t index_of(Node::Kind kind, int32_t index) {
-        switch (kind) {
-        case Node::Kind::variable: return self().variable(index);
-        case Node::Kind::local: return self().local(index);
-        case Node::Kind::previous: return self().previous(index);
+    int32_t index_of(const Node& node) {
+        switch (node.kind) {
+        case Node::Kind::variable: return self().variable(node.variable());
+        case Node::Kind::local: return self().local(node.local());
+        case Node::Kind::previous: return self().previous(node.local());
         case Node::Kind::read:
-        case Node::Kind::guarded_read: return self().tensor(index);
-        default: return index;
+        case Node::Kind::guarded_read: return self().tensor(node.tensor());
+        default: return node.index;
         }
     }
 };
@@ -91,22 +91,22 @@ public:
 
 protected:
     ~StateCopies() = default;
-    virtual int32_t number_state(int32_t state) = 0;  // a new local for an old state, without values
-    virtual void copy_values(int32_t state) = 0;
+    virtual LocalId number_state(LocalId state) = 0;  // a new local for an old state, without values
+    virtual void copy_values(LocalId state) = 0;
 
-    int32_t previous_state(int32_t state);  // the new number, for a read of the step before
-    int32_t read_state(int32_t state);      // the new number, for any other read
+    LocalId previous_state(LocalId state);  // the new number, for a read of the step before
+    LocalId read_state(LocalId state);      // the new number, for any other read
     void finish_states();                   // the values of all that were numbered
 
 private:
-    VariableId scan_of(int32_t state) const { return source_.locals[static_cast<size_t>(state)].variables[0]; }
-    void finish_state(int32_t state);
+    VariableId scan_of(LocalId state) const { return source_.local(state).variables[0]; }
+    void finish_state(LocalId state);
     void finish_scan(VariableId scan);
 
     const Body& source_;
-    std::set<int32_t> used_;  // states that the source's equations use
-    std::map<int32_t, int32_t> numbers_;
-    std::set<int32_t> open_;  // numbered, their values not copied yet
+    std::set<LocalId> used_;  // states that the source's equations use
+    std::map<LocalId, LocalId> numbers_;
+    std::set<LocalId> open_;  // numbered, their values not copied yet
     std::set<VariableId> running_;
 };
 
@@ -128,8 +128,8 @@ public:
     }
     // The new variable; it is made if there is none yet.
     VariableId variable(VariableId id) {
-        VariableId& made = variables_[static_cast<size_t>(id)];
-        return made >= 0 ? made : made = self().make_variable(id);
+        VariableId& made = variables_[id];
+        return made != no_id ? made : made = self().make_variable(id);
     }
 
 protected:
@@ -139,27 +139,27 @@ protected:
         : Base(from, NodeTable(from.nodes.size())),
           StateCopies(from),
           to_(to),
-          variables_(from.variables.size(), -1),
-          locals_(from.locals.size(), -1) {}
+          variables_(from.variables.size()),
+          locals_(from.locals.size()) {}
     ~BodyRebuild() = default;
 
     VariableId make_variable(VariableId id) {
         to_.variables.push_back(this->from_.variable(id));
-        return static_cast<VariableId>(to_.variables.size() - 1);
+        return last_id<VariableId>(to_.variables);
     }
     NodeId add(NodeId, Node node) {
         to_.nodes.push_back(std::move(node));
-        return static_cast<NodeId>(to_.nodes.size() - 1);
+        return last_id<NodeId>(to_.nodes);
     }
-    int32_t previous(int32_t id) { return previous_state(id); }
-    int32_t local(int32_t id) {
-        const Local& from = local_of(id);
+    LocalId previous(LocalId id) { return previous_state(id); }
+    LocalId local(LocalId id) {
+        const Local& from = this->from_.local(id);
         if (from.is_state()) return read_state(id);
-        int32_t& made = locals_[static_cast<size_t>(id)];
-        if (made >= 0) return made;
+        LocalId& made = locals_[id];
+        if (made != no_id) return made;
         Local copy = without_values(from);
         copy.value = this->value(from.value);
-        if (made >= 0) return made;  // the values of a state that it reads hold the same local
+        if (made != no_id) return made;  // the values of a state that it reads hold the same local
         return made = add_local(std::move(copy));
     }
     using StateCopies::finish_states;
@@ -169,27 +169,25 @@ protected:
 
 private:
     Derived& self() { return static_cast<Derived&>(*this); }
-    const Local& local_of(int32_t id) const { return this->from_.locals[static_cast<size_t>(id)]; }
     Local without_values(const Local& from) {
-        Local copy{from.name, from.dtype, {}, 0};
+        Local copy{from.name, from.dtype, {}};
         for (VariableId axis : from.variables) copy.variables.push_back(self().variable(axis));
         return copy;
     }
-    int32_t add_local(Local local) {
+    LocalId add_local(Local local) {
         to_.locals.push_back(std::move(local));
-        return static_cast<int32_t>(to_.locals.size() - 1);
+        return last_id<LocalId>(to_.locals);
     }
-    int32_t number_state(int32_t id) final {
-        return locals_[static_cast<size_t>(id)] = add_local(without_values(local_of(id)));
-    }
-    void copy_values(int32_t id) final {
-        const NodeId initial = this->value(local_of(id).initial), value = this->value(local_of(id).value);
-        Local& made = to_.locals[static_cast<size_t>(locals_[static_cast<size_t>(id)])];
+    LocalId number_state(LocalId id) final { return locals_[id] = add_local(without_values(this->from_.local(id))); }
+    void copy_values(LocalId id) final {
+        const NodeId initial = this->value(this->from_.local(id).initial);
+        const NodeId value = this->value(this->from_.local(id).value);
+        Local& made = to_.locals[locals_[id]];
         made.initial = initial;
         made.value = value;
     }
 
-    InlineVector<int32_t, 8> locals_;
+    InlineVector<LocalId, 8> locals_;
 };
 
 // The same body without the nodes and variables that no equation uses, in the order of first use, and with its tensors

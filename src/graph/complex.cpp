@@ -17,8 +17,7 @@ constexpr std::array both = {real, imaginary};
 
 class ComplexLowering {
 public:
-    explicit ComplexLowering(const Body& from)
-        : from_(from), made_(from.nodes.size(), {-1, -1, -1, -1}), needed_(from.nodes.size()) {}
+    explicit ComplexLowering(const Body& from) : from_(from), made_(from.nodes.size()), needed_(from.nodes.size()) {}
 
     Body run() {
         to_.variables = from_.variables;
@@ -33,7 +32,7 @@ public:
             open_.pop_back();
             need_operands(id, part);
         }
-        for (NodeId id = 0; id < static_cast<NodeId>(from_.nodes.size()); ++id) {
+        for (NodeId id : all_ids<NodeId>(from_.nodes)) {
             for (Part part : {whole, either}) {
                 if (is_needed(id, part)) made(id, part) = lowered(id, part);
             }
@@ -107,7 +106,7 @@ private:
     void need_operands(NodeId id, Part part) {
         const Node& n = node(id);
         if (n.kind == NodeKind::local || n.kind == NodeKind::previous) {
-            const Local& local = from_.locals[static_cast<size_t>(n.index)];
+            const Local& local = from_.local(n.local());
             need(local.value, part);
             if (local.is_state()) need(local.initial, part);
         }
@@ -192,7 +191,7 @@ private:
     // ---- nodes
     NodeId add(Node made_node) {
         to_.nodes.push_back(std::move(made_node));
-        return static_cast<NodeId>(to_.nodes.size() - 1);
+        return last_id<NodeId>(to_.nodes);
     }
     NodeId number(double value, DType dtype) {
         Node literal;
@@ -312,7 +311,7 @@ private:
 
     void lower_parts(NodeId id) {
         const Node& n = node(id);
-        std::array<NodeId, 2> values = {-1, -1};
+        std::array<NodeId, 2> values;
         if (n.kind == NodeKind::scalar && is_product(n) && !has_real_factor(n)) {
             values = n.op == ScalarOp::multiply ? product(id) : quotient(id);
         } else {
@@ -348,7 +347,7 @@ private:
     std::array<NodeId, 2> product(NodeId id) {
         const NodeId z = node(id).operands[0], w = node(id).operands[1];
         const NodeId a = made(z, real), b = made(z, imaginary), c = made(w, real), d = made(w, imaginary);
-        std::array<NodeId, 2> values = {-1, -1};
+        std::array<NodeId, 2> values;
         auto times = [&](NodeId x, NodeId y) { return scalar(ScalarOp::multiply, {x, y}); };
         if (is_needed(id, real)) values[0] = scalar(ScalarOp::subtract, {times(a, c), times(b, d)});
         if (is_needed(id, imaginary)) values[1] = scalar(ScalarOp::add, {times(a, d), times(b, c)});
@@ -372,7 +371,7 @@ private:
         const NodeId ratio = select(op(ScalarOp::equal, greater, zero), zero, op(ScalarOp::divide, lesser, greater));
         const NodeId divisor = op(ScalarOp::add, greater, op(ScalarOp::multiply, lesser, ratio));
         const NodeId ar = op(ScalarOp::multiply, a, ratio), br = op(ScalarOp::multiply, b, ratio);
-        std::array<NodeId, 2> values = {-1, -1};
+        std::array<NodeId, 2> values;
         if (is_needed(id, real)) {
             const NodeId over = select(first, op(ScalarOp::add, a, br), op(ScalarOp::add, ar, b));
             values[0] = op(ScalarOp::divide, over, divisor);
@@ -398,7 +397,7 @@ private:
         for (Part part : alike ? std::vector<Part>{either} : std::vector<Part>{real, imaginary}) {
             BodyEquation one = copy;
             one.left.push_back(coordinate(part));
-            if (alike) one.variables.push_back(to_.node(one.left.back()).index);
+            if (alike) one.variables.push_back(to_.node(one.left.back()).variable());
             one.value = made(equation.value, part);
             to_.equations.push_back(std::move(one));
         }
@@ -411,7 +410,7 @@ private:
     std::vector<bool> separable_;
     std::vector<std::pair<NodeId, Part>> open_;
     std::vector<int32_t> locals_;
-    std::array<NodeId, parts> coordinates_ = {-1, -1, -1, -1};
+    std::array<NodeId, parts> coordinates_;
 };
 
 }  // namespace

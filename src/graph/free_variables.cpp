@@ -16,13 +16,13 @@ FreeVariables::FreeVariables(const Body& body) : words_((body.variables.size() +
             const uint64_t* from = bits_.data() + static_cast<size_t>(operand) * words_;
             for (size_t word = 0; word < words_; word++) row[word] |= from[word];
         }
-        if (node.kind == Node::Kind::variable) set(row, node.index);
+        if (node.kind == Node::Kind::variable) set(row, node.variable());
         if (node.kind == Node::Kind::reduce) {
             for (VariableId id : node.variables) clear(row, id);
         }
-        if (node.kind == Node::Kind::previous) set(row, body.locals[static_cast<size_t>(node.index)].variables[0]);
+        if (node.kind == Node::Kind::previous) set(row, body.local(node.local()).variables[0]);
         // A state uses no variables but its own.
-        if (node.kind != Node::Kind::local || body.locals[static_cast<size_t>(node.index)].is_state()) continue;
+        if (node.kind != Node::Kind::local || body.local(node.local()).is_state()) continue;
         // The local's value stands before this node, so its row is final.
         auto index = static_cast<size_t>(node.index);
         if (!known[index]) {
@@ -31,7 +31,7 @@ FreeVariables::FreeVariables(const Body& body) : words_((body.variables.size() +
                            bits_.data() + (static_cast<size_t>(local.value) + 1) * words_);
             for (VariableId id : local.variables) clear(scratch.data(), id);
             for (size_t bit = 0; bit < words_ * 64; bit++) {
-                if (scratch[bit / 64] >> (bit % 64) & 1) locals_[index].push_back(static_cast<VariableId>(bit));
+                if (scratch[bit / 64] >> (bit % 64) & 1) locals_[index].push_back(VariableId(bit));
             }
             known[index] = true;
         }
@@ -56,7 +56,7 @@ std::vector<VariableId> FreeVariables::list(NodeId node) const {
     const uint64_t* row = bits_.data() + static_cast<size_t>(node) * words_;
     for (size_t word = 0; word < words_; word++) {
         for (uint64_t rest = row[word]; rest != 0; rest &= rest - 1) {
-            variables.push_back(static_cast<VariableId>(word * 64 + static_cast<size_t>(__builtin_ctzll(rest))));
+            variables.push_back(VariableId(word * 64 + static_cast<size_t>(__builtin_ctzll(rest))));
         }
     }
     return variables;

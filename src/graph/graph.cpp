@@ -78,7 +78,7 @@ TensorId Graph::add_tensor(std::string name, TensorType type) {
     tensor.name = unique_name(tensors, std::move(name));
     tensor.type = std::move(type);
     tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(tensors.size() - 1);
+    return last_id<TensorId>(tensors);
 }
 
 TensorId Graph::add_constant(std::string name, TensorData data) {
@@ -89,7 +89,7 @@ TensorId Graph::add_constant(std::string name, TensorData data) {
 }
 
 OperationId Graph::add_operation(Operation operation) {
-    auto id = static_cast<OperationId>(operations.size());
+    auto id = next_id<OperationId>(operations);
     for (TensorId output : operation.outputs) tensors[static_cast<size_t>(output)].producer = id;
     operations.push_back(std::move(operation));
     return id;
@@ -97,7 +97,7 @@ OperationId Graph::add_operation(Operation operation) {
 
 std::vector<TensorId> splice(Graph& into, const Graph& from, const std::vector<TensorId>& inputs,
                              const std::string& prefix) {
-    std::vector<TensorId> made(from.tensors.size(), -1);
+    std::vector<TensorId> made(from.tensors.size(), no_id);
     for (size_t i = 0; i < inputs.size(); i++) made[static_cast<size_t>(from.inputs[i])] = inputs[i];
     for (size_t i = 0; i < made.size(); i++) {
         const Tensor& tensor = from.tensors[i];
@@ -140,12 +140,12 @@ Graph prune(const Graph& graph) {
         for (TensorId id : operation.outputs) tensor_needed[static_cast<size_t>(id)] = true;
     }
     Graph result;
-    std::vector<TensorId> renumbered(graph.tensors.size(), -1);
+    std::vector<TensorId> renumbered(graph.tensors.size(), no_id);
     for (size_t i = 0; i < graph.tensors.size(); i++) {
         if (!tensor_needed[i]) continue;
-        renumbered[i] = static_cast<TensorId>(result.tensors.size());
+        renumbered[i] = next_id<TensorId>(result.tensors);
         result.tensors.push_back(graph.tensors[i]);
-        result.tensors.back().producer = -1;
+        result.tensors.back().producer = no_id;
     }
     auto renumber = [&](const std::vector<TensorId>& ids) {
         std::vector<TensorId> list;

@@ -13,13 +13,14 @@
 #include "support/diagnostic.h"
 #include "support/dtype.h"
 #include "support/inline_vector.h"
+#include "support/strong_id.h"
 #include "support/tensor_data.h"
 #include "zspace/size.h"
 
 namespace heddle {
 
-using TensorId = int32_t;
-using OperationId = int32_t;
+using TensorId = StrongId<struct TensorTag>;        // of Graph::tensors
+using OperationId = StrongId<struct OperationTag>;  // of Graph::operations
 
 struct TensorType {
     DType dtype = DType::float32;
@@ -35,7 +36,7 @@ struct TensorType {
 struct Tensor {
     std::string name;  // unique in its graph
     TensorType type;
-    OperationId producer = -1;           // -1: an input or a constant
+    OperationId producer = no_id;        // -1: an input or a constant
     std::optional<TensorData> constant;  // row-major; an input that has it too is decided: the graph holds for it alone
     // Where its range begins, a number a dimension; empty: at zero. For exchange and for people: bodies, projections
     // and whatever computes count from zero.
@@ -162,7 +163,8 @@ struct Graph {
     std::map<std::string, int64_t>
         dimension_names;  // the named dimensions that origins speak of, with their values here
 
-    const Tensor& tensor(TensorId id) const { return tensors[static_cast<size_t>(id)]; }
+    const Tensor& tensor(TensorId id) const { return tensors[id]; }
+    const Operation& operation(OperationId id) const { return operations[id]; }
     TensorId add_tensor(std::string name, TensorType type);  // makes the name unique
     TensorId add_constant(std::string name, TensorData data);
     OperationId add_operation(Operation operation);  // sets the outputs' producer

@@ -22,7 +22,7 @@ public:
     std::string print() {
         for (size_t i = 0; i < body_.nodes.size(); i++) {
             if (uses_[i] == 0) continue;
-            const auto id = static_cast<NodeId>(i);
+            const auto id = NodeId(i);
             Text text = spelled(id);
             bool named = (uses_[i] > 1 && text.text.size() > 24) || text.text.size() > 160;
             if (named) {
@@ -66,8 +66,9 @@ private:
     }
 
     const expr::Expression& at(NodeId id) const final { return body_.node(id); }
-    std::string variable(VariableId id) const final { return variables_[static_cast<size_t>(id)]; }
-    std::string tensor(int32_t index) const final { return named(inputs_, index, "tensor"); }
+    std::string variable_of(const expr::Expression& e) const final { return variable(e.variable()); }
+    const std::string& variable(VariableId id) const { return variables_[id]; }
+    std::string tensor(TensorIndex index) const final { return named(inputs_, index, "tensor"); }
 
     static std::string named(const std::vector<std::string>& names, int32_t index, const char* otherwise) {
         const auto at = static_cast<size_t>(index);
@@ -87,12 +88,12 @@ private:
         const std::span<const NodeId> operands = node.operands;
         switch (node.kind) {
         case Node::Kind::local: {
-            const Local& local = body_.locals[static_cast<size_t>(node.index)];
+            const Local& local = body_.local(node.local());
             if (!local.is_state()) return {fmt::format("{}[{}]", local.name, list(operands))};
             return {element(local, step_text(operands[0]), operands.subspan(1))};
         }
         case Node::Kind::previous: {
-            const Local& state = body_.locals[static_cast<size_t>(node.index)];
+            const Local& state = body_.local(node.local());
             return {element(state, variable(state.variables[0]) + " - 1", operands)};
         }
         case Node::Kind::reduce: {

@@ -25,7 +25,7 @@ public:
         if (problems_.empty()) check_states();
         if (problems_.empty()) {
             // Later checks rely on earlier nodes, so the first broken node is the last one looked at.
-            for (size_t i = 0; i < body_.nodes.size() && problems_.empty(); i++) check_node(static_cast<NodeId>(i));
+            for (size_t i = 0; i < body_.nodes.size() && problems_.empty(); i++) check_node(NodeId(i));
         }
         if (problems_.empty()) check_locals();
         if (problems_.empty()) check_scopes();
@@ -164,14 +164,14 @@ private:
 
     expr::Source source_of(const Node& node) const {
         if (node.is_read()) {
-            const TensorType& input = inputs_[static_cast<size_t>(node.index)];
+            const TensorType& input = inputs_[node.tensor()];
             return {input.dtype, input.shape.size()};
         }
         if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) return {};
         return {local_of(node).dtype, local_of(node).variables.size()};
     }
 
-    const Local& local_of(const Node& node) const { return body_.locals[static_cast<size_t>(node.index)]; }
+    const Local& local_of(const Node& node) const { return body_.local(node.local()); }
 
     void expect_type(NodeId id, DType wanted, const string& where) {
         const DType found = body_.node(id).dtype;

@@ -144,7 +144,7 @@ public:
 
     GraphDocument write() {
         add_tensors();
-        for (size_t i = 0; i < graph_.operations.size(); i++) add_operation(static_cast<OperationId>(i));
+        for (size_t i = 0; i < graph_.operations.size(); i++) add_operation(OperationId(i));
         std::string names = "graph";
         for (const DocumentNode& node : document_.nodes) names += " " + node.id;
         document_.id = ids_.of(names);

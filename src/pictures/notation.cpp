@@ -142,7 +142,7 @@ public:
     }
 
 private:
-    const Local& local(const Node& node) const { return body_.locals[static_cast<size_t>(node.index)]; }
+    const Local& local(const Node& node) const { return body_.local(node.local()); }
     bool reads(NodeId id) const { return reads_[static_cast<size_t>(id)]; }
 
     void visit(NodeId root) {

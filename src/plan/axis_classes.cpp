@@ -27,26 +27,26 @@ public:
     }
 
     void join(EquationAxis a, EquationAxis b) {
-        const int32_t x = of(a), y = of(b);
+        const AxisClass x = of(a), y = of(b);
         if (x == y) return;
-        auto& first = members_[static_cast<size_t>(x)];
-        auto& second = members_[static_cast<size_t>(y)];
+        auto& first = members_[x];
+        auto& second = members_[y];
         for (int32_t equation : second) {
             if (first.contains(equation)) return;
         }
-        int32_t& scan = scans_[static_cast<size_t>(x)];
-        const int32_t other = scans_[static_cast<size_t>(y)];
+        int32_t& scan = scans_[x];
+        const int32_t other = scans_[y];
         if (scan >= 0 && other >= 0 && scan != other) return;
         scan = std::max(scan, other);
         first.merge(second);
         classes_.join(x, y);
     }
 
-    int32_t of(EquationAxis axis) { return classes_.root(index_.at(axis)); }
+    AxisClass of(EquationAxis axis) { return classes_.root(index_.at(axis)); }
 
 private:
-    std::map<EquationAxis, int32_t> index_;
-    UnionFind classes_;
+    std::map<EquationAxis, AxisClass> index_;
+    UnionFind<AxisClass> classes_;
     std::vector<std::set<int32_t>> members_;
     std::vector<int32_t> scans_;  // by root
 };
@@ -54,7 +54,7 @@ private:
 void join_reads(const System& system, Classes& classes, const std::set<int32_t>& inside, int32_t reader) {
     Arena& arena = *system.arena;
     for (Expr read : reads(system.equation(reader))) {
-        const auto& tensor = system.tensor(read->index);
+        const auto& tensor = system.tensor(read->tensor());
         size_t rank = tensor.shape.size();
         for (int32_t writer : tensor.equations) {
             if (!inside.contains(writer) || writer == reader) continue;
@@ -65,8 +65,8 @@ void join_reads(const System& system, Classes& classes, const std::set<int32_t>&
                            equation.left[d]->high - equation.left[d]->low + 1 != tensor.shape[d];
                 if (cut) continue;
                 for (auto [axis, digit] : digits_at(arena, equation.left[d], read->parts()[d])) {
-                    if (digit->kind != Kind::variable || arena.extent(digit->index) != arena.extent(axis)) continue;
-                    classes.join({writer, axis}, {reader, digit->index});
+                    if (digit->kind != Kind::variable || arena.extent(digit->axis()) != arena.extent(axis)) continue;
+                    classes.join({writer, axis}, {reader, digit->axis()});
                 }
             }
         }
@@ -75,7 +75,7 @@ void join_reads(const System& system, Classes& classes, const std::set<int32_t>&
 
 }  // namespace
 
-std::map<EquationAxis, int32_t> axis_classes(const System& system, const std::vector<int32_t>& equations) {
+std::map<EquationAxis, AxisClass> axis_classes(const System& system, const std::vector<int32_t>& equations) {
     Classes classes;
     std::map<int32_t, int32_t> updated;  // by scatter: what its terms may be added to
     for (int32_t e : equations) {
@@ -105,11 +105,10 @@ std::map<EquationAxis, int32_t> axis_classes(const System& system, const std::ve
     std::set<int32_t> inside(equations.begin(), equations.end());
     for (int32_t e : equations) join_reads(system, classes, inside, e);
 
-    std::map<int32_t, int32_t> number;
-    std::map<EquationAxis, int32_t> result;
+    std::map<AxisClass, AxisClass> number;  // by root
+    std::map<EquationAxis, AxisClass> result;
     for (const EquationAxis& axis : order) {
-        int32_t root = classes.of(axis);
-        auto [found, added] = number.try_emplace(root, static_cast<int32_t>(number.size()));
+        auto [found, added] = number.try_emplace(classes.of(axis), next_id<AxisClass>(number));
         result[axis] = found->second;
     }
     return result;

@@ -94,7 +94,7 @@ private:
         for (auto [e, batch] : batch_of) {
             const auto into = overwriting(system_, system_.equation(e));
             if (!into) continue;
-            const TensorIndex from = into->initial->index, to = system_.equation(e).tensor;
+            const TensorIndex from = into->initial->tensor(), to = system_.equation(e).tensor;
             const bool dies =
                 std::ranges::all_of(readers[static_cast<size_t>(from)], [&, own = e, here = batch](int32_t r) {
                     return r == own || (batch_of.contains(r) && batch_of.at(r) < here);
@@ -115,7 +115,7 @@ private:
         const auto kernel =
             std::ranges::find_if(partition_.kernels, [&](const Kernel& k) { return holds(k.equations, equation); });
         return holds(kernel->outputs, system_.equation(equation).tensor) &&
-               holds(kernel->inputs, into.initial->index) &&
+               holds(kernel->inputs, into.initial->tensor()) &&
                (into.scatter < 0 || holds(kernel->equations, into.scatter));
     }
 
@@ -146,9 +146,9 @@ private:
 
     // ---- buffers
     // ------------------------------------------------------------------------------------------------------
-    int32_t add_buffer(Buffer buffer, TensorIndex t = -1) {
+    int32_t add_buffer(Buffer buffer, TensorIndex t = no_id) {
         plan_.buffers.push_back(std::move(buffer));
-        plan_.graph_tensor.push_back(t < 0 ? -1 : system_.tensor(t).graph_tensor);
+        plan_.graph_tensor.push_back(t < 0 ? no_id : system_.tensor(t).graph_tensor);
         return static_cast<int32_t>(plan_.buffers.size() - 1);
     }
 
@@ -292,7 +292,7 @@ private:
                       .sizes = tensor.sizes,
                       .storage = StorageMap::row_major(tensor.shape)};
         if (kind == Buffer::Kind::constant) buffer.constant = constant_data(*tensor.constant);
-        return add_buffer(std::move(buffer), kind == Buffer::Kind::output ? -1 : t);
+        return add_buffer(std::move(buffer), kind == Buffer::Kind::output ? no_id : t);
     }
 
     // From one buffer to another, which have other maps.

@@ -8,7 +8,7 @@ namespace sched = heddle::schedules;
 sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtype,
                         const std::vector<int64_t>& hint_shape, const std::vector<bool>& named) {
     sched::Kernel kernel;
-    std::vector<sched::AxisId> axis_of(to.extent.size(), -1);
+    std::vector<sched::AxisId> axis_of(to.extent.size(), no_id);
     for (int32_t d32 : to.order) {
         size_t d = static_cast<size_t>(d32);
         bool has_origin = d < named.size() && named[d];
@@ -40,10 +40,10 @@ sched::Kernel form_copy(const StorageMap& from, const StorageMap& to, DType dtyp
         }
         kernel.tensors.push_back(std::move(tensor));
     }
-    kernel.equations.push_back({.tensor = 1,
+    kernel.equations.push_back({.tensor = sched::TensorIndex(1),
                                 .axes = kernel.common,
                                 .left = coordinates[1],
-                                .right = kernel.arena->read(0, dtype, coordinates[0])});
+                                .right = kernel.arena->read(sched::TensorIndex(0), dtype, coordinates[0])});
     merge_axes(kernel, hints);
     return kernel;
 }

@@ -26,13 +26,13 @@ public:
         : request_(request),
           system_(request.system),
           arena_(*request.system.arena),
-          classes_(axis_classes(system_, request.kernel.equations)),
           inside_(request.kernel.equations.begin(), request.kernel.equations.end()) {}
 
     FormedKernel form();
 
 private:
     void add_common(const equations::Kernel::CommonAxis& common);
+    size_t axis_count() const;
     void add_axes();
     void find_joined_scatters();
     void add_own_axes(int32_t e, const equations::ScatterInto& into);
@@ -54,7 +54,8 @@ private:
     void add_equation(int32_t e);
     void add_scatter(const equations::Equation& from, const equations::ScatterInto& into);
     equations::Expr within(equations::Expr left, equations::Expr at);
-    int32_t class_of(equations::AxisId axis) const;
+    // The kernel's axis that stands for an axis of the present equation, or of the scatter whose terms it takes.
+    schedules::AxisId axis_of(equations::AxisId axis) const;
     std::vector<equations::Expr> viewed(equations::TensorIndex t, std::span<const equations::Expr> from,
                                         bool known = false);
     std::vector<equations::Expr> coordinates(equations::TensorIndex t, std::span<const equations::Expr> from,
@@ -67,8 +68,8 @@ private:
 
     const FormRequest& request_;
     const equations::System& system_;
-    equations::Arena& arena_;  // the system's
-    std::map<EquationAxis, int32_t> classes_;
+    equations::Arena& arena_;                         // the system's
+    std::map<EquationAxis, schedules::AxisId> axes_;  // the kernel's: one a class
     std::set<int32_t> inside_;
     std::map<equations::TensorIndex, std::vector<ViewDimension>> views_;
     std::map<equations::TensorIndex, schedules::TensorIndex> index_;
@@ -78,7 +79,7 @@ private:
     std::map<int32_t, equations::ScatterInto> into_;  // by equation
     std::set<int32_t> joined_;
     std::set<equations::TensorIndex> hidden_;  // old values of what is updated in place
-    std::set<int32_t> chosen_;                 // classes of axes that data choose
+    std::set<schedules::AxisId> chosen_;       // axes that data choose
     FormedKernel result_;
 };
 

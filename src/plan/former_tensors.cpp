@@ -26,7 +26,7 @@ std::vector<Cut> full_cuts(const Arena& arena, Expr coordinate, int64_t extent) 
     RadixDigits<AxisId> digits;
     for (auto [atom, factor] : form.terms) {
         if (atom->kind != Kind::variable) return {};
-        const auto axis = atom->index;
+        const auto axis = atom->axis();
         digits.push_back({axis, factor, arena.extent(axis)});
     }
     const auto radix = mixed_radix(std::move(digits));
@@ -51,7 +51,7 @@ void KernelFormer::add_tensors() {
         if (seen.insert(t).second) order.push_back(t);
     };
     for (int32_t e : request_.kernel.equations) {
-        for (Expr read : reads(system_.equation(e))) use(read->index);
+        for (Expr read : reads(system_.equation(e))) use(read->tensor());
         use(system_.equation(e).tensor);
     }
     for (TensorIndex t : order) {
@@ -103,7 +103,7 @@ void KernelFormer::add_buffer(TensorIndex t) {
     }
     views_[t] = std::move(view);
     hints_.push_back(std::move(hints));
-    index_[t] = static_cast<sched::TensorIndex>(result_.kernel.tensors.size());
+    index_[t] = next_id<sched::TensorIndex>(result_.kernel.tensors);
     result_.kernel.tensors.push_back(std::move(to));
     result_.buffers.push_back(t);
 }
@@ -115,7 +115,7 @@ std::vector<Expr> KernelFormer::coordinates_of(TensorIndex t, size_t d) const {
         const Equation& equation = system_.equation(e);
         if (equation.tensor == t) result.push_back(equation.left[d]);
         for (Expr read : reads(equation)) {
-            if (read->is_read() && read->index == t) result.push_back(read->parts()[d]);
+            if (read->is_read() && read->tensor() == t) result.push_back(read->parts()[d]);
         }
     }
     return result;
@@ -179,7 +179,7 @@ KernelFormer::KeptSteps KernelFormer::kept_steps(TensorIndex t) const {
     for (int32_t e : request_.kernel.equations) {
         const Equation& reader = system_.equation(e);
         for (Expr read : reads(reader)) {
-            if (read->index != t) continue;
+            if (read->tensor() != t) continue;
             Expr at = read->parts()[kept.dimension];
             const auto of_step = reader.scan == made.scan ? step_of_read(reader, read, made) : std::nullopt;
             const bool at_last = at->kind == Kind::integer && at->integer == last && reader.scan != made.scan;
@@ -218,7 +218,7 @@ void KernelFormer::add_local(TensorIndex t) {
     for (const ViewDimension& v : view) to.dimensions.push_back({.extent = v.extent, .stride = 0});
     hints_.push_back(std::vector<int64_t>(view.size(), 0));
     views_[t] = std::move(view);
-    index_[t] = static_cast<sched::TensorIndex>(result_.kernel.tensors.size());
+    index_[t] = next_id<sched::TensorIndex>(result_.kernel.tensors);
     result_.kernel.tensors.push_back(std::move(to));
 }
 

@@ -8,10 +8,9 @@ namespace heddle::plan {
 using namespace equations;
 namespace sched = heddle::schedules;
 
-// Of the present equation, or of the scatter whose terms it takes.
-int32_t KernelFormer::class_of(AxisId axis) const {
-    auto found = classes_.find({equation_, axis});
-    return found != classes_.end() ? found->second : classes_.at({maker_, axis});
+sched::AxisId KernelFormer::axis_of(AxisId axis) const {
+    auto found = axes_.find({equation_, axis});
+    return found != axes_.end() ? found->second : axes_.at({maker_, axis});
 }
 
 // Coordinates as the kernel sees the tensor, still the system's. `known`: they lie inside, whatever intervals say.
@@ -59,11 +58,11 @@ Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool loc
 // The system's expression in the kernel's arena: axes are classes, reads see tensors as the kernel does.
 Expr KernelFormer::value(Expr root) {
     auto axis = [&](Expr e) {
-        return e->kind == Kind::variable ? result_.kernel.arena->axis_value(class_of(e->index)) : nullptr;
+        return e->kind == Kind::variable ? result_.kernel.arena->axis_value(axis_of(e->axis())) : nullptr;
     };
     auto parts = [&](Expr e) {
         if (!e->is_read()) return operands_of(e);
-        std::vector<Expr> read = viewed(e->index, expr::coordinates_of(e));
+        std::vector<Expr> read = viewed(e->tensor(), expr::coordinates_of(e));
         if (e->kind == Kind::guarded_read) read.push_back(e->parts().back());
         return read;
     };
@@ -73,7 +72,7 @@ Expr KernelFormer::value(Expr root) {
 Expr KernelFormer::make(Expr e, std::vector<Expr> parts) {
     Arena& arena = *result_.kernel.arena;
     if (!e->is_read()) return arena.copy(e, std::move(parts));
-    const sched::TensorIndex tensor = index_.at(e->index);
+    const sched::TensorIndex tensor = index_.at(e->tensor());
     if (e->kind == Kind::read) return arena.read(tensor, e->dtype, std::move(parts));
     Expr otherwise = parts.back();
     parts.pop_back();

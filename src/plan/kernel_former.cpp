@@ -12,6 +12,8 @@ using namespace equations;
 namespace sched = heddle::schedules;
 
 FormedKernel KernelFormer::form() {
+    for (auto [axis, number] : axis_classes(system_, request_.kernel.equations))
+        axes_[axis] = sched::AxisId(number.number());
     find_joined_scatters();
     add_axes();
     add_tensors();
@@ -26,9 +28,9 @@ FormedKernel KernelFormer::form() {
 // A common axis whose classes could not all be joined, or along which data choose what is updated, is left out: fewer
 // common axes are always right.
 void KernelFormer::add_common(const Kernel::CommonAxis& common) {
-    std::set<int32_t> found;
+    std::set<sched::AxisId> found;
     for (auto [equation, axis] : common.axis_of) {
-        if (axis >= 0) found.insert(classes_.at({equation, axis}));
+        if (axis >= 0) found.insert(axes_.at({equation, axis}));
     }
     auto& list = result_.kernel.common;
     if (found.size() == 1 && chosen_.contains(*found.begin())) return;
@@ -36,12 +38,16 @@ void KernelFormer::add_common(const Kernel::CommonAxis& common) {
         list.push_back(*found.begin());
 }
 
+size_t KernelFormer::axis_count() const {
+    size_t count = 0;
+    for (auto [axis, own] : axes_) count = std::max(count, static_cast<size_t>(own) + 1);
+    return count;
+}
+
 void KernelFormer::add_axes() {
-    int32_t count = 0;
-    for (auto [axis, number] : classes_) count = std::max(count, number + 1);
-    std::vector<Axis> axes(static_cast<size_t>(count));
-    for (auto [axis, number] : classes_) {
-        auto& to = axes[static_cast<size_t>(number)];
+    std::vector<Axis> axes(axis_count());
+    for (auto [axis, own] : axes_) {
+        auto& to = axes[own];
         to.extent = arena_.extent(axis.axis);
         to.hint = std::max({int64_t{1}, to.hint, arena_.hint(axis.axis)});
         to.named |= arena_.axis(axis.axis).named;
@@ -61,7 +67,7 @@ void KernelFormer::find_joined_scatters() {
             if (!here) continue;
             joined_.insert(into->scatter);
         }
-        if (in_place) hidden_.insert(into->initial->index);
+        if (in_place) hidden_.insert(into->initial->tensor());
         add_own_axes(e, *into);
         into_.emplace(e, std::move(*into));
     }
@@ -70,9 +76,8 @@ void KernelFormer::find_joined_scatters() {
 // Axes that no equation has.
 void KernelFormer::add_own_axes(int32_t e, const ScatterInto& into) {
     if (into.scatter >= 0) return;
-    int32_t next = 0;
-    for (auto [axis, number] : classes_) next = std::max(next, number + 1);
-    for (AxisId axis : into.reduced) classes_[{e, axis}] = next++;
+    sched::AxisId next(axis_count());
+    for (AxisId axis : into.reduced) axes_[{e, axis}] = next++;
 }
 
 void KernelFormer::add_equation(int32_t e) {
@@ -88,10 +93,10 @@ void KernelFormer::add_equation(int32_t e) {
     sched::KernelEquation to;
     to.tensor = index_.at(from.tensor);
     for (AxisId axis : from.axes) {
-        if (axis != from.ordered) to.axes.push_back(classes_.at({e, axis}));
+        if (axis != from.ordered) to.axes.push_back(axes_.at({e, axis}));
     }
-    if (from.scan >= 0) to.ordered = classes_.at({e, from.ordered});
-    for (AxisId axis : from.reduced) to.reduced.push_back(classes_.at({e, axis}));
+    if (from.scan >= 0) to.ordered = axes_.at({e, from.ordered});
+    for (AxisId axis : from.reduced) to.reduced.push_back(axes_.at({e, axis}));
     to.reducer = from.reducer;
     to.light = request_.kernel.light.contains(e);
     to.left = coordinates(from.tensor, from.left);
@@ -107,17 +112,17 @@ void KernelFormer::add_scatter(const Equation& from, const ScatterInto& into) {
     fill.tensor = update.tensor = index_.at(from.tensor);
     fill.light = update.light = request_.kernel.light.contains(e);
     for (AxisId axis : from.axes) {
-        fill.axes.push_back(class_of(axis));
+        fill.axes.push_back(axis_of(axis));
         if (into.update.chooses(axis))
-            chosen_.insert(class_of(axis));
+            chosen_.insert(axis_of(axis));
         else
-            update.axes.push_back(class_of(axis));
+            update.axes.push_back(axis_of(axis));
     }
     fill.left = coordinates(from.tensor, from.left);
     const bool filled = request_.in_place.contains(from.tensor);
     if (!filled) fill.right = value(into.initial);
     update.update = true;
-    for (AxisId axis : into.reduced) update.reduced.push_back(class_of(axis));
+    for (AxisId axis : into.reduced) update.reduced.push_back(axis_of(axis));
     std::vector<Expr> at = from.left;
     Arena& arena = *result_.kernel.arena;
     Expr condition = nullptr;
@@ -145,13 +150,13 @@ std::optional<ScatterInto> overwriting(const System& system, const Equation& equ
     if (!into) into = block_into(system, equation);
     if (!into || into->initial->kind != Kind::read || coordinates_of(into->initial) != equation.left)
         return std::nullopt;
-    const TensorIndex old = into->initial->index;
+    const TensorIndex old = into->initial->tensor();
     std::vector<Expr> parts = into->update.at;
     parts.insert(parts.end(), {into->update.condition, into->update.term});
     for (Expr part : parts) {
         if (!part) continue;
         for (Expr node : walk(part)) {
-            if (node->is_read() && node->index == old) return std::nullopt;
+            if (node->is_read() && node->tensor() == old) return std::nullopt;
         }
     }
     const SystemTensor &from = system.tensor(old), &to = system.tensor(equation.tensor);

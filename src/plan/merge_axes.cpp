@@ -32,8 +32,8 @@ class Merger {
 public:
     Merger(Kernel& kernel, std::vector<std::vector<int64_t>>& hint_strides) : kernel_(kernel), hints_(hint_strides) {
         for (size_t i = 0; i < kernel.arena->axis_count(); i++) {
-            axes_.push_back(kernel.axis(static_cast<AxisId>(i)));
-            axes_.back().hint = kernel.hint(static_cast<AxisId>(i));
+            axes_.push_back(kernel.axis(AxisId(i)));
+            axes_.back().hint = kernel.hint(AxisId(i));
         }
         for (const KernelTensor& tensor : kernel.tensors) {
             kept_.emplace_back(tensor.dimensions.size());
@@ -52,8 +52,8 @@ public:
     void run() {
         for (bool again = true; again;) {
             again = false;
-            for (AxisId outer = 0; outer < static_cast<AxisId>(axes_.size()) && !again; outer++) {
-                for (AxisId inner = 0; inner < static_cast<AxisId>(axes_.size()) && !again; inner++) {
+            for (AxisId outer(0); outer < next_id<AxisId>(axes_) && !again; outer++) {
+                for (AxisId inner(0); inner < next_id<AxisId>(axes_) && !again; inner++) {
                     if (!mergeable(outer, inner)) continue;
                     merge(outer, inner);
                     again = true;
@@ -70,7 +70,7 @@ private:
     void see(Expr root, std::set<Expr>& seen) {
         for (Expr e : values_of(root)) {
             if (!seen.insert(e).second) continue;
-            if (e->is_read()) accesses_.push_back({e->index, coordinates_of(e), e->kind != Kind::read});
+            if (e->is_read()) accesses_.push_back({e->tensor(), coordinates_of(e), e->kind != Kind::read});
             if (e->kind != Kind::variable && e->kind != Kind::linear && e->kind != Kind::inside) continue;
             Expr coordinate = e->kind == Kind::inside ? e->parts()[0] : e;
             for (const auto& [axis, unused] : parts_of(coordinate).axes) banned_.insert(axis);
@@ -183,7 +183,7 @@ private:
 
     void remake() {
         Kernel made{.tensors = kernel_.tensors, .equations = kernel_.equations, .common = kernel_.common};
-        std::vector<AxisId> number(axes_.size(), -1);
+        std::vector<AxisId> number(axes_.size(), no_id);
         for (AxisId old : order_of_axes()) {
             Axis axis = axes_[static_cast<size_t>(old)];
             axis.name = axis_name(made.arena->axis_count());
@@ -192,10 +192,12 @@ private:
         }
         auto rename = [&](AxisId& axis) { axis = axis < 0 ? axis : number[static_cast<size_t>(axis)]; };
         auto new_axis = [&](Expr e) {
-            return e->kind == Kind::variable ? made.arena->axis_value(number[static_cast<size_t>(e->index)]) : nullptr;
+            return e->kind == Kind::variable ? made.arena->axis_value(number[static_cast<size_t>(e->axis())]) : nullptr;
         };
         // Of what is read with a guard nothing is merged.
-        auto parts = [&](Expr e) { return e->kind == Kind::read ? kept(e->index, coordinates_of(e)) : operands_of(e); };
+        auto parts = [&](Expr e) {
+            return e->kind == Kind::read ? kept(e->tensor(), coordinates_of(e)) : operands_of(e);
+        };
         auto make = [&](Expr e, std::vector<Expr> operands) { return made.arena->copy(e, std::move(operands)); };
         Arena::Memo memo;
         for (KernelEquation& equation : made.equations) {

@@ -196,7 +196,7 @@ private:
         if (reader_.take("filling")) b.filling = reader_.real("a number");
         if (b.packed.empty()) b.storage.filling = b.filling;
         b.sizes = std::move(tensor.shape);
-        plan_.graph_tensor.push_back(reader_.take("tensor") ? index() : -1);
+        plan_.graph_tensor.push_back(reader_.take("tensor") ? TensorId(index()) : no_id);
         buffer_places_.push_back(place);
         places_.emplace("buffer " + b.name, place);
         plan_.buffers.push_back(std::move(b));

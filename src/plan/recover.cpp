@@ -22,7 +22,7 @@ std::string program_of(const System& system, const std::vector<int32_t>& equatio
     std::set<TensorIndex> made, read;
     for (int32_t e : equations) {
         made.insert(part.equation(e).tensor);
-        for (Expr access : reads(part.equation(e))) read.insert(access->index);
+        for (Expr access : reads(part.equation(e))) read.insert(access->tensor());
     }
     for (size_t e = 0; e < part.equations.size(); e++)
         part.equations[e].dead = std::ranges::find(equations, static_cast<int32_t>(e)) == equations.end();
@@ -30,7 +30,7 @@ std::string program_of(const System& system, const std::vector<int32_t>& equatio
     part.outputs.assign(made.begin(), made.end());
     for (size_t t = 0; t < part.tensors.size(); t++) {
         SystemTensor& tensor = part.tensors[t];
-        const auto index = static_cast<TensorIndex>(t);
+        const auto index = TensorIndex(t);
         tensor.dead = !made.contains(index) && !read.contains(index);
         tensor.is_output = made.contains(index);
         if (made.contains(index) || tensor.dead) continue;

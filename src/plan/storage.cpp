@@ -127,7 +127,7 @@ private:
     // Axes of a coordinate; alone if it is just one axis.
     static std::optional<AxisId> lone_axis(Expr coordinate) {
         if (coordinate->kind != Kind::variable) return std::nullopt;
-        return coordinate->index;
+        return coordinate->axis();
     }
 
     static bool contains(const std::vector<AxisId>& axes, AxisId axis) {
@@ -162,7 +162,7 @@ private:
         return false;
     }
 
-    size_t rank_of(Expr read) const { return system_.tensor(read->index).shape.size(); }
+    size_t rank_of(Expr read) const { return system_.tensor(read->tensor()).shape.size(); }
 
     // At the size class's representative: a new size of a class must not change a map.
     double hint_points(const Equation& equation) const {
@@ -179,7 +179,7 @@ private:
 
     // A scalar operand wants its reduced axes innermost, an output its column axis; a vector operand wants nothing, it
     // is packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes'.
-    void vote_for_contraction(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, int32_t e) {
+    void vote_for_contraction(const Kernel& kernel, const std::map<EquationAxis, AxisClass>& classes, int32_t e) {
         const Equation& equation = system_.equation(e);
         std::vector<Expr> operands;
         for (Expr read : reads(equation)) {
@@ -189,14 +189,14 @@ private:
         Expr vector_operand = nullptr;
         AxisId column = column_axis(equation, operands, &vector_operand);
         for (Expr read : operands) {
-            if (read == vector_operand || is_constant(read->index)) continue;
+            if (read == vector_operand || is_constant(read->tensor())) continue;
             if (column >= 0) {
-                add_vote(read->index, reduced_dimensions(equation, read, rank_of(read)), weight);
+                add_vote(read->tensor(), reduced_dimensions(equation, read, rank_of(read)), weight);
             } else if (is_window(equation, read, rank_of(read))) {
                 Preference channel = channel_dimension(equation, read);
                 if (!channel.empty())
                     vote_for_weights(operands, read->parts()[static_cast<size_t>(channel[0])], weight);
-                add_vote(read->index, std::move(channel), weight);
+                add_vote(read->tensor(), std::move(channel), weight);
             }
         }
         if (column >= 0) vote_for_outputs(kernel, classes, {e, column}, weight);
@@ -205,9 +205,9 @@ private:
     // Weights of a window without a column are read along its channels, as the tensor is.
     void vote_for_weights(const std::vector<Expr>& operands, Expr channel, double weight) {
         for (Expr read : operands) {
-            if (!is_constant(read->index)) continue;
+            if (!is_constant(read->tensor())) continue;
             for (size_t d = 0; d < rank_of(read); d++) {
-                if (read->parts()[d] == channel) add_vote(read->index, {static_cast<int32_t>(d)}, weight);
+                if (read->parts()[d] == channel) add_vote(read->tensor(), {static_cast<int32_t>(d)}, weight);
             }
         }
     }
@@ -221,9 +221,9 @@ private:
     // column.
     // -1 if it has none: a depthwise weight, whose axes are all in the other operand too.
     AxisId column_axis(const Equation& equation, const std::vector<Expr>& operands, Expr* vector_operand) const {
-        if (operands.size() < 2) return -1;
+        if (operands.size() < 2) return no_id;
         auto candidate = [&](Expr read) {
-            AxisId best = -1;
+            AxisId best = no_id;
             for (AxisId axis : read->axes) {
                 bool elsewhere = !contains(equation.axes, axis);
                 for (Expr other : operands) elsewhere |= other != read && contains(other->axes, axis);
@@ -232,14 +232,14 @@ private:
             return best;
         };
         bool any_constant = false;
-        for (Expr read : operands) any_constant |= is_constant(read->index);
+        for (Expr read : operands) any_constant |= is_constant(read->tensor());
         for (size_t i = operands.size(); i-- > 0;) {
             AxisId axis = candidate(operands[i]);
-            if (axis < 0 || (any_constant && !is_constant(operands[i]->index))) continue;
+            if (axis < 0 || (any_constant && !is_constant(operands[i]->tensor()))) continue;
             *vector_operand = operands[i];
             return axis;
         }
-        return -1;
+        return no_id;
     }
 
     Preference channel_dimension(const Equation& equation, Expr read) const {
@@ -257,7 +257,7 @@ private:
         return best < 0 ? Preference{} : Preference{best};
     }
 
-    void vote_for_outputs(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes, EquationAxis column,
+    void vote_for_outputs(const Kernel& kernel, const std::map<EquationAxis, AxisClass>& classes, EquationAxis column,
                           double weight) {
         int32_t wanted = classes.at(column);
         for (TensorIndex t : kernel.outputs) {
@@ -276,9 +276,9 @@ private:
 
     void collect_margins(const Equation& equation) {
         for (Expr read : reads(equation)) {
-            if (read->kind != Kind::guarded_read || is_constant(read->index)) continue;
-            const auto& shape = system_.tensor(read->index).shape;
-            auto& margin = margins_[static_cast<size_t>(read->index)];
+            if (read->kind != Kind::guarded_read || is_constant(read->tensor())) continue;
+            const auto& shape = system_.tensor(read->tensor()).shape;
+            auto& margin = margins_[static_cast<size_t>(read->tensor())];
             margin.before.resize(shape.size());
             margin.after.resize(shape.size());
             Expr filling = read->parts().back();
@@ -347,11 +347,11 @@ private:
     // A computed tensor that nobody voted for follows a voted one of its kernel: their innermost axes are one.
     bool propagate(const Kernel& kernel, std::vector<std::optional<StorageMap>>& maps) {
         auto classes = axis_classes(system_, kernel.equations);
-        std::set<int32_t> innermost;
+        std::set<AxisClass> innermost;
         for (int32_t e : kernel.equations) {
             for (Expr read : reads(system_.equation(e))) {
                 if (!read->is_read()) continue;
-                const auto& map = maps[static_cast<size_t>(read->index)];
+                const auto& map = maps[static_cast<size_t>(read->tensor())];
                 if (!map || map->is_row_major() || map->order.empty()) continue;
                 auto axis = lone_axis(read->parts()[static_cast<size_t>(map->order.back())]);
                 if (axis && classes.contains({e, *axis})) innermost.insert(classes.at({e, *axis}));
@@ -363,8 +363,8 @@ private:
         return changed;
     }
 
-    bool follow(const Kernel& kernel, const std::map<EquationAxis, int32_t>& classes,
-                const std::set<int32_t>& innermost, TensorIndex t, std::vector<std::optional<StorageMap>>& maps) {
+    bool follow(const Kernel& kernel, const std::map<EquationAxis, AxisClass>& classes,
+                const std::set<AxisClass>& innermost, TensorIndex t, std::vector<std::optional<StorageMap>>& maps) {
         auto& map = maps[static_cast<size_t>(t)];
         bool pinned = system_.tensor(t).is_output && reads_of(t) == 0;
         if (!map || pinned || !votes_[static_cast<size_t>(t)].empty() || is_constant(t)) return false;

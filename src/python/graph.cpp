@@ -12,7 +12,7 @@ namespace {
 
 // A tensor of a graph.
 struct Tensor {
-    TensorId id = -1;
+    TensorId id = no_id;
     std::shared_ptr<const int> graph;  // which one: nothing else is told by it
     std::string name, dtype;
     std::vector<int64_t> shape;
@@ -123,7 +123,7 @@ private:
         }
         std::vector<TensorId> result;
         for (size_t id = 0; id < graph.tensors.size(); id++) {
-            if (graph.tensors[id].producer >= 0 && !read[id]) result.push_back(static_cast<TensorId>(id));
+            if (graph.tensors[id].producer >= 0 && !read[id]) result.push_back(TensorId(id));
         }
         return result;
     }

@@ -209,7 +209,7 @@ private:
         auto results = graph_.results(number, variadic ? 0 : static_cast<size_t>(*root.result));
         int64_t at = variadic ? *root.result : 0;
         bool there = at < static_cast<int64_t>(results.size());
-        match_.results = {there ? results[static_cast<size_t>(at)] : -1};
+        match_.results = {there ? results[static_cast<size_t>(at)] : no_id};
         match_.requested = {true};
     }
 

@@ -16,7 +16,7 @@ void collect_reads(Expr e, bool address, std::vector<std::array<bool, 2>>& seen,
     // What a coordinate is made of makes up an address.
     const bool coordinates = e->is_read() || e->kind == Kind::linear || e->kind == Kind::inside;
     for (Expr operand : e->parts()) collect_reads(operand, address || coordinates, seen, reads);
-    if (e->is_read()) reads.push_back({e, e->index, address});
+    if (e->is_read()) reads.push_back({e, e->tensor(), address});
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ CoordinateParts parts_of(Expr coordinate) {
     CoordinateParts parts{.constant = form.constant, .axes = {}, .values = {}};
     for (const auto& [atom, factor] : form.terms) {
         if (atom->kind == Kind::variable)
-            parts.axes.emplace_back(atom->index, factor);
+            parts.axes.emplace_back(atom->axis(), factor);
         else
             parts.values.emplace_back(atom, factor);
     }
@@ -78,7 +78,7 @@ int64_t coefficient(Expr coordinate, AxisId axis) {
     return 0;
 }
 
-AxisId plain_axis(Expr coordinate) { return coordinate->kind == Kind::variable ? coordinate->index : -1; }
+AxisId plain_axis(Expr coordinate) { return coordinate->kind == Kind::variable ? coordinate->axis() : no_id; }
 
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
     const CoordinateParts parts = parts_of(coordinate);
@@ -90,7 +90,7 @@ std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
 }
 
 bool needs_guard(const Kernel& kernel, Expr read, size_t d) {
-    const KernelTensor& t = kernel.tensor(read->index);
+    const KernelTensor& t = kernel.tensor(read->tensor());
     Expr literal = read->parts().back(), coordinate = read->parts()[d];
     bool real = literal->kind == Kind::real;
     bool fills = literal->from_template && (real ? literal->real : static_cast<double>(literal->integer)) == t.filling;

@@ -17,7 +17,7 @@ using Coordinates = std::span<const Expr>;  // of a read or a left side: one a d
 // One read of a right side. `address` is false for reads that only make up a coordinate of another read.
 struct ReadAccess {
     Expr value = nullptr;
-    TensorIndex tensor = -1;
+    TensorIndex tensor = no_id;
     bool address = false;
 };
 

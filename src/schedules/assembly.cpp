@@ -52,12 +52,11 @@ VariableId Assembly::variable(const std::string& name, Variable::Kind kind) {
     int repeat = ++variable_names_[name];
     std::string unique = repeat == 1 ? name : name + "_" + std::to_string(repeat);
     result.tree.variables.push_back({unique, kind});
-    return static_cast<VariableId>(result.tree.variables.size() - 1);
+    return last_id<VariableId>(result.tree.variables);
 }
 
 ExpressionId Assembly::intern(Expression expression) {
-    auto [at, added] =
-        interned_.emplace(signature(expression), static_cast<ExpressionId>(result.tree.expressions.size()));
+    auto [at, added] = interned_.emplace(signature(expression), next_id<ExpressionId>(result.tree.expressions));
     if (added) result.tree.expressions.push_back(std::move(expression));
     return at->second;
 }
@@ -89,7 +88,7 @@ void Assembly::add_tasks() {
 
 void Assembly::add_memories() {
     Tree& tree = result.tree;
-    memories.assign(kernel.tensors.size(), -1);
+    memories.assign(kernel.tensors.size(), no_id);
     array_strides.resize(kernel.tensors.size());
     std::vector<bool> in_place(kernel.tensors.size());
     for (const PhaseGroup& group : groups) {
@@ -109,10 +108,10 @@ void Assembly::add_memories() {
         auto kind = tensor.role == KernelTensor::Role::input    ? Memory::Kind::input
                     : tensor.role == KernelTensor::Role::output ? Memory::Kind::output
                                                                 : Memory::Kind::in_out;
-        memories[t] = static_cast<MemoryId>(tree.memories.size());
+        memories[t] = next_id<MemoryId>(tree.memories);
         tree.memories.push_back(
             {tensor.name, kind, tensor.dtype, tensor.aligned, tensor.slack, tensor.may_alias, {}, {}});
-        result.buffers.push_back({static_cast<TensorIndex>(t), -1});
+        result.buffers.push_back({TensorIndex(t), -1});
     }
     for (PhaseGroup& group : groups) {
         for (PackedOperand& operand : group.packed) {
@@ -126,7 +125,7 @@ void Assembly::add_memories() {
     }
     result.launch.scratch_bytes = 64;  // a failing check's point
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
-        if (storage[t].kind == LocalStorage::Kind::array) add_array(static_cast<TensorIndex>(t));
+        if (storage[t].kind == LocalStorage::Kind::array) add_array(TensorIndex(t));
     }
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
         if (storage[t].kind != LocalStorage::Kind::alias) continue;
@@ -156,7 +155,7 @@ void Assembly::add_array(TensorIndex tensor) {
     }
     memory.offset = numbers.integer(result.launch.scratch_bytes, {Role::place, subject});
     result.launch.scratch_bytes = round_up(result.launch.scratch_bytes + stride * bytes(local.dtype) + 64, 64);
-    memories[static_cast<size_t>(tensor)] = static_cast<MemoryId>(result.tree.memories.size());
+    memories[static_cast<size_t>(tensor)] = next_id<MemoryId>(result.tree.memories);
     result.tree.memories.push_back(memory);
 }
 

@@ -60,12 +60,12 @@ public:
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
     Affine clipped(Expr coordinate, AxisId without, int64_t constant, int64_t sign, const NumberId& id);
     // Under `guard` (-1: always), which loads that may be out of bounds take as theirs.
-    ExpressionId value(Expr value, ExpressionId guard = -1);
-    Address store_address(const KernelEquation& equation, ExpressionId guard = -1);
+    ExpressionId value(Expr value, ExpressionId guard = no_id);
+    Address store_address(const KernelEquation& equation, ExpressionId guard = no_id);
     Address packed_address(const PackedOperand& operand);
     ExpressionId cast(ExpressionId value, DType dtype);
     ExpressionId index(const CoordinateParts& coordinate, DType dtype, const NumberSubject& where,
-                       ExpressionId guard = -1);
+                       ExpressionId guard = no_id);
 
 private:
     Affine coordinate(const CoordinateParts& coordinate, const NumberSubject& where, ExpressionId guard);
@@ -96,7 +96,7 @@ private:
     std::map<AxisId, VariableId> bound_;
     std::map<TensorIndex, ExpressionId> defined_;
     std::set<std::pair<uint32_t, size_t>> cleared_;  // by id
-    TensorIndex trusted_ = -1;
+    TensorIndex trusted_ = no_id;
     std::map<std::pair<uint32_t, ExpressionId>, ExpressionId> built_;  // by id and guard
 };
 

@@ -60,7 +60,7 @@ std::vector<ClippedGuard> clipped_guards(const Kernel& kernel, const PhaseGroup&
     const KernelEquation& e = kernel.equations[static_cast<size_t>(group.reductions[0])];
     for (Expr read : neutral_reads(e)) {
         for (size_t d = 0; d + 1 < read->operands.size(); d++) {  // the last operand stands for elements outside
-            ClippedGuard guard{read, d, -1, 1, kernel.tensor(read->index).dimensions[d].extent, false};
+            ClippedGuard guard{read, d, no_id, 1, kernel.tensor(read->tensor()).dimensions[d].extent, false};
             if (clip(kernel, group, parts_of(read->parts()[d]), guard)) guards.push_back(guard);
         }
     }

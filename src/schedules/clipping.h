@@ -12,7 +12,7 @@ namespace heddle::schedules {
 struct ClippedGuard {
     Expr value = nullptr;
     size_t dimension = 0;
-    AxisId reduced = -1;
+    AxisId reduced = no_id;
     int64_t factor = 1;    // of the reduced axis, positive
     int64_t extent = 0;    // of the tensor's dimension
     bool on_rows = false;  // the row axis occurs, and it alone of the free ones

@@ -211,7 +211,7 @@ Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     Address result;
     result.access = Access::packed;
     for (size_t i = 0; i < assembly_.result.buffers.size(); i++) {
-        if (assembly_.result.buffers[i].packing == operand.index) result.memory = static_cast<MemoryId>(i);
+        if (assembly_.result.buffers[i].packing == operand.index) result.memory = MemoryId(i);
     }
     int64_t stride = operand.panel;
     for (size_t i = operand.inner.size(); i-- > 0;) {
@@ -253,9 +253,9 @@ bool ExpressionBuilder::depends(ExpressionId id, Variable::Kind kind) const {
             for (const auto& [part, factor] : affine->values) open.push_back(part);
         }
         open.insert(open.end(), e.operands.begin(), e.operands.end());
-        if (e.kind == Expression::Kind::let) open.push_back(tree.let(e.target).value);
+        if (e.kind == Expression::Kind::let) open.push_back(tree.let(e.let_id()).value);
         if (e.kind == Expression::Kind::accumulator) {
-            const Accumulator& accumulator = tree.accumulator(e.target);
+            const Accumulator& accumulator = tree.accumulator(e.accumulator_id());
             if (kind == Variable::Kind::row ? group_.rows >= 0 : !accumulator.reduced_lanes && accumulator.width > 1)
                 return true;
         }
@@ -381,7 +381,7 @@ ExpressionId ExpressionBuilder::inside(Expr v, ExpressionId guard) {
 
 // Every coordinate lies inside the tensor, with its margins, for all points of the axes.
 bool ExpressionBuilder::is_inside(Expr read) const {
-    const KernelTensor& t = assembly_.kernel.tensor(read->index);
+    const KernelTensor& t = assembly_.kernel.tensor(read->tensor());
     for (size_t d = 0; d < t.dimensions.size(); d++) {
         auto range = interval(assembly_.kernel, read->parts()[d]);
         const BufferDimension& dimension = t.dimensions[d];
@@ -395,13 +395,13 @@ ExpressionId ExpressionBuilder::load(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::load;
     e.dtype = v->dtype;
-    e.address = address(v->index, coordinates_of(v), assembly_.numbers.value(v), guard);
+    e.address = address(v->tensor(), coordinates_of(v), assembly_.numbers.value(v), guard);
     if (guard >= 0) e.operands = {guard};
     return assembly_.intern(e);
 }
 
 ExpressionId ExpressionBuilder::read(Expr v, ExpressionId guard) {
-    if (auto found = defined_.find(v->index); found != defined_.end()) return found->second;
+    if (auto found = defined_.find(v->tensor()); found != defined_.end()) return found->second;
     for (const PackedOperand& operand : group_.packed) {
         if (operand.read != v) continue;
         Expression e;
@@ -410,7 +410,7 @@ ExpressionId ExpressionBuilder::read(Expr v, ExpressionId guard) {
         e.address = packed_address(operand);
         return assembly_.intern(e);
     }
-    return load(v, guard >= 0 && is_inside(v) ? -1 : guard);
+    return load(v, guard >= 0 && is_inside(v) ? no_id : guard);
 }
 
 Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, int64_t constant, int64_t sign, const NumberId& id) {
@@ -427,9 +427,9 @@ Affine ExpressionBuilder::clipped(Expr coordinate, AxisId without, int64_t const
 
 // Each dimension that may be left has its condition.
 ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
-    const KernelTensor& t = assembly_.kernel.tensor(v->index);
+    const KernelTensor& t = assembly_.kernel.tensor(v->tensor());
     const NumberSubject where = assembly_.numbers.value(v);
-    ExpressionId inside = -1;
+    ExpressionId inside = no_id;
     for (size_t d = 0; d < t.dimensions.size(); d++) {
         if (cleared_.contains({v->id, d}) || !needs_guard(assembly_.kernel, v, d)) continue;
         Expression e;
@@ -440,7 +440,7 @@ ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
         e.number = assembly_.numbers.integer(t.dimensions[d].extent, {Role::extent, place});
         inside = conjunction(inside, assembly_.intern(e));
     }
-    if (inside < 0) return load(v, -1);
+    if (inside < 0) return load(v, no_id);
     ExpressionId loaded = load(v, conjunction(guard, inside));
     ExpressionId otherwise = value(v->parts().back(), guard);
     if (is_zero(assembly_.result.tree.expression(otherwise))) return loaded;

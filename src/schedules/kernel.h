@@ -46,7 +46,7 @@ struct KernelTensor {
 };
 
 struct KernelEquation {
-    TensorIndex tensor = -1;
+    TensorIndex tensor = no_id;
     std::vector<AxisId> axes;  // outermost first
     std::vector<Expr> left;    // one a dimension of the tensor
     std::optional<Reducer> reducer;
@@ -60,7 +60,7 @@ struct KernelEquation {
     bool update = false;
     // Of a scan: a further axis, whose points run in order. Equations of one ordered axis stand side by side and run
     // together, step after step; they read one another at this step and at those before.
-    AxisId ordered = -1;
+    AxisId ordered = no_id;
 };
 
 struct Kernel {
@@ -74,7 +74,7 @@ struct Kernel {
     AxisId add_axis(Axis axis);  // before any expression is made: sums name axes in this order
     const Axis& axis(AxisId i) const { return arena->axis(i); }
     int64_t hint(AxisId i) const { return arena->hint(i); }
-    const KernelTensor& tensor(TensorIndex i) const { return tensors[static_cast<size_t>(i)]; }
+    const KernelTensor& tensor(TensorIndex i) const { return tensors[i]; }
     expr::ReadableTensor readable(TensorIndex i) const;  // without its margins
 };
 

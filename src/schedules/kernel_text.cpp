@@ -16,7 +16,7 @@ public:
     Printer(const Kernel& kernel, const std::string& name) : kernel_(kernel), text_("kernel " + name + "\n") {}
 
     std::string print() {
-        for (size_t i = 0; i < kernel_.arena->axis_count(); i++) print_axis(static_cast<AxisId>(i));
+        for (size_t i = 0; i < kernel_.arena->axis_count(); i++) print_axis(AxisId(i));
         for (const KernelTensor& tensor : kernel_.tensors) print_tensor(tensor);
         text_ += "  common";
         for (AxisId axis : kernel_.common) text_ += " " + kernel_.axis(axis).name;
@@ -172,7 +172,7 @@ private:
         t.aligned = !reader_.take("unaligned");
         t.slack = !reader_.take("tight");
         t.may_alias = reader_.take("aliased");
-        if (!tensors_.emplace(t.name, static_cast<TensorIndex>(kernel_.tensors.size())).second)
+        if (!tensors_.emplace(t.name, next_id<TensorIndex>(kernel_.tensors)).second)
             reader_.error("another name for the tensor");
         kernel_.tensors.push_back(std::move(t));
     }

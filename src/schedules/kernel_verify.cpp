@@ -60,7 +60,7 @@ private:
     void check_equations() {
         std::set<TensorIndex> written;
         std::set<AxisId> done;  // ordered axes whose scan has ended
-        AxisId running = -1;
+        AxisId running = no_id;
         for (const KernelEquation& e : kernel_.equations) {
             const std::string& name = kernel_.tensor(e.tensor).name;
             if (kernel_.tensor(e.tensor).role == KernelTensor::Role::input) {
@@ -153,7 +153,7 @@ private:
                 error(found.code, "an equation " + found.summary, name);
         };
         check(e.left);
-        if (runs(e)) where.leaves = [&](Expr read, size_t d) { return leaves(read->index, d, read->parts()[d]); };
+        if (runs(e)) where.leaves = [&](Expr read, size_t d) { return leaves(read->tensor(), d, read->parts()[d]); };
         check({e.right});
         for (size_t d = 0; d < e.left.size(); d++) {
             if (e.left[d]->dtype != DType::int64)

@@ -13,13 +13,13 @@ std::string NumberTable::text_of(const NumberSubject& subject) const {
     std::string text;
     switch (subject.kind) {
     case Kind::none: return "";
-    case Kind::axis: text = kernel_.axis(subject.index).name; break;
-    case Kind::fused_rows: text = fmt::format("rows up to {}", kernel_.axis(subject.index).name); break;
-    case Kind::tensor: text = kernel_.tensor(subject.index).name; break;
-    case Kind::packed: text = fmt::format("{} packed", kernel_.tensor(subject.index).name); break;
+    case Kind::axis: text = kernel_.axis(AxisId(subject.index)).name; break;
+    case Kind::fused_rows: text = fmt::format("rows up to {}", kernel_.axis(AxisId(subject.index)).name); break;
+    case Kind::tensor: text = kernel_.tensor(TensorIndex(subject.index)).name; break;
+    case Kind::packed: text = fmt::format("{} packed", kernel_.tensor(TensorIndex(subject.index)).name); break;
     case Kind::value: text = fmt::format("value {}", subject.index); break;
-    case Kind::store: text = fmt::format("a store to {}", kernel_.tensor(subject.index).name); break;
-    case Kind::accumulator: text = fmt::format("index of {}", kernel_.tensor(subject.index).name); break;
+    case Kind::store: text = fmt::format("a store to {}", kernel_.tensor(TensorIndex(subject.index)).name); break;
+    case Kind::accumulator: text = fmt::format("index of {}", kernel_.tensor(TensorIndex(subject.index)).name); break;
     }
     return subject.dimension < 0 ? text : fmt::format("{} dimension {}", text, subject.dimension);
 }

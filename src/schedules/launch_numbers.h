@@ -62,7 +62,7 @@ struct NumberId {
     };
     Role role = Role::literal;
     NumberSubject subject;
-    AxisId along = -1;
+    AxisId along = no_id;
     auto operator<=>(const NumberId&) const = default;
 };
 

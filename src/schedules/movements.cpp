@@ -23,12 +23,12 @@ Movement Movements::of(TensorIndex tensor, Coordinates coordinates, AxisId axis)
 }
 
 Movement Movements::of(Expr read, AxisId axis) const {
-    const LocalStorage& storage = storage_[static_cast<size_t>(read->index)];
+    const LocalStorage& storage = storage_[static_cast<size_t>(read->tensor())];
     if (storage.kind == LocalStorage::Kind::output) {
         const auto& equation = kernel_.equations[static_cast<size_t>(storage.target_equation)];
         return of(storage.target, equation.left, axis);
     }
-    return of(read->index, coordinates_of(read), axis);
+    return of(read->tensor(), coordinates_of(read), axis);
 }
 
 int Movements::unit_dimension(TensorIndex tensor) const {

@@ -55,7 +55,7 @@ private:
     const PhaseGroup& group_;
     ExpressionBuilder expressions_;
     std::vector<AccumulatorId> accumulators_;  // of group_.reductions
-    VariableId row_variable_ = -1;             // of fused rows
+    VariableId row_variable_ = no_id;          // of fused rows
     std::vector<ClippedGuard> guards_;         // that ranges stand for
     bool border_ = false;                      // single rows, whose windows are clipped
 };
@@ -231,7 +231,7 @@ void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
     const KernelEquation& e = equation(index);
     const KernelTensor& tensor = assembly_.kernel.tensor(e.tensor);
     tree_.lets.push_back({tensor.name, expressions_.cast(value, tensor.dtype)});
-    auto let = static_cast<LetId>(tree_.lets.size() - 1);
+    auto let = last_id<LetId>(tree_.lets);
     block.push_back({Define{let}});
     Expression use;
     use.kind = Expression::Kind::let;
@@ -264,7 +264,7 @@ void Nest::add_accumulators(Block& block) {
         accumulator.width = group_.lanes < 0 ? 1 : group_.width;
         accumulator.reduced_lanes = group_.lanes_reduced;
         tree_.accumulators.push_back(accumulator);
-        accumulators_.push_back(static_cast<AccumulatorId>(tree_.accumulators.size() - 1));
+        accumulators_.push_back(last_id<AccumulatorId>(tree_.accumulators));
         block.push_back({Start{accumulators_.back()}});
     }
 }

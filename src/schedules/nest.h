@@ -6,6 +6,6 @@
 namespace heddle::schedules {
 
 // `step`: the variable of the ordered axis, if the group has one.
-Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step = -1);
+Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step = no_id);
 
 }  // namespace heddle::schedules

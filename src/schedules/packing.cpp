@@ -85,13 +85,14 @@ private:
         BufferDimension& dimension = packing_.copy.tensors[0].dimensions[lane];
         dimension.extent = std::min(dimension.extent, std::max<int64_t>(0, axis_of(operand_.lane_dimension).extent));
         dimension.margin_before = dimension.margin_after = 0;
-        KernelEquation copy{.tensor = 1, .axes = packing_.copy.common};
+        KernelEquation copy{.tensor = TensorIndex(1), .axes = packing_.copy.common};
         for (AxisId axis : copy.axes) copy.left.push_back(arena_.axis_value(axis));
         std::vector<Expr> at;
         for (AxisId axis : axes_) at.push_back(arena_.axis_value(axis));
         at[lane] = arena_.add(arena_.axis_value(lanes_), at[lane], operand_.panel);
         Expr zero = is_float(source.dtype) ? arena_.real(source.dtype, 0) : arena_.literal(source.dtype, 0);
-        copy.right = arena_.guarded_read(0, source.dtype, std::move(at), zero, packing_.copy.readable(0).shape);
+        const TensorIndex from(0);
+        copy.right = arena_.guarded_read(from, source.dtype, std::move(at), zero, packing_.copy.readable(from).shape);
         packing_.copy.equations.push_back(std::move(copy));
     }
 
@@ -100,7 +101,7 @@ private:
     Packing packing_;
     Arena& arena_;
     std::vector<AxisId> axes_;  // of the copy, by dimension of the source; of lanes the panels
-    AxisId lanes_ = -1;         // within a panel
+    AxisId lanes_ = no_id;      // within a panel
 };
 
 }  // namespace

@@ -94,16 +94,16 @@ bool read_outside(const Kernel& kernel, const std::vector<PhaseGroup>& groups, c
 std::vector<EquationIndex> readers(const Kernel& kernel, TensorIndex tensor) {
     std::vector<EquationIndex> found;
     for (size_t i = 0; i < kernel.equations.size(); i++) {
-        if (reads_tensor(kernel.equations[i].right, tensor)) found.push_back(static_cast<EquationIndex>(i));
+        if (reads_tensor(kernel.equations[i].right, tensor)) found.push_back(EquationIndex(i));
     }
     return found;
 }
 
 // The dimensions that hold just the task's part: a common axis on the left and in every read.
 std::vector<AxisId> task_dimensions(const Kernel& kernel, TensorIndex tensor) {
-    std::vector<AxisId> result(kernel.tensor(tensor).dimensions.size(), -1);
+    std::vector<AxisId> result(kernel.tensor(tensor).dimensions.size(), no_id);
     for (size_t d = 0; d < result.size(); d++) {
-        AxisId axis = -1;
+        AxisId axis = no_id;
         bool first = true, agreed = true;
         auto see = [&](Expr coordinate, const KernelEquation& where) {
             AxisId found = plain_axis(coordinate);
@@ -127,7 +127,7 @@ std::vector<AxisId> task_dimensions(const Kernel& kernel, TensorIndex tensor) {
 // step.
 bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex made, LocalStorage& storage) {
     const KernelEquation& e = equation(kernel, made);
-    EquationIndex found = -1;
+    EquationIndex found = no_id;
     auto inside = home.equations();
     for (EquationIndex reader : readers(kernel, e.tensor)) {
         if (std::find(inside.begin(), inside.end(), reader) != inside.end()) continue;
@@ -150,7 +150,7 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
 // The array that a stream local may overwrite: read at its own point here, and by nobody later, nor here at a later step.
 TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& storage, EquationIndex made) {
     const KernelEquation& e = equation(kernel, made);
-    if (e.reducer) return -1;
+    if (e.reducer) return no_id;
     for (const ReadAccess& read : reads_of(e.right)) {
         if (kernel.tensor(read.tensor).role != KernelTensor::Role::local || writers(kernel, read.tensor) != 1) continue;
         const LocalStorage& other = storage[static_cast<size_t>(read.tensor)];
@@ -164,7 +164,7 @@ TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& st
         if (other.of_task != storage[static_cast<size_t>(e.tensor)].of_task) continue;
         return other.kind == LocalStorage::Kind::alias ? other.target : read.tensor;
     }
-    return -1;
+    return no_id;
 }
 
 }  // namespace
@@ -189,7 +189,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
     std::vector<PhaseGroup> groups;
     for (size_t i = 0; i < kernel.equations.size(); i++) {
         const KernelEquation& e = kernel.equations[i];
-        auto index = static_cast<EquationIndex>(i);
+        auto index = EquationIndex(i);
         bool piece = writers(kernel, e.tensor) > 1;
         if (!groups.empty() && !piece && join(kernel, groups.back(), index)) continue;
         PhaseGroup group;
@@ -207,7 +207,7 @@ std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<P
     std::vector<LocalStorage> storage(kernel.tensors.size());
     for (size_t t = 0; t < storage.size(); t++) {
         if (kernel.tensors[t].role != KernelTensor::Role::local) continue;
-        auto tensor = static_cast<TensorIndex>(t);
+        auto tensor = TensorIndex(t);
         storage[t].of_task = task_dimensions(kernel, tensor);
         storage[t].kind = readers(kernel, tensor).empty() ? LocalStorage::Kind::unused : LocalStorage::Kind::array;
     }

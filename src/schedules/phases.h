@@ -9,12 +9,12 @@
 
 namespace heddle::schedules {
 
-using EquationIndex = int32_t;
+using EquationIndex = StrongId<struct EquationTag>;  // of Kernel::equations
 
 // An operand that is read from a packed map: [outer ...][lane / panel][inner ...][panel].
 struct PackedOperand {
     Expr read = nullptr;
-    TensorIndex tensor = -1;
+    TensorIndex tensor = no_id;
     int lane_dimension = -1;
     int64_t panel = 0;              // NR, elements
     std::vector<int> outer, inner;  // dimensions of the tensor, outermost first
@@ -27,13 +27,13 @@ struct PhaseGroup {
     std::vector<EquationIndex> before, reductions, after;
     std::vector<AxisId> axes;  // of the results, outermost first
     std::vector<AxisId> reduced;
-    bool update = false;  // of one equation, an update, in `after`: it shares its nest with nobody
-    AxisId ordered = -1;  // of the equations' scan: its loop stands around the phases
+    bool update = false;     // of one equation, an update, in `after`: it shares its nest with nobody
+    AxisId ordered = no_id;  // of the equations' scan: its loop stands around the phases
 
     // Choices (choices.h).
-    AxisId lanes = -1;  // -1: no axis at all
+    AxisId lanes = no_id;  // -1: no axis at all
     bool lanes_reduced = false;
-    AxisId rows = -1;
+    AxisId rows = no_id;
     std::vector<AxisId> fused;  // row axes that one row index runs over, outermost first; the last is `rows`
     bool transposed = false;
     bool contraction = false;  // moving along the rows leaves an operand unmoved
@@ -62,8 +62,8 @@ struct LocalStorage {
         output,  // in the memory of output `target`, at its equation's coordinates
     };
     Kind kind = Kind::not_local;
-    TensorIndex target = -1;
-    EquationIndex target_equation = -1;
+    TensorIndex target = no_id;
+    EquationIndex target_equation = no_id;
     std::vector<int> order;       // of dimensions in memory, outermost first; empty: not decided
     std::vector<AxisId> of_task;  // per dimension: the common axis of which it holds the task's part, or -1
 };

@@ -23,7 +23,7 @@ struct LaunchNumbers {
 // source, as in the scheduled kernel; then the packed buffer, dense, of `elements` elements), which is itself to be
 // scheduled and launched: in `prepare` where the source is constant, else before the kernel.
 struct Packing {
-    TensorIndex tensor = -1;  // of the scheduled kernel
+    TensorIndex tensor = no_id;  // of the scheduled kernel
     bool constant = false;
     DType dtype = DType::float32;
     int64_t elements = 0;  // allocate at 64 bytes, with 64 readable bytes behind
@@ -33,7 +33,7 @@ struct Packing {
 
 // Where buffer i of the tree comes from: a tensor of the kernel, or its packed form.
 struct BufferSource {
-    TensorIndex tensor = -1;
+    TensorIndex tensor = no_id;
     int packing = -1;  // of Scheduled::packings
 };
 

@@ -9,7 +9,7 @@
 namespace heddle::schedules {
 
 struct TaskCut {
-    AxisId axis = -1;           // of fused rows: the innermost
+    AxisId axis = no_id;        // of fused rows: the innermost
     std::vector<AxisId> fused;  // all of them, outermost first, or empty
     int64_t extent = 0, step = 1, count = 0, divisor = 1;
     int64_t panel = 1;  // steps are multiples of it: packed operands are addressed by whole panels

@@ -58,10 +58,11 @@ std::vector<Varies> varies(const Tree& tree) {
         for (ExpressionId operand : e.operands) add(v, known[static_cast<size_t>(operand)]);
         if (e.kind == Expression::Kind::index) add(v, tree, e.affine, known);
         if (e.kind == Expression::Kind::load) add(v, tree, e.address.element, known);
-        if (e.kind == Expression::Kind::let) v = known[static_cast<size_t>(tree.let(e.target).value)];
+        if (e.kind == Expression::Kind::let) v = known[static_cast<size_t>(tree.let(e.let_id()).value)];
         if (e.kind == Expression::Kind::accumulator) {
-            v.rows = in_rows[static_cast<size_t>(e.target)];
-            v.lanes = !tree.accumulator(e.target).reduced_lanes && tree.accumulator(e.target).width > 1;
+            v.rows = in_rows[e.accumulator_id()];
+            v.lanes =
+                !tree.accumulator(e.accumulator_id()).reduced_lanes && tree.accumulator(e.accumulator_id()).width > 1;
         }
         known.push_back(v);
     }

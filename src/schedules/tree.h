@@ -18,15 +18,16 @@
 #include "expr/scalar_op.h"
 #include "support/diagnostic.h"
 #include "support/dtype.h"
+#include "support/strong_id.h"
 #include "target/target.h"
 
 namespace heddle::schedules {
 
-using VariableId = int32_t;     // of Tree::variables
-using MemoryId = int32_t;       // of Tree::memories
-using ExpressionId = int32_t;   // of Tree::expressions
-using AccumulatorId = int32_t;  // of Tree::accumulators
-using LetId = int32_t;          // of Tree::lets
+using VariableId = StrongId<struct VariableTag>;        // of Tree::variables
+using MemoryId = StrongId<struct MemoryTag>;            // of Tree::memories
+using ExpressionId = StrongId<struct ExpressionTag>;    // of Tree::expressions
+using AccumulatorId = StrongId<struct AccumulatorTag>;  // of Tree::accumulators
+using LetId = StrongId<struct LetTag>;                  // of Tree::lets
 
 // An integer in the text, or the launch number of that index.
 struct Number {
@@ -52,7 +53,7 @@ struct Variable {
 // scale * number * variable. `scale` is not 0; strides that are facts stand there, so that equal addresses of
 // neighbouring windows can be seen to be equal.
 struct Term {
-    VariableId variable = -1;
+    VariableId variable = no_id;
     int64_t scale = 1;
     Number number{false, 1};
     bool operator==(const Term&) const = default;
@@ -109,7 +110,7 @@ enum class Access : uint8_t {
 };
 
 struct Address {
-    MemoryId memory = -1;
+    MemoryId memory = no_id;
     Affine element;
     Access access = Access::uniform;
     bool operator==(const Address&) const = default;
@@ -143,7 +144,9 @@ struct Expression {
     std::vector<ExpressionId> operands;
     Affine affine;        // index
     Address address;      // load
-    int32_t target = -1;  // accumulator or let
+    int32_t target = -1;  // accumulator or let: see below
+    AccumulatorId accumulator_id() const { return AccumulatorId(target); }
+    LetId let_id() const { return LetId(target); }
     bool operator==(const Expression&) const = default;
 };
 
@@ -160,7 +163,7 @@ struct Accumulator {
 
 struct Let {
     std::string name;
-    ExpressionId value = -1;
+    ExpressionId value = no_id;
 };
 
 struct Statement;
@@ -173,7 +176,7 @@ struct Phase {
 };
 
 struct For {
-    VariableId variable = -1;
+    VariableId variable = no_id;
     Range range;
     int64_t unrolled = 0;  // > 0: the range is 0..unrolled, every iteration written out
     Block body;
@@ -188,10 +191,10 @@ struct For {
 struct Rows {
     enum class Mode : uint8_t { balanced, transpose };
     struct Digit {
-        VariableId variable = -1;
+        VariableId variable = no_id;
         Number extent;
     };
-    VariableId variable = -1;
+    VariableId variable = no_id;
     Range range;
     Mode mode = Mode::balanced;
     std::vector<int> sizes;
@@ -206,7 +209,7 @@ struct Rows {
 // inactive lane's accumulator keeps its value. Stores and loads (but packed ones) of a masked block are masked.
 struct Lanes {
     enum class Mask : uint8_t { edge, always };
-    VariableId variable = -1;
+    VariableId variable = no_id;
     Range range;
     int vectors = 1;
     int width = 1;
@@ -218,15 +221,15 @@ struct Lanes {
 // The accumulator's tile starts at its neutral element (minimum, maximum: +inf, -inf or the integer type's ends;
 // argument reductions: value like those, index 0; any: false, all: true).
 struct Start {
-    AccumulatorId accumulator = -1;
+    AccumulatorId accumulator = no_id;
 };
 
 // acc = combine(acc, value). fused: `value` is a float multiplication, acc = fma(a, b, acc), rounded once. minimum and
 // maximum: a NaN wins. Argument reductions take `value` where it is strictly better or a first NaN, with `index`.
 struct Update {
-    AccumulatorId accumulator = -1;
-    ExpressionId value = -1;
-    ExpressionId index = -1;
+    AccumulatorId accumulator = no_id;
+    ExpressionId value = no_id;
+    ExpressionId index = no_id;
     bool fused = false;
 };
 
@@ -234,24 +237,24 @@ struct Update {
 // vector q + h for q + h < v; then the same over lanes (widths are powers of two). Else nothing but the end of the
 // accumulation.
 struct Finish {
-    AccumulatorId accumulator = -1;
+    AccumulatorId accumulator = no_id;
 };
 
 // The let's value is computed here, for each (i, j).
 struct Define {
-    LetId let = -1;
+    LetId let = no_id;
 };
 
 struct Store {
     Address address;
-    ExpressionId value = -1;    // of the memory's dtype
-    ExpressionId guard = -1;    // bool: stores where it holds only. -1: everywhere
-    bool non_temporal = false;  // where the address is aligned to the vector; else plain
+    ExpressionId value = no_id;  // of the memory's dtype
+    ExpressionId guard = no_id;  // bool: stores where it holds only. -1: everywhere
+    bool non_temporal = false;   // where the address is aligned to the vector; else plain
 };
 
 // A running pointer into a buffer, at `element` with i = j = l = 0, for Prefetch to move.
 struct PrefetchStart {
-    MemoryId memory = -1;
+    MemoryId memory = no_id;
     Affine element;
     bool operator==(const PrefetchStart&) const = default;
 };
@@ -273,7 +276,7 @@ struct Statement {
 // begin = (task / divisor) % count * step, end = min(begin + step, extent); outermost first.
 struct TaskAxis {
     std::string name;
-    VariableId begin = -1, end = -1;
+    VariableId begin = no_id, end = no_id;
     Number extent, step, count, divisor;
 };
 
@@ -294,11 +297,11 @@ struct Tree {
     std::vector<TaskAxis> tasks;
     Block body;
 
-    const Expression& expression(ExpressionId i) const { return expressions[static_cast<size_t>(i)]; }
-    const Variable& variable(VariableId i) const { return variables[static_cast<size_t>(i)]; }
-    const Memory& memory(MemoryId i) const { return memories[static_cast<size_t>(i)]; }
-    const Accumulator& accumulator(AccumulatorId i) const { return accumulators[static_cast<size_t>(i)]; }
-    const Let& let(LetId i) const { return lets[static_cast<size_t>(i)]; }
+    const Expression& expression(ExpressionId i) const { return expressions[i]; }
+    const Variable& variable(VariableId i) const { return variables[i]; }
+    const Memory& memory(MemoryId i) const { return memories[i]; }
+    const Accumulator& accumulator(AccumulatorId i) const { return accumulators[i]; }
+    const Let& let(LetId i) const { return lets[i]; }
     size_t buffers() const;  // memories that are not arrays
 };
 

@@ -36,7 +36,7 @@ private:
 
     VariableId bind(Variable::Kind kind) {
         std::string name = reader_.word("the name of a variable");
-        auto id = static_cast<VariableId>(tree_->variables.size());
+        auto id = next_id<VariableId>(tree_->variables);
         if (!variables_.emplace(name, id).second) reader_.error("another name for the variable");
         tree_->variables.push_back({name, kind});
         return id;
@@ -124,7 +124,7 @@ private:
             m.slack = reader_.take("slack");
             m.may_alias = reader_.take("aliased");
         }
-        if (!memories_.emplace(m.name, static_cast<MemoryId>(tree_->memories.size())).second)
+        if (!memories_.emplace(m.name, next_id<MemoryId>(tree_->memories)).second)
             reader_.error("another name for the memory");
         tree_->memories.push_back(std::move(m));
     }
@@ -195,7 +195,7 @@ private:
     ExpressionId add(Expression e) {
         if (tree_->expressions.size() > 100000) reader_.error("fewer expressions");
         tree_->expressions.push_back(std::move(e));
-        return static_cast<ExpressionId>(tree_->expressions.size() - 1);
+        return last_id<ExpressionId>(tree_->expressions);
     }
 
     ExpressionId expression() {
@@ -324,12 +324,12 @@ private:
         } else if (reader_.take("lanes")) {
             into.push_back({lanes(indentation)});
         } else if (reader_.take("start")) {
-            into.push_back({Start{count()}});
+            into.push_back({Start{AccumulatorId(count())}});
         } else if (reader_.take("finish")) {
-            into.push_back({Finish{count()}});
+            into.push_back({Finish{AccumulatorId(count())}});
         } else if (reader_.take("update")) {
             Update update;
-            update.accumulator = count();
+            update.accumulator = AccumulatorId(count());
             update.fused = reader_.take("fused");
             reader_.expect("with");
             update.value = expression();
@@ -342,7 +342,7 @@ private:
             reader_.expect("=");
             let.value = expression();
             tree_->lets.push_back(std::move(let));
-            into.push_back({Define{static_cast<LetId>(tree_->lets.size() - 1)}});
+            into.push_back({Define{last_id<LetId>(tree_->lets)}});
         } else if (reader_.take("store")) {
             Store store;
             store.address = address();

@@ -75,10 +75,10 @@ private:
             if (e.kind == Expression::Kind::load) in(tree_.memories, e.address.memory, "a memory");
             if (e.kind == Expression::Kind::accumulator) in(tree_.accumulators, e.target, "an accumulator");
             if (e.kind == Expression::Kind::let && in(tree_.lets, e.target, "a let") &&
-                tree_.let(e.target).value >= before) {
-                error("schedules.tree_index", "a let is used before its value", tree_.let(e.target).name);
+                tree_.let(e.let_id()).value >= before) {
+                error("schedules.tree_index", "a let is used before its value", tree_.let(e.let_id()).name);
             }
-            if (errors_.empty()) check_operands(static_cast<ExpressionId>(i), e);
+            if (errors_.empty()) check_operands(ExpressionId(i), e);
         }
         for (const Accumulator& a : tree_.accumulators) {
             if (!accepts(a.reducer, a.dtype))
@@ -125,7 +125,7 @@ private:
         if (fits && e.kind == check && e.operands.size() == 2) fits = is_bool(type(e.operands[1]));
         if (fits && e.kind == load) fits = e.dtype == tree_.memory(e.address.memory).dtype;
         if (fits && e.kind == load && !e.operands.empty()) fits = is_bool(type(e.operands[0]));
-        if (fits && e.kind == let) fits = e.dtype == type(tree_.let(e.target).value);
+        if (fits && e.kind == let) fits = e.dtype == type(tree_.let(e.let_id()).value);
         if (!fits)
             error("schedules.tree_type", "the operands of an expression do not fit it",
                   "expression " + std::to_string(id));
@@ -157,14 +157,14 @@ private:
             check_affine_use(e.affine, open);
             if (e.kind == Expression::Kind::load) {
                 check_affine_use(e.address.element, open);
-                check_access(e.address, e.operands.empty() ? -1 : e.operands[0]);
+                check_access(e.address, e.operands.empty() ? no_id : e.operands[0]);
             }
-            if (e.kind == Expression::Kind::let && !defined_.contains(e.target)) {
-                error("schedules.tree_scope", "a let is used before it is defined", tree_.let(e.target).name);
+            if (e.kind == Expression::Kind::let && !defined_.contains(e.let_id())) {
+                error("schedules.tree_scope", "a let is used before it is defined", tree_.let(e.let_id()).name);
             }
-            if (e.kind == Expression::Kind::accumulator && !finished_.contains(e.target)) {
+            if (e.kind == Expression::Kind::accumulator && !finished_.contains(e.accumulator_id())) {
                 error("schedules.tree_scope", "an accumulator is used before it is finished",
-                      tree_.accumulator(e.target).name);
+                      tree_.accumulator(e.accumulator_id()).name);
             }
         }
     }
@@ -333,7 +333,7 @@ private:
         for (const Term& term : s.address.element.terms) check_scope(term.variable, "a store");
         for (const auto& [value, factor] : s.address.element.values) check_use(value);
         check_use(s.value);
-        check_access(s.address, -1);
+        check_access(s.address, no_id);
         if (s.guard >= 0) check_guard(s, memory);
         if (memory.kind == Memory::Kind::input) error("schedules.tree_access", "an input is stored to", memory.name);
         if (type(s.value) != memory.dtype)

@@ -120,7 +120,7 @@ void Assembler::copy_box(TensorId from, TensorId to, const Box& box, bool into) 
         far.push_back(plus(nodes, near.back(), box.start[d]));
     }
     equation.left = into ? far : near;
-    equation.value = nodes.read(0, graph_.tensor(from).type.dtype, into ? near : far);
+    equation.value = nodes.read(TensorIndex(0), graph_.tensor(from).type.dtype, into ? near : far);
     work.body.equations.push_back(std::move(equation));
     add(std::move(work));
 }
@@ -160,7 +160,7 @@ Placed Assembler::add_in_regions(Work work) {
                .outputs = {},
                .params = work.params};
     for (size_t i = 0; i < work.inputs.size(); ++i) {
-        auto input = static_cast<int32_t>(i);
+        const TensorIndex input(i);
         Region region{work.inputs[i], read_region(accesses, input, graph_.tensor(work.inputs[i]).type.extents())};
         region.unread = unread_elements(accesses, input, region.box);
         local.inputs.push_back(region_of(region.tensor, region.box));
@@ -172,7 +172,7 @@ Placed Assembler::add_in_regions(Work work) {
     copy.move_inputs(std::move(moves));
     for (size_t i = 0; i < whole.variables.size(); ++i) {
         const Variable& variable = whole.variables[i];
-        copy.bind(static_cast<VariableId>(i), nodes.add_variable(variable.name, variable.kind, variable.extent), 0);
+        copy.bind(VariableId(i), nodes.add_variable(variable.name, variable.kind, variable.extent), 0);
     }
     std::vector<WrittenBox> written = written_boxes(whole);
     size_t next = 0;

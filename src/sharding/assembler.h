@@ -15,7 +15,7 @@ namespace heddle::sharding {
 
 // What one application touches of a tensor.
 struct Region {
-    TensorId tensor = -1;
+    TensorId tensor = no_id;
     Box box;
     std::optional<int64_t> unread = 0;  // elements of the box that it does not need; nothing: not counted
 };
@@ -29,7 +29,7 @@ struct Work {
 };
 
 struct Placed {
-    OperationId operation = -1;
+    OperationId operation = no_id;
     std::vector<Region> inputs, outputs;
 };
 

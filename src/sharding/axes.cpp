@@ -58,7 +58,7 @@ private:
         std::map<VariableId, size_t> folded = folded_variables();
         std::vector<Group> groups;
         for (size_t i = 0; i < body_.variables.size(); ++i) {
-            auto id = static_cast<VariableId>(i);
+            auto id = VariableId(i);
             if (body_.variable(id).kind == Variable::Kind::index) groups.push_back({{id}, reads[id], true});
         }
         for (VariableId id : further) {
@@ -90,20 +90,20 @@ private:
             for (size_t fold = 0; access.tensor >= 0 && fold < operation_.folds.size(); ++fold)
                 for (auto [input, dimension] : operation_.folds[fold].dimensions)
                     if (input == access.tensor)
-                        result[body_.node(access.coordinates[static_cast<size_t>(dimension)]).index] = fold;
+                        result[body_.node(access.coordinates[static_cast<size_t>(dimension)]).variable()] = fold;
         return result;
     }
 
     VariableId own_axis(const Access& access, size_t d) const {
-        return body_.locals[static_cast<size_t>(access.local)].variables[access.before + d];
+        return body_.local(access.local).variables[access.before + d];
     }
 
-    // The variable that alone is coordinate `d` of a local, and as long as the local's axis; -1: there is none.
+    // The variable that alone is coordinate `d` of a local, and as long as the local's axis; none: there is none.
     VariableId reader(const Access& access, size_t d) const {
         const Node& coordinate = body_.node(access.coordinates[d]);
-        bool plain = coordinate.kind == Node::Kind::variable &&
-                     body_.variable(coordinate.index).extent.value == body_.variable(own_axis(access, d)).extent.value;
-        return plain ? coordinate.index : -1;
+        bool plain = coordinate.kind == Node::Kind::variable && body_.variable(coordinate.variable()).extent.value ==
+                                                                    body_.variable(own_axis(access, d)).extent.value;
+        return plain ? coordinate.variable() : no_id;
     }
 
     // A local array's axis goes with the variables that read it at their own value and nothing else.
@@ -161,7 +161,7 @@ private:
     // Some value needs both: then a part of one is not a part of the other.
     bool meet(VariableId a, VariableId b) const {
         for (size_t i = 0; i < body_.nodes.size(); ++i) {
-            auto id = static_cast<NodeId>(i);
+            auto id = NodeId(i);
             if (free_.contains(id, a) && free_.contains(id, b)) return true;
         }
         return std::ranges::any_of(body_.equations, [&](const BodyEquation& equation) {
@@ -180,7 +180,7 @@ private:
         axis.variables = group.variables;
         if (group.index) {
             axis.column = 0;
-            for (VariableId id = 0; id < group.variables[0]; ++id)
+            for (VariableId id(0); id < group.variables[0]; ++id)
                 axis.column += body_.variable(id).kind == Variable::Kind::index;
         }
         for (const BodyEquation& equation : body_.equations)
@@ -294,9 +294,7 @@ private:
         return std::nullopt;
     }
 
-    bool is_state(const Access& access) const {
-        return access.local >= 0 && body_.locals[static_cast<size_t>(access.local)].is_state();
-    }
+    bool is_state(const Access& access) const { return access.local >= 0 && body_.local(access.local).is_state(); }
 
     // A part of an axis may read its part of a state only, and this part may need no other.
     std::optional<Diagnostic> refusal_by_read(const Axis& axis, const Access& access, size_t d) const {
@@ -319,7 +317,7 @@ private:
             whole = &other;
             if (by < 0 || body_.variable(by).kind == Variable::Kind::reduction) break;
         }
-        const Local& state = body_.locals[static_cast<size_t>(access.local)];
+        const Local& state = body_.local(access.local);
         return refused("sharding.state", axis,
                        fmt::format("parts of it need all of the state '{}', which {}", state.name, read_text(*whole)),
                        "cut another axis, as one of the index");
@@ -327,7 +325,7 @@ private:
 
     // "is read at h[t - 1, @batch, k]"
     std::string read_text(const Access& access) const {
-        const Local& state = body_.locals[static_cast<size_t>(access.local)];
+        const Local& state = body_.local(access.local);
         std::vector<std::string> list;
         if (access.before > 0) list.push_back(body_.variable(state.variables[0]).name + " - 1");
         for (size_t d = 0; d < access.coordinates.size(); ++d) {
@@ -355,8 +353,7 @@ private:
     // The first read of the step before in the scan over `step`.
     std::string steps_read(VariableId step) const {
         for (const Access& access : accesses_.accesses())
-            if (access.before > 0 && body_.locals[static_cast<size_t>(access.local)].variables[0] == step)
-                return read_text(access);
+            if (access.before > 0 && body_.local(access.local).variables[0] == step) return read_text(access);
         return "";
     }
 
@@ -445,7 +442,7 @@ std::vector<NodeId> reductions_of(const Body& body) {
     const auto used = used_by(body, std::move(values));
     std::vector<NodeId> result;
     for (size_t id = 0; id < used.size(); ++id)
-        if (used[id] && body.nodes[id].kind == Node::Kind::reduce) result.push_back(static_cast<NodeId>(id));
+        if (used[id] && body.nodes[id].kind == Node::Kind::reduce) result.push_back(NodeId(id));
     return result;
 }
 

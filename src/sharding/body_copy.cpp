@@ -43,7 +43,7 @@ NodeId BodyCopy::value_of(VariableId id) {
 }
 
 std::optional<NodeId> BodyCopy::replaced(NodeId id) {
-    if (from_.node(id).kind == Node::Kind::variable) return value_of(from_.node(id).index);
+    if (from_.node(id).kind == Node::Kind::variable) return value_of(from_.node(id).variable());
     auto stored = stored_.find(id);
     if (stored == stored_.end()) return std::nullopt;
     NodeList coordinates;
@@ -53,15 +53,14 @@ std::optional<NodeId> BodyCopy::replaced(NodeId id) {
 
 // Coordinates count from where the part begins.
 NodeId BodyCopy::add(NodeId from, Node node) {
-    const int32_t of = from_.node(from).index;
     auto move = [&](NodeId& coordinate, int64_t begin) { coordinate = plus(nodes_, coordinate, -begin); };
     const bool previous = node.kind == Node::Kind::previous;  // its coordinates are those behind the step
     if (node.kind == Node::Kind::local || previous) {
-        const VariableList& axes = from_.locals[static_cast<size_t>(of)].variables;
+        const VariableList& axes = from_.local(from_.node(from).local()).variables;
         for (size_t d = 0; d < node.operands.size(); ++d)
             move(node.operands[d], begins_[static_cast<size_t>(axes[d + previous])]);
     } else if ((node.is_read()) && !inputs_.empty()) {
-        const Corner& start = inputs_[static_cast<size_t>(of)].start;
+        const Corner& start = inputs_[from_.node(from).tensor()].start;
         for (size_t d = 0; d < start.size(); ++d) move(node.operands[d], start[d]);
     }
     return nodes_.add(node);

@@ -22,13 +22,13 @@ struct Range {
 
 // The input that stands for another, and the element of it at which its own coordinates start.
 struct InputRegion {
-    int32_t input = 0;
+    TensorIndex input;
     Corner start;
 };
 
 // A value that another operation has computed: element [variables...] of an input.
 struct StoredValue {
-    int32_t input = 0;
+    TensorIndex input;
     VariableList variables;
 };
 
@@ -55,7 +55,7 @@ private:
 
     std::optional<NodeId> replaced(NodeId node);
     VariableId make_variable(VariableId id);
-    int32_t tensor(int32_t id) const { return inputs_.empty() ? id : inputs_[static_cast<size_t>(id)].input; }
+    TensorIndex tensor(TensorIndex id) const { return inputs_.empty() ? id : inputs_[id].input; }
     NodeId add(NodeId from, Node node);
     NodeId value_of(VariableId variable);  // the new one, counted from the start of its part
 

@@ -23,7 +23,7 @@ NodeId some_winner(BodyNodes& nodes, const std::vector<int64_t>& counts, std::sp
         winner = nodes.scalar(ScalarOp::floor_divide, {winner, count});
     }
     at.insert(at.end(), coordinates.begin(), coordinates.end());
-    return nodes.read(nodes.node(number).index, DType::int64, std::move(at));
+    return nodes.read(nodes.node(number).tensor(), DType::int64, std::move(at));
 }
 
 }  // namespace
@@ -55,14 +55,14 @@ public:
         BodyCopy best = fresh();
         NodeId term = best.copy(node.operands[0]);
         NodeId value = nodes_.reduce(value_reducer(node.reducer), nodes_.node(term).dtype, bound(best), term,
-                                     of_.filtered() ? best.copy(node.operands[1]) : -1);
+                                     of_.filtered() ? best.copy(node.operands[1]) : no_id);
         equation(0, conditional(best, value), position);
         BodyCopy number = fresh();
         NodeId global = global_number(number.copy(of_.reduction_.node));
         if (of_.filtered()) {
             BodyCopy some = fresh();
             NodeId passes = some.copy(node.operands[1]);
-            NodeId any = nodes_.reduce(Reducer::any, DType::boolean, bound(some), passes, -1);
+            NodeId any = nodes_.reduce(Reducer::any, DType::boolean, bound(some), passes, no_id);
             // Where no term of this part passes there is no number to ask for.
             global = nodes_.select(any, global, nodes_.integer(0, DType::int64, true));
             equation(2, conditional(some, any), position);
@@ -86,8 +86,7 @@ private:
     BodyCopy fresh() {
         BodyCopy copy(of_.body_, nodes_, into_);
         std::map<VariableId, Range> parts;
-        for (size_t i = 0; i < of_.body_.variables.size(); ++i)
-            parts[static_cast<VariableId>(i)] = range_(static_cast<VariableId>(i));
+        for (size_t i = 0; i < of_.body_.variables.size(); ++i) parts[VariableId(i)] = range_(VariableId(i));
         copy.restrict(std::move(parts));
         for (size_t i = 0; i < free_.size(); ++i) copy.bind(of_.reduction_.variables[i], free_[i], begins_[i]);
         for (const auto& [node, value] : stored_)
@@ -150,7 +149,7 @@ bool PartialResults::runs_scan(VariableId id) const {
     for (size_t source = 0; source < used.size(); ++source) {
         const Node& node = body_.nodes[source];
         if (!used[source] || (node.kind != Node::Kind::local && node.kind != Node::Kind::previous)) continue;
-        const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        const Local& local = body_.local(node.local());
         if (local.is_state() && local.variables[0] == id) return true;
     }
     return false;
@@ -176,7 +175,7 @@ void PartialResults::write(Body& into, const std::vector<int64_t>& position,
 // sum * exp(own - whole); a part with the whole's own shift is as it is, also at an infinity.
 NodeId PartialResults::rescaled_term(BodyNodes& nodes, BodyCopy& copy, NodeId sum, NodeId own) const {
     const Rescaled& rescaled = reduction_.rescaled;
-    copy.store(rescaled.maximum, {2, rescaled.variables});
+    copy.store(rescaled.maximum, {TensorIndex(2), rescaled.variables});
     NodeId whole = copy.copy(rescaled.shift);
     DType dtype = nodes.node(whole).dtype;
     NodeId same = nodes.scalar(ScalarOp::equal, {own, whole});
@@ -209,21 +208,21 @@ void PartialResults::write_combination(Body& into, const std::vector<int64_t>& c
         for (int64_t count : counts) list.push_back(nodes.add_variable("part", Variable::Kind::reduction, count));
         return list;
     };
-    auto value = [&](int32_t input, std::span<const VariableId> at) {
+    auto value = [&](size_t part, std::span<const VariableId> at) {
         NodeList all;
         for (VariableId id : at) all.push_back(nodes.variable(id));
         all.insert(all.end(), coordinates.begin(), coordinates.end());
-        return nodes.read(input, parts[static_cast<size_t>(input)].second, std::move(all));
+        return nodes.read(TensorIndex(part), parts[part].second, std::move(all));
     };
     VariableList over = parts_variables();
     if (!is_argument(node().reducer)) {
         NodeId term = value(0, over);
         if (reduction_.rescaled.is_given()) term = rescaled_term(nodes, copy, term, value(1, over));
-        made.value = nodes.reduce(node().reducer, node().dtype, over, term, -1);
+        made.value = nodes.reduce(node().reducer, node().dtype, over, term, no_id);
     } else {
         DType dtype = parts[0].second;
-        NodeId best =
-            nodes.reduce(value_reducer(node().reducer), dtype, over, value(0, over), filtered() ? value(2, over) : -1);
+        NodeId best = nodes.reduce(value_reducer(node().reducer), dtype, over, value(0, over),
+                                   filtered() ? value(2, over) : no_id);
         VariableList among = parts_variables();
         NodeId own = value(0, among);
         NodeId wins = nodes.scalar(ScalarOp::equal, {own, best});

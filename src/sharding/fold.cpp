@@ -17,9 +17,9 @@ Body joining_body(const TensorType& type, Reducer reducer, size_t parts) {
         equation.left.push_back(nodes.variable(equation.variables.back()));
     }
     DType arithmetic = parts > 1 ? info(type.dtype).arithmetic : type.dtype;
-    NodeId joined = -1;
+    NodeId joined = no_id;
     for (size_t part = 0; part < parts; ++part) {
-        NodeId own = nodes.cast(nodes.read(static_cast<int32_t>(part), type.dtype, equation.left), arithmetic);
+        NodeId own = nodes.cast(nodes.read(TensorIndex(part), type.dtype, equation.left), arithmetic);
         joined = joined < 0 ? own : nodes.scalar(*joining_op(reducer), {joined, own});
     }
     equation.value = nodes.cast(joined, type.dtype);

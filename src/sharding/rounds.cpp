@@ -31,7 +31,7 @@ public:
             if (ways_[i].empty()) continue;
             const Node& node = body.nodes[i];
             // All of a local is computed, wherever one element is read.
-            if (node.kind == Node::Kind::local) add(body.locals[static_cast<size_t>(node.index)].value, {});
+            if (node.kind == Node::Kind::local) add(body.local(node.local()).value, {});
             for (size_t operand = 0; operand < node.operands.size(); ++operand) pass(node, operand, ways_[i]);
         }
     }
@@ -72,7 +72,7 @@ public:
         BodyCopy copy(body, nodes_, *made_);
         for (size_t i = 0; i < body.variables.size(); ++i) {
             const Variable& from = body.variables[i];
-            copy.bind(static_cast<VariableId>(i), nodes_.add_variable(from.name, from.kind, from.extent), 0);
+            copy.bind(VariableId(i), nodes_.add_variable(from.name, from.kind, from.extent), 0);
         }
         for (const BodyEquation& equation : body.equations) {
             BodyEquation own{equation.output, equation.variables, {}, copy.copy(equation.value)};
@@ -116,9 +116,9 @@ private:
         if (open.empty()) return;
         Reached reached(*made_);
         for (NodeId id : open) {
-            NodeId any = -1;
+            NodeId any = no_id;
             for (const Way& way : reached.of(id)) {
-                NodeId all = -1;
+                NodeId all = no_id;
                 for (auto [condition, holds] : way) {
                     if (needs_later(condition, id)) continue;
                     NodeId part = holds ? condition : nodes_.scalar(ScalarOp::logical_not, {condition});
@@ -184,15 +184,15 @@ private:
     // g, if a term is exp(a - g) times what needs no cut reduction, and a needs none.
     NodeId shift_of(NodeId term) const {
         const Node& node = made_->node(term);
-        if (node.kind != Node::Kind::scalar) return -1;
+        if (node.kind != Node::Kind::scalar) return no_id;
         if (node.op == ScalarOp::multiply) {
             bool first = needs_of(node.operands[1]).empty(), second = needs_of(node.operands[0]).empty();
-            return first == second ? -1 : shift_of(node.operands[first ? 0 : 1]);
+            return first == second ? no_id : shift_of(node.operands[first ? 0 : 1]);
         }
-        if (node.op != ScalarOp::exp) return -1;
+        if (node.op != ScalarOp::exp) return no_id;
         const Node& difference = made_->node(node.operands[0]);
         bool subtracts = difference.kind == Node::Kind::scalar && difference.op == ScalarOp::subtract;
-        return subtracts && needs_of(difference.operands[0]).empty() ? difference.operands[1] : -1;
+        return subtracts && needs_of(difference.operands[0]).empty() ? difference.operands[1] : no_id;
     }
 
     // Made of the maximum and literals.

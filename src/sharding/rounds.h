@@ -14,19 +14,19 @@ namespace heddle::sharding {
 // since exp(a - g) = exp(a - g') * exp(g' - g). (Milakov and Gimelshein, Online normalizer calculation for softmax,
 // 2018.)
 struct Rescaled {
-    NodeId maximum = -1;
-    NodeId shift = -1;                  // g
+    NodeId maximum = no_id;
+    NodeId shift = no_id;               // g
     std::vector<VariableId> variables;  // of the maximum
 
     bool is_given() const { return maximum >= 0; }
 };
 
 struct CutReduction {
-    NodeId node = -1;
+    NodeId node = no_id;
     int32_t round = -1;
     std::vector<VariableId> variables;  // it has one result for each point of these; ascending
     std::vector<size_t> axes;           // the cut axes that it runs over, ascending
-    NodeId condition = -1;              // where its value is used, if it may not be computed elsewhere
+    NodeId condition = no_id;           // where its value is used, if it may not be computed elsewhere
     Rescaled rescaled;                  // in the same round as its maximum
 };
 

@@ -29,7 +29,7 @@ public:
     Result<Sharding> run(const Graph& graph, OperationId id) {
         if (auto checked = check(); !checked) return fail(std::move(checked.error()));
         for (size_t i = 0; i < graph.operations.size(); ++i) {
-            if (static_cast<OperationId>(i) != id)
+            if (OperationId(i) != id)
                 assembler_.add_as_it_is(graph.operations[i]);
             else if (operation_.body)
                 replace();
@@ -177,7 +177,7 @@ private:
                 for (size_t first = 0; first < parts.size(); first += count) {
                     std::vector<TensorId> row(parts.begin() + static_cast<std::ptrdiff_t>(first),
                                               parts.begin() + static_cast<std::ptrdiff_t>(first + count));
-                    joined.push_back(folded(assembler_, fold, output, row, i == 0 ? made.result : -1));
+                    joined.push_back(folded(assembler_, fold, output, row, i == 0 ? made.result : no_id));
                 }
                 parts = std::move(joined);
             }
@@ -282,8 +282,7 @@ private:
             for (VariableId id : reduction.variables) shape.push_back(rounds_.body->variable(id).extent);
             DType dtype = rounds_.body->node(reduction.node).dtype;
             result = result_.graph.add_tensor(fmt::format("{} {}", operation_.name, part), {dtype, shape});
-            stored_.emplace_back(reduction.node,
-                                 StoredValue{static_cast<int32_t>(inputs_.size()), reduction.variables});
+            stored_.emplace_back(reduction.node, StoredValue{next_id<TensorIndex>(inputs_), reduction.variables});
             inputs_.push_back(result);
         }
         made.outputs = {result};
@@ -367,9 +366,9 @@ private:
             if (!made.contains(id)) made[id] = copy.bind_part(id, body.variable(id).kind, part_of(box, id));
         };
         for (size_t i = 0; i < body.variables.size(); ++i)
-            if (body.variables[i].kind == Variable::Kind::index) bind(static_cast<VariableId>(i));
+            if (body.variables[i].kind == Variable::Kind::index) bind(VariableId(i));
         for (const BodyEquation* equation : equations) {
-            BodyEquation own{equation->output, {}, {}, 0};
+            BodyEquation own{equation->output, {}, {}};
             for (VariableId id : equation->variables) {
                 bind(id);
                 own.variables.push_back(made[id]);

@@ -26,7 +26,7 @@ struct Application {
     std::string part;   // "max over k", or "result"
     Box index;          // over the axes; all of those that this work does not depend on
     std::vector<Region> inputs, outputs;
-    OperationId operation = -1;  // in the sharded graph
+    OperationId operation = no_id;  // in the sharded graph
 };
 
 // Partial results becoming one.
@@ -39,8 +39,8 @@ struct Combination {
     // own.
     std::vector<TensorId> partial;
     std::vector<std::string> dimensions;  // what those are: "part of k", "rows"; none of a declared axis
-    TensorId result = -1;
-    OperationId operation = -1;
+    TensorId result = no_id;
+    OperationId operation = no_id;
 };
 
 struct Sharding {

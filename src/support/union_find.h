@@ -7,7 +7,8 @@
 
 namespace heddle {
 
-// A set is known by one of its elements, its root.
+// A set is known by one of its elements, its root. `Element` is an integer or an id.
+template <typename Element = int32_t>
 class UnionFind {
 public:
     explicit UnionFind(size_t size = 0) {
@@ -15,33 +16,33 @@ public:
     }
 
     // A new element, alone.
-    int32_t add() {
-        parent_.push_back(static_cast<int32_t>(parent_.size()));
+    Element add() {
+        parent_.push_back(Element(parent_.size()));
         return parent_.back();
     }
     // Dissolves what the element is in; right only where this is done to all elements of that set.
-    void separate(int32_t element) { parent(element) = element; }
+    void separate(Element element) { parent(element) = element; }
 
-    int32_t root(int32_t element) {
+    Element root(Element element) {
         while (!is_root(element)) {
             parent(element) = parent(parent(element));
             element = parent(element);
         }
         return element;
     }
-    int32_t root(int32_t element) const {
+    Element root(Element element) const {
         while (!is_root(element)) element = parent_[static_cast<size_t>(element)];
         return element;
     }
-    bool is_root(int32_t element) const { return parent_[static_cast<size_t>(element)] == element; }
+    bool is_root(Element element) const { return parent_[static_cast<size_t>(element)] == element; }
 
     // One set of two, whose root is that of `a`.
-    void join(int32_t a, int32_t b) { parent(root(b)) = root(a); }
+    void join(Element a, Element b) { parent(root(b)) = root(a); }
 
 private:
-    int32_t& parent(int32_t element) { return parent_[static_cast<size_t>(element)]; }
+    Element& parent(Element element) { return parent_[static_cast<size_t>(element)]; }
 
-    std::vector<int32_t> parent_;
+    std::vector<Element> parent_;
 };
 
 }  // namespace heddle

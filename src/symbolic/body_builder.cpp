@@ -62,7 +62,7 @@ private:
     void let(const Syntax& statement, Scope& scope);
     void parallel_block(const Syntax& statement, const Scope& scope, VariableList variables);
     void scan(const Syntax& statement, Scope& scope, VariableList variables);
-    int32_t declare_state(const Syntax& statement, const Scope& scope, VariableId step, const VariableList& variables);
+    StateId declare_state(const Syntax& statement, const Scope& scope, VariableId step, const VariableList& variables);
     void state_equation(const Syntax& statement, const Scope& scope);
     void need_untimed(NodeId initial, const BodyState& state, const Place& place);
     void equation(const Syntax& statement, const Scope& scope, const VariableList& variables);
@@ -116,7 +116,7 @@ void BodyBuilder::let(const Syntax& statement, Scope& scope) {
     for (const Generator& generator : statement.generators)
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
     Element element = expressions_.element(*statement.value, inner);
-    int32_t local = expressions_.add_local(statement.text, std::move(variables), element);
+    LocalId local = expressions_.add_local(statement.text, std::move(variables), element);
     scope.names.set(statement.text, Value::of(BodyArray{BodyArray::Kind::local, local}));
 }
 
@@ -139,24 +139,24 @@ void BodyBuilder::scan(const Syntax& statement, Scope& scope, VariableList varia
     expressions_.bind(statement.generators[0], Variable::Kind::ordered, inner, steps);
     if (steps.size() != 1)
         refuse_scan(statement.generators[0].place, "a scan has one axis, and this extent is a list", "");
-    std::vector<int32_t> states;
+    std::vector<StateId> states;
     for (const SyntaxPointer& child : statement.children) {
         if (child->kind != Syntax::Kind::equation || !child->initial) continue;
         guarded([&] {
             expressions_.need_new_name(child->text, scope, child->mark);
             scope.names.set(child->text, Value::failed());
-            int32_t state = declare_state(*child, inner, steps[0], variables);
+            StateId state = declare_state(*child, inner, steps[0], variables);
             scope.names.set(child->text, Value::of(BodyArray{BodyArray::Kind::state, state}));
             states.push_back(state);
         });
     }
     variables.push_back(steps[0]);
     block(statement.children, inner, variables);
-    for (int32_t state : states) expressions_.state(state).active = false;
+    for (StateId state : states) expressions_.state(state).active = false;
 }
 
 // name[t, j < $n, ...]: the axes have extents of their own.
-int32_t BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, VariableId step,
+StateId BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, VariableId step,
                                    const VariableList& variables) {
     BodyElements& elements = expressions_.elements();
     BodyState state;
@@ -213,9 +213,9 @@ void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
         diagnostic.remedy = "put its equation into the block of scan t < $n: alone, and give the state further axes";
         elements.refuse(std::move(diagnostic));
     }
-    const int32_t position = named->array().index;
-    const BodyState state = expressions_.state(position);
-    if (!state.type) expressions_.state(position).defined = true;  // an attempt: the type is all that is wanted
+    const StateId id(named->array().index);
+    const BodyState state = expressions_.state(id);
+    if (!state.type) expressions_.state(id).defined = true;  // an attempt: the type is all that is wanted
     Scope inner{&scope, state.own_names};
     Element initial = expressions_.element(*statement.initial, inner);
     need_untimed(initial.node, state, statement.initial->place);
@@ -236,10 +236,10 @@ void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
         diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(state.type->dtype));
         elements.refuse(std::move(diagnostic));
     }
-    Local& local = body_.locals[static_cast<size_t>(state.local)];
+    Local& local = body_.locals[state.local];
     local.value = value.node;
     local.initial = initial.node;
-    expressions_.state(position).defined = true;
+    expressions_.state(id).defined = true;
 }
 
 TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t position, const Scope& scope,

@@ -18,7 +18,7 @@ BodyExpressions::BodyExpressions(Environment& environment, Body& body)
       body_(body) {
     for (size_t position = 0; position < environment.inputs().size(); ++position) {
         const BoundInput& input = environment.inputs()[position];
-        first_tensor_.push_back(static_cast<int32_t>(tensors_.size()));
+        first_tensor_.push_back(next_id<TensorIndex>(tensors_));
         for (size_t element = 0; element < input.tensors.size(); ++element)
             tensors_.push_back(
                 {{static_cast<int32_t>(position), static_cast<int32_t>(element)}, &input.tensors[element], input.spec});
@@ -124,9 +124,9 @@ Value BodyExpressions::of_body(const Syntax& syntax, const Scope& scope) {
 Value BodyExpressions::settled(Value value, const Place& place) {
     if (value.is_failed()) throw EvaluationFailure{};
     const BodyArray& array = value.array();
-    if (array.kind == BodyArray::Kind::tensor) return bare(array.index, place);
-    if (array.kind == BodyArray::Kind::local && body_.locals[static_cast<size_t>(array.index)].variables.empty())
-        return read_local(array.index, {}, place);
+    if (array.kind == BodyArray::Kind::tensor) return bare(TensorIndex(array.index), place);
+    if (array.kind == BodyArray::Kind::local && body_.local(LocalId(array.index)).variables.empty())
+        return read_local(LocalId(array.index), {}, place);
     operations().refuse_type(
         place, "a name of several elements stands where one is needed", "one element",
         array.kind == BodyArray::Kind::tensors ? "pick a tensor, as in tensors[$i]" : "give it coordinates");
@@ -145,9 +145,9 @@ Value BodyExpressions::accessed(const Value& base, const Syntax& syntax, const S
     std::vector<Value> indices = expanded(coordinates, std::nullopt, scope);
     const int32_t index = base.array().index;
     switch (base.array().kind) {
-    case BodyArray::Kind::tensor: return read(index, indices, syntax.place);
-    case BodyArray::Kind::local: return read_local(index, indices, syntax.place);
-    case BodyArray::Kind::state: return read_state(state(index), indices, syntax.place);
+    case BodyArray::Kind::tensor: return read(TensorIndex(index), indices, syntax.place);
+    case BodyArray::Kind::local: return read_local(LocalId(index), indices, syntax.place);
+    case BodyArray::Kind::state: return read_state(state(StateId(index)), indices, syntax.place);
     case BodyArray::Kind::tensors: break;
     }
     return picked_tensor(index, indices, syntax.place);

@@ -24,12 +24,14 @@ struct StateType {
     Element::Weak weak = Element::Weak::no;
 };
 
+using StateId = StrongId<struct StateTag>;
+
 // `name[t, own axes] = ... from ...` of a scan over t; one array for each point of the index and of blocks around it.
 struct BodyState {
     std::string name;
-    int32_t local = -1;
-    VariableId step = -1;  // the scan's variable
-    VariableList outer;    // of the index and of blocks around the scan: read at their own point only
+    LocalId local;
+    VariableId step = no_id;  // the scan's variable
+    VariableList outer;       // of the index and of blocks around the scan: read at their own point only
     VariableList own;
     Names own_names;
     std::optional<StateType> type;  // unknown in a first attempt: it is then read as 0
@@ -65,10 +67,10 @@ public:
     Value variable_value(VariableId id) { return Value::of(Element{nodes_.variable(id), Element::Weak::integer}); }
     // Where reads are written, in order: the first place of a node counts.
     const std::vector<std::pair<NodeId, const Place*>>& read_places() const { return read_places_; }
-    int32_t add_local(std::string name, VariableList variables, Element value);
+    LocalId add_local(std::string name, VariableList variables, Element value);
     // A state without values yet: the position of its BodyState.
-    int32_t add_state(BodyState state);
-    BodyState& state(int32_t position) { return states_[static_cast<size_t>(position)]; }
+    StateId add_state(BodyState state);
+    BodyState& state(StateId id) { return states_[id]; }
 
 protected:
     Value free_name(const Syntax& syntax, const Scope& scope) override;
@@ -82,15 +84,16 @@ private:
     Value picked_tensor(int32_t input, const std::vector<Value>& indices, const Place& place);
 
     // ---- reads (body_reads.cpp)
-    Value bare(int32_t tensor, const Place& place);
+    Value bare(TensorIndex tensor, const Place& place);
     std::vector<Value> coordinates_by_name(const BodyTensor& tensor, const Place& place);
     NodeList tensor_coordinates(const BodyTensor& tensor, const std::vector<Value>& given, const Place& place);
-    Value read(int32_t tensor, const std::vector<Value>& coordinates, const Place& place);
+    Value read(TensorIndex tensor, const std::vector<Value>& coordinates, const Place& place);
     Value guard(const Syntax& syntax, const Scope& scope);
-    Value guarded(int32_t tensor, const std::vector<Value>& coordinates, const Value& otherwise, const Place& place);
+    Value guarded(TensorIndex tensor, const std::vector<Value>& coordinates, const Value& otherwise,
+                  const Place& place);
     Value chosen_inside(std::span<const Value> coordinates, std::span<const int64_t> extents, const Value& inside,
                         const Value& otherwise, const Place& place);
-    Value read_local(int32_t local, const std::vector<Value>& coordinates, const Place& place);
+    Value read_local(LocalId local, const std::vector<Value>& coordinates, const Place& place);
     Value read_state(const BodyState& state, const std::vector<Value>& coordinates, const Place& place);
     bool is_step_before(NodeId coordinate, VariableId step) const;
     std::optional<NodeId> as_stored(Element value, DType dtype);
@@ -115,7 +118,7 @@ private:
     BodyElements elements_;
     Body& body_;
     InlineVector<BodyTensor, 8> tensors_;
-    InlineVector<int32_t, 8> first_tensor_;  // of each input, a position in tensors_
+    InlineVector<TensorIndex, 8> first_tensor_;  // of each input, a position in tensors_
     VariableList index_variables_;
     Value all_coordinates_;
     Names axes_;

@@ -28,7 +28,9 @@ BodyNodes::BodyNodes(Body& body) : body_(&body) {
 }
 
 NodeId BodyNodes::intern(Node node) {
-    const auto [id, added] = table_.intern(hash_of(node), [&](NodeId other) { return same(body_->node(other), node); });
+    const auto [number, added] =
+        table_.intern(hash_of(node), [&](int32_t other) { return same(body_->node(NodeId(other)), node); });
+    const NodeId id(number);
     if (!added) return id;
     bool open = node.kind == Node::Kind::read || node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
     int32_t depth = 0;
@@ -36,8 +38,7 @@ NodeId BodyNodes::intern(Node node) {
         open = open || has_open_read(operand);
         depth = std::max(depth, this->depth(operand));
     }
-    if (node.kind == Node::Kind::local)
-        depth = std::max(depth, this->depth(body_->locals[static_cast<size_t>(node.index)].value));
+    if (node.kind == Node::Kind::local) depth = std::max(depth, this->depth(body_->local(node.local()).value));
     known_.push_back({depth + 1, open});
     body_->nodes.push_back(std::move(node));
     return id;
@@ -85,7 +86,7 @@ NodeId BodyNodes::real(double value, DType dtype, bool from_template) {
 
 VariableId BodyNodes::add_variable(std::string name, Variable::Kind kind, Size extent) {
     body_->variables.push_back({std::move(name), kind, std::move(extent)});
-    return static_cast<VariableId>(body_->variables.size() - 1);
+    return last_id<VariableId>(body_->variables);
 }
 
 NodeId BodyNodes::variable(VariableId id) {
@@ -223,14 +224,14 @@ NodeId BodyNodes::select(NodeId condition, NodeId then, NodeId otherwise) {
     return intern(std::move(made_node));
 }
 
-NodeId BodyNodes::read(int32_t tensor, DType dtype, NodeList coordinates) {
+NodeId BodyNodes::read(TensorIndex tensor, DType dtype, NodeList coordinates) {
     Node node = made(Node::Kind::read, dtype);
     node.index = tensor;
     node.operands = std::move(coordinates);
     return intern(std::move(node));
 }
 
-NodeId BodyNodes::guarded_read(int32_t tensor, DType dtype, NodeList coordinates, NodeId otherwise) {
+NodeId BodyNodes::guarded_read(TensorIndex tensor, DType dtype, NodeList coordinates, NodeId otherwise) {
     Node node = made(Node::Kind::guarded_read, dtype);
     node.index = tensor;
     node.operands = std::move(coordinates);
@@ -238,14 +239,14 @@ NodeId BodyNodes::guarded_read(int32_t tensor, DType dtype, NodeList coordinates
     return intern(std::move(node));
 }
 
-NodeId BodyNodes::local(int32_t local, DType dtype, NodeList coordinates) {
+NodeId BodyNodes::local(LocalId local, DType dtype, NodeList coordinates) {
     Node node = made(Node::Kind::local, dtype);
     node.index = local;
     node.operands = std::move(coordinates);
     return intern(std::move(node));
 }
 
-NodeId BodyNodes::previous(int32_t state, DType dtype, NodeList coordinates) {
+NodeId BodyNodes::previous(LocalId state, DType dtype, NodeList coordinates) {
     Node node = made(Node::Kind::previous, dtype);
     node.index = state;
     node.operands = std::move(coordinates);
@@ -257,8 +258,8 @@ bool BodyNodes::same_up_to_variables(NodeId a, NodeId b, std::unordered_map<Vari
     if (auto known = equal.find(a); known != equal.end() && known->second == b) return true;
     const Node &left = node(a), &right = node(b);
     if (left.kind == Node::Kind::variable && right.kind == Node::Kind::variable) {
-        auto other = renamed.find(left.index);
-        return other == renamed.end() ? left.index == right.index : other->second == right.index;
+        auto other = renamed.find(left.variable());
+        return (other == renamed.end() ? left.variable() : other->second) == right.variable();
     }
     if (!same_head(left, right)) return false;
     for (size_t i = 0; i < left.variables.size(); ++i) {
@@ -276,7 +277,7 @@ NodeId BodyNodes::reduce(Reducer reducer, DType dtype, VariableList variables, N
     node.reducer = reducer;
     node.variables = std::move(variables);
     node.operands = {operand};
-    if (filter >= 0) node.operands.push_back(filter);
+    if (filter != no_id) node.operands.push_back(filter);
     size_t before = body_->nodes.size();
     NodeId id = intern(std::move(node));
     if (body_->nodes.size() == before) return id;
@@ -293,13 +294,13 @@ NodeId BodyNodes::add(const Node& node) {
     switch (node.kind) {
     case Node::Kind::integer: return sized_integer({node.integer, node.origin}, node.dtype, node.from_template);
     case Node::Kind::real: return real(node.real, node.dtype, node.from_template);
-    case Node::Kind::variable: return variable(node.index);
+    case Node::Kind::variable: return variable(node.variable());
     case Node::Kind::scalar: return scalar(node.op, node.operands);
     case Node::Kind::cast: return cast(node.operands[0], node.dtype);
     case Node::Kind::select: return select(node.operands[0], node.operands[1], node.operands[2]);
     case Node::Kind::reduce:
         return reduce(node.reducer, node.dtype, node.variables, node.operands[0],
-                      node.operands.size() > 1 ? node.operands[1] : -1);
+                      node.operands.size() > 1 ? node.operands[1] : no_id);
     default: return intern(node);  // reads
     }
 }

@@ -44,11 +44,11 @@ public:
     // complex type by way of its parts'.
     NodeId cast(NodeId operand, DType dtype);
     NodeId select(NodeId condition, NodeId then, NodeId otherwise);
-    NodeId read(int32_t tensor, DType dtype, NodeList coordinates);
-    NodeId guarded_read(int32_t tensor, DType dtype, NodeList coordinates, NodeId otherwise);
-    NodeId local(int32_t local, DType dtype, NodeList coordinates);
-    NodeId previous(int32_t state, DType dtype, NodeList coordinates);
-    // `filter` may be absent (-1). A reduction equal to an earlier one up to the names of its variables is that one.
+    NodeId read(TensorIndex tensor, DType dtype, NodeList coordinates);
+    NodeId guarded_read(TensorIndex tensor, DType dtype, NodeList coordinates, NodeId otherwise);
+    NodeId local(LocalId local, DType dtype, NodeList coordinates);
+    NodeId previous(LocalId state, DType dtype, NodeList coordinates);
+    // `filter` may be absent (no_id). A reduction equal to an earlier one up to the names of its variables is that one.
     NodeId reduce(Reducer reducer, DType dtype, VariableList variables, NodeId operand, NodeId filter);
 
     // A node of this or another body again, by the function of its kind; its operands, variables and index are this body's.

@@ -40,7 +40,7 @@ NodeList BodyExpressions::tensor_coordinates(const BodyTensor& tensor, const std
     return result;
 }
 
-Value BodyExpressions::read(int32_t tensor, const std::vector<Value>& coordinates, const Place& place) {
+Value BodyExpressions::read(TensorIndex tensor, const std::vector<Value>& coordinates, const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     NodeList own = tensor_coordinates(from, coordinates, place);
     NodeId node = nodes_.read(tensor, from.bound->type.dtype, std::move(own));
@@ -79,17 +79,18 @@ Value BodyExpressions::guard(const Syntax& syntax, const Scope& scope) {
     std::vector<Value> coordinates = expanded(children, std::nullopt, scope);
     Value otherwise = evaluate(*syntax.children[1], scope);
     const int32_t index = base.array().index;
-    if (base.is_array(BodyArray::Kind::tensor)) return guarded(index, coordinates, otherwise, syntax.place);
+    if (base.is_array(BodyArray::Kind::tensor))
+        return guarded(TensorIndex(index), coordinates, otherwise, syntax.place);
     std::vector<int64_t> extents;
     auto add_extents = [&](const VariableList& variables) {
         for (VariableId id : variables) extents.push_back(body_.variable(id).extent.value);
     };
     if (base.is_array(BodyArray::Kind::local)) {
-        add_extents(body_.locals[static_cast<size_t>(index)].variables);
-        Value inside = read_local(index, coordinates, syntax.place);
+        add_extents(body_.local(LocalId(index)).variables);
+        Value inside = read_local(LocalId(index), coordinates, syntax.place);
         return chosen_inside(coordinates, extents, inside, otherwise, syntax.place);
     }
-    const BodyState& from = state(index);
+    const BodyState& from = state(StateId(index));
     Value inside = read_state(from, coordinates, syntax.place);
     add_extents(from.own);
     std::vector<Value> own(coordinates.begin() + 1, coordinates.end());
@@ -114,7 +115,7 @@ Value BodyExpressions::chosen_inside(std::span<const Value> coordinates, std::sp
     return operations().select(within, inside, otherwise, place);
 }
 
-Value BodyExpressions::guarded(int32_t tensor, const std::vector<Value>& coordinates, const Value& otherwise,
+Value BodyExpressions::guarded(TensorIndex tensor, const std::vector<Value>& coordinates, const Value& otherwise,
                                const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     DType dtype = from.bound->type.dtype;
@@ -170,7 +171,7 @@ std::vector<Value> BodyExpressions::coordinates_by_name(const BodyTensor& tensor
     elements_.refuse(std::move(diagnostic));
 }
 
-Value BodyExpressions::bare(int32_t tensor, const Place& place) {
+Value BodyExpressions::bare(TensorIndex tensor, const Place& place) {
     const BodyTensor& from = tensors_[static_cast<size_t>(tensor)];
     if (from.spec->ipf && from.spec->ipf->kind == Syntax::Kind::rows) {
         bool elements = true;
@@ -186,21 +187,21 @@ Value BodyExpressions::bare(int32_t tensor, const Place& place) {
     return read(tensor, coordinates_by_name(from, place), place);
 }
 
-int32_t BodyExpressions::add_local(std::string name, VariableList variables, Element value) {
+LocalId BodyExpressions::add_local(std::string name, VariableList variables, Element value) {
     body_.locals.push_back({std::move(name), elements_.dtype(value), std::move(variables), value.node});
     local_weakness_.push_back(value.weak);
-    return static_cast<int32_t>(body_.locals.size() - 1);
+    return last_id<LocalId>(body_.locals);
 }
 
-int32_t BodyExpressions::add_state(BodyState state) {
-    Local local{state.name, state.type ? state.type->dtype : DType::int64, {state.step}, -1};
+StateId BodyExpressions::add_state(BodyState state) {
+    Local local{state.name, state.type ? state.type->dtype : DType::int64, {state.step}, no_id};
     local.variables.insert(local.variables.end(), state.outer.begin(), state.outer.end());
     local.variables.insert(local.variables.end(), state.own.begin(), state.own.end());
-    state.local = static_cast<int32_t>(body_.locals.size());
+    state.local = next_id<LocalId>(body_.locals);
     body_.locals.push_back(std::move(local));
     local_weakness_.push_back(state.type ? state.type->weak : Element::Weak::integer);
     states_.push_back(std::move(state));
-    return static_cast<int32_t>(states_.size() - 1);
+    return last_id<StateId>(states_);
 }
 
 bool BodyExpressions::is_step_before(NodeId coordinate, VariableId step) const {
@@ -209,7 +210,7 @@ bool BodyExpressions::is_step_before(NodeId coordinate, VariableId step) const {
     const Node& left = nodes_.node(node.operands[0]);
     int64_t wanted = node.op == ScalarOp::subtract ? 1 : -1;
     return (node.op == ScalarOp::subtract || node.op == ScalarOp::add) && left.kind == Node::Kind::variable &&
-           left.index == step && nodes_.literal_integer(node.operands[1]) == wanted;
+           left.variable() == step && nodes_.literal_integer(node.operands[1]) == wanted;
 }
 
 // Inside its scan at `t - 1` and, behind its equation, at `t`; after the scan at any step from -1.
@@ -250,15 +251,15 @@ Value BodyExpressions::read_state(const BodyState& state, const std::vector<Valu
     return Value::of(Element{node, state.type->weak});
 }
 
-Value BodyExpressions::read_local(int32_t local, const std::vector<Value>& coordinates, const Place& place) {
-    const Local& array = body_.locals[static_cast<size_t>(local)];
+Value BodyExpressions::read_local(LocalId local, const std::vector<Value>& coordinates, const Place& place) {
+    const Local& array = body_.local(local);
     if (coordinates.size() != array.variables.size())
         refuse_rank(array.name, array.variables.size(), coordinates.size(), place);
     NodeList own;
     for (const Value& one : coordinates) own.push_back(coordinate(one, place));
     NodeId node = nodes_.local(local, array.dtype, std::move(own));
     read_places_.emplace_back(node, &place);
-    return Value::of(Element{node, local_weakness_[static_cast<size_t>(local)]});
+    return Value::of(Element{node, local_weakness_[local]});
 }
 
 }  // namespace heddle

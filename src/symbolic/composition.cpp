@@ -375,7 +375,7 @@ std::vector<TensorId> Composer::results() {
         auto found = variables_.find(output.spec->name);
         bool made = found != variables_.end() && !found->second.is_none();
         if (!output.requested || (!made && output.spec->optional)) {
-            answer.push_back(-1);
+            answer.push_back(no_id);
             continue;
         }
         if (!made)

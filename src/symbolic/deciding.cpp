@@ -31,7 +31,7 @@ std::optional<Ancestry> ancestry_of(TensorId tensor, const Session::State& sessi
         }
         if (!ancestry.tensors.insert(id).second) continue;
         // The operations of one application follow one another; each may make a part of the tensor.
-        for (OperationId number = needed.producer; number >= 0; number--) {
+        for (OperationId number = needed.producer; number >= 0; --number) {
             const Operation& operation = session.graph.operations[static_cast<size_t>(number)];
             if (std::find(operation.outputs.begin(), operation.outputs.end(), id) == operation.outputs.end()) break;
             if (!operation.body || !is_cheap(*operation.body)) return std::nullopt;

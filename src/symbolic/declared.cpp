@@ -113,16 +113,16 @@ private:
                 if (!along(node, i)) continue;
                 const Node& at = body.node(node.operands[i]);
                 bool reduced = at.kind == Node::Kind::variable &&
-                               body.variable(at.index).kind == Variable::Kind::reduction &&
-                               body.variable(at.index).extent.value == fold.extent.value;
+                               body.variable(at.variable()).kind == Variable::Kind::reduction &&
+                               body.variable(at.variable()).extent.value == fold.extent.value;
                 if (!reduced) return refuse(node.index);
-                over.insert(at.index);
+                over.insert(at.variable());
             }
         }
         for (const Node& node : body.nodes) {
             for (size_t i = 0; i < node.operands.size(); ++i) {
                 const Node& operand = body.node(node.operands[i]);
-                if (operand.kind == Node::Kind::variable && over.contains(operand.index) && !along(node, i))
+                if (operand.kind == Node::Kind::variable && over.contains(operand.variable()) && !along(node, i))
                     return refuse(fold.dimensions[0].first);
             }
         }
@@ -348,7 +348,7 @@ private:
     std::vector<Argument> add_tensors() {
         std::vector<Argument> given;
         const auto& inputs = environment_.inputs();
-        inputs_.resize(inputs.size(), -1);
+        inputs_.resize(inputs.size(), no_id);
         for (size_t position = 0; position < inputs.size(); ++position) {
             if (!inputs[position].given) {
                 given.emplace_back();

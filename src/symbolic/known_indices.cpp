@@ -30,9 +30,9 @@ std::vector<NodeId> reads_computed(const Body& body) {
         if (seen[static_cast<size_t>(id)]) continue;
         seen[static_cast<size_t>(id)] = true;
         if (node.kind == Node::Kind::reduce && std::ranges::any_of(node.variables, is_empty)) continue;
-        if (node.kind == Node::Kind::local && !body.locals[static_cast<size_t>(node.index)].is_state()) {
+        if (node.kind == Node::Kind::local && !body.local(node.local()).is_state()) {
             reads.push_back(id);
-            open.push_back(body.locals[static_cast<size_t>(node.index)].value);
+            open.push_back(body.local(node.local()).value);
         }
         if (node.kind == Node::Kind::read) reads.push_back(id);
         size_t first = 0, end = node.operands.size();
@@ -51,7 +51,7 @@ public:
     Values(const Body& from, Body& to) : NodeRebuild(from, NodeTable(from.nodes.size())), to_(to) {}
     NodeId add(NodeId, Node node) {
         to_.nodes.push_back(std::move(node));
-        return static_cast<NodeId>(to_.nodes.size() - 1);
+        return last_id<NodeId>(to_.nodes);
     }
 
 private:
@@ -69,15 +69,14 @@ std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vect
         const Node& node = body.nodes[id];
         if (!needed[id]) continue;
         const bool is_read = node.is_read();
-        if (node.kind > Node::Kind::guarded_read || (is_read && !known[static_cast<size_t>(node.index)]))
-            return std::nullopt;
+        if (node.kind > Node::Kind::guarded_read || (is_read && !known[node.tensor()])) return std::nullopt;
         reads = reads || is_read;
     }
     if (!reads) return std::nullopt;
     Body made;
     made.variables = body.variables;
     for (size_t id = 0; id < made.variables.size(); ++id) {
-        if (std::ranges::find(variables, static_cast<VariableId>(id)) == variables.end()) made.variables[id].extent = 1;
+        if (std::ranges::find(variables, VariableId(id)) == variables.end()) made.variables[id].extent = 1;
     }
     Values copy(body, made);
     BodyEquation& equation = made.equations.emplace_back();
@@ -89,7 +88,7 @@ std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vect
         variable.kind = Node::Kind::variable;
         variable.dtype = DType::int64;
         variable.index = id;
-        equation.left.push_back(copy.add(-1, std::move(variable)));
+        equation.left.push_back(copy.add(no_id, std::move(variable)));
     }
     return made;
 }
@@ -126,9 +125,8 @@ private:
         std::vector<TensorData> values{TensorData(DType::int64, std::move(shape))};
         // What goes wrong below, reads of the indices themselves, is a coordinate of its own.
         if (!evaluate_body(*body, inputs_, values, Precision::body)) return {};
-        const int64_t extent = read.kind == Node::Kind::read
-                                   ? inputs_[static_cast<size_t>(read.index)].shape()[dimension]
-                                   : body_.extent(body_.locals[static_cast<size_t>(read.index)], dimension);
+        const int64_t extent = read.kind == Node::Kind::read ? inputs_[read.tensor()].shape()[dimension]
+                                                             : body_.extent(body_.local(read.local()), dimension);
         for (int64_t i = 0; i < values[0].size(); ++i) {
             const int64_t index = values[0].integer_at(i);
             if (index < 0 || index >= extent) return fail(outside(read, dimension, index, extent));

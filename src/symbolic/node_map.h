@@ -37,7 +37,7 @@ private:
     static constexpr size_t block_size = 4;  // so that blocks are small to the allocator
     using Block = std::array<Value, block_size>;
     struct Entry {
-        NodeId id = -1;
+        NodeId id = no_id;
         int32_t value = -1;  // its number; -1: nothing here
     };
 

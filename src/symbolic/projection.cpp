@@ -15,7 +15,7 @@ using IndexVariables = InlineVector<VariableId, 8>;
 IndexVariables index_variables(const Body& body) {
     IndexVariables result;
     for (size_t i = 0; i < body.variables.size(); ++i)
-        if (body.variables[i].kind == Variable::Kind::index) result.push_back(static_cast<VariableId>(i));
+        if (body.variables[i].kind == Variable::Kind::index) result.push_back(VariableId(i));
     return result;
 }
 
@@ -130,7 +130,7 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
                            const FootprintFailure& failure) {
     const Body& body = *projected.body;
     bool is_local = failure.access.tensor < 0;
-    const std::string& tensor = is_local ? body.locals[static_cast<size_t>(failure.access.local)].name
+    const std::string& tensor = is_local ? body.local(failure.access.local).name
                                          : projected.inputs[static_cast<size_t>(failure.access.tensor)].name;
     std::vector<std::string> point;
     for (const auto& [variable, value] : failure.point) {
@@ -138,8 +138,8 @@ Diagnostic footprint_error(const Environment& environment, const ProjectedBody& 
         point.push_back(fmt::format("{}{} = {}", named.kind == Variable::Kind::index ? "@" : "", named.name, value));
     }
     // A state's steps are counted from -1.
-    bool steps = is_local && failure.access.before == 0 && failure.dimension == 0 &&
-                 body.locals[static_cast<size_t>(failure.access.local)].is_state();
+    bool steps =
+        is_local && failure.access.before == 0 && failure.dimension == 0 && body.local(failure.access.local).is_state();
     int64_t shift = steps ? 1 : 0;
     Place place = *projected.places[static_cast<size_t>(failure.access.equation)];
     auto node = static_cast<size_t>(failure.access.node);

@@ -78,7 +78,10 @@ void BodyAccesses::record(NodeId id, int32_t context, bool dead) {
     access.node = id;
     access.guarded = node.kind == Node::Kind::guarded_read;
     access.before = node.kind == Node::Kind::previous ? 1 : 0;
-    (node.kind == Node::Kind::local || access.before ? access.local : access.tensor) = node.index;
+    if (node.is_read())
+        access.tensor = node.tensor();
+    else
+        access.local = node.local();
     for (size_t i = 0; i + (access.guarded ? 1 : 0) < node.operands.size(); ++i)
         access.coordinates.push_back(node.operands[i]);
     access.dead = dead;
@@ -87,10 +90,10 @@ void BodyAccesses::record(NodeId id, int32_t context, bool dead) {
     accesses_.push_back(std::move(access));
 }
 
-void BodyAccesses::walk_local(int32_t local) {
-    if (local_done_[static_cast<size_t>(local)]) return;
-    local_done_[static_cast<size_t>(local)] = true;
-    const Local& array = body_.locals[static_cast<size_t>(local)];
+void BodyAccesses::walk_local(LocalId local) {
+    if (local_done_[local]) return;
+    local_done_[local] = true;
+    const Local& array = body_.local(local);
     // All of it is computed, wherever one element is read.
     walk(array.value, 0, is_empty_extent(array.variables));
     if (array.is_state()) walk(array.initial, 0, is_empty_extent({array.variables.begin() + 1, array.variables.end()}));
@@ -121,7 +124,7 @@ void BodyAccesses::walk(NodeId id, int32_t context, bool dead) {
         return;
     }
     case Node::Kind::local:
-    case Node::Kind::previous: walk_local(node.index); [[fallthrough]];
+    case Node::Kind::previous: walk_local(node.local()); [[fallthrough]];
     case Node::Kind::read:
     case Node::Kind::guarded_read: record(id, context, dead); [[fallthrough]];
     default:
@@ -134,9 +137,8 @@ std::vector<FootprintFailure> BodyAccesses::failures(std::span<const std::span<c
     for (const Access& access : accesses_) {
         if (access.guarded || access.dead) continue;
         for (size_t dimension = 0; dimension < access.coordinates.size(); ++dimension) {
-            int64_t extent = access.tensor >= 0 ? extents[static_cast<size_t>(access.tensor)][dimension]
-                                                : body_.extent(body_.locals[static_cast<size_t>(access.local)],
-                                                               access.before + dimension);
+            int64_t extent = access.tensor >= 0 ? extents[access.tensor][dimension]
+                                                : body_.extent(body_.local(access.local), access.before + dimension);
             if (auto found = failure(access, dimension, extent)) result.push_back(std::move(*found));
         }
     }

@@ -23,9 +23,9 @@ struct AccessContext {
 };
 
 struct Access {
-    NodeId node = 0;      // the read
-    int32_t tensor = -1;  // an input; -1: a local
-    int32_t local = -1;
+    NodeId node;         // the read
+    TensorIndex tensor;  // an input, or
+    LocalId local;       // a local
     size_t before =
         0;  // dimensions of a local that stand before the coordinates: a state's step, where it is `previous`
     InlineVector<NodeId, 4> coordinates;
@@ -71,7 +71,7 @@ public:
 
 private:
     void walk(NodeId id, int32_t context, bool dead);
-    void walk_local(int32_t local);
+    void walk_local(LocalId local);
     void record(NodeId id, int32_t context, bool dead);
     int32_t under(int32_t context, NodeId condition, bool holds);
     bool is_empty_extent(std::span<const VariableId> variables) const;

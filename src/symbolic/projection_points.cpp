@@ -73,13 +73,13 @@ void collect_free(const Body& body, NodeId id, std::set<VariableId>& free, std::
                   std::set<NodeId>& seen) {
     if (!seen.insert(id).second) return;
     const Node& node = body.node(id);
-    if (node.kind == Node::Kind::variable) free.insert(node.index);
+    if (node.kind == Node::Kind::variable) free.insert(node.variable());
     const bool is_local = node.kind == Node::Kind::local || node.kind == Node::Kind::previous;
     // A state uses no variables but its own, which its axes may share with others.
-    if (is_local && body.locals[static_cast<size_t>(node.index)].is_state()) {
-        if (node.kind == Node::Kind::previous) free.insert(body.locals[static_cast<size_t>(node.index)].variables[0]);
+    if (is_local && body.local(node.local()).is_state()) {
+        if (node.kind == Node::Kind::previous) free.insert(body.local(node.local()).variables[0]);
     } else if (is_local) {
-        const Local& local = body.locals[static_cast<size_t>(node.index)];
+        const Local& local = body.local(node.local());
         bound.insert(local.variables.begin(), local.variables.end());
         collect_free(body, local.value, free, bound, seen);
     }

@@ -112,15 +112,15 @@ ValueRange RangeEvaluator::evaluate(const Node& node) {
     switch (node.kind) {
     case Node::Kind::integer: return is_bool(node.dtype) ? truths(node.integer != 0, false) : exact({node.integer, {}});
     case Node::Kind::real: return reals({node.real, node.real}, false);
-    case Node::Kind::variable: return exact({0, {{node.index, 1}}});
+    case Node::Kind::variable: return exact({0, {{node.variable(), 1}}});
     case Node::Kind::scalar: return scalar(node);
     case Node::Kind::cast: return converted(of(node.operands[0]), body_.node(node.operands[0]).dtype, node.dtype);
     case Node::Kind::select: return selection(node);
     case Node::Kind::read:
     case Node::Kind::guarded_read: return unknown(node.dtype, true);
     case Node::Kind::local: {
-        if (body_.locals[static_cast<size_t>(node.index)].is_state()) return unknown(node.dtype, true);
-        ValueRange value = of(body_.locals[static_cast<size_t>(node.index)].value);
+        if (body_.local(node.local()).is_state()) return unknown(node.dtype, true);
+        ValueRange value = of(body_.local(node.local()).value);
         value.affine.reset();  // its own axes are not the reader's
         return value;
     }

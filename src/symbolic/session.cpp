@@ -220,7 +220,7 @@ void add_operations(State& session, Application& application, const Template& me
         operation.operator_name = metakernel.name;
         operation.inputs = ids_of(applied.inputs, arguments.tensors);
         operation.outputs = ids_of(applied.outputs, outputs);
-        const auto id = static_cast<OperationId>(session.graph.operations.size() - 1);
+        const auto id = last_id<OperationId>(session.graph.operations);
         for (TensorId output : operation.outputs) session.graph.tensors[static_cast<size_t>(output)].producer = id;
         if (applied.first) {
             const Operation& first = session.graph.operations[static_cast<size_t>(*applied.first)];
@@ -248,7 +248,7 @@ std::vector<TensorId> flattened(std::span<const InlineVector<TensorId, 4>> outpu
     std::vector<TensorId> answer;
     answer.reserve(outputs.size());
     for (const auto& tensors : outputs) {
-        if (tensors.empty()) answer.push_back(-1);
+        if (tensors.empty()) answer.push_back(no_id);
         answer.insert(answer.end(), tensors.begin(), tensors.end());
     }
     return answer;
@@ -304,7 +304,7 @@ void add_node(Diagnostics& diagnostics, const Template& metakernel, const std::s
 TensorId State::add_tensor(std::string name, TensorType type) {
     name = unique_name(tensor_names, graph.tensors, std::move(name), "t");
     graph.tensors.emplace_back(std::move(name), std::move(type));
-    return static_cast<TensorId>(graph.tensors.size() - 1);
+    return last_id<TensorId>(graph.tensors);
 }
 
 TensorId State::add_constant(std::string name, TensorData data) {
@@ -477,7 +477,7 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
     if (result) return result;
     // Undo what a composition made before its error.
     auto& graph = state_->graph;
-    for (size_t i = tensors; i < graph.tensors.size(); ++i) state_->sizes.erase(static_cast<TensorId>(i));
+    for (size_t i = tensors; i < graph.tensors.size(); ++i) state_->sizes.erase(TensorId(i));
     shorten(state_->tensor_names, graph.tensors, tensors);
     shorten(state_->operation_names, graph.operations, operations);
     state_->calls.resize(calls);

@@ -101,7 +101,7 @@ private:
     }
 
     Followed read(const Node& node) {
-        const auto& input = evaluation_.inputs[static_cast<size_t>(node.index)];
+        const auto& input = evaluation_.inputs[node.tensor()];
         if (is_float(input.data->dtype()) || is_complex(input.data->dtype())) return std::nullopt;
         auto offset = offset_of(input.data->shape(), node.operands.data());
         if (!offset) return node.kind == Node::Kind::guarded_read ? value(node.operands.back()) : std::nullopt;
@@ -109,7 +109,7 @@ private:
     }
 
     Followed local(const Node& node) {
-        const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        const Local& local = body_.local(node.local());
         if (local.is_state()) return std::nullopt;
         std::vector<int64_t> coordinates, before;
         for (NodeId operand : node.operands) {

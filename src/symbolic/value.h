@@ -30,7 +30,7 @@ struct BoundTensor;  // symbolic/environment.h
 // the dtype of what they meet.
 struct Element {
     enum class Weak : uint8_t { no, integer, real, complex };
-    NodeId node = 0;  // integer weak: int64; real weak: float64; complex weak: complex128; never only stored
+    NodeId node;  // integer weak: int64; real weak: float64; complex weak: complex128; never only stored
     Weak weak = Weak::no;
     bool operator==(const Element& other) const = default;
 };

@@ -19,7 +19,7 @@ public:
 
     VariableId variable(std::string name, Size extent, Variable::Kind kind = Variable::Kind::index) {
         body.variables.push_back({std::move(name), kind, std::move(extent)});
-        return static_cast<VariableId>(body.variables.size()) - 1;
+        return last_id<VariableId>(body.variables);
     }
     VariableId reduction(std::string name, Size extent) {
         return variable(std::move(name), std::move(extent), Variable::Kind::reduction);
@@ -33,7 +33,7 @@ public:
 
     NodeId add(Node node) {
         body.nodes.push_back(std::move(node));
-        return static_cast<NodeId>(body.nodes.size()) - 1;
+        return last_id<NodeId>(body.nodes);
     }
     NodeId value_of(VariableId variable) {
         return add({.kind = Node::Kind::variable, .dtype = DType::int64, .index = variable});

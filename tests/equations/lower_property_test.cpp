@@ -109,7 +109,7 @@ private:
         for (int64_t i = 0; i < count; i++) own.push_back(b.reduction("k", pick(1, 5)));
         const std::vector<VariableId> outside = variables;
         variables.insert(variables.end(), own.begin(), own.end());
-        NodeId condition_node = -1;
+        NodeId condition_node = no_id;
         if (!is_argument(reducer) && pick(0, 1)) condition_node = filter(depth, own);
         const NodeId term = value(depth - 1);
         variables = outside;

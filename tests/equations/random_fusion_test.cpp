@@ -146,7 +146,7 @@ bool is_broken(const System& system, const Kernel& kernel, const Kernel::CommonA
         for (Expr read : reads(system.equation(reader))) {
             for (int32_t maker : kernel.equations) {
                 const Equation& made = system.equation(maker);
-                if (made.tensor != read->index) continue;
+                if (made.tensor != read->tensor()) continue;
                 for (size_t d = 0; d < made.left.size(); d++) {
                     const bool along = made.left[d] == system.arena->axis_value(axis.axis_of.at(maker));
                     if (along && read->parts()[d] != system.arena->axis_value(axis.axis_of.at(reader))) return true;
@@ -168,7 +168,7 @@ bool add_common_axis(const System& system, Kernel& kernel) {
             });
             if (!common && axis != equation.ordered && system.arena->extent(axis) == extent) return axis;
         }
-        return -1;
+        return no_id;
     };
     for (AxisId model : system.equation(kernel.equations.back()).axes) {
         Kernel::CommonAxis added{system.arena->extent(model), {}};

@@ -84,7 +84,7 @@ private:
     void mark_outputs() {
         std::vector<bool> read(builder_.system.tensors.size());
         for (const Equation& equation : builder_.system.equations) {
-            for (Expr node : reads(equation)) read[static_cast<size_t>(node->index)] = true;
+            for (Expr node : reads(equation)) read[static_cast<size_t>(node->tensor())] = true;
         }
         std::vector<TensorIndex> inner;
         for (TensorIndex tensor : made_) {
@@ -384,7 +384,7 @@ private:
         first.left = start;
         first.right = below(2) == 0 ? builder_.number(0) : builder_.read(x_, start);
         builder_.system.add_equation(std::move(first));
-        TensorIndex sum = -1;
+        TensorIndex sum = no_id;
         if (mixes) {
             sum = builder_.add("g", shape_, SystemTensor::Kind::computed);
             Equation equation = of_step(sum, 0);
@@ -421,7 +421,7 @@ private:
     std::mt19937_64 random_;
     bool exact_;
     std::vector<TensorIndex> made_;
-    TensorIndex x_ = -1;
+    TensorIndex x_ = no_id;
     std::vector<int64_t> shape_;
 };
 

@@ -46,8 +46,8 @@ TEST(SystemText, PrintsWhatItParsed) {
     const System system = parsed(softmax_text);
     EXPECT_EQ(print(system, "softmax"), softmax_text);
     EXPECT_TRUE(verify(system).has_value());
-    EXPECT_EQ(system.outputs, std::vector<TensorIndex>{4});
-    EXPECT_TRUE(system.tensor(4).is_output);
+    EXPECT_EQ(system.outputs, std::vector{TensorIndex(4)});
+    EXPECT_TRUE(system.tensor(TensorIndex(4)).is_output);
     EXPECT_EQ(system.order(), (std::vector<int32_t>{0, 1, 2, 3}));
     EXPECT_EQ(system.readers()[0], (std::vector<int32_t>{0, 1}));
 }
@@ -140,10 +140,10 @@ TEST(SystemText, TermsStandInOneOrderHoweverTheyWereMade) {
         Expr first = system == &one ? arena.axis_value(a) : arena.modulo(arena.axis_value(b), 4);
         Expr second = system == &one ? arena.modulo(arena.axis_value(b), 4) : arena.axis_value(a);
         Expr at = arena.add(arena.add(first, second), arena.axis_value(b), 2);
-        system->add_equation({.tensor = 1,
+        system->add_equation({.tensor = TensorIndex(1),
                               .axes = {a, b},
                               .left = {arena.axis_value(a), arena.axis_value(b)},
-                              .right = arena.read(0, DType::float32, {at})});
+                              .right = arena.read(TensorIndex(0), DType::float32, {at})});
     }
     EXPECT_EQ(print(one), print(two));
 }
@@ -266,13 +266,14 @@ TEST(SystemVerify, HandMadeMistakesAreNoticed) {
         return sound ? std::string() : sound.error()[0].code;
     };
     EXPECT_EQ(code_after([](System& s) { s.tensors[1].name = "x"; }), "equations.duplicate_name");
-    EXPECT_EQ(code_after([](System& s) { s.equations[0].tensor = 7; }), "equations.reference");
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].tensor = TensorIndex(7); }), "equations.reference");
     EXPECT_EQ(code_after([](System& s) { s.equations[0].reduced = s.equations[0].axes; }), "equations.scope");
     EXPECT_EQ(code_after([](System& s) { s.equations[0].axes.clear(); }), "equations.scope");
     EXPECT_EQ(code_after([](System& s) { s.tensors[1].dtype = DType::float64; }), "equations.type");
-    EXPECT_EQ(code_after([](System& s) { s.equations[0].right = s.arena->read(7, DType::float32, {}); }),
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].right = s.arena->read(TensorIndex(7), DType::float32, {}); }),
               "expr.reference");
-    EXPECT_EQ(code_after([](System& s) { s.equations[0].right = s.arena->read(0, DType::float32, {}); }), "expr.type");
+    EXPECT_EQ(code_after([](System& s) { s.equations[0].right = s.arena->read(TensorIndex(0), DType::float32, {}); }),
+              "expr.type");
     // Systems have two conditions for it.
     Arena written(Building::as_written);
     EXPECT_EQ(code_after([&](System& s) {

@@ -13,7 +13,7 @@ struct BodyBuilder {
 
     VariableId variable(std::string name, int64_t extent, Variable::Kind kind = Variable::Kind::index) {
         body.variables.push_back({std::move(name), kind, extent});
-        return static_cast<VariableId>(body.variables.size() - 1);
+        return last_id<VariableId>(body.variables);
     }
     VariableId reduced(std::string name, int64_t extent) {
         return variable(std::move(name), extent, Variable::Kind::reduction);
@@ -21,7 +21,7 @@ struct BodyBuilder {
 
     NodeId add(Node node) {
         body.nodes.push_back(std::move(node));
-        return static_cast<NodeId>(body.nodes.size() - 1);
+        return last_id<NodeId>(body.nodes);
     }
     NodeId integer(int64_t value, DType dtype = DType::int64) {
         Node node;
@@ -86,7 +86,7 @@ struct BodyBuilder {
         body.nodes.back().operands.push_back(otherwise);
         return id;
     }
-    NodeId reduce(Reducer reducer, std::vector<VariableId> variables, NodeId term, NodeId filter = -1) {
+    NodeId reduce(Reducer reducer, std::vector<VariableId> variables, NodeId term, NodeId filter = no_id) {
         Node node;
         node.kind = Node::Kind::reduce;
         node.reducer = reducer;

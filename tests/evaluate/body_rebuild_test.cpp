@@ -17,9 +17,9 @@ public:
     static Body of(const Body& from, int32_t tensors) {
         Body to;
         Reversed rebuild(from, to, tensors);
-        for (size_t id = from.variables.size(); id-- > 0;) rebuild.variable(static_cast<VariableId>(id));
+        for (size_t id = from.variables.size(); id-- > 0;) rebuild.variable(VariableId(id));
         for (const BodyEquation& equation : from.equations) {
-            BodyEquation copy{equation.output, {}, {}, 0};
+            BodyEquation copy{equation.output, {}, {}};
             for (VariableId id : equation.variables) copy.variables.push_back(rebuild.variable(id));
             for (NodeId id : equation.left) copy.left.push_back(rebuild.copy(id));
             copy.value = rebuild.copy(equation.value);

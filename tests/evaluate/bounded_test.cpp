@@ -64,7 +64,7 @@ private:
                                                Reducer::argument_maximum};
             Reducer reducer = reducers[pick(5)];
             NodeId term = expression(depth - 1);
-            NodeId filter = pick(3) ? -1 : b.scalar(ScalarOp::less, {expression(depth - 2), b.real(1)});
+            NodeId filter = pick(3) ? no_id : b.scalar(ScalarOp::less, {expression(depth - 2), b.real(1)});
             scope_.pop_back();
             if (is_argument(reducer)) return b.cast(DType::float32, b.reduce(reducer, {k}, term));
             return b.reduce(reducer, {k}, term, filter);

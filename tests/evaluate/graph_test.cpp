@@ -105,7 +105,7 @@ TEST(EvaluateGraph, Refuses) {
     EXPECT_EQ(evaluate_graph(graph, {b, a}, Precision::body).error()[0].code, "evaluate.mismatch");
     graph.operations[2].body = nullptr;
     EXPECT_EQ(evaluate_graph(graph, {a, b}, Precision::body).error()[0].code, "evaluate.opaque");
-    graph.operations[2].inputs = {99};
+    graph.operations[2].inputs = {TensorId(99)};
     EXPECT_EQ(evaluate_graph(graph, {a, b}, Precision::body).error()[0].code, "graph.reference");
 }
 
@@ -194,17 +194,16 @@ TEST(Mutation, BrokenBodiesAreRejectedOrHarmless) {
             case 4: node.integer = pick(2) ? pick(20) - 10 : static_cast<int64_t>(random()) << 31; break;
             case 5:
                 if (!node.operands.empty())
-                    node.operands[static_cast<size_t>(pick(node.operands.size()))] =
-                        static_cast<NodeId>(pick(body.nodes.size()));
+                    node.operands[static_cast<size_t>(pick(node.operands.size()))] = NodeId(pick(body.nodes.size()));
                 break;
             case 6:
                 if (!node.operands.empty()) node.operands.pop_back();
                 break;
-            case 7: node.operands.push_back(static_cast<NodeId>(pick(body.nodes.size()))); break;
+            case 7: node.operands.push_back(NodeId(pick(body.nodes.size()))); break;
             case 8: body.variables[static_cast<size_t>(pick(4))].extent = pick(12) - 1; break;
             case 9: node.reducer = static_cast<Reducer>(pick(9)); break;
-            case 10: body.locals[0].value = static_cast<NodeId>(pick(body.nodes.size())); break;
-            default: node.variables.push_back(static_cast<VariableId>(pick(5)));
+            case 10: body.locals[0].value = NodeId(pick(body.nodes.size())); break;
+            default: node.variables.push_back(VariableId(pick(5)));
             }
         }
         std::vector<TensorData> inputs = {TensorData(DType::float32, {6, 5}), TensorData(DType::int64, {5})};

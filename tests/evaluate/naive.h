@@ -110,7 +110,7 @@ private:
     }
 
     std::optional<NaiveValue> previous(const Node& node) {
-        const Local& state = body_.locals[static_cast<size_t>(node.index)];
+        const Local& state = body_.local(node.local());
         std::vector<int64_t> at = {values_[static_cast<size_t>(state.variables[0])]};
         for (NodeId operand : node.operands) {
             auto coordinate = evaluate(operand);
@@ -136,7 +136,7 @@ private:
     }
 
     std::optional<NaiveValue> local(const Node& node) {
-        const Local& local = body_.locals[static_cast<size_t>(node.index)];
+        const Local& local = body_.local(node.local());
         if (local.is_state()) {
             std::vector<int64_t> at;
             for (NodeId operand : node.operands) {

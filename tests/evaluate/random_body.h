@@ -82,7 +82,7 @@ private:
         if (points > 600) b.body.variables[static_cast<size_t>(variables[0])].extent = 2;
         for (VariableId id : variables) scope_.push_back(id);
         static const Reducer reducers[] = {Reducer::sum, Reducer::minimum, Reducer::maximum};
-        NodeId filter = pick(3) == 0 ? expression(DType::boolean, depth - 1) : -1;
+        NodeId filter = pick(3) == 0 ? expression(DType::boolean, depth - 1) : no_id;
         NodeId result;
         if (dtype == DType::boolean) {
             result = b.reduce(pick(2) ? Reducer::any : Reducer::all, variables, expression(dtype, depth - 1), filter);
@@ -195,7 +195,7 @@ private:
 
     std::mt19937 random_;
     std::vector<VariableId> index_, scope_;
-    VariableId step_ = -1;
+    VariableId step_ = no_id;
     std::vector<int32_t> states_;
     size_t done_ = 0;
     bool in_scan_ = false;

@@ -178,7 +178,7 @@ Reduced reduced(Reducer reducer, std::vector<double> terms, bool filter_all = fa
     for (size_t i = 0; i < terms.size(); i++) x.set_real(static_cast<int64_t>(i), terms[i]);
     auto k = b.reduced("k", x.size());
     NodeId term = b.read(0, DType::float32, {b.at(k)});
-    NodeId value = b.reduce(reducer, {k}, term, filter_all ? b.integer(0, DType::boolean) : -1);
+    NodeId value = b.reduce(reducer, {k}, term, filter_all ? b.integer(0, DType::boolean) : no_id);
     b.equation(0, {}, {}, value);
     std::vector<TensorData> outputs = {TensorData(b.type(value), {})};
     auto done = evaluate_body(b.body, {x}, outputs, Precision::body);

@@ -18,7 +18,7 @@ int64_t value_of(Expr e, const std::map<AxisId, int64_t>& at) {
     auto operand = [&](size_t i) { return value_of(e->parts()[i], at); };
     switch (e->kind) {
     case Kind::integer: return e->integer;
-    case Kind::variable: return at.at(e->index);
+    case Kind::variable: return at.at(e->axis());
     case Kind::linear: {
         int64_t sum = e->integer;
         for (size_t i = 0; i < e->parts().size(); i++) sum += e->coefficients[i] * operand(i);
@@ -88,36 +88,38 @@ TEST_F(ArenaTest, ConditionsAreDecidedByIntervals) {
 TEST_F(ArenaTest, GuardedReadsAreDecidedByIntervals) {
     Expr i = axis(10), zero = arena.real(DType::float32, 0);
     auto guarded = [&](Expr coordinate, Expr otherwise) {
-        return arena.guarded_read(0, DType::float32, {coordinate}, otherwise, {10});
+        return arena.guarded_read(TensorIndex(0), DType::float32, {coordinate}, otherwise, {10});
     };
     EXPECT_EQ(guarded(i, zero)->kind, Kind::read);
     EXPECT_EQ(guarded(arena.add(i, arena.integer(10)), zero), zero);
     Expr shifted = guarded(arena.add(i, arena.integer(-1)), zero);
     EXPECT_EQ(shifted->kind, Kind::guarded_read);
     // Substitution decides it.
-    const AxisId id = i->index;
-    EXPECT_EQ(arena.substitute(shifted, {{id, arena.integer(5)}}), arena.read(0, DType::float32, {arena.integer(4)}));
+    const AxisId id = i->axis();
+    EXPECT_EQ(arena.substitute(shifted, {{id, arena.integer(5)}}),
+              arena.read(TensorIndex(0), DType::float32, {arena.integer(4)}));
     EXPECT_EQ(arena.substitute(shifted, {{id, arena.integer(0)}}), zero);
     // A value that varies makes a selection.
-    EXPECT_EQ(guarded(arena.add(i, arena.integer(-1)), arena.read(1, DType::float32, {i}))->kind, Kind::select);
+    EXPECT_EQ(guarded(arena.add(i, arena.integer(-1)), arena.read(TensorIndex(1), DType::float32, {i}))->kind,
+              Kind::select);
 }
 
 TEST_F(ArenaTest, SelectionsFold) {
     Expr i = axis(10), c = arena.less(i, arena.integer(3));
-    Expr x = arena.read(0, DType::float32, {i}), y = arena.read(1, DType::float32, {i});
+    Expr x = arena.read(TensorIndex(0), DType::float32, {i}), y = arena.read(TensorIndex(1), DType::float32, {i});
     EXPECT_EQ(arena.select(arena.truth(true), x, y), x);
     EXPECT_EQ(arena.select(c, x, x), x);
     EXPECT_EQ(arena.select(c, arena.select(c, x, y), y), arena.select(c, x, y));
 }
 
 TEST_F(ArenaTest, CastsFold) {
-    Expr half = arena.read(0, DType::float16, {axis(4)});
+    Expr half = arena.read(TensorIndex(0), DType::float16, {axis(4)});
     EXPECT_EQ(arena.cast(DType::float16, arena.cast(DType::float32, half)), half);
-    Expr single = arena.read(1, DType::float32, {axis(4)});
+    Expr single = arena.read(TensorIndex(1), DType::float32, {axis(4)});
     EXPECT_NE(arena.cast(DType::float32, arena.cast(DType::float16, single)), single);
     EXPECT_EQ(arena.cast(DType::float32, arena.real(DType::float64, 0.1)), arena.real(DType::float32, 0.1f));
     EXPECT_EQ(arena.cast(DType::uint8, arena.integer(257)), arena.literal(DType::uint8, 1));
-    Expr byte = arena.cast(DType::int64, arena.read(2, DType::uint8, {axis(4)}));
+    Expr byte = arena.cast(DType::int64, arena.read(TensorIndex(2), DType::uint8, {axis(4)}));
     EXPECT_EQ(byte->low, 0);
     EXPECT_EQ(byte->high, 255);
 }
@@ -137,9 +139,9 @@ TEST_F(ArenaTest, OverflowMakesAnIntervalUnknown) {
 }
 
 TEST_F(ArenaTest, DeepExpressionsNeedNoDeepStack) {
-    Expr i = axis(100), value = arena.read(0, DType::float32, {i});
+    Expr i = axis(100), value = arena.read(TensorIndex(0), DType::float32, {i});
     for (int k = 0; k < 200000; k++) value = arena.scalar(ScalarOp::exp, DType::float32, {value});
-    Expr moved = arena.substitute(value, {{i->index, arena.integer(3)}});
+    Expr moved = arena.substitute(value, {{i->axis(), arena.integer(3)}});
     EXPECT_TRUE(moved->axes.empty());
     EXPECT_EQ(walk(moved).size(), 200002u);
 }
@@ -154,7 +156,7 @@ TEST(AsWritten, NothingIsDecidedByExtents) {
     EXPECT_EQ(arena.modulo(i, 100)->kind, Kind::modulo);
     EXPECT_EQ(arena.less(i, arena.integer(100))->kind, Kind::negative);
     EXPECT_EQ(arena.inside(i, 100)->kind, Kind::inside);
-    EXPECT_EQ(arena.guarded_read(0, DType::float32, {i}, zero, {100})->kind, Kind::guarded_read);
+    EXPECT_EQ(arena.guarded_read(TensorIndex(0), DType::float32, {i}, zero, {100})->kind, Kind::guarded_read);
     EXPECT_EQ(arena.select(arena.truth(true), zero, zero)->kind, Kind::select);
     Expr inside = arena.inside(i, 5), less = arena.less(i, one);
     EXPECT_EQ(arena.conjunction(arena.conjunction(inside, less), inside),
@@ -170,10 +172,13 @@ TEST(ExpressionText, ComesBack) {
                                                     {"j", arena.add_axis({.extent = 5})}};
         TextReader reader(std::make_shared<SourceText>("test", text), "expr.type", TextReader::Lines::are_space);
         auto axis = [&](const std::string& name) { return std::optional(axes.at(name)); };
-        auto tensor = [](const std::string&) { return std::optional(ReadableTensor{0, DType::int64, {9}}); };
+        auto tensor = [](const std::string&) {
+            return std::optional(ReadableTensor{TensorIndex(0), DType::int64, {9}});
+        };
         Expr e = ExpressionParser(reader, arena, axis, tensor).expression();
         ASSERT_FALSE(reader.failed()) << text << render(reader.failure().error());
-        EXPECT_EQ(ExpressionPrinter({e}, {{0, "i"}, {1, "j"}}, [](TensorIndex) { return "t"; }).text(e), text);
+        EXPECT_EQ(ExpressionPrinter({e}, {{AxisId(0), "i"}, {AxisId(1), "j"}}, [](TensorIndex) { return "t"; }).text(e),
+                  text);
     }
 }
 
@@ -182,10 +187,10 @@ void expect_same_elsewhere(Arena& arena, Expr e, const std::vector<std::map<Axis
     Arena other;
     ExpressionPrinter::AxisNames names;
     for (size_t a = 0; a < arena.axis_count(); a++) {
-        const AxisId id = other.add_axis(arena.axis(static_cast<AxisId>(a)));
+        const AxisId id = other.add_axis(arena.axis(AxisId(a)));
         names.emplace_back(id, "a" + std::to_string(a));
     }
-    auto of_axis = [&](Expr node) { return node->kind == Kind::variable ? other.axis_value(node->index) : nullptr; };
+    auto of_axis = [&](Expr node) { return node->kind == Kind::variable ? other.axis_value(node->axis()) : nullptr; };
     Arena::Memo memo;
     Expr made = remade(
         e, memo, of_axis, [](Expr node) { return node->parts(); },
@@ -196,7 +201,7 @@ void expect_same_elsewhere(Arena& arena, Expr e, const std::vector<std::map<Axis
     TextReader reader(std::make_shared<SourceText>("test", text + printer.text(e)), "expr.type",
                       TextReader::Lines::are_space);
     ExpressionParser parser(
-        reader, arena, [&](const std::string& name) { return std::optional(static_cast<AxisId>(name[1] - '0')); },
+        reader, arena, [&](const std::string& name) { return std::optional(AxisId(name[1] - '0')); },
         [](const std::string&) { return std::nullopt; });
     while (reader.take("let")) parser.let();
     Expr read = parser.expression();

@@ -27,10 +27,10 @@ Body body_of(ScalarOp op, DType result, const std::vector<DType>& operands) {
     Node node{.kind = Node::Kind::scalar, .dtype = result, .op = op};
     for (size_t i = 0; i < operands.size(); ++i) {
         body.nodes.push_back({.kind = Node::Kind::read, .dtype = operands[i], .index = static_cast<int32_t>(i)});
-        node.operands.push_back(static_cast<NodeId>(i));
+        node.operands.push_back(NodeId(i));
     }
     body.nodes.push_back(node);
-    body.equations.push_back({.value = static_cast<NodeId>(operands.size())});
+    body.equations.push_back({.value = next_id<NodeId>(operands)});
     return body;
 }
 
@@ -70,11 +70,11 @@ bool kernel_takes(ScalarOp op, DType result, const std::vector<DType>& operands)
     std::vector<Expr> reads;
     for (size_t i = 0; i < operands.size(); ++i) {
         kernel.tensors.push_back({.name = "x" + std::to_string(i), .dtype = operands[i]});
-        reads.push_back(kernel.arena->read(static_cast<int32_t>(i), operands[i], {}));
+        reads.push_back(kernel.arena->read(TensorIndex(i), operands[i], {}));
     }
     kernel.tensors.push_back({.name = "y", .role = KernelTensor::Role::output, .dtype = result});
     kernel.equations.push_back(
-        {.tensor = static_cast<int32_t>(operands.size()), .right = kernel.arena->scalar(op, result, reads)});
+        {.tensor = next_id<TensorIndex>(operands), .right = kernel.arena->scalar(op, result, reads)});
     return verify(kernel).has_value();
 }
 
@@ -84,19 +84,17 @@ bool tree_takes(ScalarOp op, DType result, const std::vector<DType>& operands) {
     tree.name = "one";
     Expression value{.kind = Expression::Kind::scalar, .dtype = result, .op = op};
     for (size_t i = 0; i < operands.size(); ++i) {
-        const auto number = static_cast<int32_t>(i);
         tree.memories.push_back({.name = "x" + std::to_string(i), .dtype = operands[i]});
         Expression load{.kind = Expression::Kind::load, .dtype = operands[i]};
-        load.address.memory = number;
+        load.address.memory = MemoryId(i);
         tree.expressions.push_back(load);
-        value.operands.push_back(number);
+        value.operands.push_back(ExpressionId(i));
     }
-    const auto last = static_cast<int32_t>(operands.size());
     tree.memories.push_back({.name = "y", .kind = Memory::Kind::output, .dtype = result});
     tree.expressions.push_back(value);
     Store store;
-    store.address.memory = last;
-    store.value = last;
+    store.address.memory = next_id<MemoryId>(operands);
+    store.value = next_id<ExpressionId>(operands);
     tree.body.push_back({Phase{.name = "only", .body = {{store}}}});
     return verify(tree).has_value();
 }
@@ -148,9 +146,9 @@ TensorData evaluated(ScalarOp op, DType dtype, const std::vector<double>& a, con
     body.nodes.insert(body.nodes.begin(), {.kind = Node::Kind::variable, .dtype = DType::int64});
     for (Node& node : body.nodes) {
         for (NodeId& operand : node.operands) ++operand;
-        if (node.kind == Node::Kind::read) node.operands = {0};
+        if (node.kind == Node::Kind::read) node.operands = {NodeId(0)};
     }
-    body.equations[0] = {0, {0}, {0}, body.equations[0].value + 1};
+    body.equations[0] = {0, {VariableId(0)}, {NodeId(0)}, NodeId(body.equations[0].value + 1)};
     std::vector<TensorData> inputs, outputs = {TensorData(result, {count})};
     for (size_t operand = 0; operand < operands.size(); ++operand) {
         inputs.emplace_back(dtype, std::vector{count});
@@ -259,7 +257,7 @@ std::vector<double> shares(ScalarOp op, size_t operand, const std::vector<double
     NodeList operands;
     std::vector<TensorData> inputs;
     for (int32_t n = 0; n < info(op).operands; ++n) {
-        operands.push_back(nodes.read(n, DType::float64, {at}));
+        operands.push_back(nodes.read(TensorIndex(n), DType::float64, {at}));
         inputs.emplace_back(DType::float64, std::vector{count});
         for (int64_t k = 0; k < count; ++k) inputs.back().set_real(k, (n == 0 ? a : b)[static_cast<size_t>(k)]);
     }

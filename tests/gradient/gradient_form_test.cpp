@@ -114,7 +114,7 @@ TEST(GradientErrors, OnlyInputsOfFloatTypes) {
     const Graph graph = program({"y = gather(t, i)", {{"t", {5}}, {"i", {3}, 0, 0, {0, 0, 0}}}}, DType::float32);
     EXPECT_EQ(code_of(gradient(graph, {graph.inputs[1]})), "gradient.input");
     EXPECT_EQ(code_of(gradient(graph, graph.outputs)), "gradient.input");
-    EXPECT_EQ(code_of(gradient(graph, {99})), "gradient.input");
+    EXPECT_EQ(code_of(gradient(graph, {TensorId(99)})), "gradient.input");
 }
 
 TEST(GradientErrors, OnlyOutputsOfFloatTypes) {
@@ -137,7 +137,7 @@ TEST(GradientErrors, BodiesThatAreTooLarge) {
             Node next = body.node(equation.value);
             next.operands = {equation.value};
             body.nodes.push_back(next);
-            equation.value = static_cast<NodeId>(body.nodes.size() - 1);
+            equation.value = last_id<NodeId>(body.nodes);
         }
         Graph large = graph;
         large.operations[0].body = std::make_shared<Body>(std::move(body));

@@ -68,8 +68,8 @@ TEST(Graph, NamesAreUnique) {
     Graph graph = sample_graph();
     TensorId again = graph.add_tensor("x", {DType::float32, {1}});
     EXPECT_NE(graph.tensor(again).name, "x");
-    EXPECT_EQ(graph.tensor(2).producer, 0);
-    EXPECT_EQ(graph.tensor(1).type.text(), "float32[4, 5]");
+    EXPECT_EQ(graph.tensor(TensorId(2)).producer, 0);
+    EXPECT_EQ(graph.tensor(TensorId(1)).type.text(), "float32[4, 5]");
 }
 
 TEST(Graph, EveryCodeHasACase) {
@@ -87,16 +87,16 @@ TEST(Graph, EveryCodeHasACase) {
         {"graph.type", [](Graph& g, Body&) { g.tensors[0].type.dtype = DType::float16; }},
         {"graph.limit", [](Graph& g, Body&) { g.tensors[0].type.shape[0] = -1; }},
         {"graph.limit", [](Graph& g, Body&) { g.tensors[0].type.shape = {int64_t{1} << 40, int64_t{1} << 40}; }},
-        {"graph.reference", [](Graph& g, Body&) { g.outputs = {9}; }},
-        {"graph.reference", [](Graph& g, Body&) { g.inputs = {0, 0}; }},
-        {"graph.reference", [](Graph& g, Body&) { g.operations[0].inputs[0] = -1; }},
-        {"graph.reference", [](Graph& g, Body&) { g.tensors[2].producer = -1; }},
+        {"graph.reference", [](Graph& g, Body&) { g.outputs = {TensorId(9)}; }},
+        {"graph.reference", [](Graph& g, Body&) { g.inputs = {TensorId(0), TensorId(0)}; }},
+        {"graph.reference", [](Graph& g, Body&) { g.operations[0].inputs[0] = no_id; }},
+        {"graph.reference", [](Graph& g, Body&) { g.tensors[2].producer = no_id; }},
         {"graph.order", [](Graph& g, Body&) { g.inputs = {}; }},
         {"graph.order", [](Graph& g, Body&) { g.operations.clear(); }},
         {"graph.cover",
          [](Graph& g, Body&) {
-             g.operations[0].outputs = {0};
-             g.outputs = {0};
+             g.operations[0].outputs = {TensorId(0)};
+             g.outputs = {TensorId(0)};
          }},
         {"graph.cover", [](Graph& g, Body&) { g.tensors[2].type.shape[1] = 6; }},
         {"graph.cover", [](Graph& g, Body&) { g.tensors[2].type.shape[1] = 4; }},
@@ -106,8 +106,8 @@ TEST(Graph, EveryCodeHasACase) {
         {"graph.arity", [](Graph& g, Body&) { g.operations[0].input_projections.resize(2); }},
         {"graph.arity", [](Graph&, Body& b) { b.equations[0].left.pop_back(); }},
         {"graph.arity", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::read)].operands.pop_back(); }},
-        {"graph.order", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::scalar)].operands[0] = 1000; }},
-        {"graph.order", [](Graph&, Body& b) { b.locals[0].value = static_cast<NodeId>(b.nodes.size()) - 1; }},
+        {"graph.order", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::scalar)].operands[0] = NodeId(1000); }},
+        {"graph.order", [](Graph&, Body& b) { b.locals[0].value = last_id<NodeId>(b.nodes); }},
         {"graph.type",
          [](Graph&, Body& b) {
              b.nodes[find(b, Node::Kind::scalar)].op = ScalarOp::exp;
@@ -121,12 +121,12 @@ TEST(Graph, EveryCodeHasACase) {
              b.nodes[find(b, Node::Kind::integer)].integer = 200;
          }},
         {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.pop_back(); }},
-        {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(0); }},
-        {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(2); }},
+        {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(VariableId(0)); }},
+        {"graph.scope", [](Graph&, Body& b) { b.equations[0].variables.push_back(VariableId(2)); }},
         {"graph.scope", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::reduce)].variables.clear(); }},
         {"graph.scope", [](Graph&, Body& b) { b.variables[0].kind = static_cast<Variable::Kind>(99); }},
-        {"graph.scope", [](Graph&, Body& b) { b.locals[0].initial = 0; }},  // a state without its ordered axis
-        {"graph.reference", [](Graph&, Body& b) { b.locals[0].initial = 1000; }},
+        {"graph.scope", [](Graph&, Body& b) { b.locals[0].initial = NodeId(0); }},  // a state without its ordered axis
+        {"graph.reference", [](Graph&, Body& b) { b.locals[0].initial = NodeId(1000); }},
         {"graph.reference", [](Graph&, Body& b) { b.nodes[find(b, Node::Kind::local)].kind = Node::Kind::previous; }},
         {"graph.limit", [](Graph&, Body& b) { b.variables[2].extent = -1; }},
         {"graph.limit", [](Graph&, Body& b) { b.variables.resize(maximum_body_variables + 1); }},

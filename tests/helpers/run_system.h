@@ -16,7 +16,7 @@ inline Equation at_step(Arena& arena, Equation equation, int64_t step) {
     std::erase(equation.axes, equation.ordered);
     for (Expr& left : equation.left) left = arena.substitute(left, here);
     equation.right = arena.substitute(equation.right, here);
-    equation.scan = equation.ordered = -1;
+    equation.scan = equation.ordered = no_id;
     return equation;
 }
 

@@ -20,7 +20,7 @@ inline TensorId call(Session& session, const std::string& name, const std::vecto
     EXPECT_TRUE(found) << (found ? "" : render(found.error()));
     auto made = found ? session.apply(**found, inputs, parameters) : fail(found.error());
     EXPECT_TRUE(made) << name << (made ? "" : render(made.error()));
-    return made ? made->front() : 0;
+    return made ? made->front() : TensorId(0);
 }
 
 inline TensorData random_tensor(std::vector<int64_t> shape, uint64_t seed, double scale = 1) {

@@ -64,7 +64,7 @@ TEST(Metakernels5, ProjectionsMoveWithTheStartOfATensor) {
     TensorId row = graph.tensor("row", DType::int32, {{-7, 3}, {-6, 8}});  // broadcasts
     TensorId z = graph.apply("add", {std::vector{t0, t1, row}}).value()[0];
     DocumentOptions cut;
-    cut.shards[0] = {{{0, 0}, {5, 5}}, {{5, 0}, {10, 5}}};
+    cut.shards[OperationId(0)] = {{{0, 0}, {5, 5}}, {{5, 0}, {10, 5}}};
     GraphDocument document = graph.document(cut);
     EXPECT_EQ(problems(document), "");
     EXPECT_EQ(graph.graph().tensor(z).type.text(), "int32[10, 5]");

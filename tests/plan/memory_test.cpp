@@ -35,7 +35,7 @@ int32_t add_buffer(Plan& plan, Buffer::Kind kind, int64_t bytes) {
     };
     if (kind == Buffer::Kind::input) give(plan.input_types, plan.input_names);
     if (kind == Buffer::Kind::output) give(plan.output_types, plan.output_names);
-    plan.graph_tensor.push_back(-1);
+    plan.graph_tensor.push_back(no_id);
     plan.buffers.push_back(buffer);
     return static_cast<int32_t>(plan.buffers.size() - 1);
 }

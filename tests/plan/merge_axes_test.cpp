@@ -10,14 +10,13 @@ namespace {
 using namespace schedules;
 
 struct Dimension {
-    AxisId axis;
+    int axis = 0;
     BufferDimension storage;
 };
 
 std::vector<int64_t> extents_of(const Kernel& kernel) {
     std::vector<int64_t> extents;
-    for (size_t i = 0; i < kernel.arena->axis_count(); i++)
-        extents.push_back(kernel.axis(static_cast<AxisId>(i)).extent);
+    for (size_t i = 0; i < kernel.arena->axis_count(); i++) extents.push_back(kernel.axis(AxisId(i)).extent);
     return extents;
 }
 
@@ -36,7 +35,7 @@ struct CopyKernel {
         std::vector<int64_t> strides;
         for (const Dimension& d : dimensions) {
             tensor.dimensions.push_back(d.storage);
-            coordinates.push_back(kernel.arena->axis_value(d.axis));
+            coordinates.push_back(kernel.arena->axis_value(AxisId(d.axis)));
             strides.push_back(d.storage.stride);
         }
         kernel.tensors.push_back(tensor);
@@ -48,10 +47,11 @@ struct CopyKernel {
     std::vector<int64_t> merged() {
         Arena& arena = *kernel.arena;
         Expr zero = arena.real(DType::float32, 0);
-        Expr right = guarded ? arena.guarded_read(0, DType::float32, in, zero, kernel.readable(0).shape)
-                             : arena.read(0, DType::float32, in);
+        Expr right = guarded ? arena.guarded_read(TensorIndex(0), DType::float32, in, zero,
+                                                  kernel.readable(TensorIndex(0)).shape)
+                             : arena.read(TensorIndex(0), DType::float32, in);
         if (condition) right = arena.select(condition, right, zero);
-        kernel.equations.push_back({.tensor = 1, .axes = kernel.common, .left = out, .right = right});
+        kernel.equations.push_back({.tensor = TensorIndex(1), .axes = kernel.common, .left = out, .right = right});
         merge_axes(kernel, hints);
         return extents_of(kernel);
     }
@@ -74,8 +74,8 @@ TEST(MergeAxes, both_row_major) {
     EXPECT_EQ(copy.kernel.tensors[0].dimensions.size(), 1u);
     EXPECT_EQ(copy.kernel.tensors[0].dimensions[0].stride, 1);
     EXPECT_EQ(copy.kernel.tensors[0].dimensions[0].extent, 60);
-    EXPECT_EQ(copy.kernel.axis(0).name, "a");
-    EXPECT_EQ(copy.kernel.hint(0), 60);
+    EXPECT_EQ(copy.kernel.axis(AxisId(0)).name, "a");
+    EXPECT_EQ(copy.kernel.hint(AxisId(0)), 60);
 }
 
 TEST(MergeAxes, a_transpose_of_the_inner_two) {
@@ -126,7 +126,7 @@ TEST(MergeAxes, a_condition_on_one_of_them) {
     copy.tensor(input, {{0, {3, 4}}, {1, {4, 1}}});
     copy.tensor(output, {{0, {3, 4}}, {1, {4, 1}}});
     Arena& arena = *copy.kernel.arena;
-    copy.condition = arena.less(arena.axis_value(1), arena.integer(2));
+    copy.condition = arena.less(arena.axis_value(AxisId(1)), arena.integer(2));
     EXPECT_EQ(copy.merged(), (std::vector<int64_t>{3, 4}));
 }
 
@@ -145,8 +145,8 @@ TEST(MergeAxes, a_named_axis_merges_where_it_does_at_every_size) {
         copy.tensor(input, {{0, {batch, 4}}, {1, {4, 1}}});
         copy.tensor(output, {{0, {batch, 4}}, {1, {4, 1}}});
         EXPECT_EQ(copy.merged(), std::vector<int64_t>{4 * batch});
-        EXPECT_TRUE(copy.kernel.axis(0).named);
-        EXPECT_EQ(copy.kernel.hint(0), 8);
+        EXPECT_TRUE(copy.kernel.axis(AxisId(0)).named);
+        EXPECT_EQ(copy.kernel.hint(AxisId(0)), 8);
     }
 }
 
@@ -157,21 +157,21 @@ TEST(NameAxes, by_first_use_and_without_unused) {
                       {.name = "u", .role = output, .dimensions = {{4, 1}}}};
     std::vector<std::vector<int64_t>> hints = {{2, 1}, {1}};
     Arena& arena = *kernel.arena;
-    Expr first = arena.axis_value(0), last = arena.axis_value(2);
-    kernel.equations.push_back({.tensor = 1,
-                                .axes = {2},
+    Expr first = arena.axis_value(AxisId(0)), last = arena.axis_value(AxisId(2));
+    kernel.equations.push_back({.tensor = TensorIndex(1),
+                                .axes = {AxisId(2)},
                                 .left = {last},
                                 .reducer = Reducer::sum,
-                                .reduced = {0},
-                                .right = arena.read(0, DType::float32, {last, first})});
-    kernel.common = {2, 1};
+                                .reduced = {AxisId(0)},
+                                .right = arena.read(TensorIndex(0), DType::float32, {last, first})});
+    kernel.common = {AxisId(2), AxisId(1)};
     merge_axes(kernel, hints);
     ASSERT_EQ(extents_of(kernel), (std::vector<int64_t>{4, 2}));
-    EXPECT_EQ(kernel.axis(0).name, "a");
-    EXPECT_EQ(kernel.axis(1).name, "b");
-    EXPECT_EQ(kernel.common, std::vector<AxisId>{0});
-    EXPECT_EQ(kernel.equations[0].reduced, std::vector<AxisId>{1});
-    EXPECT_EQ(kernel.equations[0].right->parts()[1], kernel.arena->axis_value(1));
+    EXPECT_EQ(kernel.axis(AxisId(0)).name, "a");
+    EXPECT_EQ(kernel.axis(AxisId(1)).name, "b");
+    EXPECT_EQ(kernel.common, std::vector{AxisId(0)});
+    EXPECT_EQ(kernel.equations[0].reduced, std::vector{AxisId(1)});
+    EXPECT_EQ(kernel.equations[0].right->parts()[1], kernel.arena->axis_value(AxisId(1)));
 }
 
 // ---- copies between maps ------------------------------------------------------------------------------------------
@@ -206,9 +206,9 @@ TEST(FormCopy, a_named_dimension_of_one_stays) {
     Kernel kernel = form_copy(from, to, DType::float32, {2, 4, 5}, {true, false, false});
     EXPECT_TRUE(verify(kernel));
     ASSERT_EQ(kernel.arena->axis_count(), 3u);
-    EXPECT_TRUE(kernel.axis(0).named);
-    EXPECT_EQ(kernel.hint(0), 2);
-    EXPECT_FALSE(kernel.axis(1).named);
+    EXPECT_TRUE(kernel.axis(AxisId(0)).named);
+    EXPECT_EQ(kernel.hint(AxisId(0)), 2);
+    EXPECT_FALSE(kernel.axis(AxisId(1)).named);
 }
 
 TEST(FormCopy, a_scalar) {

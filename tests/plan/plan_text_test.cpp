@@ -66,7 +66,7 @@ Graph convolution() {
                     const std::map<std::string, StaticValue>& parameters = {}) {
         auto made = session.apply(*library().find(name).value(), inputs, parameters);
         EXPECT_TRUE(made) << render(made.error());
-        return made ? made->front() : 0;
+        return made ? made->front() : TensorId(0);
     };
     auto weight = [&](const std::string& name, std::vector<int64_t> shape) {
         return session.add_constant(name, random_data(random, DType::float32, std::move(shape)));

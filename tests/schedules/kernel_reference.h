@@ -354,7 +354,7 @@ private:
         switch (e->kind) {
         case Kind::integer: return {0, e->integer};
         case Kind::real: return {round_to(e->real, e->dtype), 0};
-        case Kind::variable: return {0, point_[static_cast<size_t>(e->index)]};
+        case Kind::variable: return {0, point_[static_cast<size_t>(e->axis())]};
         case Kind::linear: {
             Scalar sum{0, e->integer};
             for (size_t i = 0; i < e->parts().size(); i++) sum.integer += e->coefficients[i] * of(i).integer;
@@ -402,7 +402,7 @@ private:
     }
 
     Scalar read(Expr e) {
-        const auto tensor = static_cast<size_t>(e->index);
+        const auto tensor = static_cast<size_t>(e->tensor());
         int64_t element = 0;
         bool guarded = e->kind == Kind::guarded_read, inside = true;
         for (size_t d = 0; d < dense_[tensor].dimensions.size(); d++) {

@@ -136,8 +136,8 @@ TEST(KernelText, EveryErrorIsFound) {
     };
     EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].right = nullptr; }), "schedules.index");
     EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].left.clear(); }), "schedules.index");
-    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].reduced = {2}; }), "schedules.index");
-    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].right = k.arena->read(7, DType::float32, {}); }),
+    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].reduced = {AxisId(2)}; }), "schedules.index");
+    EXPECT_EQ(code_after([](Kernel& k) { k.equations[0].right = k.arena->read(TensorIndex(7), DType::float32, {}); }),
               "expr.reference");
     EXPECT_EQ(code_after([](Kernel& k) {
                   Expr half = k.arena->real(DType::float32, 0.5);

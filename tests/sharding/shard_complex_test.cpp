@@ -14,7 +14,7 @@ TEST(ShardComplex, PartsOfAProductAreTheWhole) {
              {{"in_row", 2}}, {{"k", 3}}, {{"in_row", 3}, {"out_col", 2}, {"k", 2}}}) {
         auto boxes = boxes_by(graph.operations[0], axes, parts);
         ASSERT_TRUE(boxes) << render(boxes.error());
-        auto sharding = shard(graph, 0, *boxes);
+        auto sharding = shard(graph, OperationId(0), *boxes);
         ASSERT_TRUE(sharding) << render(sharding.error());
         expect_same_values(graph, feeds, *sharding);
     }

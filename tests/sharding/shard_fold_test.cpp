@@ -180,7 +180,7 @@ TEST(ShardFoldErrors, ADeclaredAxisAndADerivedReductionAreNotCutTogether) {
     std::vector<Axis> axes = axes_of(best, best.operations[0]);
     auto boxes = boxes_by(best.operations[0], axes, {{"n", 2}, {"j", 2}});
     ASSERT_TRUE(boxes);
-    auto made = shard(best, 0, *boxes);
+    auto made = shard(best, OperationId(0), *boxes);
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error()[0].code, "sharding.fold");
     std::mt19937 random(3);

@@ -113,7 +113,7 @@ TEST(ShardProperty, Metakernels11RegionsOfRandomBodiesAreThoseOfEnumeration) {
                              .params = {}});
         std::vector<Axis> axes = axes_of(graph, graph.operations[0]);
         ASSERT_EQ(axes.size(), random.variables.size());
-        auto result = shard(graph, 0, random_grid(random, axes));
+        auto result = shard(graph, OperationId(0), random_grid(random, axes));
         ASSERT_TRUE(result) << render(result.error());
         TensorData x(DType::float32, extents);
         for (int64_t i = 0; i < x.size(); ++i) x.set_real(i, static_cast<double>(i * i % 11));

@@ -158,7 +158,8 @@ TEST(Shard, Metakernels9ApplicationsHaveTheProjectedRanges) {
     EXPECT_EQ(regions(graph, both.applications[5]), "X[2,0:4,6] W[0,4:6,5] -> y[2,4:4,5]");
     expect_whole(graph, both);
     // Any boxes, not only a grid, where no reduction is cut.
-    auto uneven = shard(graph, 0, {{{0, 0, 0}, {4, 2, 6}}, {{0, 2, 0}, {1, 5, 6}}, {{1, 2, 0}, {4, 5, 6}}});
+    auto uneven =
+        shard(graph, OperationId(0), {{{0, 0, 0}, {4, 2, 6}}, {{0, 2, 0}, {1, 5, 6}}, {{1, 2, 0}, {4, 5, 6}}});
     ASSERT_TRUE(uneven) << render(uneven.error());
     EXPECT_EQ(regions(graph, uneven->applications[2]), "X[1,0:4,6] W[0,2:6,5] -> y[1,2:4,5]");
     expect_whole(graph, *uneven);
@@ -288,7 +289,7 @@ TEST(Shard, ReductionsOfReductions) {
 
 TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
     Graph graph = example("softmax", {{3, 10}});
-    Sharding sharding = sharded(graph, {{"j", 3}}, 0, true);
+    Sharding sharding = sharded(graph, {{"j", 3}}, OperationId(0), true);
     for (const Application& application : sharding.applications)
         EXPECT_EQ(application.round, application.part == "result" ? 1 : 0);
     // A part of the sum needs its part of x, and nothing of the others' maxima.
@@ -305,7 +306,7 @@ TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
     expect_same_values(graph, {x}, sharding);
 
     Graph attention = example("attention", {{4, 3}, {6, 3}, {6, 5}});
-    Sharding online = sharded(attention, {{"j", 3}, {"e", 2}}, 0, true);
+    Sharding online = sharded(attention, {{"j", 3}, {"e", 2}}, OperationId(0), true);
     EXPECT_EQ(online.applications.back().round, 1);
     expect_whole(attention, online);
     // With a maximum that is clamped from below, and a local array of scores.
@@ -313,13 +314,13 @@ TEST(Shard, Metakernels10SoftmaxInOneRoundRescalesWhenCombining) {
                              {{f32, {1, 2, 3, 4}}, {f32, {1, 2, 6, 4}}, {f32, {1, 2, 6, 5}}});
     for (const Axis& axis : axes_of(library, library.operations[0])) {
         if (axis.reductions.size() != 3) continue;
-        Sharding flash = sharded(library, {{axis.name, 3}}, 0, true);
+        Sharding flash = sharded(library, {{axis.name, 3}}, OperationId(0), true);
         EXPECT_EQ(flash.applications.back().round, 1);
         expect_whole(library, flash);
     }
     // A variance is no such sum: two rounds.
     Graph variance = example("variance", {{3, 8}});
-    Sharding two = sharded(variance, {{"n", 3}}, 0, true);
+    Sharding two = sharded(variance, {{"n", 3}}, OperationId(0), true);
     EXPECT_EQ(two.applications.back().round, 2);
     expect_whole(variance, two);
 }
@@ -432,7 +433,7 @@ TEST(ShardErrors, ReasonsAreSaid) {
     Graph product = example("product", {{4, 6}, {6, 5}});
     EXPECT_EQ(code(product, {{"m", 100}, {"n", 100}}), "sharding.limit");
     auto shard_code = [&](const Graph& graph, const std::vector<Box>& boxes) {
-        auto result = shard(graph, 0, boxes);
+        auto result = shard(graph, OperationId(0), boxes);
         return result ? "" : result.error()[0].code;
     };
     EXPECT_EQ(shard_code(rows, {{{0, 0}, {4, 2}}, {{0, 2}, {4, 3}}}), "sharding.output_box");
@@ -455,7 +456,7 @@ TEST(ShardErrors, AnOrderedAxisIsNotCut) {
     VariableId t = nodes.add_variable("t", Variable::Kind::ordered, 4);
     VariableId i = nodes.add_variable("i", Variable::Kind::index, 3);
     std::vector<NodeId> at{nodes.variable(t), nodes.variable(i)};
-    body.equations.push_back({0, {i, t}, at, nodes.read(0, f32, at)});
+    body.equations.push_back({0, {i, t}, at, nodes.read(TensorIndex(0), f32, at)});
     Graph graph;
     graph.inputs = {graph.add_tensor("x", {f32, sizes({4, 3})})};
     graph.outputs = {graph.add_tensor("y", {f32, sizes({4, 3})})};
@@ -474,7 +475,7 @@ TEST(ShardErrors, AnOrderedAxisIsNotCut) {
     EXPECT_EQ(axes[1].refusal->code, "sharding.ordered_axis");
     EXPECT_FALSE(boxes_by(graph.operations[0], axes, {{"t", 2}}));
     EXPECT_EQ(axes[1].refusal->reason, "each of its steps needs the one before it");
-    EXPECT_FALSE(shard(graph, 0, {{{0, 0}, {3, 2}}, {{0, 2}, {3, 4}}}));
+    EXPECT_FALSE(shard(graph, OperationId(0), {{{0, 0}, {3, 2}}, {{0, 2}, {3, 4}}}));
     expect_whole(graph, sharded(graph, {{"i", 2}}));
 }
 

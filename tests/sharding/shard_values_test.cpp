@@ -43,7 +43,7 @@ void shard_every_axis(const Graph& graph, const std::vector<TensorData>& feeds, 
         const Operation& operation = graph.operations[o];
         std::vector<Axis> axes = axes_of(graph, operation);
         auto try_boxes = [&](const std::vector<Box>& boxes) {
-            auto result = shard(graph, static_cast<OperationId>(o), boxes, counts.shardings % 2 == 1);
+            auto result = shard(graph, OperationId(o), boxes, counts.shardings % 2 == 1);
             ASSERT_TRUE(result) << render(result.error());
             counts.shardings++;
             counts.partial += !result->combinations.empty();

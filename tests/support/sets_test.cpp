@@ -33,7 +33,7 @@ TEST(UnionFind, IsARelabelling) {
     std::mt19937 random(2);
     for (int round = 0; round < 200; ++round) {
         const int32_t count = 1 + static_cast<int32_t>(random() % 20);
-        UnionFind sets(static_cast<size_t>(count));
+        UnionFind<> sets(static_cast<size_t>(count));
         std::vector<int32_t> label(static_cast<size_t>(count));
         for (int32_t i = 0; i < count; ++i) label[static_cast<size_t>(i)] = i;
         for (int32_t joins = static_cast<int32_t>(random() % 30); joins > 0; --joins) {

@@ -146,15 +146,15 @@ scaled:
 
 TEST(NodeMap, KeepsWhatWasInserted) {
     NodeMap<int64_t> map;
-    EXPECT_EQ(map.find(0), nullptr);
-    const int64_t& first = map.insert(7, 70);
-    for (NodeId id = 1'000; id < 3'000; id += 3) map.insert(id, 10 * id);
+    EXPECT_EQ(map.find(NodeId(0)), nullptr);
+    const int64_t& first = map.insert(NodeId(7), 70);
+    for (int id = 1'000; id < 3'000; id += 3) map.insert(NodeId(id), 10 * id);
     EXPECT_EQ(first, 70);
-    EXPECT_EQ(map.find(7), &first);
-    for (NodeId id = 1'000; id < 3'000; id += 3) {
-        ASSERT_NE(map.find(id), nullptr);
-        EXPECT_EQ(*map.find(id), 10 * id);
-        EXPECT_EQ(map.find(id + 1), nullptr);
+    EXPECT_EQ(map.find(NodeId(7)), &first);
+    for (int id = 1'000; id < 3'000; id += 3) {
+        ASSERT_NE(map.find(NodeId(id)), nullptr);
+        EXPECT_EQ(*map.find(NodeId(id)), 10 * id);
+        EXPECT_EQ(map.find(NodeId(id + 1)), nullptr);
     }
 }
 

@@ -58,7 +58,7 @@ public:
     NodeId condition() {
         constexpr ScalarOp comparisons[] = {ScalarOp::less,          ScalarOp::less_equal, ScalarOp::greater,
                                             ScalarOp::greater_equal, ScalarOp::equal,      ScalarOp::not_equal};
-        NodeId both = -1;
+        NodeId both = no_id;
         for (int64_t i = 0, count = 1 + below(2); i < count; ++i) {
             std::vector<int64_t> coefficients;
             for (size_t v = 0; v < variables.size(); ++v) coefficients.push_back(below(5) - 2);
@@ -71,16 +71,16 @@ public:
 
     // y[i...] = sum of the reads over the reduced variables, where `filter` holds if there is one; guarded reads are 7
     // outside.
-    void finish(const std::vector<std::vector<NodeId>>& reads, bool guarded = false, NodeId filter = -1) {
-        NodeId value = -1;
+    void finish(const std::vector<std::vector<NodeId>>& reads, bool guarded = false, NodeId filter = no_id) {
+        NodeId value = no_id;
         for (const auto& coordinates : reads) {
-            NodeId one = guarded
-                             ? nodes_.guarded_read(0, DType::float32, coordinates, nodes_.real(7, DType::float32, true))
-                             : nodes_.read(0, DType::float32, coordinates);
+            NodeId one = guarded ? nodes_.guarded_read(TensorIndex(0), DType::float32, coordinates,
+                                                       nodes_.real(7, DType::float32, true))
+                                 : nodes_.read(TensorIndex(0), DType::float32, coordinates);
             value = value < 0 ? one : nodes_.scalar(ScalarOp::add, {value, one});
         }
         if (filter >= 0) value = nodes_.select(filter, value, nodes_.real(0, DType::float32, true));
-        if (!reduced.empty()) value = nodes_.reduce(Reducer::sum, DType::float32, reduced, value, -1);
+        if (!reduced.empty()) value = nodes_.reduce(Reducer::sum, DType::float32, reduced, value, no_id);
         BodyEquation equation;
         equation.variables = index;
         for (VariableId id : index) equation.left.push_back(nodes_.variable(id));

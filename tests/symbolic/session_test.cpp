@@ -263,7 +263,7 @@ TEST_F(Sessions, WhatMustFail) {
     EXPECT_EQ(types("add2", {x}), "symbolic.missing_input");
     EXPECT_EQ(types("add2", {x, x, x}), "symbolic.too_many_inputs");
     EXPECT_EQ(types("add2", {x, std::vector<TensorId>{x}}), "symbolic.not_a_list");
-    EXPECT_EQ(types("add2", {x, 99}), "symbolic.unknown_tensor");
+    EXPECT_EQ(types("add2", {x, TensorId(99)}), "symbolic.unknown_tensor");
     EXPECT_EQ(types("add2", {x, n}), "symbolic.dtype_conflict");
     EXPECT_EQ(types("add2", {x, v}), "symbolic.broadcast");
     EXPECT_EQ(types("matmul", {half, half}), "symbolic.dtype_set");

@@ -323,7 +323,7 @@ private:
         return outputs;
     }
 
-    static constexpr TensorId failed = -1;
+    static constexpr TensorId failed = no_id;
     const OnnxModel& model_;
     const Library& library_;
     const ImportOptions& options_;
