@@ -8,6 +8,7 @@
 #include "backends/llvm/llvm_backend.h"
 #include "evaluate/compare.h"
 #include "evaluate/evaluate.h"
+#include "evaluate/work.h"
 #include "gradient/gradient.h"
 #include "graph/verify.h"
 #include "plan/plan.h"
@@ -15,6 +16,9 @@
 
 namespace heddle::random {
 namespace {
+
+// Scalar operations that the interpreter is asked for at most: some seconds.
+constexpr double most_work = 2e8;
 
 // The values of an input follow from its number, its type and its kind alone.
 TensorData values_of(const Input& input, size_t number) {
@@ -107,6 +111,8 @@ Verdict Trial::run(const Program& program, const std::function<void(const char*)
         const std::vector<TensorData>& feeds = prepared->feeds;
         Result<std::vector<BoundedTensor>> expected;
         if (runs_) {
+            enter("work");
+            if (auto fine = check_work(graph, most_work, 1, ""); !fine) return refusal(stage, fine.error());
             enter("evaluate");
             expected = evaluate_graph_bounded(graph, feeds);
             if (!expected) return refusal(stage, expected.error());
