@@ -67,7 +67,7 @@ TEST_F(BadInput, more_memory_than_there_is) {
     like.outputs = {{"y", {"2"}}};
     like.node("CastLike", {"x", "like"}, {"y"});
     std::string unread = write("like.onnx", like.bytes());
-    for (const std::string& size : {"4611686018427387904", "9223372036854775807", "2305843009213693952"}) {
+    for (const std::string size : {"4611686018427387904", "9223372036854775807", "2305843009213693952"}) {
         expect_error({"run", unread, "--random", "1", "--bind", "n=" + size}, "cli.out_of_memory");
         expect_error({"compare", unread, "--with", "reference", "--random", "1", "--bind", "n=" + size},
                      "cli.out_of_memory");

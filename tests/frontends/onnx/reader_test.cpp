@@ -183,7 +183,7 @@ TEST(Reader, eight_bit_floats_and_two_elements_in_a_byte) {
     EXPECT_EQ(read(tensor_message("i", 22, {3}, "\x2F\xF9")), (Values{-1, 2, -7}));
     EXPECT_EQ(read(Message().number(1, 3).number(2, 22).number(5, 0x2F).number(5, 0xF9)), (Values{-1, 2, -7}));
     EXPECT_EQ(read(tensor_message("n", 22, {0}, "")), Values{});
-    for (const std::string& raw : {"1", "123"})
+    for (const std::string raw : {"1", "123"})
         EXPECT_EQ(codes(parse(with_weight(tensor_message("w", 22, {3}, raw)))), Codes{"onnx.tensor"}) << raw;
     EXPECT_EQ(codes(parse(with_weight(Message().number(1, 3).number(2, 21).number(5, 1).text(8, "w")))),
               Codes{"onnx.tensor"});
