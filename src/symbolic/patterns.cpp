@@ -10,6 +10,7 @@
 #include "support/inline_vector.h"
 #include "symbolic/environment_state.h"
 #include "symbolic/failures.h"
+#include "symbolic/operations.h"
 
 namespace heddle {
 namespace {
