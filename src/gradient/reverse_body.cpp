@@ -38,7 +38,8 @@ public:
     }
 
     bool too_deep(int32_t most) const {
-        for (NodeId id : all_ids<NodeId>(terms_.body().nodes))
+        const auto end = next_id<NodeId>(terms_.body().nodes);
+        for (NodeId id(0); id < end; ++id)
             if (nodes_.depth(id) > most) return true;
         return false;
     }
@@ -88,7 +89,7 @@ private:
     // Nodes through which reads and states that are `source` reach a result with a derivative.
     std::vector<bool> reached(const std::function<bool(const Node&)>& source) const {
         std::vector<bool> active(terms_.body().nodes.size());
-        for (NodeId id : all_ids<NodeId>(active)) {
+        for (NodeId id(0); id < next_id<NodeId>(active); ++id) {
             const Node& node = terms_.node(id);
             auto operand = [&](size_t i) { return bool(active[static_cast<size_t>(node.operands[i])]); };
             if (!is_float(node.dtype)) continue;

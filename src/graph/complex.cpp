@@ -32,7 +32,8 @@ public:
             open_.pop_back();
             need_operands(id, part);
         }
-        for (NodeId id : all_ids<NodeId>(from_.nodes)) {
+        const auto end = next_id<NodeId>(from_.nodes);
+        for (NodeId id(0); id < end; ++id) {
             for (Part part : {whole, either}) {
                 if (is_needed(id, part)) made(id, part) = lowered(id, part);
             }

@@ -150,7 +150,6 @@ private:
     // All the room there is, which is mostly a few registers: no loop over what of it is in use.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
     void take_bytes(const InlineVector& other) {
         std::memcpy(static_cast<void*>(&elements_), &other.elements_, sizeof elements_);
         size_ = other.size_;

@@ -52,42 +52,6 @@ template <typename Tag, typename Other>
     requires(!std::same_as<Tag, Other>)
 std::strong_ordering operator<=>(StrongId<Tag>, StrongId<Other>) = delete;
 
-// The ids of a list, in order.
-template <typename Id>
-class IdRange {
-public:
-    class Iterator {
-    public:
-        using value_type = Id;
-        using difference_type = std::ptrdiff_t;
-
-        constexpr Iterator() = default;
-        constexpr explicit Iterator(Id at) : at_(at) {}
-        constexpr Id operator*() const { return at_; }
-        constexpr Iterator& operator++() {
-            ++at_;
-            return *this;
-        }
-        constexpr Iterator operator++(int) { return Iterator(at_++); }
-        bool operator==(const Iterator&) const = default;
-
-    private:
-        Id at_;
-    };
-
-    constexpr explicit IdRange(size_t count) : end_(count) {}
-    constexpr Iterator begin() const { return Iterator(Id(0)); }
-    constexpr Iterator end() const { return Iterator(end_); }
-
-private:
-    Id end_;
-};
-
-template <typename Id, typename List>
-constexpr IdRange<Id> all_ids(const List& list) {
-    return IdRange<Id>(list.size());
-}
-
 // Of the element that is added to the list next, and of the one that was added last.
 template <typename Id, typename List>
 constexpr Id next_id(const List& list) {

@@ -43,7 +43,7 @@ TEST(StrongId, IndexesAndCounts) {
     const std::vector<int> weights = {5, 7, 9};
     int sum = 0;
     std::vector<Apple> all;
-    for (Apple apple : all_ids<Apple>(weights)) {
+    for (Apple apple(0); apple < next_id<Apple>(weights); ++apple) {
         sum += weights[apple];
         all.push_back(apple);
     }
@@ -51,7 +51,6 @@ TEST(StrongId, IndexesAndCounts) {
     EXPECT_EQ(all, (std::vector{Apple(0), Apple(1), Apple(2)}));
     EXPECT_EQ(last_id<Apple>(weights), all.back());
     EXPECT_EQ(next_id<Apple>(weights), Apple(3));
-    EXPECT_TRUE((all_ids<Apple>(std::vector<int>()).begin() == all_ids<Apple>(std::vector<int>()).end()));
     Apple apple = all[0]++;
     EXPECT_EQ(apple, Apple(0));
     EXPECT_EQ(++apple, all[0]);
