@@ -376,20 +376,41 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     draft.reducer = node.reducer;
     draft.reduced = std::move(solved.reduced);
     draft.right = arena_.select(holds, term, neutral(arena_, node.reducer, term->dtype));
+    const bool filtered = !(holds->kind == Kind::integer && holds->integer != 0);
     if (draft.reduced.empty()) {
         if (is_argument(node.reducer)) draft.right = arena_.integer(0);
         draft.reducer = std::nullopt;
+    } else if (is_argument(node.reducer) && filtered) {
+        draft = Draft{.right = filtered_argument(std::move(draft), holds)};
     }
     return draft;
+}
+
+// Terms that the filter leaves out are neutral, and so may be those that it takes: infinities. The best one's number is
+// then 0, whether taken or not. Every better one is taken, and none stands before the first one taken: of both numbers,
+// the larger one.
+Expr BodyLowering::filtered_argument(Draft best, Expr holds) {
+    const DType dtype = best.right->dtype;
+    Draft first = best;
+    first.reducer = Reducer::argument_maximum;
+    first.right = is_float(dtype) ? arena_.select(holds, arena_.real(dtype, 1), arena_.real(dtype, 0))
+                                  : arena_.select(holds, arena_.literal(dtype, 1), arena_.literal(dtype, 0));
+    const std::string suffix(name(*best.reducer));
+    Expr first_number = name_reduction(std::move(first), suffix + "_taken");
+    return arena_.scalar(ScalarOp::maximum, DType::int64, {name_reduction(std::move(best), suffix), first_number});
+}
+
+Expr BodyLowering::name_reduction(Draft draft, const std::string& suffix) {
+    draft.right = finish_right(draft.right, open_axes(draft.right, draft.reduced));
+    draft.axes = open_axes(draft.right, draft.reduced);
+    return name_draft(std::move(draft), suffix);
 }
 
 Expr BodyLowering::convert_reduce(const Node& node, Expr condition) {
     std::optional<Draft> draft = draft_reduction(node, condition);
     if (!draft) return nullptr;
     if (!draft->reducer) return draft->right;
-    draft->right = finish_right(draft->right, open_axes(draft->right, draft->reduced));
-    draft->axes = open_axes(draft->right, draft->reduced);
-    return name_draft(std::move(*draft), std::string(name(node.reducer)));
+    return name_reduction(std::move(*draft), std::string(name(node.reducer)));
 }
 
 // The axes of variables that `right` is computed from, without those that are bound.

@@ -78,6 +78,8 @@ private:
 
     AxisId axis_of(VariableId variable);
     bool has_axis(VariableId variable) const;
+    Expr filtered_argument(Draft best, Expr holds);
+    Expr name_reduction(Draft draft, const std::string& suffix);
     Expr name_draft(Draft draft, const std::string& suffix);
     Draft renamed(const Draft& draft, bool fresh, Arena::Substitution& substitution);
     Equation equation_of(TensorIndex target, const std::vector<Expr>& left, const Draft& draft);

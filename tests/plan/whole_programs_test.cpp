@@ -246,6 +246,28 @@ solved_and_asked:
   index: "[i = 16, j = $c]"
   outputs: {y: "$T"}
   body: "y = sum(k < $a if x[k, @j] > 0 && k == @i - 1 : x[k, @j])"
+selected_among_infinities:
+  doc: More elements are chosen than are finite; infinities are worth no less than what the filter leaves out.
+  inputs: {x: "$T[$m, $n]"}
+  outputs: {a: "$T[$m, $n]", i: "int64[$m, $n]", c: "$T[$m, $n]", j: "int64[$m, $n]"}
+  graph: |
+    low = masked(x, by: -inf)
+    high = masked(x, by: inf)
+    a, i = top_k_selected(low, k: $n)
+    c, j = top_k_selected(high, k: $n, largest: false)
+masked:
+  params: {by: "float"}
+  inputs: {x: "$T[$s...]"}
+  outputs: {y: "$T[$s...]"}
+  body: "y = x[@s...] > 0 ? x[@s...] : $by"
+extremes_taken:
+  doc: The first of those taken, though nothing is worth less than what the filter leaves out.
+  inputs: {x: "int64[$n]"}
+  index: "[r = 4]"
+  outputs: {y: "int64", z: "int64"}
+  body: |
+    y = argmax(i < $n if x[i] % 4 == @r || i == $n - 1 : lowest(int64))
+    z = argmin(i < $n if x[i] % 4 == @r || i == $n - 1 : i % 2 == 0 ? highest(int64) : x[i]) + @r
 )yaml";
 
 struct Given {
@@ -360,6 +382,13 @@ TEST(WholePrograms, InitialValues) {
 TEST(WholePrograms, AFilterIsReadOnlyWhereItIsAsked) {
     for (const char* name : {"filtered_where_asked", "asked_twice", "asked_in_a_reduction", "solved_and_asked"})
         check(std::string("y = ") + name + "(x)", {{"x", {7, 3}}});
+}
+
+TEST(WholePrograms, AFilterTakesNeutralTerms) {
+    for (int64_t n : {1, 2, 7, 40}) {
+        check("a, i, c, j = selected_among_infinities(x)", {{"x", {3, n}}});
+        check("y, z = extremes_taken(x)", {{"x", {n}, 100}});
+    }
 }
 
 // What one step reads of a constant initial state is constant, but the scan is not.
