@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "equations/pass_support.h"
@@ -73,6 +74,39 @@ void join_reads(const System& system, Classes& classes, const std::set<int32_t>&
     }
 }
 
+// The axes of `second` as those of `first`, if both run over the same ones: own axes by class, reduced ones by place.
+std::optional<Arena::Substitution> same_space(const System& system, Classes& classes, int32_t first, int32_t second) {
+    const Equation &a = system.equation(first), &b = system.equation(second);
+    Arena& arena = *system.arena;
+    if (a.axes.size() != b.axes.size() || a.reduced.size() != b.reduced.size()) return std::nullopt;
+    Arena::Substitution to_first;
+    for (AxisId axis : b.axes) {
+        const AxisClass wanted = classes.of({second, axis});
+        const auto found =
+            std::ranges::find_if(a.axes, [&](AxisId other) { return classes.of({first, other}) == wanted; });
+        if (found == a.axes.end()) return std::nullopt;
+        to_first[axis] = arena.axis_value(*found);
+    }
+    for (size_t i = 0; i < a.reduced.size(); i++) {
+        if (arena.extent(a.reduced[i]) != arena.extent(b.reduced[i])) return std::nullopt;
+        to_first[b.reduced[i]] = arena.axis_value(a.reduced[i]);
+    }
+    return to_first;
+}
+
+// Two reductions of the same elements run along the same axes; if none reads the other one, they share a loop.
+void join_reductions(const System& system, Classes& classes, int32_t first, int32_t second) {
+    const Equation &a = system.equation(first), &b = system.equation(second);
+    const auto to_first = same_space(system, classes, first, second);
+    if (!to_first) return;
+    const std::vector<Expr> known = reads(a);
+    const auto is_shared = [&](Expr read) {
+        return std::ranges::find(known, system.arena->substitute(read, *to_first)) != known.end();
+    };
+    if (std::ranges::none_of(reads(b), is_shared)) return;
+    for (size_t i = 0; i < a.reduced.size(); i++) classes.join({first, a.reduced[i]}, {second, b.reduced[i]});
+}
+
 }  // namespace
 
 std::map<EquationAxis, AxisClass> axis_classes(const System& system, const std::vector<int32_t>& equations) {
@@ -104,6 +138,12 @@ std::map<EquationAxis, AxisClass> axis_classes(const System& system, const std::
     }
     std::set<int32_t> inside(equations.begin(), equations.end());
     for (int32_t e : equations) join_reads(system, classes, inside, e);
+    int32_t before = -1;  // the reduction before
+    for (int32_t e : equations) {
+        if (!system.equation(e).reducer) continue;
+        if (before >= 0) join_reductions(system, classes, before, e);
+        before = e;
+    }
 
     std::map<AxisClass, AxisClass> number;  // by root
     std::map<EquationAxis, AxisClass> result;
