@@ -27,13 +27,18 @@ from ._errors import Context, Diagnostic, Error, Place, diagnostics_of
 from ._onnxruntime import (ExecutionMode, GraphOptimizationLevel, SessionOptions, check_providers,
                            get_available_providers, set_default_logger_severity)
 
-__version__ = "0.1.0"
+__version__: str = _heddle.build_info()["version"]
 __all__ = ["Context", "Diagnostic", "Error", "ExecutionMode", "Graph", "GraphOptimizationLevel", "InferenceSession",
-           "Library", "NodeArg", "Place", "Session", "SessionOptions", "Tensor", "get_available_providers",
-           "load_library", "set_default_logger_severity"]
+           "Library", "NodeArg", "Place", "Session", "SessionOptions", "Tensor", "build_info",
+           "get_available_providers", "load_library", "set_default_logger_severity"]
 
 _FOLDER = pathlib.Path(__file__).parent
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
+
+
+def build_info() -> dict[str, str]:
+    """What this build is: its `version` and `commit`, `llvm`'s version, and the `triple`, `cpu` and `features` of the target."""
+    return _heddle.build_info()
 
 
 class NodeArg:

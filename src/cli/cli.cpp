@@ -4,17 +4,38 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <new>
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/schema.h"
 #include "cli/support.h"
 
 namespace heddle::cli {
 namespace {
+
+// A command as it is parsed, and what it does then.
+struct Command {
+    CLI::App* parser = nullptr;
+    CommonOptions* common = nullptr;  // null: it has none
+    std::function<int()> run;
+};
+
+// What a value must be, without a word in the help: the value's name says it.
+CLI::Validator range(int64_t least, int64_t most) { return CLI::Range(least, most).description(""); }
+CLI::Validator positive() { return CLI::Validator(CLI::PositiveNumber).description(""); }
+CLI::Validator not_negative() { return CLI::Validator(CLI::NonNegativeNumber).description(""); }
+
+// One of some words: "text|json".
+void check_words(CLI::Option& option, const std::vector<std::string>& words) {
+    option.check(CLI::IsMember(words).description(""))->type_name(CLI::detail::join(words, "|"));
+}
 
 // One value each time, so that what follows is the command's own.
 void add_repeated(CLI::App& command, const std::string& name, std::vector<std::string>& values, const std::string& text,
@@ -34,22 +55,26 @@ void add_rules(CLI::App& command, std::vector<std::string>& rules) {
 }
 
 void add_threads(CLI::App& command, int& threads) {
-    command.add_option("--threads", threads, "How many threads compute (all cores)")->check(CLI::Range(1, 1024));
+    command.add_option("--threads", threads, "How many threads compute (all cores)")
+        ->type_name("N")
+        ->check(range(1, 1024));
 }
 
 void add_work(CLI::App& command, double& work) {
     command
         .add_option("--work", work, "How many scalar operations this may take (1e13); interpreted, a hundredth of it")
         ->type_name("NUMBER")
-        ->check(CLI::PositiveNumber);
+        ->check(positive());
+}
+
+void add_format(CLI::App& command, CommonOptions& options, const std::string& text) {
+    auto* option = command.add_option_function<std::string>(
+        "--format", [&](const std::string& format) { options.json = format == "json"; }, text);
+    check_words(*option, {"text", "json"});
 }
 
 void add_common(CLI::App& command, CommonOptions& options) {
-    command
-        .add_option_function<std::string>(
-            "--format", [&](const std::string& format) { options.json = format == "json"; }, "How to print the result")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->type_name("text|json");
+    add_format(command, options, "How to print the result, and what is wrong");
     add_repeated(command, "--library", options.libraries,
                  "A file or folder of your own operators (docs/language.md), whose namespace is NAME; may be repeated",
                  "[NAME=]PATH");
@@ -63,7 +88,7 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& se
     add_bindings(command, bindings);
 }
 
-CLI::App* add_run(CLI::App& app, RunOptions& options) {
+Command add_run(CLI::App& app, RunOptions& options) {
     auto* command = app.add_subcommand("run", "Compile a model, or a program of calls, and run it");
     command->add_option("model", options.model, "An ONNX model")->type_name("MODEL.onnx");
     command->add_option("--call", options.call, "Instead of a model: calls of operators; the last value is the output")
@@ -75,11 +100,13 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         ->type_name("DIR");
     add_threads(*command, options.threads);
     add_work(*command, options.work);
-    command->add_option("--backend", options.backend, "cpu: compiled code; reference: the interpreter of typed bodies")
-        ->check(CLI::IsMember({"cpu", "reference"}))
-        ->capture_default_str();
+    auto* backend = command->add_option("--backend", options.backend,
+                                        "cpu: compiled code; reference: the interpreter of typed bodies");
+    backend->capture_default_str();
+    check_words(*backend, {"cpu", "reference"});
     command->add_option("--repeat", options.repeat, "Run so often and report the times")
-        ->check(CLI::Range(1, 100000000));
+        ->type_name("N")
+        ->check(range(1, 100000000));
     command->add_option("--profile", options.profile, "Write the time of each launch there, as JSON")
         ->type_name("FILE");
     command->add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
@@ -89,27 +116,31 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         "  heddle run model.onnx --input x=x.npy --output-dir out --repeat 100\n"
         "  heddle run model.onnx --random 1 --library my_rules.yaml --rule 'my_rules::*'\n"
         "  heddle run --library my.yaml --call 'y = swish(x); z = add2(y, x)' --input x=x.npy\n");
-    return command;
+    return {command, &options.common, [&] { return run_model(options); }};
 }
 
-CLI::App* add_check(CLI::App& app, CheckOptions& options) {
+Command add_check(CLI::App& app, CheckOptions& options) {
     auto* command = app.add_subcommand(
         "check", "Check files of templates, and models: everything that is wrong or unsupported, at once");
-    command->add_option("files", options.files, "Template files (.yaml), models (.onnx), and texts of systems, kernels and plans (.txt)")
+    command
+        ->add_option("files", options.files,
+                     "Template files (.yaml), models (.onnx), and texts of systems, kernels and plans (.txt)")
         ->required()
         ->type_name("FILE...");
     add_common(*command, options.common);
     command->footer("Example:\n  heddle check my.yaml model.onnx\n");
-    return command;
+    return {command, &options.common, [&] { return check_files(options); }};
 }
 
-CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
+Command add_explain(CLI::App& app, ExplainOptions& options) {
     auto* command =
         app.add_subcommand("explain", "Show what an operator is for given inputs: shapes, index, projections, code");
-    auto* name = command->add_option("operator", options.operator_name, "Its name");
+    auto* name = command->add_option("operator", options.operator_name, "Its name")->type_name("OPERATOR");
     command->add_option("arguments", options.arguments, "Inputs as x=float32[2,3], parameters as axis=1")
         ->type_name("NAME=...");
     add_common(*command, options.common);
+    command->add_flag("--notations", options.notations,
+                      "Each projection in all notations that can express it, and as an augmented matrix");
     command->add_flag("--gradient", options.gradient,
                       "The derived operations from adjoints of outputs to those of inputs; what follows shows theirs");
     command->add_flag("--equations", options.equations,
@@ -137,18 +168,18 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
     command->footer(
         "Examples:\n"
         "  heddle explain softmax 'x=float32[8, 1000]' axis=1 --equations --schedule\n"
-        "  heddle explain reshape 'x=float32[batch=4, 6]' 'shape=[8, 3]'      (a named dimension, a known value)\n"
+        "  heddle explain reshape 'x=float32[batch=4, 6]' 'shape=[8, 3]'   (a named dimension, a known value)\n"
         "  heddle explain concat 'tensors=float32[2, 3]' 'tensors=float32[2, 5]' axis=1\n"
         "  heddle explain onnx:Conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --source\n"
         "  heddle explain matmul 'X=float32[4, 6]' 'W=float32[6, 5]' --shard in_row=2,k=3 --svg shards.svg\n"
         "  heddle explain conv 'X=float32[1, 3, 9, 9]' 'W=float32[8, 3, 3, 3]' --svg conv.svg\n"
         "  heddle explain softmax 'x=float32[8, 1000]' --gradient\n"
-        "  heddle explain --kernels                                           (the kernel matrix, with coverage)\n"
+        "  heddle explain --kernels                                        (the kernel matrix, with coverage)\n"
         "Without arguments: the template alone.\n");
-    return command;
+    return {command, &options.common, [&] { return explain_operator(options); }};
 }
 
-CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
+Command add_compare(CLI::App& app, CompareOptions& options) {
     auto* command =
         app.add_subcommand("compare", "Compare what a model's kernels compute with an independent computation");
     command->add_option("model", options.model, "An ONNX model")->required()->type_name("MODEL.onnx");
@@ -168,10 +199,10 @@ CLI::App* add_compare(CLI::App& app, CompareOptions& options) {
         "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
         "  heddle compare model.onnx --with test_data_set_0       (input_0.pb ... and output_0.pb ... there)\n"
         "Exit status 1 if anything is outside of its bound.\n");
-    return command;
+    return {command, &options.common, [&] { return compare_model(options); }};
 }
 
-CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
+Command add_graph(CLI::App& app, GraphOptions& options) {
     auto* command =
         app.add_subcommand("graph", "Draw, validate and exchange graphs: models, calls and graph documents");
     command->add_option("file", options.file, "An ONNX model, or a graph document")->type_name("MODEL.onnx|GRAPH.json");
@@ -198,10 +229,10 @@ CLI::App* add_graph(CLI::App& app, GraphOptions& options) {
         "  heddle graph --call 'add([A, B])' --input-type 'A=int32[10,10]' --input-type 'B=int32[10,10]' \\\n"
         "      --validate --json sum.json\n"
         "  heddle graph sum.json --validate --environment loom --svg sum.svg      (docs/graphs.md)\n");
-    return command;
+    return {command, &options.common, [&] { return show_graph(options); }};
 }
 
-CLI::App* add_verify(CLI::App& app, VerifyOptions& options) {
+Command add_verify(CLI::App& app, VerifyOptions& options) {
     auto* command =
         app.add_subcommand("verify", "Test rewrite rules on random instances; show where a wrong one fails");
     command
@@ -209,19 +240,21 @@ CLI::App* add_verify(CLI::App& app, VerifyOptions& options) {
         ->type_name("PATH...");
     add_repeated(*command, "--rule", options.rules, "Only the rule of this name; may be repeated", "NAME");
     command->add_option("--trials", options.trials, "Instances to compare of each rule")
-        ->check(CLI::Range(1, 1000000))
+        ->type_name("N")
+        ->check(range(1, 1000000))
         ->capture_default_str();
     command->add_option("--seed", options.seed, "Another seed makes other instances")
-        ->check(CLI::NonNegativeNumber)
+        ->type_name("N")
+        ->check(not_negative())
         ->capture_default_str();
     add_common(*command, options.common);
     command->footer(
         "Example:\n  heddle verify my_rules.yaml --trials 1000\n"
         "Exit status 1 if a rule is wrong: the smallest instance that shows it is printed.\n");
-    return command;
+    return {command, &options.common, [&] { return verify_rules(options); }};
 }
 
-CLI::App* add_rewrite(CLI::App& app, RewriteOptions& options) {
+Command add_rewrite(CLI::App& app, RewriteOptions& options) {
     auto* command =
         app.add_subcommand("rewrite", "Apply rewrite rules to a program of calls; show it before and after");
     command->add_option("arguments", options.arguments, "The types of the program's inputs")->type_name("NAME=TYPE...");
@@ -233,21 +266,126 @@ CLI::App* add_rewrite(CLI::App& app, RewriteOptions& options) {
                  "NAME::* is all rules of the library NAME that need no parameters; none: those of every --library",
                  "'NAME(PARAMETER: VALUE)'");
     command->add_option("--steps", options.steps, "At most so many steps (as long as a rule fits)")
-        ->check(CLI::NonNegativeNumber);
+        ->type_name("N")
+        ->check(not_negative());
     add_common(*command, options.common);
     command->footer(
         "Examples:\n"
         "  heddle rewrite --call 'y = linear(x, A, b)' 'x=float32[8, 4]' 'A=float32[4, 3]' 'b=float32[3]' \\\n"
         "      --rule linear_to_matmul_add\n"
-        "  heddle rewrite --call 'matmul(X, W)' 'X=int32[2, 9]' 'W=int32[9, 3]' --rule 'split_inner(chunk: 4)' --steps "
-        "1\n");
-    return command;
+        "  heddle rewrite --call 'matmul(X, W)' 'X=int32[2, 9]' 'W=int32[9, 3]' --steps 1 \\\n"
+        "      --rule 'split_inner(chunk: 4)'\n");
+    return {command, &options.common, [&] { return rewrite_program(options); }};
 }
 
-CLI::App* add_schema(CLI::App& app) {
+Command add_schema(CLI::App& app) {
     auto* command = app.add_subcommand("schema", "Print the JSON Schema of template files, for editors");
     command->footer("Example:\n  heddle schema > heddle.schema.json      (docs/language.md, Editors)\n");
-    return command;
+    return {command, nullptr, print_schema};
+}
+
+Command add_completion(CLI::App& app, std::string& shell, const CommandTable& table) {
+    auto* command = app.add_subcommand("completion", "Print the script that makes a shell complete all of this");
+    auto* option = command->add_option("shell", shell, "Which one");
+    option->required();
+    check_words(*option, {"bash", "zsh"});
+    command->footer(
+        "Examples:\n"
+        "  source <(heddle completion bash)      (in ~/.bashrc)\n"
+        "  source <(heddle completion zsh)       (in ~/.zshrc, behind compinit)\n");
+    return {command, nullptr, [&] {
+                fmt::print("{}", completion_script(table, shell));
+                return 0;
+            }};
+}
+
+// ---- the table of all this
+
+OptionRow row_of(const CLI::Option& option) {
+    OptionRow row{.positional = option.get_positional(), .required = option.get_required()};
+    for (const std::string& name : option.get_snames()) row.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
+    if (row.positional) row.names = {option.get_name(true, false)};
+    row.repeated = option.get_expected_max() == CLI::detail::expected_max_vector_size ||
+                   (option.get_type_size() != 0 && option.get_allow_extra_args());
+    if (option.get_type_size() != 0) row.value = option.get_type_name();
+    row.default_value = option.get_default_str();
+    row.text = option.get_description();
+    return row;
+}
+
+CommandRow row_of(const CLI::App& app) {
+    CommandRow row{
+        .name = app.get_parent() ? app.get_name() : "", .text = app.get_description(), .examples = app.get_footer()};
+    for (const bool positional : {true, false}) {
+        for (const CLI::Option* option : app.get_options()) {
+            if (option->get_positional() == positional) row.options.push_back(row_of(*option));
+        }
+    }
+    return row;
+}
+
+CommandTable table_of(const CLI::App& app) {
+    CommandTable table{.program = row_of(app)};
+    for (const CLI::App* command : app.get_subcommands({})) table.commands.push_back(row_of(*command));
+    return table;
+}
+
+// ---- wrong command lines
+
+// However wrong the rest is.
+bool asks_for_json(int count, char** arguments) {
+    for (int i = 1; i < count; i++) {
+        const std::string_view word = arguments[i];
+        if (word == "--format=json") return true;
+        if (word == "--format" && i + 1 < count && std::string_view(arguments[i + 1]) == "json") return true;
+    }
+    return false;
+}
+
+// "did you mean --format? heddle run --help lists all"
+std::string usage_remedy(const std::string& near, const std::string& command, const char* lists) {
+    return fmt::format("{}{} --help lists {}", near.empty() ? "" : fmt::format("did you mean {}? ", near), command,
+                       lists);
+}
+
+Diagnostic unknown_option(const std::string& word, const std::string& command, const CommandRow& row) {
+    const std::string name = word.substr(0, word.find('='));
+    std::vector<std::string> known;
+    for (const OptionRow& option : row.options) {
+        if (!option.positional) known.insert(known.end(), option.names.begin(), option.names.end());
+    }
+    return {.code = "cli.unknown_option",
+            .summary = fmt::format("{} has no option '{}'", command, name),
+            .remedy = usage_remedy(nearest_name(name, known), command, "its options"),
+            .params = {{"option", name}}};
+}
+
+Diagnostic unknown_command(const std::string& word, const CommandTable& table) {
+    std::vector<std::string> known;
+    for (const CommandRow& row : table.commands) known.push_back(row.name);
+    return {.code = "cli.unknown_command",
+            .summary = fmt::format("heddle has no command '{}'", word),
+            .remedy = usage_remedy(nearest_name(word, known), "heddle", "the commands"),
+            .params = {{"command", word}}};
+}
+
+// What nobody takes comes first: what is missing is mostly what was meant by it.
+Diagnostic usage_problem(const CLI::ParseError& problem, const CLI::App& app, const CommandTable& table) {
+    const auto chosen = app.get_subcommands();
+    const CLI::App& command = chosen.empty() ? app : *chosen.back();
+    const std::string name = chosen.empty() ? "heddle" : "heddle " + command.get_name();
+    const auto extras = command.remaining(true);
+    const auto option = std::ranges::find_if(extras, [](const std::string& word) { return word.starts_with("-"); });
+    if (option != extras.end()) return unknown_option(*option, name, row_of(command));
+    if (!extras.empty() && chosen.empty()) return unknown_command(extras[0], table);
+    if (!extras.empty())
+        return {.code = "cli.usage",
+                .summary = fmt::format("{} does not take '{}'", name, extras[0]),
+                .remedy = usage_remedy("", name, "what it takes")};
+    std::string summary = problem.what();
+    while (!summary.empty() && (summary.back() == '.' || summary.back() == '\n')) summary.pop_back();
+    return {.code = "cli.usage", .summary = std::move(summary), .remedy = usage_remedy("", name, "what it takes")};
 }
 
 }  // namespace
@@ -262,8 +400,15 @@ void end_when_interrupted() {
 
 int run(int count, char** arguments) {
     CLI::App app("Heddle: a tensor compiler in which an operator is a short text.");
-    app.require_subcommand(1);
-    app.footer("'heddle COMMAND --help' tells more about a command.");
+    CommandTable table;
+    app.formatter_fn(
+        [&](const CLI::App* command, std::string, CLI::AppFormatMode) { return help_text(row_of(*command), table); });
+    app.set_help_flag("-h,--help", "Print this help and exit");
+    app.footer("'heddle COMMAND --help' tells more about a command.\n");
+    CommonOptions common;
+    bool version = false;
+    app.add_flag("--version", version, "Print the version, its commit, LLVM's version and the target, and exit");
+    add_format(app, common, "How to print the result of any command, and what is wrong");
     RunOptions run_options;
     CheckOptions check_options;
     ExplainOptions explain_options;
@@ -271,44 +416,39 @@ int run(int count, char** arguments) {
     GraphOptions graph_options;
     VerifyOptions verify_options;
     RewriteOptions rewrite_options;
-    auto* run = add_run(app, run_options);
-    auto* check = add_check(app, check_options);
-    auto* explain = add_explain(app, explain_options);
-    auto* compare = add_compare(app, compare_options);
-    auto* graph = add_graph(app, graph_options);
-    auto* verify = add_verify(app, verify_options);
-    auto* rewrite = add_rewrite(app, rewrite_options);
-    auto* schema = add_schema(app);
+    std::string shell;
+    const std::vector<Command> commands = {add_run(app, run_options),         add_check(app, check_options),
+                                           add_explain(app, explain_options), add_compare(app, compare_options),
+                                           add_graph(app, graph_options),     add_verify(app, verify_options),
+                                           add_rewrite(app, rewrite_options), add_schema(app),
+                                           add_completion(app, shell, table)};
+    table = table_of(app);
+    const bool json = asks_for_json(count, arguments);
     try {
         app.parse(count, arguments);
+    } catch (const CLI::CallForHelp& help) {
+        return app.exit(help);
     } catch (const CLI::ParseError& problem) {
-        // The library's own status numbers say which check failed; a shell only needs to know that one did.
-        return app.exit(problem) == 0 ? 0 : 2;
+        report({usage_problem(problem, app, table)}, {.json = json, .libraries = {}});
+        return 2;
     }
     auto chosen = [&] {
-        if (run->parsed()) return run_model(run_options);
-        if (check->parsed()) return check_files(check_options);
-        if (explain->parsed()) return explain_operator(explain_options);
-        if (compare->parsed()) return compare_model(compare_options);
-        if (graph->parsed()) return show_graph(graph_options);
-        if (verify->parsed()) return verify_rules(verify_options);
-        if (rewrite->parsed()) return rewrite_program(rewrite_options);
-        if (schema->parsed()) return print_schema();
-        return 2;
+        if (version) return print_version({.json = json, .libraries = {}});
+        for (const Command& command : commands) {
+            if (!command.parser->parsed()) continue;
+            if (command.common) command.common->json = command.common->json || common.json;
+            return command.run();
+        }
+        fmt::print("{}", app.help());
+        return 0;
     };
     auto broken = [&](const char* code, std::string summary, std::string found, std::string remedy) {
-        CommonOptions common;
-        for (const CommonOptions* options :
-             {&run_options.common, &check_options.common, &explain_options.common, &compare_options.common,
-              &graph_options.common, &verify_options.common, &rewrite_options.common}) {
-            common.json = common.json || options->json;
-        }
         return report({{.code = code,
                         .summary = std::move(summary),
                         .place = {},
                         .found = std::move(found),
                         .remedy = std::move(remedy)}},
-                      common);
+                      {.json = json, .libraries = {}});
     };
     try {
         const int status = chosen();

@@ -43,13 +43,14 @@ struct ExplainOptions {
     CommonOptions common;
     std::string operator_name;
     std::vector<std::string> arguments;  // NAME=float32[2,3] or PARAM=VALUE
-    bool gradient = false;  // of the operator: its adjoint bodies; the parts below are of these then
+    bool notations = false;              // all of each projection, not the rows alone
+    bool gradient = false;               // of the operator: its adjoint bodies; the parts below are of these then
     bool equations = false, schedule = false, source = false;
     std::vector<std::string> shards;  // "m=2,k=3": axes and parts
     bool one_round = false;           // maxima and sums of exponentials together
     std::string svg;                  // where to draw them, or the operator
     std::string target;               // a file of a target; empty: this machine
-    bool kernels = false;  // the matrix of kernels, of one operator or of all
+    bool kernels = false;             // the matrix of kernels, of one operator or of all
 };
 int explain_operator(const ExplainOptions& options);
 
@@ -92,5 +93,7 @@ struct RewriteOptions {
     int64_t steps = -1;                  // below zero: to a fixed point
 };
 int rewrite_program(const RewriteOptions& options);
+
+int print_version(const CommonOptions& options);
 
 }  // namespace heddle::cli

@@ -133,7 +133,7 @@ private:
                 const Tensor& tensor = graph_.tensor(ids[i]);
                 Shown shown{.extents = tensor.type.extents(), .start = {}, .end = {}, .origin = tensor.start};
                 if (i < projections.size()) project(projections[i], shown);
-                auto lines = lines_of(tensor_text(said));
+                auto lines = lines_of(tensor_text(said, Notations::all));
                 if (!shown.start.empty()) lines.push_back("in the picture  " + box_text(shown));
                 row(title, shown, colour, lines);
             }

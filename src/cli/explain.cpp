@@ -12,6 +12,7 @@
 #include "cli/explain_operation.h"
 #include "cli/explain_shard.h"
 #include "cli/support.h"
+#include "cli/text_width.h"
 #include "equations/fusion.h"
 #include "flavours/kernel_matrix.h"
 #include "support/file.h"
@@ -166,24 +167,36 @@ Result<Graph> add_shards(const Graph& graph, const ExplainOptions& options, Json
 
 // ---- for people
 
-void print_gradient(const Json& json) {
+// Lines of text forms, such as those of kernels, are as long as what they say.
+constexpr size_t form_width = 100;
+
+void print_form(const std::string& text, int indent) {
+    fmt::print("{}", continued(indented(text, indent), form_width));
+}
+
+void print_gradient(const Json& json, Notations notations) {
     fmt::print("\ngradient\n");
     for (const Json& input : json["inputs"])
         fmt::print("  from {}: {}\n", text_of(input, "name"), text_of(input, "type"));
     for (const Json& output : json["outputs"])
         fmt::print("  to {}: {}\n", text_of(output, "name"), text_of(output, "type"));
-    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation));
+    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation, notations));
 }
 
 void print_equations(const Json& json) {
-    fmt::print("\nequations as lowered\n{}", indented(text_of(json, "lowered"), 2));
-    fmt::print("\nequations after substitution\n{}", indented(text_of(json, "optimised"), 2));
-    fmt::print("\nkernels\n{}", indented(text_of(json, "kernels"), 2));
+    constexpr std::pair<const char*, const char*> parts[] = {
+        {"equations as lowered", "lowered"}, {"equations after substitution", "optimised"}, {"kernels", "kernels"}};
+    for (const auto& [title, key] : parts) {
+        fmt::print("\n{}\n", title);
+        print_form(text_of(json, key), 2);
+    }
     if (!json["decisions"].empty()) fmt::print("\ndecisions\n");
     for (const Json& decision : json["decisions"]) {
-        fmt::print("  {} -> {}: {}, gain {:.3g} us{}\n", text_of(decision, "producer"), text_of(decision, "reader"),
-                   decision["joined"].get<bool>() ? "fused" : "not fused", decision["gain_microseconds"].get<double>(),
-                   text_of(decision, "reason").empty() ? "" : ": " + text_of(decision, "reason"));
+        const std::string line = fmt::format(
+            "{} -> {}: {}, gain {:.3g} us{}", text_of(decision, "producer"), text_of(decision, "reader"),
+            decision["joined"].get<bool>() ? "fused" : "not fused", decision["gain_microseconds"].get<double>(),
+            text_of(decision, "reason").empty() ? "" : ": " + text_of(decision, "reason"));
+        fmt::print("  {}\n", filled(line, form_width, 6));
     }
 }
 
@@ -198,18 +211,21 @@ void print_text(const Json& json, const ExplainOptions& options) {
                        ? fmt::format(" = {}, computed already from what is known", text_of(output, "value"))
                        : "");
     }
-    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation));
+    const Notations notations = options.notations ? Notations::all : Notations::rows;
+    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation, notations));
     fmt::print("{}", notes_text(json["notes"]));
     fmt::print("\n{}{}{}", cost_text(json["cost"]), options.gradient ? "" : gradient_text(json["gradient"]),
                kernels_text(json));
     if (json.contains("sharding")) {
         for (const Json& shards : json["sharding"]) fmt::print("{}", shards_text(shards));
     }
-    if (options.gradient) print_gradient(json["gradient"]);
+    if (options.gradient) print_gradient(json["gradient"], notations);
     if (json.contains("equations")) print_equations(json["equations"]);
     if (json.contains("schedule")) {
-        fmt::print("\nchoices\n{}", indented(text_of(json["schedule"], "choices"), 2));
-        fmt::print("\n{}", text_of(json["schedule"], "plan"));
+        fmt::print("\nchoices\n");
+        print_form(text_of(json["schedule"], "choices"), 2);
+        fmt::print("\n");
+        print_form(text_of(json["schedule"], "plan"), 0);
     }
     if (json.contains("source")) {
         for (const Json& kernel : json["source"]) fmt::print("\n{}", text_of(kernel, "c"));

@@ -131,15 +131,16 @@ std::string index_text(const Json& operation) {
     return text;
 }
 
-std::string tensor_text(const Json& tensor) {
+std::string tensor_text(const Json& tensor, Notations notations) {
     if (!tensor.contains("rows")) return "";
+    if (notations == Notations::rows) return fmt::format("rows {}\n", text_of(tensor, "rows"));
     return fmt::format("rows        {}\ndiagonal    {}\nstructured  {}\n{}", text_of(tensor, "rows"),
                        tensor["diagonal"].is_null() ? "none: its dimensions do not take the index dimensions in turn"
                                                     : text_of(tensor, "diagonal"),
                        text_of(tensor, "structured"), text_of(tensor, "augmented"));
 }
 
-std::string operation_text(const Json& operation) {
+std::string operation_text(const Json& operation, Notations notations) {
     std::string text = fmt::format("operation {} ({})\n", text_of(operation, "name"), text_of(operation, "class"));
     for (const auto& [name, value] : operation["parameters"].items())
         text += fmt::format("  {} = {}\n", name, value.get<std::string>());
@@ -148,7 +149,7 @@ std::string operation_text(const Json& operation) {
         for (const Json& tensor : operation[side]) {
             text += fmt::format("  {} {}: {}\n", std::string_view(side, std::string_view(side).size() - 1),
                                 text_of(tensor, "name"), text_of(tensor, "type"));
-            text += indented(tensor_text(tensor), 4);
+            text += indented(tensor_text(tensor, notations), 4);
         }
     }
     if (!operation["axes"].empty()) text += "  shards along\n" + axes_text(operation["axes"]);

@@ -1,4 +1,4 @@
-// What `heddle explain` says of one operation: index, projections in the three notations, axes of shards, body.
+// What `heddle explain` says of one operation: index, projections, axes of shards, body.
 #pragma once
 
 #include <string>
@@ -12,10 +12,12 @@ namespace heddle::cli {
 // {name, operator, parameters, class, index, inputs, outputs, axes, body}
 nlohmann::ordered_json operation_json(const Graph& graph, const Operation& operation);
 
-std::string operation_text(const nlohmann::ordered_json& operation);
-// Its parts: "index [m = 4]", "extended by [k = 6 by sum]"; and of an input or an output type, notations, matrix.
+// How much of each projection: as rows, or in all three notations and as an augmented matrix.
+enum class Notations : uint8_t { rows, all };
+std::string operation_text(const nlohmann::ordered_json& operation, Notations notations);
+// Its parts: "index [m = 4]", "extended by [k = 6 by sum]"; and the projection of an input or an output.
 std::string index_text(const nlohmann::ordered_json& operation);
-std::string tensor_text(const nlohmann::ordered_json& tensor);
+std::string tensor_text(const nlohmann::ordered_json& tensor, Notations notations);
 
 // Each line that is not empty, so many spaces in.
 std::string indented(const std::string& text, int by);

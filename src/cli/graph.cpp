@@ -165,8 +165,11 @@ Result<void> show(const GraphOptions& options) {
     if (!options.json.empty()) {
         if (auto written = write_file(options.json, print_graph_json(*loaded->document)); !written) return written;
     }
-    auto print = options.common.json ? print_json : print_text;
-    print(options, *loaded, validation ? &*validation : nullptr, environment);
+    const Validation* valid = validation ? &*validation : nullptr;
+    if (options.common.json)
+        print_json(options, *loaded, valid, environment);
+    else
+        print_text(options, *loaded, valid, environment);
     return {};
 }
 

@@ -153,19 +153,26 @@ Result<Source> load_call(const std::string& text, const Library& library, const 
     if (!uses) return fail(std::move(uses.error()));
     auto program = std::make_shared<SourceText>("--call", text);
     Source source;
+    auto as_written = [&]() -> Result<Graph> {
+        Session session(library);
+        auto applied = apply_program(session, program, inputs);
+        if (!applied) return fail(std::move(applied.error()));
+        source.output_names = std::move(applied->names);
+        return session.finish(std::move(applied->outputs));
+    };
     auto rewritten = [&]() -> Result<Graph> {
         auto calls = rewrite::CallGraph::of_program(program, library, inputs);
         if (!calls) return fail(std::move(calls.error()));
         auto steps = rewrite::apply_rules(*calls, *uses);
         if (!steps) return fail(std::move(steps.error()));
         source.rewrites = std::move(*steps);
+        source.output_names = calls->output_names();
         return calls->expand(calls->outputs());
     };
-    auto graph = uses->empty() ? build_program(program, library, inputs) : rewritten();
+    auto graph = uses->empty() ? as_written() : rewritten();
     if (!graph) return fail(std::move(graph.error()));
     source.graph = std::move(*graph);
     for (TensorId t : source.graph.inputs) source.input_names.push_back(source.graph.tensor(t).name);
-    for (TensorId t : source.graph.outputs) source.output_names.push_back(source.graph.tensor(t).name);
     return source;
 }
 

@@ -84,6 +84,7 @@ const Template* Checked::operator_of(const std::string& kernel) {
     if (added) {
         Template anybody;  // who may use operators of both namespaces
         anybody.space = Namespace::onnx;
+        anybody.is_program = true;
         if (auto metakernel = options.library->find_from(anybody, kernel)) found->second = *metakernel;
     }
     return found->second;

@@ -153,7 +153,8 @@ struct Library::State {
             if (const Template* made = find_in_library(*own, name)) return made;
         }
         // What we ship means what we ship, whatever names users give to theirs.
-        if (composition.library.empty() && name.find("::") == std::string::npos) {
+        const bool shipped = composition.library.empty() && !composition.is_program;
+        if (shipped && name.find("::") == std::string::npos) {
             if (const Template* made = find_in_folders(Namespace::core, name, errors)) return made;
         }
         if (const Template* made = find_core(name, errors); made || !errors.empty()) return made;

@@ -3,8 +3,8 @@
 // Names. A user's library is a file or a folder and has a namespace: `mine::swish` is the operator of `mine` alone, and
 // `core::swish` that of the core folders. A bare name is looked for in the library of the composition that uses it (the
 // core folders, if it is one of theirs), then in all of the user's libraries (in two of them: an error that names
-// both), then in the core folders in the order added. ONNX
-// folders are a namespace of their own, found by `find_onnx` (user files with an `onnx:` key too, and they win). A name
+// both), then in the core folders in the order added. A program of calls belongs to no library: the user's come first.
+// ONNX folders are a namespace of their own, found by `find_onnx` (user files with an `onnx:` key too, and they win). A name
 // inside a `graph:` is looked up by `find_from`; if it is unknown so far and the composition is an ONNX template, in
 // the ONNX namespace. So an ONNX composition may use core operators of any name, and helpers of its own folder whose
 // names are not core names.

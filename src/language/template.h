@@ -138,7 +138,8 @@ struct Template {
     std::vector<SyntaxPointer> grad;  // assignments of a gradient rule that replaces the derived one
     std::optional<OnnxKey> onnx;
     Namespace space = Namespace::core;
-    std::string library;  // the namespace of the user's library that holds it; empty: none has a name for it
+    std::string library;      // the namespace of the user's library that holds it; empty: none has a name for it
+    bool is_program = false;  // text that the user has given to be run, which no library holds
     std::shared_ptr<const FunctionTable> functions;  // of its file and the file's imports; never null
     Place place;                                     // of the name
 

@@ -246,7 +246,8 @@ private:
 
     void target() {
         const Place text = reader_.skip_block(std::numeric_limits<int>::max());
-        auto target = parse_target(part(text));
+        const auto json = joined_lines(source_->text().substr(text.offset, text.length));
+        auto target = parse_target(std::make_shared<SourceText>(source_->name(), json));
         if (!target) return add_errors(std::move(target.error()), text, text);
         plan_.target = std::move(*target);
     }

@@ -1,3 +1,4 @@
+#include "inference/build_info.h"
 #include "python/python.h"
 
 namespace heddle::python {
@@ -19,6 +20,12 @@ void warn(const Diagnostics& notes) {
 }  // namespace heddle::python
 
 NB_MODULE(_heddle, module) {
+    module.def("build_info", [] {
+        const heddle::inference::BuildInfo info = heddle::inference::build_info();
+        return std::map<std::string, std::string>{{"version", info.version}, {"commit", info.commit},
+                                                  {"llvm", info.llvm},       {"triple", info.triple},
+                                                  {"cpu", info.cpu},         {"features", info.features}};
+    });
     heddle::python::bind_session(module);
     heddle::python::bind_library(module);
     heddle::python::bind_graph(module);

@@ -41,6 +41,7 @@ public:
     const TensorType& type(TensorId tensor) const { return session_.graph().tensor(tensor).type; }
     const Session& session() const { return session_; }
     const std::vector<TensorId>& outputs() const { return outputs_; }
+    const std::vector<std::string>& output_names() const { return output_names_; }
 
     // Calls that the outputs need, producers before users.
     std::vector<int32_t> order() const { return order_of(outputs_); }

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 37> symbols = {
 
 class Lexer {
 public:
-    explicit Lexer(std::string_view text) : text_(text) {}
+    Lexer(std::string_view text, bool continued) : text_(text), continued_(continued) {}
 
     std::vector<Token> run() {
         while (skip_blanks()) {
@@ -43,6 +43,9 @@ private:
                 line_++;
                 line_start_ = at_ + 1;
                 fresh_line_ = true;
+            } else if (continued_ && c == '\\' && peek(1) == '\n') {
+                line_++;
+                at_++;
             } else if (c == '#') {
                 while (at_ + 1 < text_.size() && text_[at_ + 1] != '\n') at_++;
             } else if (c != ' ' && c != '\t' && c != '\r') {
@@ -157,6 +160,7 @@ private:
     }
 
     std::string_view text_;
+    bool continued_;
     std::vector<Token> tokens_;
     size_t at_ = 0;
     size_t line_start_ = 0;
@@ -167,7 +171,18 @@ private:
 
 }  // namespace
 
-std::vector<Token> tokens_of(std::string_view text) { return Lexer(text).run(); }
+std::vector<Token> tokens_of(std::string_view text, bool continued) { return Lexer(text, continued).run(); }
+
+std::string joined_lines(std::string_view text) {
+    std::string joined;
+    for (size_t i = 0; i < text.size(); i++) {
+        if (text.substr(i).starts_with("\\\n"))
+            i = std::min(text.find_first_not_of(' ', i + 2), text.size()) - 1;
+        else
+            joined += text[i];
+    }
+    return joined;
+}
 
 bool is_identifier(std::string_view text) {
     return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_word_character);

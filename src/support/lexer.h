@@ -30,8 +30,12 @@ struct Token {
     bool is_numbered() const { return kind == Kind::static_name && !text.empty() && text[0] >= '0' && text[0] <= '9'; }
 };
 
-// Ends with one `end` token. What is no token is a `bad` one, and reading goes on behind it.
-std::vector<Token> tokens_of(std::string_view text);
+// Ends with one `end` token. What is no token is a `bad` one, and reading goes on behind it. `continued`: where a backslash
+// ends a line, the next one is part of it.
+std::vector<Token> tokens_of(std::string_view text, bool continued = false);
+
+// Without these backslashes, the ends of their lines and the blanks at the beginning of the next ones.
+std::string joined_lines(std::string_view text);
 
 // Letters, digits and _, not beginning with a digit.
 bool is_identifier(std::string_view text);

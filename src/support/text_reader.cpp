@@ -23,7 +23,7 @@ const char* summary_of(Token::Problem problem) {
 }  // namespace
 
 TextReader::TextReader(std::shared_ptr<const SourceText> source, const char* code, Lines lines)
-    : source_(std::move(source)), code_(code), tokens_(tokens_of(source_->text())) {
+    : source_(std::move(source)), code_(code), tokens_(tokens_of(source_->text(), true)) {
     if (lines == Lines::are_space) line_end_ = tokens_.size() - 1;
 }
 

@@ -3,6 +3,7 @@
 // An expression stands for a tensor, a list of tensors, or a static value. A static value given for a tensor is a
 // constant: a number of rank 0 or a list of numbers of rank 1, in the dtype that the input asks for.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -25,7 +26,7 @@ constexpr int32_t deepest_composition = 64;
 struct Wanted {
     size_t count = 1;
     std::optional<size_t> only;
-    std::string name;  // of the result, if it is one tensor; may be empty
+    std::vector<std::string> names = {};  // one a result that is wanted; none: any will do
 };
 
 class Composer : public Evaluator {
@@ -51,6 +52,7 @@ private:
     std::vector<bool> needed_assignments() const;
     void assign(const Syntax& assignment);
     std::string wanted_name(const std::string& target) const;
+    bool is_optional(const std::string& target) const;
     Value applied(const Template& metakernel, const Syntax& syntax, const Scope& scope, const Wanted& wanted);
     std::vector<Argument> arguments_of(const Syntax& syntax, const Template& metakernel,
                                        const std::vector<Value>& values);
@@ -79,9 +81,10 @@ private:
     bool static_ = false;  // inside an operand
 };
 
+// None for an optional result that is not made.
 Value list_of_results(std::span<const TensorId> tensors) {
     Value::List list;
-    for (TensorId tensor : tensors) list.push_back(Value::of_result(tensor));
+    for (TensorId tensor : tensors) list.push_back(tensor < 0 ? Value() : Value::of_result(tensor));
     return Value::of(std::move(list));
 }
 
@@ -146,18 +149,32 @@ std::string Composer::wanted_name(const std::string& target) const {
     return node_ + "." + target;
 }
 
+bool Composer::is_optional(const std::string& target) const {
+    return std::ranges::any_of(environment_.outputs(), [&](const BoundOutput& output) {
+        return output.spec->name == target && output.spec->optional;
+    });
+}
+
 void Composer::assign(const Syntax& assignment) {
-    const size_t targets = assignment.children.size();
-    wanted_ = {targets, std::nullopt, targets == 1 ? wanted_name(assignment.children[0]->text) : std::string()};
+    const auto& targets = assignment.children;
+    std::vector<std::string> names;
+    for (const auto& target : targets) names.push_back(wanted_name(target->text));
+    wanted_ = {targets.size(), std::nullopt, std::move(names)};
     Value value = evaluate(*assignment.value, {});
-    if (targets == 1) {
-        variables_.insert_or_assign(assignment.children[0]->text, std::move(value));
+    if (targets.size() == 1) {
+        variables_.insert_or_assign(targets[0]->text, std::move(value));
         return;
     }
-    if (!value.is_list() || value.list().size() != targets)
-        refuse_graph("symbolic.results", assignment.place, fmt::format("{} names for {}", targets, value.describe()),
-                     fmt::format("{} results", targets), value.describe());
-    for (size_t i = 0; i < targets; ++i) variables_.insert_or_assign(assignment.children[i]->text, value.list()[i]);
+    if (!value.is_list() || value.list().size() != targets.size())
+        refuse_graph("symbolic.results", assignment.place,
+                     fmt::format("{} names for {}", targets.size(), value.describe()),
+                     fmt::format("{} results", targets.size()), value.describe());
+    for (size_t i = 0; i < targets.size(); ++i) {
+        if (value.list()[i].is_none() && !is_optional(targets[i]->text))
+            refuse_graph("symbolic.results", assignment.place, fmt::format("nothing is made for {}", targets[i]->text),
+                         "a result", "an optional one, which is not made here");
+        variables_.insert_or_assign(targets[i]->text, value.list()[i]);
+    }
 }
 
 // ---- expressions
@@ -172,7 +189,7 @@ Value Composer::evaluate_inner(const Syntax& syntax, const Scope& scope) {
     // operator(...)[number]: the others are not made.
     Value index = operand(*syntax.children[1], scope);
     if (!index.is_integer()) refuse(type_error(syntax.place, "a number picks a result", "an integer", index));
-    wanted_ = {1, std::nullopt, std::move(wanted.name)};
+    wanted_ = {1, std::nullopt, std::move(wanted.names)};
     if (index.integer() >= 0) wanted_.only = static_cast<size_t>(index.integer());
     const bool only = wanted_.only.has_value();
     Value base = evaluate(*syntax.children[0], scope);
@@ -196,7 +213,13 @@ Value Composer::free_name(const Syntax& syntax, const Scope& scope) {
                        "a graph computes by operators: add2(x, b) for x + b; or write a body");
     }
     if (found != variables_.end()) return found->second;
-    refuse_unknown(syntax, fmt::format("nothing before this is called {}", syntax.text), "");
+    std::vector<std::string> known;
+    for (const auto& [name, value] : variables_) known.push_back(name);
+    const std::string near = nearest_name(syntax.text, known);
+    refuse_unknown(syntax, fmt::format("nothing before this is called {}", syntax.text),
+                   !near.empty()   ? fmt::format("did you mean {}?", near)
+                   : known.empty() ? ""
+                                   : fmt::format("the names are: {}", fmt::join(known, ", ")));
 }
 
 Value Composer::accessed(const Value& base, const Syntax& syntax, const Scope&) {
@@ -240,20 +263,26 @@ Value Composer::applied(const Template& metakernel, const Syntax& syntax, const 
     std::map<std::string, StaticValue> parameters;
     for (const NamedArgument& argument : syntax.named)
         parameters.insert_or_assign(argument.name, operand(*argument.value, scope));
+    const bool named_alone = wanted.names.size() == 1;
     ApplyOptions options{
-        wanted.name.empty() ? node_ + "." + syntax.text : wanted.name, requested_outputs(metakernel, wanted), {}};
-    bool several = std::count(options.requested.begin(), options.requested.end(), true) > 1;
+        named_alone ? wanted.names[0] : node_ + "." + syntax.text, requested_outputs(metakernel, wanted), {}};
     const bool variadic = !metakernel.outputs.empty() && metakernel.outputs[0].variadic;
     if (wanted.only && *wanted.only >= metakernel.outputs.size() && !(metakernel.outputs.size() == 1 && variadic))
         refuse_graph("symbolic.results", syntax.place,
                      fmt::format("{} has no result {}", metakernel.name, *wanted.only),
                      fmt::format("at most {} results", metakernel.outputs.size()));
-    if (!wanted.name.empty() && !several && !metakernel.outputs[0].variadic)
-        options.names.assign(metakernel.outputs.size(), wanted.name);
+    if (!(variadic && named_alone)) {
+        options.names.assign(wanted.only.value_or(0), std::string());
+        options.names.insert(options.names.end(), wanted.names.begin(), wanted.names.end());
+    }
     std::vector<TensorId> tensors = unwrapped(session_.apply(metakernel, arguments, parameters, options));
-    std::erase_if(tensors, [](TensorId tensor) { return tensor < 0; });
-    if (variadic || wanted.count > 1) return list_of_results(tensors);
-    return tensors.empty() ? Value() : Value::of_result(tensors[0]);
+    if (variadic) return list_of_results(tensors);
+    if (wanted.count > 1) {
+        tensors.resize(std::min(tensors.size(), wanted.count), no_id);
+        return list_of_results(tensors);
+    }
+    const auto made = std::ranges::find_if(tensors, [](TensorId tensor) { return tensor >= 0; });
+    return made == tensors.end() ? Value() : Value::of_result(*made);
 }
 
 // The dtype that another tensor binds to the dtype variable of this input.

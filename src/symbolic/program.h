@@ -2,8 +2,9 @@
 //
 //     y = swish(x); z = add2(y, x)          softmax(x, axis: 1)          values, indices = top_k(x, k: 3)
 //
-// The results of the last statement are the outputs; a single expression needs no name. Everything that the `graph:` of
-// a template may hold may stand here.
+// The results of the last statement are the outputs. A single expression needs no name: it is `result`, or, if it is a
+// call of an operator with several outputs, all of them under the template's names. Everything that the `graph:` of a
+// template may hold may stand here. A bare name of an operator is the user's, if one of their libraries has it.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ struct ProgramInput {
 
 // A program's results in a session.
 struct AppliedProgram {
-    std::vector<std::string> names;
+    std::vector<std::string> names;  // as the program has them, "parts0", "parts1" of a list
     std::vector<TensorId> outputs;
 };
 

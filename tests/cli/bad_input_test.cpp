@@ -262,8 +262,7 @@ TEST_F(BadInput, Metakernels20SeveralErrorsComeInOneRun) {
 
 TEST_F(BadInput, command_lines_that_are_wrong) {
     for (const std::vector<std::string>& words :
-         std::vector<std::vector<std::string>>{{},
-                                               {"weave"},
+         std::vector<std::vector<std::string>>{{"weave"},
                                                {"graph", "model.onnx", "--environment", "loom"},
                                                {"compare", "model.onnx"},
                                                {"explain"},

@@ -73,6 +73,28 @@ TEST_F(CheckText, APlan) {
     expect_problem(plan + "  run 0 frobnicate\n", "schedules.syntax", "form.txt:");
 }
 
+// Lines of what is printed fit a terminal, and what goes on in the next line is read back.
+TEST_F(CheckText, NoLineOfASchedulesTextIsLong) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"softmax", "x=float32[8,100]"},
+             {"matmul", "X=float32[100,200]", "W=float32[200,300]"},
+             {"conv", "X=float32[1,16,19,19]", "W=float32[32,16,3,3]", "pads=1"},
+             {"lstm", "X=float32[3,2,4]", "W=float32[1,12,4]", "R=float32[1,12,3]"}}) {
+        SCOPED_TRACE(words[0]);
+        std::vector<std::string> all = {"explain"};
+        all.insert(all.end(), words.begin(), words.end());
+        all.insert(all.end(), {"--equations", "--schedule"});
+        const auto found = heddle(all);
+        ASSERT_EQ(found.status, 0) << found.errors;
+        const size_t begin = found.output.find("\nequations as lowered\n"), plan = found.output.find("\nplan: ");
+        ASSERT_TRUE(begin != std::string::npos && plan != std::string::npos);
+        std::istringstream lines(found.output.substr(begin));
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+        EXPECT_CONTAINS(found.output.substr(plan), "\\\n");
+        if (words[0] != "lstm") expect_fine(found.output.substr(plan + 1), "launches");  // its constants are no text
+    }
+}
+
 TEST_F(CheckText, AnotherTextIsNone) {
     expect_problem("frobnicate 1\n", "cli.text_form", "form.txt:1:1");
     expect_problem("", "cli.text_form", "form.txt");

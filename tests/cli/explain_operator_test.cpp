@@ -75,8 +75,8 @@ protected:
 TEST_F(Metakernels1, ThePublishedDraftLoadsAndProjects) {
     std::string file = write("draft.yaml", draft);
     EXPECT_EQ(heddle({"check", file}).status, 0);
-    for (const std::string& library : {file, in_source("tests/language/acceptance/templates.yaml"),
-                                       in_source("operators/contraction.yaml")}) {
+    for (const std::string& library :
+         {file, in_source("tests/language/acceptance/templates.yaml"), in_source("operators/contraction.yaml")}) {
         std::vector<std::string> words = {"given::matmul", "X=float32[2,3,4,5]", "W=float32[2,3,5,7]", "--library",
                                           "given=" + library};
         Json found = json(words);
@@ -91,6 +91,7 @@ TEST_F(Metakernels1, ThePublishedDraftLoadsAndProjects) {
         EXPECT_EQ(operation["inputs"][1]["augmented"], w);
         EXPECT_EQ(operation["outputs"][0]["augmented"], y);
         // They are printed, too.
+        words.push_back("--notations");
         std::string text = explain(words).output;
         size_t at = 0;
         for (const std::string& matrix : {x, w, y}) {
@@ -350,8 +351,10 @@ TEST_F(Metakernels19, EveryPartIsInTextJsonAndPicture) {
         SCOPED_TRACE(words[0]);
         std::string svg = path(words[0] + ".svg");
         words.insert(words.end(), {"--svg", svg});
-        std::string text = explain(words).output;
+        std::string brief = explain(words).output;
         Json found = json(words);
+        words.push_back("--notations");
+        std::string text = explain(words).output;
         std::string picture = read(words[0] + ".svg");
         for (const char* key :
              {"bindings", "outputs", "operations", "cost", "gradient", "compiled", "rows", "template", "doc"})
@@ -374,6 +377,7 @@ TEST_F(Metakernels19, EveryPartIsInTextJsonAndPicture) {
             }
             for (const char* side : {"inputs", "outputs"}) {
                 for (const Json& tensor : operation[side]) {
+                    EXPECT_CONTAINS(brief, "    rows " + tensor["rows"].get<std::string>() + "\n");
                     EXPECT_CONTAINS(text, "rows        " + tensor["rows"].get<std::string>());
                     EXPECT_CONTAINS(text, "structured  " + tensor["structured"].get<std::string>());
                     EXPECT_CONTAINS(picture, "rows        " + escaped(tensor["rows"]));
@@ -382,6 +386,7 @@ TEST_F(Metakernels19, EveryPartIsInTextJsonAndPicture) {
                     EXPECT_CONTAINS(picture, "diagonal    " + escaped(diagonal));
                 }
             }
+            EXPECT_EQ(brief.find("structured"), std::string::npos);  // one notation is enough
             for (const Json& axis : operation["axes"]) {
                 std::string line =
                     axis["name"].get<std::string>() + " = " + std::to_string(axis["size"].get<int>()) + ":";

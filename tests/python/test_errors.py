@@ -24,6 +24,13 @@ def from_command_line(folder, model, feeds):
     return json.loads(done.stdout)
 
 
+def test_the_version_is_the_programs():
+    said = json.loads(subprocess.run([PROGRAM, "--version", "--format", "json"], capture_output=True, text=True).stdout)
+    info = heddle.build_info()
+    assert heddle.__version__ == info["version"] == said["version"]
+    assert (info["llvm"], info["cpu"]) == (said["llvm"], said["target"]["cpu"])
+
+
 def test_inputs_that_do_not_fit():
     right = np.zeros((2, 4), np.float32)
     cases = [("inference.unknown_input", {"z": right}), ("onnx.input_rank", {"x": right[0]}),

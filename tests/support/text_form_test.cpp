@@ -148,5 +148,27 @@ TEST(TextReader, TheFirstErrorStaysAndNamesWhatItFound) {
     EXPECT_TRUE(deep.failed());
 }
 
+// A backslash ends a line that goes on in the next.
+TEST(TextForms, LinesGoOnBehindABackslash) {
+    const std::string text = "one 1 \\\n      2 3\n  two \\\n  4\n";
+    TextReader reader = reader_of(text, TextReader::Lines::matter);
+    std::vector<int64_t> numbers;
+    ASSERT_TRUE(reader.next_line());
+    reader.expect("one");
+    while (!reader.at_line()) numbers.push_back(reader.natural("a number"));
+    EXPECT_EQ(numbers, (std::vector<int64_t>{1, 2, 3}));
+    ASSERT_TRUE(reader.next_line());
+    EXPECT_EQ(reader.indentation(), 2);
+    reader.expect("two");
+    EXPECT_EQ(reader.natural("a number"), 4);
+    EXPECT_FALSE(reader.next_line());
+    EXPECT_FALSE(reader.failed());
+    EXPECT_EQ(joined_lines(text), "one 1 2 3\n  two 4\n");
+    EXPECT_EQ(joined_lines("a\\\n"), "a");
+    EXPECT_EQ(joined_lines("a\\"), "a\\");
+    // Templates have no such lines.
+    EXPECT_EQ(tokens_of("a \\\n b")[1].kind, Token::Kind::bad);
+}
+
 }  // namespace
 }  // namespace heddle

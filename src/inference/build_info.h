@@ -1,0 +1,19 @@
+// What this build is, and what it compiles for.
+#pragma once
+
+#include <string>
+
+namespace heddle::inference {
+
+struct BuildInfo {
+    std::string version;  // of pyproject.toml: "0.1.0"
+    std::string commit;  // that it was built from, "-dirty" behind it where files had changed; "unknown" outside of git
+    std::string llvm;    // LLVM's version
+    std::string triple;  // of this process
+    std::string cpu;     // LLVM's name of this machine's
+    std::string features;  // that kernels may use, as in a target: "+avx2,+fma"
+};
+
+BuildInfo build_info();
+
+}  // namespace heddle::inference
