@@ -57,6 +57,13 @@ struct Cell {
     uintptr_t handle = 0;
 };
 
+// Variables of which one is chosen when the code runs; readable where a Cell would be, and without a value at first.
+struct Cells {
+    DType dtype = DType::float32;
+    int width = 1;
+    uintptr_t handle = 0;
+};
+
 // memory[index + offset], in elements; `index` is a scalar int64.
 struct CodeAddress {
     MemoryId memory = no_id;
@@ -102,6 +109,9 @@ public:
     virtual Cell cell(CodeValue initial) = 0;
     virtual CodeValue get(const Cell& cell) = 0;
     virtual void set(const Cell& cell, CodeValue value) = 0;
+    virtual Cells cells(DType dtype, int width, int64_t count) = 0;
+    virtual CodeValue get(const Cells& cells, CodeValue index) = 0;  // an int64
+    virtual void set(const Cells& cells, CodeValue index, CodeValue value) = 0;
 
     using Action = std::function<void()>;
     // for (variable = first; variable < end; variable += step)

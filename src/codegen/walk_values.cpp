@@ -200,27 +200,23 @@ CodeValue Walker::load_uniform(const Expression& e, int i, int j, std::optional<
     return code_.select(*guard, code_.broadcast(value, guard->width), code_.broadcast(zero, guard->width));
 }
 
-// Lane l's rows are one contiguous vector; all rows of vector j are made at once.
+// Lane l's rows are one contiguous vector; all rows of vector j are made at once. In place of a masked lane the last one
+// is read again.
 void Walker::load_transposed(ExpressionId id, int j) {
     const Expression& e = tree_.expression(id);
-    std::optional<CodeValue> row_mask;
-    if (row_count_) {
-        const CodeValue rows = code_.iota(DType::int64, rows_);
-        row_mask = code_.operation(CodeOp::less, rows, code_.broadcast(*row_count_, rows_));
-    }
-    std::optional<CodeValue> lanes_read = lane_mask(j);
-    if (!e.operands.empty()) lanes_read = both(lanes_read, evaluate(e.operands[0], 0, j), width_);
+    const CodeValue rows = code_.iota(DType::int64, rows_);
+    const CodeValue row_mask = code_.operation(CodeOp::less, rows, code_.broadcast(*row_count_, rows_));
+    std::optional<CodeValue> lanes_read;
+    if (!e.operands.empty()) lanes_read = both(lane_mask(j), evaluate(e.operands[0], 0, j), width_);
     const Lanewise sum = lanewise(e.address.element, 0, j, false);
+    const CodeValue here =
+        integer_op(CodeOp::add, bindings_[static_cast<size_t>(lane_variable_)]->base, integer(int64_t{j} * width_));
     std::vector<CodeValue> columns;
     for (int lane = 0; lane < width_; lane++) {
         Index index = sum.first;
-        for (const auto& [scale, factor] : sum.strides) {
-            if (factor.launch) {
-                if (lane > 0) add(index, scaled(integer(lane), scale, factor));
-            } else {
-                index.constant += lane * scale * factor.value;
-            }
-        }
+        CodeValue moved = integer(lane);
+        if (last_lane_) moved = smaller(moved, integer_op(CodeOp::subtract, *last_lane_, here));
+        for (const auto& [scale, factor] : sum.strides) add(index, scaled(moved, scale, factor));
         std::optional<CodeValue> mask = row_mask;
         if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
         columns.push_back(

@@ -44,6 +44,13 @@ private:
         std::vector<CodeValue> results;    // after Finish; one a row if lanes were reduced
     };
 
+    // Results of a tile, for the loop over its rows.
+    struct Kept {
+        AccumulatorId accumulator;
+        int vectors;  // a row
+        Cells cells;  // [row * vectors + vector]
+    };
+
     // Statements.
     void block(const Block& statements);
     void scoped(const Block& statements);
@@ -54,6 +61,7 @@ private:
     void statement(const Start& node);
     void statement(const Update& node);
     void statement(const Finish& node);
+    void statement(const EachRow& node);
     void statement(const Define& node);
     void statement(const Store& node);
     void statement(const PrefetchStart& node);
@@ -61,9 +69,14 @@ private:
     void task_axis(const TaskAxis& axis, CodeValue task);
     void place_arrays();
     void balanced_rows(const Rows& node, CodeValue first, CodeValue end);
+    CodeValue wanted_rows(const Rows& node, CodeValue left);
+    void keep_results(const Rows& node);
+    void walk_rows(const Rows& node, CodeValue begin, CodeValue end, const std::vector<CodeValue>& digits);
     void transposed_rows(const Rows& node, CodeValue first, CodeValue end);
-    void tile(const Rows& node, int rows, CodeValue position);
-    void bind_digits(const Rows& node, int rows, CodeValue position);
+    void tile(const Rows& node, int rows, CodeValue position, const std::vector<CodeValue>& digits);
+    std::vector<CodeValue> digits_of(const Rows& node, CodeValue position);
+    std::vector<CodeValue> next_digits(const Rows& node, std::vector<CodeValue> digits);
+    void bind_row(const Rows& node, CodeValue position, const std::vector<CodeValue>& digits);
     void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
     void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row);
     void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
@@ -118,6 +131,7 @@ private:
     std::vector<AccumulatorTile> accumulators_;
     std::map<std::tuple<LetId, int, int>, CodeValue> lets_;
     std::optional<Cell> running_;  // the pointer of the last PrefetchStart
+    std::vector<Kept> kept_;       // of the Rows around
     CodeValue task_;
     int depth_ = 0;
 
@@ -127,6 +141,7 @@ private:
     VariableId row_variable_ = no_id;
     std::optional<CodeValue> row_count_;  // of a transposed tile's last rows
     std::vector<CodeValue> masks_;        // of each vector, or empty
+    std::optional<CodeValue> last_lane_;  // under masks: of the lane variable
     bool lanes_reduced_ = false;
 };
 

@@ -37,9 +37,12 @@ private:
     Block cut_rows(const Inner& inner);
     Block fused_rows(const Inner& inner);
     bool clip(For& loop, AxisId axis);
+    bool may_unroll(const Block& body, int64_t extent) const;
     Block reduced_loops(size_t depth, const Inner& inner);
     std::optional<int64_t> window(AxisId axis) const;
     Block core();
+    bool loops_over_rows() const;
+    void epilogue(Block& block);
     Block update_loops();
     Block store_update();
     void add_accumulators(Block& block);
@@ -100,11 +103,15 @@ Block Nest::serial(std::vector<AxisId> axes, const Inner& inner) {
     return {Statement{std::move(loop)}};
 }
 
-// One masked copy of the code serves where all that lanes read is packed, or where there is hardly more than one block.
+// One masked copy of the code serves where masks cost nothing beside the rest, where all that lanes read is packed, or
+// where there is hardly more than one block.
 Lanes::Mask Nest::mask() const {
-    if (group_.lanes_reduced) return Lanes::Mask::edge;
+    if (group_.lanes_reduced) return Lanes::Mask::tail;
     int64_t block = int64_t{group_.vectors} * group_.width;
     if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
+    if (group_.reductions.empty() && !group_.transposed) return Lanes::Mask::tail;
+    if (assembly_.target.has_mask_registers() && group_.vectors <= choice_numbers::most_masks)
+        return Lanes::Mask::always;
     if (group_.packed.empty()) return Lanes::Mask::edge;
     Movements movements(assembly_.kernel, assembly_.storage);
     for (EquationIndex index : group_.reductions) {
@@ -207,23 +214,32 @@ bool Nest::clip(For& loop, AxisId axis) {
     return any;
 }
 
+// Windows are written out from the innermost one on, as long as the code stays short.
+bool Nest::may_unroll(const Block& body, int64_t extent) const {
+    int64_t updates = extent * group_.vectors * group_.maximum_rows;
+    for (const Block* block = &body; !block->empty();) {
+        const auto* loop = std::get_if<For>(&block->front().node);
+        if (!loop) break;
+        updates *= loop->unrolled;  // 0: it stays a loop
+        block = &loop->body;
+    }
+    const bool shares_loads = group_.windowed || !group_.contraction;
+    return extent > 0 && extent <= choice_numbers::longest_unrolled && updates > 0 &&
+           updates <= (shares_loads ? choice_numbers::unrolled_window_updates : choice_numbers::unrolled_updates);
+}
+
 Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     if (depth == group_.loops.size()) return inner();
     AxisId axis = group_.loops[depth];
     For loop;
     loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
     loop.range = range(axis);
-    auto extent = window(axis);
-    int64_t tile = int64_t{group_.vectors} * group_.maximum_rows;
-    bool small =
-        group_.windowed || !group_.contraction || tile * extent.value_or(0) <= choice_numbers::unrolled_updates;
-    bool clipped = clip(loop, axis);
-    if (extent && *extent > 0 && *extent <= choice_numbers::longest_unrolled && small && !group_.lanes_reduced &&
-        !clipped)
-        loop.unrolled = *extent;
+    const auto extent = window(axis);
+    const bool clipped = clip(loop, axis);
     expressions_.bind(axis, loop.variable);
     loop.body = reduced_loops(depth + 1, inner);
     expressions_.unbind(axis);
+    if (!clipped && !group_.lanes_reduced && may_unroll(loop.body, extent.value_or(0))) loop.unrolled = *extent;
     return {Statement{std::move(loop)}};
 }
 
@@ -357,6 +373,33 @@ Block Nest::core() {
         block.insert(block.end(), std::make_move_iterator(loops.begin()), std::make_move_iterator(loops.end()));
     }
     for (AccumulatorId accumulator : accumulators_) block.push_back({Finish{accumulator}});
+    if (!loops_over_rows()) {
+        epilogue(block);
+    } else {
+        EachRow each;
+        epilogue(each.body);
+        block.push_back({std::move(each)});
+    }
+    return block;
+}
+
+// Keeping results takes a store and a load for each: little beside so many updates, or so long an epilogue. The code
+// then has the epilogue of one row, in place of those of all rows of all tiles.
+bool Nest::loops_over_rows() const {
+    if (group_.rows < 0 || group_.transposed || group_.row_sizes.front() == 1 || group_.reductions.empty())
+        return false;
+    int64_t operations = 1;
+    for (AxisId axis : group_.reduced) operations *= std::max<int64_t>(1, assembly_.kernel.hint(axis));
+    if (group_.lanes_reduced) operations /= int64_t{group_.vectors} * group_.width;
+    for (EquationIndex index : group_.after) {
+        for (Expr e : walk(equation(index).right)) {
+            if (e->kind == expr::Kind::scalar) operations += info(e->op).cost;
+        }
+    }
+    return operations >= choice_numbers::operations_for_row_loop;
+}
+
+void Nest::epilogue(Block& block) {
     for (size_t i = 0; i < group_.reductions.size(); i++) {
         const Accumulator& accumulator = tree_.accumulator(accumulators_[i]);
         Expression result;
@@ -366,7 +409,6 @@ Block Nest::core() {
         define(block, group_.reductions[i], assembly_.intern(result));
     }
     for (EquationIndex index : group_.after) define(block, index, expressions_.value(equation(index).right));
-    return block;
 }
 
 Block Nest::store_update() {

@@ -4,6 +4,11 @@
 #include <array>
 
 namespace heddle::schedules {
+
+const EachRow* each_row(const Rows& rows) {
+    return rows.body.empty() ? nullptr : std::get_if<EachRow>(&rows.body.back().node);
+}
+
 namespace {
 
 void accumulators_in_rows(const Block& block, bool rows, std::vector<bool>& found) {

@@ -204,11 +204,12 @@ struct Rows {
 
 // Blocks of vectors * width lanes. The tail, where fewer lanes are left:
 //   edge     full blocks run without masks; the tail is one block under masks
+//   tail     full blocks run without masks; then one vector at a time (j = 0) under a mask
 //   always   every block runs under its masks (the code exists once)
-// Reduced lanes: full blocks, then (edge) one vector at a time (j = 0, updates go to vector 0) under a mask: an
-// inactive lane's accumulator keeps its value. Stores and loads (but packed ones) of a masked block are masked.
+// Reduced lanes have a tail: its updates go to vector 0, and an inactive lane's accumulator keeps its value. Other lanes
+// that hold accumulators have none. Stores and loads (but packed ones) of a masked block are masked.
 struct Lanes {
-    enum class Mask : uint8_t { edge, always };
+    enum class Mask : uint8_t { edge, tail, always };
     VariableId variable = no_id;
     Range range;
     int vectors = 1;
@@ -252,6 +253,12 @@ struct Store {
     bool non_temporal = false;   // where the address is aligned to the vector; else plain
 };
 
+// The rows of the tile one after another, in a loop that exists once for all row sizes: what follows a long reduction.
+// The last statement of a balanced Rows, whose finished accumulators it reads; it holds Define and Store alone.
+struct EachRow {
+    Block body;
+};
+
 // A running pointer into a buffer, at `element` with i = j = l = 0, for Prefetch to move.
 struct PrefetchStart {
     MemoryId memory = no_id;
@@ -270,7 +277,7 @@ struct Prefetch {
 };
 
 struct Statement {
-    std::variant<Phase, For, Rows, Lanes, Start, Update, Finish, Define, Store, PrefetchStart, Prefetch> node;
+    std::variant<Phase, For, Rows, Lanes, Start, Update, Finish, Define, Store, EachRow, PrefetchStart, Prefetch> node;
 };
 
 // begin = (task / divisor) % count * step, end = min(begin + step, extent); outermost first.
@@ -304,6 +311,9 @@ struct Tree {
     const Let& let(LetId i) const { return lets[i]; }
     size_t buffers() const;  // memories that are not arrays
 };
+
+// The last statement of the rows' body where it is one.
+const EachRow* each_row(const Rows& rows);
 
 // What each expression depends on, in order: what a backend must keep a value for.
 struct Varies {

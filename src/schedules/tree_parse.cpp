@@ -323,6 +323,9 @@ private:
             into.push_back({rows(indentation)});
         } else if (reader_.take("lanes")) {
             into.push_back({lanes(indentation)});
+        } else if (reader_.take("each")) {
+            reader_.expect("row");
+            into.push_back({EachRow{block(indentation)}});
         } else if (reader_.take("start")) {
             into.push_back({Start{AccumulatorId(count())}});
         } else if (reader_.take("finish")) {
@@ -425,8 +428,12 @@ private:
         reader_.expect("x");
         lanes.width = count();
         reader_.expect("mask");
-        lanes.mask = reader_.take("always") ? Lanes::Mask::always : Lanes::Mask::edge;
-        if (lanes.mask == Lanes::Mask::edge) reader_.expect("edge");
+        if (reader_.take("always"))
+            lanes.mask = Lanes::Mask::always;
+        else if (reader_.take("tail"))
+            lanes.mask = Lanes::Mask::tail;
+        else
+            reader_.expect("edge");
         lanes.reduced = reader_.take("reduced");
         lanes.body = block(indentation);
         return lanes;

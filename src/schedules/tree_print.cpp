@@ -248,6 +248,11 @@ private:
                         (s.non_temporal ? " nontemporal" : ""));
     }
 
+    void print_statement(const EachRow& each, int depth) {
+        line(depth, "each row");
+        block(each.body, depth + 1);
+    }
+
     void print_statement(const PrefetchStart& p, int depth) {
         line(depth, "prefetch_start " + tree_.memory(p.memory).name + "[" + affine(p.element) + "]");
     }

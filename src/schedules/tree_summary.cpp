@@ -93,6 +93,7 @@ private:
         std::string text = fmt::format("for {}{}", tree_.variable(loop.variable).name, cut(loop.range));
         return loop.unrolled > 0 ? text + fmt::format(" unrolled {}", loop.unrolled) : text;
     }
+    static const char* head(const EachRow&) { return "each row"; }
     std::string head(const Rows& rows) const {
         std::vector<std::string> digits;
         for (const Rows::Digit& digit : rows.fused) digits.push_back(tree_.variable(digit.variable).name);

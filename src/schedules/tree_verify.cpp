@@ -265,11 +265,24 @@ private:
         bool outer = transposes_;
         in_rows_ = true;
         transposes_ = !balanced;
+        each_row_ = balanced ? each_row(rows) : nullptr;
         check_block(rows.body);
+        each_row_ = nullptr;
         transposes_ = outer;
         in_rows_ = false;
         scope_.erase(rows.variable);
         for (const Rows::Digit& digit : rows.fused) scope_.erase(digit.variable);
+    }
+
+    void check(const EachRow& each) {
+        if (each_row_ != &each)
+            return error("schedules.tree_rows", "each row stands elsewhere than at the end of balanced rows", "");
+        for (const Statement& statement : each.body) {
+            if (!std::holds_alternative<Define>(statement.node) && !std::holds_alternative<Store>(statement.node))
+                error("schedules.tree_rows", "each row holds more than definitions and stores", "");
+        }
+        std::erase_if(defined_, [&](LetId let) { return varies_[static_cast<size_t>(tree_.let(let).value)].rows; });
+        check_block(each.body);
     }
 
     void check(const Lanes& lanes) {
@@ -279,14 +292,19 @@ private:
             error("schedules.tree_lanes", "lanes are no power of two, or vectors are none or too many", tree_.name);
         if (in_lanes_) error("schedules.tree_lanes", "lanes stand inside of lanes", "");
         bind(lanes.variable, Variable::Kind::lane);
+        if (lanes.reduced && lanes.mask == Lanes::Mask::edge)
+            error("schedules.tree_lanes", "reduced lanes have no block under masks at their end", "");
         in_lanes_ = true;
+        has_tail_ = lanes.mask == Lanes::Mask::tail;
         check_block(lanes.body);
-        in_lanes_ = false;
+        in_lanes_ = has_tail_ = false;
         scope_.erase(lanes.variable);
     }
 
     void check(const Start& s) {
         if (!in(tree_.accumulators, s.accumulator, "an accumulator")) return;
+        if (has_tail_ && tree_.accumulator(s.accumulator).vectors > 1)
+            error("schedules.tree_lanes", "lanes with a tail hold an accumulator", tree_.accumulator(s.accumulator).name);
         started_.insert(s.accumulator);
         finished_.erase(s.accumulator);
     }
@@ -375,10 +393,11 @@ private:
     const Tree& tree_;
     Diagnostics errors_;
     std::vector<Varies> varies_;
+    const EachRow* each_row_ = nullptr;  // where one may stand
     std::set<VariableId> scope_;
     std::set<LetId> defined_;
     std::set<AccumulatorId> started_, finished_;
-    bool in_rows_ = false, in_lanes_ = false, transposes_ = false, prefetching_ = false;
+    bool in_rows_ = false, in_lanes_ = false, has_tail_ = false, transposes_ = false, prefetching_ = false;
 };
 
 }  // namespace

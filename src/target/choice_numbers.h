@@ -80,7 +80,11 @@ inline constexpr int most_heights_compiled = 7;
 // ---- code written out. Design
 
 inline constexpr int64_t longest_unrolled = 8;   // iterations of a window
-inline constexpr int64_t unrolled_updates = 64;  // of a contraction's tile under such a window
+inline constexpr int64_t unrolled_updates = 64;  // of a contraction's tile under such windows
+inline constexpr int64_t unrolled_window_updates = 128;  // where windows of neighbouring rows share loads, and without rows
+inline constexpr int most_masks = 4;  // of a block, that stay in registers: AVX-512 has seven
+// Of one element of a tile, from which its results are kept in memory and rows are finished one by one in a loop.
+inline constexpr int64_t operations_for_row_loop = 40;
 
 // ---- prefetch
 

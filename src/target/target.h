@@ -33,6 +33,7 @@ struct Target {
     int maximum_equations = 64;  // of a kernel
     int maximum_buffers = 64;
 
+    bool has_mask_registers() const { return vector_bytes >= 64; }  // AVX-512: a masked access costs what a plain one does
     int lanes(int64_t element_bytes) const { return static_cast<int>(vector_bytes / element_bytes); }
 };
 

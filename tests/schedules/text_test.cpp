@@ -186,6 +186,10 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
     expect_tree_error(replaced(good, " packed)", " contiguous)"), "schedules.tree_access");
     expect_tree_error(replaced(good, "balanced 6", "balanced 2 6"), "schedules.tree_rows");
     expect_tree_error(replaced(good, "x 16 mask", "x 15 mask"), "schedules.tree_lanes");
+    // A loop over the tile's rows stands at its end, and holds nothing that belongs to the tile as a whole.
+    ASSERT_NE(good.find("each row\n"), std::string::npos) << good;
+    expect_tree_error(replaced(good, "finish 0\n", "finish 0\n        each row\n        finish 0\n"), "schedules.tree_rows");
+    expect_tree_error(replaced(good, "each row\n", "each row\n                start 0\n"), "schedules.tree_rows");
     expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: sum float64"),
                       "schedules.tree_type");
     const std::string whole = print(schedule(parse_kernel(source("kernel k\n  axis a = 5\n  input x: int64 [5]\n"

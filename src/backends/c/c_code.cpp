@@ -292,6 +292,18 @@ codegen::Cell CCode::cell(Value initial) {
 CCode::Value CCode::get(const Cell& cell) { return define(cell.dtype, cell.width, names_[cell.handle]); }
 void CCode::set(const Cell& cell, Value value) { line(fmt::format("{} = {};", names_[cell.handle], text(value))); }
 
+codegen::Cells CCode::cells(DType dtype, int width, int64_t count) {
+    const std::string name = fmt::format("c{}", next_++);
+    line(fmt::format("{} {}[{}];", type(dtype, width), name, count));
+    return {dtype, width, inline_value(dtype, width, name).handle};
+}
+CCode::Value CCode::get(const codegen::Cells& cells, Value index) {
+    return define(cells.dtype, cells.width, fmt::format("{}[{}]", names_[cells.handle], text(index)));
+}
+void CCode::set(const codegen::Cells& cells, Value index, Value value) {
+    line(fmt::format("{}[{}] = {};", names_[cells.handle], text(index), text(value)));
+}
+
 void CCode::repeat(Value first, Value end, int64_t step, const std::function<void(Value)>& body) {
     const std::string name = fmt::format("i{}", next_++);
     line(fmt::format("for (int64_t {} = {}; {} < {}; {} += {}) {{", name, text(first), name, text(end), name, step));

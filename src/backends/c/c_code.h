@@ -48,6 +48,9 @@ public:
     Cell cell(Value initial) override;
     Value get(const Cell& cell) override;
     void set(const Cell& cell, Value value) override;
+    codegen::Cells cells(DType dtype, int width, int64_t count) override;
+    Value get(const codegen::Cells& cells, Value index) override;
+    void set(const codegen::Cells& cells, Value index, Value value) override;
     void repeat(Value first, Value end, int64_t step, const std::function<void(Value)>& body) override;
     void repeat_while(const std::function<Value()>& condition, const Action& body) override;
     void branch(Value condition, const Action& then, const Action& otherwise) override;

@@ -14,6 +14,7 @@ namespace heddle::backends {
 namespace {
 
 using codegen::Cell;
+using codegen::Cells;
 using codegen::CodeAddress;
 using codegen::CodeOp;
 using codegen::CodeValue;
@@ -50,6 +51,9 @@ public:
     Cell cell(CodeValue initial) override;
     CodeValue get(const Cell& cell) override;
     void set(const Cell& cell, CodeValue value) override;
+    Cells cells(DType dtype, int width, int64_t count) override;
+    CodeValue get(const Cells& cells, CodeValue index) override;
+    void set(const Cells& cells, CodeValue index, CodeValue value) override;
     void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) override;
     void repeat_while(const std::function<CodeValue()>& condition, const Action& body) override;
     void branch(CodeValue condition, const Action& then, const Action& otherwise) override;
@@ -72,6 +76,7 @@ private:
     DType dtype_of(MemoryId memory) const { return tree_.memory(memory).dtype; }
     llvm::Align alignment(MemoryId memory) const { return llvm::Align(static_cast<uint64_t>(bytes(dtype_of(memory)))); }
     llvm::Value* pointer(const CodeAddress& address);
+    llvm::Value* pointer(const Cells& cells, CodeValue index);
     llvm::Value* from_memory(DType dtype, llvm::Value* raw);
     llvm::Value* to_memory(CodeValue v);
     llvm::Instruction* tag(MemoryId memory, llvm::Instruction* access);
@@ -396,6 +401,22 @@ CodeValue LlvmCode::get(const Cell& cell) {
 }
 void LlvmCode::set(const Cell& cell, CodeValue v) {
     builder_.CreateStore(value(v), reinterpret_cast<llvm::Value*>(cell.handle));
+}
+
+Cells LlvmCode::cells(DType dtype, int width, int64_t count) {
+    llvm::IRBuilder<> at_entry(cells_end_);
+    llvm::Value* place = at_entry.CreateAlloca(type(dtype, width), at_entry.getInt64(static_cast<uint64_t>(count)));
+    return {dtype, width, reinterpret_cast<uintptr_t>(place)};
+}
+llvm::Value* LlvmCode::pointer(const Cells& cells, CodeValue index) {
+    return builder_.CreateGEP(type(cells.dtype, cells.width), reinterpret_cast<llvm::Value*>(cells.handle),
+                              value(index));
+}
+CodeValue LlvmCode::get(const Cells& cells, CodeValue index) {
+    return wrap(cells.dtype, cells.width, builder_.CreateLoad(type(cells.dtype, cells.width), pointer(cells, index)));
+}
+void LlvmCode::set(const Cells& cells, CodeValue index, CodeValue v) {
+    builder_.CreateStore(value(v), pointer(cells, index));
 }
 
 // Rotated at once: a guard, then a loop that tests at its end.
