@@ -46,8 +46,7 @@ std::vector<int> row_sizes(int maximum, int64_t rows, bool named) {
     if (least >= int64_t{maximum - 1} * (maximum - 2)) {
         sizes.push_back(maximum - 1);
     } else if (named) {
-        for (int size = maximum - 1; size > 1;
-             size = maximum > choice_numbers::most_heights_compiled && size < maximum - 1 ? size / 2 : size - 1)
+        for (int size = choice_numbers::next_height(maximum); size > 1; size = choice_numbers::next_height(size))
             sizes.push_back(size);
     } else {
         int64_t tiles = std::max<int64_t>(1, (rows + maximum - 1) / maximum);

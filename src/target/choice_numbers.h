@@ -73,9 +73,10 @@ inline constexpr int stream_vectors = 4;  // Design
 // Rows of several axes become one axis where that takes less than this share of the cycles. Measured: images 2, 3, 4
 // pixels wide 75 -> 100, 133 -> 183, 168 -> 192; from 7 on nothing.
 inline constexpr double share_for_fused_rows = 0.93;
-// Of named rows, tiles higher than this are compiled in halves below MR - 1, not in each height: code, for 14 rows.
-// Design; measured is only the price of heights: 96 to 231 ms of code generation for all, 15 to 36 for two.
-inline constexpr int most_heights_compiled = 7;
+// Few rows whose number is named: the heights compiled below a tile's own, 6 4 2 1 or 14 10 7 5 3 2 1. By the model of
+// cycles, over 1 to 40 rows, 1.04 and 1.11 of what all heights take (14 13 12 6 3 1 takes 1.19). Each height is code:
+// measured, 96 to 231 ms of code generation for all of 14, 15 to 36 for two.
+inline constexpr int next_height(int height) { return height * 5 / 7; }
 
 // ---- code written out. Design
 
