@@ -64,11 +64,13 @@ struct Cells {
     uintptr_t handle = 0;
 };
 
-// memory[index + offset], in elements; `index` is a scalar int64.
+// memory[index + moves + offset], in elements; `index` and the moves are scalar int64. Moves are added one after another
+// behind what varies in loops, so that neighbours share pointers.
 struct CodeAddress {
     MemoryId memory = no_id;
     CodeValue index;
     int64_t offset = 0;
+    std::vector<CodeValue> moves = {};
 };
 
 class Code {

@@ -34,8 +34,20 @@ void Walker::add(Index& sum, CodeValue value) {
 }
 
 CodeValue Walker::whole(const Index& index) {
-    if (!index.value) return integer(index.constant);
-    return index.constant == 0 ? *index.value : integer_op(CodeOp::add, *index.value, integer(index.constant));
+    Index sum = index;
+    for (CodeValue move : index.moves) add(sum, move);
+    if (!sum.value) return integer(sum.constant);
+    return sum.constant == 0 ? *sum.value : integer_op(CodeOp::add, *sum.value, integer(sum.constant));
+}
+
+// By a stride that is known at launch only. Three rows share a pointer, from which machines reach one and two strides on;
+// and the pointers of a tile's rows move together in the loops inside.
+void Walker::move_rows(Index& sum, int64_t rows, const Term& term) {
+    constexpr int64_t reached = 3;
+    const int64_t near = rows % reached;
+    for (int64_t part : {rows - near, near}) {
+        if (part != 0) sum.moves.push_back(scaled(integer(part), term.scale, term.number));
+    }
 }
 
 // A row moves a row variable by one, a vector moves a lane variable by `width_`; literal movements stay constants, so
@@ -61,10 +73,12 @@ void Walker::add_term(Lanewise& sum, const Term& term, int i, int j, bool packed
     else
         add(sum.first, scaled(base, term.scale, term.number));
     if (moved == 0) return;
-    if (term.number.launch)
-        add(sum.first, scaled(integer(moved), term.scale, term.number));
-    else
+    if (!term.number.launch)
         sum.first.constant += moved * term.scale * term.number.value;
+    else if (term.variable == row_variable_)
+        move_rows(sum.first, moved, term);
+    else
+        add(sum.first, scaled(integer(moved), term.scale, term.number));
 }
 
 // Outer variables first: what does not move in an inner loop is one sum that can leave it.
@@ -94,8 +108,11 @@ Walker::Lanewise Walker::lanewise(const Affine& affine, int i, int j, bool packe
 }
 
 CodeAddress Walker::address(const Address& address, int i, int j) {
-    const Lanewise sum = lanewise(address.element, i, j, address.access == Access::packed);
-    return {address.memory, sum.first.value ? *sum.first.value : integer(0), sum.first.constant};
+    return this->address(address.memory, lanewise(address.element, i, j, address.access == Access::packed).first);
+}
+
+CodeAddress Walker::address(MemoryId memory, const Index& index) {
+    return {memory, index.value ? *index.value : integer(0), index.constant, index.moves};
 }
 
 CodeValue Walker::lane_indices(const Address& address, int i, int j) {
@@ -219,8 +236,7 @@ void Walker::load_transposed(ExpressionId id, int j) {
         for (const auto& [scale, factor] : sum.strides) add(index, scaled(moved, scale, factor));
         std::optional<CodeValue> mask = row_mask;
         if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
-        columns.push_back(
-            code_.load({e.address.memory, index.value ? *index.value : integer(0), index.constant}, rows_, mask));
+        columns.push_back(code_.load(address(e.address.memory, index), rows_, mask));
     }
     // log2(n) times: element k of pair i goes to 2 k and 2 k + 1 of what vectors i and i + n/2 make.
     const size_t n = columns.size();

@@ -27,10 +27,11 @@ private:
         std::vector<CodeValue> rows;      // fused rows: of each row
         int depth = 0;                    // binding order: outer variables have smaller ones
     };
-    // The value of an integer expression: constant + scalar.
+    // The value of an integer expression: constant + scalar + what moves from row to row.
     struct Index {
         std::optional<CodeValue> value;
         int64_t constant = 0;
+        std::vector<CodeValue> moves = {};
     };
     // An affine as a scalar for (i, j, lane 0), and how it moves from lane to lane.
     struct Lanewise {
@@ -103,6 +104,8 @@ private:
     Lanewise lanewise(const Affine& affine, int i, int j, bool packed);
     void add_term(Lanewise& sum, const Term& term, int i, int j, bool packed);
     CodeAddress address(const Address& address, int i, int j);
+    CodeAddress address(MemoryId memory, const Index& index);
+    void move_rows(Index& sum, int64_t rows, const Term& term);
     CodeValue lane_indices(const Address& address, int i, int j);
     CodeValue scaled(CodeValue value, int64_t scale, const Number& number);
     CodeValue number(const Number& number);

@@ -226,7 +226,9 @@ CCode::Value CCode::any(Value mask) {
 }
 
 std::string CCode::pointer(const Address& address) const {
-    return fmt::format("({} + ({} + {}))", memory_name(address.memory), text(address.index), address.offset);
+    std::string index = text(address.index);
+    for (Value move : address.moves) index += " + " + text(move);
+    return fmt::format("({} + ({} + {}))", memory_name(address.memory), index, address.offset);
 }
 
 CCode::Value CCode::load(const Address& address, int width, std::optional<Value> mask) {

@@ -292,6 +292,7 @@ llvm::Value* LlvmCode::pointer(const CodeAddress& address) {
     llvm::Type* element = memory_type(dtype_of(address.memory));
     llvm::Value* base = memories_[static_cast<size_t>(address.memory)];
     base = builder_.CreateGEP(element, base, value(address.index));
+    for (CodeValue move : address.moves) base = builder_.CreateGEP(element, base, value(move));
     return address.offset == 0 ? base
                                : builder_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(address.offset));
 }
