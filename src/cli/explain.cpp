@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/c/c_source.h"
+#include "codegen/instruction_count.h"
 #include "pictures/draw_parts.h"
 #include "cli/explain_arguments.h"
 #include "cli/explain_facts.h"
@@ -138,7 +139,9 @@ void add_plan_json(const plan::Plan& plan, const ExplainOptions& options, Json& 
     if (options.schedule) {
         Json trees = Json::array();
         for (size_t i = 0; i < plan.trees.size(); i++)
-            trees.push_back({{"key", plan.keys[i]}, {"tree", schedules::print(*plan.trees[i])}});
+            trees.push_back({{"key", plan.keys[i]},
+                             {"instructions", codegen::instruction_count(*plan.trees[i])},
+                             {"tree", schedules::print(*plan.trees[i])}});
         json["schedule"] = {
             {"choices", plan::summary(plan)}, {"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
     }
@@ -224,6 +227,9 @@ void print_text(const Json& json, const ExplainOptions& options) {
     if (json.contains("schedule")) {
         fmt::print("\nchoices\n");
         print_form(text_of(json["schedule"], "choices"), 2);
+        for (const Json& kernel : json["schedule"]["kernels"])
+            fmt::print("  kernel {}: {} instructions\n", text_of(kernel, "key").substr(0, 8),
+                       kernel["instructions"].get<int64_t>());
         fmt::print("\n");
         print_form(text_of(json["schedule"], "plan"), 0);
     }
