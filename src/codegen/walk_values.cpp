@@ -233,7 +233,7 @@ void Walker::load_transposed(ExpressionId id, int j) {
         Index index = sum.first;
         CodeValue moved = integer(lane);
         if (last_lane_) moved = smaller(moved, integer_op(CodeOp::subtract, *last_lane_, here));
-        for (const auto& [scale, factor] : sum.strides) add(index, scaled(moved, scale, factor));
+        for (const auto& [scale, factor] : sum.strides) index.moves.push_back(scaled(moved, scale, factor));
         std::optional<CodeValue> mask = row_mask;
         if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
         columns.push_back(code_.load(address(e.address.memory, index), rows_, mask));
