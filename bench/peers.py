@@ -30,7 +30,7 @@ ENGINES = ["heddle", *PEERS]
 
 
 def run_heddle(path, feeds, folder, threads, seconds):
-    command = [HEDDLE, "run", str(path), "--format", "json", "--threads", str(threads)]
+    command = [HEDDLE, "run", str(path), "--format", "json", "--threads", str(threads), "--no-cache"]
     for number, (name, array) in enumerate(feeds.items()):
         np.save(f"{folder}/{number}.npy", array)
         command += ["--input", f"{name}={folder}/{number}.npy"]

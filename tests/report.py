@@ -1,5 +1,13 @@
 """What the test programs written in Python print: a line a test, and at the end how many passed, failed and were skipped."""
+import atexit
 import collections
+import os
+import shutil
+import tempfile
+
+# Compiled code of these tests alone: what a user has is neither used nor filled.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="heddle-cache-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 
 class Report:

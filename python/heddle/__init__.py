@@ -30,7 +30,7 @@ from ._onnxruntime import (ExecutionMode, GraphOptimizationLevel, SessionOptions
 __version__: str = _heddle.build_info()["version"]
 __all__ = ["Context", "Diagnostic", "Error", "ExecutionMode", "Graph", "GraphOptimizationLevel", "InferenceSession",
            "Library", "NodeArg", "Place", "Session", "SessionOptions", "Tensor", "build_info",
-           "get_available_providers", "load_library", "set_default_logger_severity"]
+           "get_available_providers", "load_library", "set_default_logger_severity", "use_cache"]
 
 _FOLDER = pathlib.Path(__file__).parent
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
@@ -131,6 +131,14 @@ def load_library(*paths: str | os.PathLike[str], threads: int = 0, **named: str 
 @functools.cache
 def _shipped() -> Library:
     return load_library()
+
+
+def use_cache(folder: str | os.PathLike[str] | None) -> None:
+    """Keeps compiled code for later processes in this folder; None: nowhere.
+
+    By default it is kept in `$XDG_CACHE_HOME/heddle`, or `~/.cache/heddle`. `heddle cache` shows what is there.
+    """
+    _heddle.use_cache(None if folder is None else os.fspath(folder))
 
 
 Tensor = _heddle.Tensor  #: A tensor of a graph: `name`, `dtype`, `shape`.

@@ -60,6 +60,16 @@ void add_threads(CLI::App& command, int& threads) {
         ->check(range(1, 1024));
 }
 
+void add_cache_folder(CLI::App& command, CacheOptions& cache) {
+    command.add_option("--cache-dir", cache.folder, "The folder that keeps compiled code (docs/cache.md)")
+        ->type_name("DIR");
+}
+
+void add_cache(CLI::App& command, CacheOptions& cache) {
+    add_cache_folder(command, cache);
+    command.add_flag("--no-cache", cache.off, "Compile anew, and keep nothing");
+}
+
 void add_work(CLI::App& command, double& work) {
     command
         .add_option("--work", work, "How many scalar operations this may take (1e13); interpreted, a hundredth of it")
@@ -100,6 +110,7 @@ Command add_run(CLI::App& app, RunOptions& options) {
         ->type_name("DIR");
     add_threads(*command, options.threads);
     add_work(*command, options.work);
+    add_cache(*command, options.cache);
     auto* backend = command->add_option("--backend", options.backend,
                                         "cpu: compiled code; reference: the interpreter of typed bodies");
     backend->capture_default_str();
@@ -194,6 +205,7 @@ Command add_compare(CLI::App& app, CompareOptions& options) {
     add_rules(*command, options.rules);
     add_threads(*command, options.threads);
     add_work(*command, options.work);
+    add_cache(*command, options.cache);
     command->footer(
         "Examples:\n"
         "  heddle compare model.onnx --with reference --random 1 --bind batch=2\n"
@@ -276,6 +288,19 @@ Command add_rewrite(CLI::App& app, RewriteOptions& options) {
         "  heddle rewrite --call 'matmul(X, W)' 'X=int32[2, 9]' 'W=int32[9, 3]' --steps 1 \\\n"
         "      --rule 'split_inner(chunk: 4)'\n");
     return {command, &options.common, [&] { return rewrite_program(options); }};
+}
+
+Command add_cache_command(CLI::App& app, CacheCommandOptions& options) {
+    auto* command = app.add_subcommand("cache", "Show what earlier runs have compiled and kept; bound it, or remove it");
+    add_cache_folder(*command, options.cache);
+    command->add_flag("--list", options.list, "Each file: what it is, its size, when it was used last");
+    command->add_option("--limit", options.limit, "From now on keep at most so much (1GB)")
+        ->transform(CLI::AsSizeValue(true).description(""))
+        ->type_name("SIZE");
+    command->add_flag("--clear", options.clear, "Remove all of it");
+    add_format(*command, options.common, "How to print the result, and what is wrong");
+    command->footer("Examples:\n  heddle cache --list\n  heddle cache --limit 300MB\n  heddle cache --clear\n");
+    return {command, &options.common, [&] { return show_cache(options); }};
 }
 
 Command add_schema(CLI::App& app) {
@@ -416,12 +441,13 @@ int run(int count, char** arguments) {
     GraphOptions graph_options;
     VerifyOptions verify_options;
     RewriteOptions rewrite_options;
+    CacheCommandOptions cache_options;
     std::string shell;
     const std::vector<Command> commands = {add_run(app, run_options),         add_check(app, check_options),
                                            add_explain(app, explain_options), add_compare(app, compare_options),
                                            add_graph(app, graph_options),     add_verify(app, verify_options),
-                                           add_rewrite(app, rewrite_options), add_schema(app),
-                                           add_completion(app, shell, table)};
+                                           add_rewrite(app, rewrite_options), add_cache_command(app, cache_options),
+                                           add_schema(app),                   add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);
     try {

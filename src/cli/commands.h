@@ -12,11 +12,18 @@ struct CommonOptions {
     std::vector<std::string> libraries;  // files of the user's templates
 };
 
+// Where code is kept for other processes.
+struct CacheOptions {
+    std::string folder;  // empty: the user's
+    bool off = false;
+};
+
 // Scalar operations that a run may take unless told otherwise: some minutes to an hour. Interpreted, a hundredth of it.
 inline constexpr double default_work = 1e13;
 
 struct RunOptions {
     CommonOptions common;
+    CacheOptions cache;
     double work = default_work;
     std::string model;                // an ONNX file, or empty with `call`
     std::string call;                 // a program: "y = swish(x); z = add2(y, x)"
@@ -56,6 +63,7 @@ int explain_operator(const ExplainOptions& options);
 
 struct CompareOptions {
     CommonOptions common;
+    CacheOptions cache;
     double work = default_work;
     std::string model, with;
     std::vector<std::string> inputs, bindings, rules;
@@ -93,6 +101,14 @@ struct RewriteOptions {
     int64_t steps = -1;                  // below zero: to a fixed point
 };
 int rewrite_program(const RewriteOptions& options);
+
+struct CacheCommandOptions {
+    CommonOptions common;
+    CacheOptions cache;
+    int64_t limit = -1;  // bytes; below zero: as it is
+    bool list = false, clear = false;
+};
+int show_cache(const CacheCommandOptions& options);
 
 int print_version(const CommonOptions& options);
 

@@ -21,10 +21,10 @@ constexpr size_t listed_failures = 10;
 
 Result<std::vector<Verdict>> compare_tensors(const Graph& graph, const std::vector<TensorData>& feeds,
                                              const CompareOptions& options) {
-    auto computed = compute(graph, feeds, options.threads, true);
+    auto computed = compute(graph, feeds, options.threads, options.cache, true);
     if (!computed) return fail(std::move(computed.error()));
     if (options.with == "reference") return compare_with_reference(graph, feeds, *computed);
-    auto unfused = compute(graph, feeds, options.threads, false);
+    auto unfused = compute(graph, feeds, options.threads, options.cache, false);
     if (!unfused) return fail(std::move(unfused.error()));
     return compare_with_other(graph, feeds, *computed, *unfused);
 }
@@ -139,7 +139,7 @@ Result<std::vector<TensorData>> expected_outputs(const std::string& folder, cons
 Result<int> compare_outputs(const Source& source, const std::vector<TensorData>& feeds, const CompareOptions& options) {
     auto expected = expected_outputs(options.with, source);
     if (!expected) return fail(std::move(expected.error()));
-    auto program = compile(source.graph, options.threads, {});
+    auto program = compile(source.graph, options.threads, options.cache, {});
     if (!program) return fail(std::move(program.error()));
     auto found = runtime::Session(program->executable, program->pool).run(feeds);
     if (!found) return fail(std::move(found.error()));

@@ -214,8 +214,8 @@ TensorData as_double(const TensorData& data) {
 }  // namespace
 
 Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads,
-                                      bool fuse) {
-    auto program = compile(graph, threads, {.fuse = fuse, .keep_all = true});
+                                      const CacheOptions& cache, bool fuse) {
+    auto program = compile(graph, threads, cache, {.fuse = fuse, .keep_all = true});
     if (!program) return fail(std::move(program.error()));
     runtime::Session session(program->executable, program->pool);
     auto outputs = session.run(feeds);

@@ -20,7 +20,8 @@ struct Computed {
 };
 
 // All that a plan of its own memory for every buffer computes, in the order in which it is written.
-Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads, bool fuse);
+Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads,
+                                      const CacheOptions& cache, bool fuse);
 
 struct Verdict {
     std::string name, type, operation;

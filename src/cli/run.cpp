@@ -21,7 +21,8 @@ struct Measured {
     std::vector<TensorData> outputs;
     double load_ms = 0, compile_ms = 0;
     std::vector<double> run_ms;
-    int64_t launches = 0, layout_launches = 0, kernels_compiled = 0, peak_bytes = 0;
+    int64_t launches = 0, layout_launches = 0, peak_bytes = 0;
+    runtime::KernelCounts kernels;
     Diagnostics notes;  // of the plan
     std::vector<runtime::LaunchTime> profile;
 };
@@ -45,7 +46,7 @@ Result<void> run_reference(const Source& source, const std::vector<TensorData>& 
 Result<void> run_compiled(const Source& source, const std::vector<TensorData>& feeds, const RunOptions& options,
                           Measured& measured) {
     auto begin = Clock::now();
-    auto program = compile(source.graph, options.threads, {.fuse = !options.unfused});
+    auto program = compile(source.graph, options.threads, options.cache, {.fuse = !options.unfused});
     if (!program) return fail(std::move(program.error()));
     runtime::Session session(program->executable, program->pool);
     measured.compile_ms = milliseconds_since(begin);
@@ -63,7 +64,7 @@ Result<void> run_compiled(const Source& source, const std::vector<TensorData>& f
     measured.notes = plan.notes;
     measured.launches = plan.launches();
     measured.layout_launches = plan.layout_launches();
-    measured.kernels_compiled = program->executable->kernels_compiled();
+    measured.kernels = program->executable->kernels();
     measured.peak_bytes = session.bytes() + program->executable->resident_bytes();
     return {};
 }
@@ -124,7 +125,8 @@ void print_json(const Source& source, const Measured& m, const std::vector<std::
         {"min", *std::min_element(m.run_ms.begin(), m.run_ms.end())}, {"median", median(m.run_ms)}, {"all", m.run_ms}};
     json["launches"] = m.launches;
     json["layout_launches"] = m.layout_launches;
-    json["kernels_compiled"] = m.kernels_compiled;
+    json["kernels_compiled"] = m.kernels.compiled;
+    json["kernels_loaded"] = m.kernels.loaded;
     json["peak_bytes"] = m.peak_bytes;
     fmt::print("{}\n", json.dump(2));
 }
@@ -145,9 +147,10 @@ void print_text(const Source& source, const Measured& m, const std::vector<std::
         fmt::print(", run {:.3f} ms", m.run_ms.front());
     }
     if (options.backend == "cpu") {
-        fmt::print("; {} launches{}, {} kernels compiled, {:.1f} MB", m.launches,
+        fmt::print("; {} launches{}, {} kernels compiled{}, {:.1f} MB", m.launches,
                    m.layout_launches > 0 ? fmt::format(" and {} for layout", m.layout_launches) : "",
-                   m.kernels_compiled, static_cast<double>(m.peak_bytes) / 1e6);
+                   m.kernels.compiled, m.kernels.loaded > 0 ? fmt::format(", {} loaded", m.kernels.loaded) : "",
+                   static_cast<double>(m.peak_bytes) / 1e6);
     }
     fmt::print("\n");
 }

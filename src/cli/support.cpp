@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cache/folder.h"
 #include "evaluate/work.h"
 #include "inference/model.h"
 #include "support/file.h"
@@ -238,15 +239,22 @@ Result<void> check_work(const Graph& graph, double limit, bool interpreted) {
 }
 
 void warn(const Diagnostics& notes) {
-    for (const Diagnostic& note : notes)
-        fmt::print(stderr, "warning[{}]: {}\n  found: {}\n  reason: {}\n", note.code, note.summary, note.found,
-                   note.reason);
+    for (const Diagnostic& note : notes) {
+        fmt::print(stderr, "warning[{}]: {}\n", note.code, note.summary);
+        if (!note.found.empty()) fmt::print(stderr, "  found: {}\n", note.found);
+        if (!note.reason.empty()) fmt::print(stderr, "  reason: {}\n", note.reason);
+        if (!note.remedy.empty()) fmt::print(stderr, "  remedy: {}\n", note.remedy);
+    }
 }
 
-Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options) {
-    auto engine = inference::make_engine(threads);
+Result<Program> compile(const Graph& graph, int threads, const CacheOptions& cache, const plan::PlanOptions& options) {
+    Diagnostics notes;
+    const auto folder = cache.off ? nullptr : cache::open_folder(cache.folder, notes);
+    auto engine = inference::make_engine(threads, inference::make_kernel_cache(folder));
     auto executable = inference::compile(graph, *engine, options);
     if (!executable) return fail(std::move(executable.error()));
+    warn(notes);
+    if (folder) warn(folder->take_notes());
     warn((*executable)->plan().notes);
     return Program{engine->pool, std::move(*executable)};
 }

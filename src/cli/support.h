@@ -70,7 +70,7 @@ struct Program {
     std::shared_ptr<ThreadPool> pool;
     std::shared_ptr<const runtime::Executable> executable;
 };
-Result<Program> compile(const Graph& graph, int threads, const plan::PlanOptions& options);
+Result<Program> compile(const Graph& graph, int threads, const CacheOptions& cache, const plan::PlanOptions& options);
 
 // The first six elements: "1 2.5 3 ...".
 std::string some_values(const TensorData& data);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/diagnostic.h"
@@ -34,9 +35,18 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string name() const = 0;
-    // Code for all trees, in order, on up to `threads` threads.
-    virtual Result<std::shared_ptr<CompiledKernels>> compile(const std::vector<const Tree*>& trees,
-                                                             const Target& target, int threads) = 0;
+    // Code for all trees, in order, on up to `threads` threads, as bytes that a cache may keep: equal trees, targets and
+    // builds of ours give equal ones.
+    virtual Result<std::vector<std::string>> objects(const std::vector<const Tree*>& trees, const Target& target,
+                                                     int threads) = 0;
+    // Such code made ready to be called, in any process. The bytes are not needed afterwards.
+    virtual Result<std::shared_ptr<CompiledKernels>> link(const std::vector<std::string_view>& objects) = 0;
+    Result<std::shared_ptr<CompiledKernels>> compile(const std::vector<const Tree*>& trees, const Target& target,
+                                                     int threads) {
+        auto made = objects(trees, target, threads);
+        if (!made) return fail(std::move(made.error()));
+        return link({made->begin(), made->end()});
+    }
     // The source or assembly text for one tree, for `explain --source`.
     virtual Result<std::string> source(const Tree& tree, const Target& target) = 0;
 };

@@ -8,8 +8,8 @@
 
 namespace heddle::inference {
 
-std::shared_ptr<runtime::KernelCache> make_kernel_cache() {
-    return std::make_shared<runtime::KernelCache>(std::make_shared<backends::LlvmBackend>());
+std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::Folder> folder) {
+    return std::make_shared<runtime::KernelCache>(std::make_shared<backends::LlvmBackend>(), std::move(folder));
 }
 
 std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels) {

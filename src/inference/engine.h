@@ -20,7 +20,8 @@ struct Engine {
     std::mutex running;  // a pool has one caller at a time
 };
 
-std::shared_ptr<runtime::KernelCache> make_kernel_cache();
+// With a folder that keeps code for other processes, or without.
+std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::Folder> folder = nullptr);
 // This machine, with so many threads; 0: all cores.
 std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache());
 

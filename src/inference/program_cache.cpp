@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cache/folder.h"
 #include "support/guarded.h"
 
 namespace heddle::inference {
@@ -56,7 +57,10 @@ Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std
 
 Diagnostics ProgramCache::take_notes() {
     std::lock_guard lock(engine_->running);
-    return std::exchange(notes_, {});
+    Diagnostics notes = std::exchange(notes_, {});
+    if (const auto folder = engine_->kernels->folder())
+        std::ranges::move(folder->take_notes(), std::back_inserter(notes));
+    return notes;
 }
 
 Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const std::vector<TensorData>& inputs,

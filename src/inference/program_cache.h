@@ -30,7 +30,7 @@ public:
                                         const Specialise& specialise);
 
     size_t compiled() const { return compiled_; }  // programs so far
-    // What plans made since the last call have to say (plan.h).
+    // What plans made since the last call have to say (plan.h), and the folder of the cache.
     Diagnostics take_notes();
 
 private:

@@ -12,7 +12,7 @@ void raise(const Diagnostics& problems) {
 
 void warn(const Diagnostics& notes) {
     for (const Diagnostic& note : notes) {
-        const std::string text = note.summary + ": " + note.found;
+        const std::string text = note.found.empty() ? note.summary : note.summary + ": " + note.found;
         if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
     }
 }

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cache/folder.h"
 #include "frontends/onnx/import.h"
 #include "inference/model.h"
 #include "python/library.h"
@@ -46,12 +48,34 @@ std::vector<size_t> positions(const std::vector<Session::Port>& outputs, const s
     return result;
 }
 
+// Of all engines; in the user's folder from the first engine on, if no other was chosen.
+struct Kernels {
+    std::shared_ptr<runtime::KernelCache> cache = inference::make_kernel_cache();
+    std::atomic<bool> chosen = false;
+};
+
+Kernels& kernels() {
+    static auto& shared = *new Kernels;  // never destroyed: threads may run its code while a process ends
+    return shared;
+}
+
 }  // namespace
 
 std::shared_ptr<inference::Engine> engine_of(int threads) {
-    // Never destroyed: when a process ends, LLVM may be gone before it.
-    static auto& kernels = *new std::shared_ptr(inference::make_kernel_cache());
-    return inference::make_engine(threads, kernels);
+    Kernels& shared = kernels();
+    if (!shared.chosen.exchange(true)) {
+        Diagnostics notes;
+        shared.cache->use_folder(cache::open_folder({}, notes));
+        warn(notes);
+    }
+    return inference::make_engine(threads, shared.cache);
+}
+
+void use_cache(const std::optional<std::string>& path) {
+    std::shared_ptr<cache::Folder> folder;
+    if (path) folder = value_or_raise(cache::Folder::open(*path));
+    kernels().chosen = true;
+    kernels().cache->use_folder(std::move(folder));
 }
 
 Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Specialise specialise, int threads)
@@ -154,6 +178,7 @@ void bind_session(nb::module_& module) {
         .def_ro("inputs", &Session::inputs)
         .def_ro("outputs", &Session::outputs)
         .def("run", &Session::run, nb::arg("names").none(), nb::arg("feeds"));
+    module.def("use_cache", &use_cache, nb::arg("folder").none());
     module.def("model_session", &model_session, nb::arg("path"), nb::arg("content").none(), nb::arg("library"),
                nb::arg("threads"));
 }

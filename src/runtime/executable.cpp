@@ -5,25 +5,97 @@
 
 #include <fmt/format.h>
 
+#include "cache/folder.h"
+#include "cache/identity.h"
 #include "runtime/launcher.h"
 
 namespace heddle::runtime {
 
-Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan& plan, int threads, int64_t* compiled) {
+// A kernel that this process has not, and its code: what the folder keeps, or bytes of our own.
+struct KernelCache::Missing {
+    const schedules::Tree* tree = nullptr;
+    const std::string* key = nullptr;
+    std::optional<MappedFile> kept;
+    std::string made;
+
+    std::string_view code() const {
+        if (!kept) return made;
+        return {reinterpret_cast<const char*>(kept->bytes.data()), kept->bytes.size()};
+    }
+};
+
+namespace {
+
+// What people know a kernel by: the first tensor that it writes.
+std::string label_of(const plan::Plan& plan, const schedules::Tree* tree) {
+    for (const auto* phase : {&plan.prepare, &plan.run}) {
+        for (const plan::Batch& batch : *phase) {
+            for (const plan::Launch& launch : batch) {
+                if (plan.trees[static_cast<size_t>(launch.tree)].get() == tree) return launch.name;
+            }
+        }
+    }
+    return tree->name;
+}
+
+}  // namespace
+
+// A tree's key says all that its code follows from but who made it.
+std::string KernelCache::disk_key(const std::string& key) const {
+    return fmt::format("{}, {}: {}", cache::identity(), backend_->name(), key);
+}
+
+Result<void> KernelCache::compile(std::vector<Missing>& missing, const Target& target, int threads) {
+    std::vector<const schedules::Tree*> trees;
+    std::vector<Missing*> places;
+    for (Missing& kernel : missing) {
+        if (kernel.kept) continue;
+        trees.push_back(kernel.tree);
+        places.push_back(&kernel);
+    }
+    if (trees.empty()) return {};
+    auto objects = backend_->objects(trees, target, threads);
+    if (!objects) return fail(std::move(objects.error()));
+    for (size_t i = 0; i < places.size(); i++) places[i]->made = std::move((*objects)[i]);
+    return {};
+}
+
+Result<void> KernelCache::add(const std::vector<Missing>& missing) {
+    std::vector<std::string_view> objects;
+    for (const Missing& kernel : missing) objects.push_back(kernel.code());
+    auto code = backend_->link(objects);
+    if (!code) return fail(std::move(code.error()));
+    for (size_t i = 0; i < missing.size(); i++) entries_[*missing[i].key] = {*code, (*code)->function(i)};
+    return {};
+}
+
+Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan& plan, int threads,
+                                                               KernelCounts* counts) {
     std::lock_guard lock(mutex_);
-    std::vector<const schedules::Tree*> missing;
-    std::vector<size_t> places;
+    const auto folder = this->folder();
+    std::vector<Missing> missing;
     for (size_t i = 0; i < plan.trees.size(); i++) {
         if (entries_.contains(plan.keys[i])) continue;
-        missing.push_back(plan.trees[i].get());
-        places.push_back(i);
+        missing.push_back({.tree = plan.trees[i].get(), .key = &plan.keys[i], .kept = {}, .made = {}});
+        if (folder) missing.back().kept = folder->find(cache::Kind::kernel, disk_key(plan.keys[i]));
+        (missing.back().kept ? counts->loaded : counts->compiled)++;
     }
     if (!missing.empty()) {
-        auto code = backend_->compile(missing, plan.target, threads);
-        if (!code) return fail(std::move(code.error()));
-        for (size_t m = 0; m < missing.size(); m++) entries_[plan.keys[places[m]]] = {*code, (*code)->function(m)};
+        if (auto made = compile(missing, plan.target, threads); !made) return fail(std::move(made.error()));
+        auto added = add(missing);
+        if (!added && counts->loaded > 0) {  // kept by a build of ours that made no code of it
+            for (Missing& kernel : missing) kernel.kept.reset();
+            *counts = {.compiled = static_cast<int64_t>(missing.size())};
+            if (auto made = compile(missing, plan.target, threads); !made) return fail(std::move(made.error()));
+            added = add(missing);
+        }
+        if (!added) return fail(std::move(added.error()));
     }
-    *compiled = static_cast<int64_t>(missing.size());
+    for (const Missing& kernel : missing) {
+        if (folder && !kernel.kept)
+            folder->store(cache::Kind::kernel, disk_key(*kernel.key), label_of(plan, kernel.tree),
+                          std::as_bytes(std::span(kernel.made)));
+    }
     std::vector<Entry> result;
     for (const std::string& key : plan.keys) result.push_back(entries_.at(key));
     return result;
@@ -49,7 +121,7 @@ std::byte* fixed_address(const plan::Buffer& buffer, std::byte* prepared) {
 
 Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool) {
     auto executable = std::make_shared<Executable>();
-    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_compiled_);
+    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_);
     if (!functions) return fail(std::move(functions.error()));
     executable->functions_ = std::move(*functions);
     executable->plan_ = std::move(plan);

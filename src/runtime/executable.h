@@ -1,6 +1,7 @@
 // A plan with code. An Executable is immutable and shared between threads; a Session owns workspace and runs it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,27 +9,49 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
 #include "codegen/backend.h"
+#include "plan/plan.h"
 #include "support/tensor_data.h"
 #include "support/thread_pool.h"
 
+namespace heddle::cache {
+class Folder;
+}
+
 namespace heddle::runtime {
 
-// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing.
+// How often KernelCache had to compile.
+struct KernelCounts {
+    int64_t compiled = 0;
+    int64_t loaded = 0;  // from the folder
+};
+
+// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing. With a folder, for
+// other processes too.
 class KernelCache {
 public:
-    explicit KernelCache(std::shared_ptr<codegen::Backend> backend) : backend_(std::move(backend)) {}
+    explicit KernelCache(std::shared_ptr<codegen::Backend> backend, std::shared_ptr<cache::Folder> folder = nullptr)
+        : backend_(std::move(backend)), folder_(std::move(folder)) {}
 
     struct Entry {
         std::shared_ptr<codegen::CompiledKernels> code;
         codegen::KernelFunction function = nullptr;
     };
-    // Functions of all trees of the plan; `compiled` counts those that were not known.
-    Result<std::vector<Entry>> functions(const plan::Plan& plan, int threads, int64_t* compiled);
+    // Null: none.
+    std::shared_ptr<cache::Folder> folder() const { return folder_; }
+    void use_folder(std::shared_ptr<cache::Folder> folder) { folder_ = std::move(folder); }
+
+    // Functions of all trees of the plan; `counts`: of those that were not known.
+    Result<std::vector<Entry>> functions(const plan::Plan& plan, int threads, KernelCounts* counts);
 
 private:
+    struct Missing;
+    std::string disk_key(const std::string& key) const;
+    Result<void> compile(std::vector<Missing>& missing, const Target& target, int threads);
+    Result<void> add(const std::vector<Missing>& missing);
+
     std::shared_ptr<codegen::Backend> backend_;
+    std::atomic<std::shared_ptr<cache::Folder>> folder_;
     std::mutex mutex_;
     std::map<std::string, Entry> entries_;
 };
@@ -39,7 +62,7 @@ public:
     static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool);
 
     const plan::Plan& plan() const { return plan_; }
-    int64_t kernels_compiled() const { return kernels_compiled_; }
+    KernelCounts kernels() const { return kernels_; }
     // Bytes of prepared memory and constants that this executable keeps.
     int64_t resident_bytes() const;
 
@@ -48,7 +71,7 @@ private:
     plan::Plan plan_;
     std::vector<KernelCache::Entry> functions_;
     std::shared_ptr<std::byte> prepared_;
-    int64_t kernels_compiled_ = 0;
+    KernelCounts kernels_;
 };
 
 // How long one launch of a run took, for profiles.

@@ -7,9 +7,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "support/descriptor.h"
 
 namespace heddle {
 namespace {
@@ -22,24 +23,6 @@ Diagnostic problem(const char* code, std::string summary, const std::string& pat
     diagnostic.params.emplace_back("path", path);
     return diagnostic;
 }
-
-// An open file, closed at the end of its scope.
-class Descriptor {
-public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    ~Descriptor() {
-        if (number_ >= 0) ::close(number_);
-    }
-    int number() const { return number_; }
-    // Errors of earlier writes may show only here.
-    bool close() { return ::close(std::exchange(number_, -1)) == 0; }
-
-private:
-    int number_;
-};
 
 struct OpenFile {
     Descriptor descriptor;
@@ -87,12 +70,10 @@ Result<MappedFile> map_file(const std::string& path) {
     if (!file) return fail(std::move(file.error()));
     auto size = static_cast<size_t>(file->size);
     if (size == 0) return MappedFile{};  // nothing can be mapped, and nothing need be kept
-    void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->descriptor.number(), 0);
-    if (memory == MAP_FAILED)
-        return fail(problem("support.file_open", fmt::format("cannot map '{}'", path), path, errno));
-    std::shared_ptr<const void> owner(memory,
-                                      [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
-    return MappedFile{std::move(owner), {static_cast<const std::byte*>(memory), size}};
+    auto owner = map_read_only(file->descriptor, size, false);
+    if (!owner) return fail(problem("support.file_open", fmt::format("cannot map '{}'", path), path, errno));
+    const std::span bytes(static_cast<const std::byte*>(owner.get()), size);
+    return MappedFile{std::move(owner), bytes};
 }
 
 Result<void> write_file(const std::string& path, std::string_view bytes) {
@@ -110,12 +91,7 @@ Result<void> write_file(const std::string& path, std::string_view bytes) {
         if (!special) ::unlink(temporary.c_str());
         return fail(std::move(diagnostic));
     };
-    for (size_t done = 0; done < bytes.size();) {
-        ssize_t count = ::write(descriptor.number(), bytes.data() + done, bytes.size() - done);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return give_up("write");
-        done += static_cast<size_t>(count);
-    }
+    if (!write_all(descriptor, bytes.data(), bytes.size())) return give_up("write");
     if (!descriptor.close()) return give_up("write");
     if (!special && ::rename(temporary.c_str(), path.c_str()) != 0) return give_up("replace");
     return {};

@@ -1,6 +1,7 @@
 // Calls the command line as a shell does, and keeps what it says.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -28,11 +29,16 @@ protected:
                   (std::string("heddle_") + test->test_suite_name() + "_" + test->name());
         std::filesystem::remove_all(folder_);
         std::filesystem::create_directories(folder_);
+        // Compiled code of this test alone.
+        ::setenv("XDG_CACHE_HOME", cache_home().c_str(), 1);
+        std::filesystem::remove_all(cache_home());
     }
     ~CommandTest() override {
         std::error_code ignored;
         std::filesystem::remove_all(folder_, ignored);
+        std::filesystem::remove_all(cache_home(), ignored);
     }
+    std::string cache_home() const { return folder_.string() + ".cache"; }
 
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
     std::string write(const std::string& name, const std::string& bytes) const {

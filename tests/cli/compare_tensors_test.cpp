@@ -29,7 +29,7 @@ protected:
         return session.add_constant(name, values(std::move(shape)));
     }
     std::vector<Computed> computed(bool fuse = true) {
-        auto made = compute(graph_, feeds_, 1, fuse);
+        auto made = compute(graph_, feeds_, 1, {.folder = {}, .off = true}, fuse);
         EXPECT_TRUE(made) << render(made.error());
         return std::move(*made);
     }

@@ -256,10 +256,10 @@ TEST(KernelCache, a_second_plan_compiles_nothing) {
     ThreadPool pool(2);
     auto first = Executable::make(plan_of(some_graph(33)), cache, pool);
     ASSERT_TRUE(first) << render(first.error());
-    EXPECT_EQ((*first)->kernels_compiled(), static_cast<int64_t>((*first)->plan().trees.size()));
+    EXPECT_EQ((*first)->kernels().compiled, static_cast<int64_t>((*first)->plan().trees.size()));
     auto second = Executable::make(plan_of(some_graph(33)), cache, pool);
     ASSERT_TRUE(second);
-    EXPECT_EQ((*second)->kernels_compiled(), 0);
+    EXPECT_EQ((*second)->kernels().compiled, 0);
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ def run_page(page, heddle, results):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         prepare(folder, heddle)
+        os.environ["XDG_CACHE_HOME"] = str(folder / ".compiled")  # each page begins with none
         for language, line, lines in blocks(page):
             place = f"{page.relative_to(ROOT) if page.is_relative_to(ROOT) else page}:{line}"
             file = re.fullmatch(r"# (\w[\w.-]*\.(?:yaml|py))", lines[0].strip()) if language in FILES and lines else None

@@ -24,10 +24,16 @@ using Vector = std::vector<Complex>;
 class GccBackend : public codegen::Backend {
 public:
     std::string name() const override { return "gcc"; }
-    Result<std::shared_ptr<codegen::CompiledKernels>> compile(const std::vector<const schedules::Tree*>& trees,
-                                                              const Target&, int) override {
+    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target&,
+                                             int) override {
+        std::vector<std::string> texts;
+        for (const schedules::Tree* tree : trees)
+            texts.push_back(backends::c_source(*tree, "kernel" + std::to_string(texts.size())));
+        return texts;
+    }
+    Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>& objects) override {
         std::string text;
-        for (size_t i = 0; i < trees.size(); i++) text += backends::c_source(*trees[i], "kernel" + std::to_string(i));
+        for (std::string_view object : objects) text += object;
         return std::make_shared<Kernels>(text);
     }
     Result<std::string> source(const schedules::Tree& tree, const Target&) override {

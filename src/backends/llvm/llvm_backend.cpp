@@ -1,6 +1,5 @@
 #include "backends/llvm/llvm_backend.h"
 
-#include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -24,13 +23,13 @@
 #include <mutex>
 #include <thread>
 
+#include "backends/llvm/image.h"
 #include "backends/llvm/llvm_code.h"
 
 namespace heddle::backends {
 namespace {
 
 using codegen::CompiledKernels;
-using codegen::KernelFunction;
 using schedules::Tree;
 
 constexpr const char* kernel_name = "kernel";
@@ -169,16 +168,11 @@ Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llv
     return std::string(code.str());
 }
 
-class LinkedKernels : public CompiledKernels {
-public:
-    LinkedKernels(std::unique_ptr<llvm::orc::LLJIT> jit, std::vector<KernelFunction> functions)
-        : jit_(std::move(jit)), functions_(std::move(functions)) {}
-    KernelFunction function(size_t index) const override { return functions_[index]; }
-
-private:
-    std::unique_ptr<llvm::orc::LLJIT> jit_;
-    std::vector<KernelFunction> functions_;
-};
+Result<std::string> generate_image(const Tree& tree, llvm::TargetMachine& machine) {
+    auto object = generate(tree, machine, llvm::CodeGenFileType::ObjectFile);
+    if (!object) return object;
+    return image_of(*object, kernel_name);
+}
 
 }  // namespace
 
@@ -192,7 +186,7 @@ Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tr
             if (!machine)
                 made[i] = fail(machine.error());
             else
-                made[i] = generate(*trees[i], **machine, llvm::CodeGenFileType::ObjectFile);
+                made[i] = generate_image(*trees[i], **machine);
         }
     };
     std::vector<std::thread> workers;
@@ -207,32 +201,8 @@ Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tr
     return objects;
 }
 
-// Each object has its own library, so that all functions may have one name and equal trees give equal objects.
-Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std::string>& objects) {
-    initialise_llvm();
-    const auto words = [](llvm::Error error) { return llvm::toString(std::move(error)); };
-    auto jit = llvm::orc::LLJITBuilder().create();
-    if (!jit) return failure("backends.internal", "LLVM's linker does not start", words(jit.takeError()));
-    std::vector<KernelFunction> functions;
-    for (size_t i = 0; i < objects.size(); i++) {
-        auto library = (*jit)->createJITDylib("kernel" + std::to_string(i));
-        if (!library) return failure("backends.internal", "LLVM's linker makes no library", words(library.takeError()));
-        auto buffer = llvm::MemoryBuffer::getMemBuffer(objects[i], "kernel" + std::to_string(i), false);
-        if (auto error = (*jit)->addObjectFile(*library, std::move(buffer))) {
-            return failure("backends.link", "object code does not link", words(std::move(error)));
-        }
-        auto address = (*jit)->lookup(*library, kernel_name);
-        if (!address) return failure("backends.link", "object code does not link", words(address.takeError()));
-        functions.push_back(address->toPtr<KernelFunction>());
-    }
-    return std::make_shared<LinkedKernels>(std::move(*jit), std::move(functions));
-}
-
-Result<std::shared_ptr<CompiledKernels>> LlvmBackend::compile(const std::vector<const Tree*>& trees,
-                                                              const Target& target, int threads) {
-    auto made = objects(trees, target, threads);
-    if (!made) return fail(made.error());
-    return link(*made);
+Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std::string_view>& objects) {
+    return load_images(objects);
 }
 
 Result<std::string> LlvmBackend::source(const Tree& tree, const Target& target) {

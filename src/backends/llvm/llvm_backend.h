@@ -1,4 +1,4 @@
-// Machine code for CPUs through LLVM: IR from scheduled trees, a short pipeline, code generation, and linking in this
+// Machine code for CPUs through LLVM: IR from scheduled trees, a short pipeline, code generation, and loading into this
 // process. Compiling is thread-safe; each worker has a context and a target machine of its own.
 #pragma once
 
@@ -16,15 +16,12 @@ namespace heddle::backends {
 class LlvmBackend : public codegen::Backend {
 public:
     std::string name() const override { return "llvm"; }
-    Result<std::shared_ptr<codegen::CompiledKernels>> compile(const std::vector<const schedules::Tree*>& trees,
-                                                              const Target& target, int threads) override;
+    // Images (image.h): position-independent code that refers to nothing but itself.
+    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
+                                             int threads) override;
+    Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>& objects) override;
     // The assembly text.
     Result<std::string> source(const schedules::Tree& tree, const Target& target) override;
-
-    // In two steps, for a cache of object code: one relocatable object a tree, each with the one function `kernel`.
-    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
-                                             int threads);
-    Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string>& objects);
 };
 
 }  // namespace heddle::backends

@@ -42,7 +42,10 @@ TEST(LlvmBackend, RefusesObjectsThatDoNotLink) {
     const Prepared p = small_kernel();
     auto object = LlvmBackend().objects({&p.scheduled->tree}, Target{}, 1);
     ASSERT_TRUE(object);
-    EXPECT_EQ(code_of(LlvmBackend().link({(*object)[0].substr(0, (*object)[0].size() / 2)})), "backends.link");
+    const std::string_view image = (*object)[0];
+    EXPECT_TRUE(LlvmBackend().link({image}));
+    EXPECT_EQ(code_of(LlvmBackend().link({image.substr(0, image.size() / 2)})), "backends.link");
+    EXPECT_EQ(code_of(LlvmBackend().link({image, image.substr(0, 10)})), "backends.link");
 }
 
 TEST(LlvmBackend, ObjectsAreTheSameOnAnyNumberOfThreads) {

@@ -1,0 +1,42 @@
+// An open file of the system, closed at the end of its scope.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <unistd.h>
+
+namespace heddle {
+
+class Descriptor {
+public:
+    Descriptor() = default;
+    explicit Descriptor(int number) : number_(number) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(number_, other.number_);
+        return *this;
+    }
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    bool open() const { return number_ >= 0; }
+    int number() const { return number_; }
+    // Errors of earlier writes may show only here.
+    bool close() { return ::close(std::exchange(number_, -1)) == 0; }
+
+private:
+    int number_ = -1;
+};
+
+// Whether all of the bytes were written; else `errno` says why not.
+bool write_all(const Descriptor& file, const void* bytes, size_t count);
+
+// The file's first `size` bytes, read-only, as long as someone keeps the pointer; all read at once if `now`. Null: `errno`
+// says why not.
+std::shared_ptr<const void> map_read_only(const Descriptor& file, size_t size, bool now);
+
+}  // namespace heddle
