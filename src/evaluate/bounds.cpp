@@ -44,18 +44,18 @@ double carry_or(double a, double ea, double b, double eb, double) {
 template <typename Meaning>
 double carry_monotone(double a, double ea, double, double, double r) {
     if (ea == 0) return 0;
+    if (ea == infinity) return infinity;  // it may be no number, whatever the ends give
     const double above = std::fabs(Meaning::apply(a + ea) - r), below = std::fabs(Meaning::apply(a - ea) - r);
     return std::isnan(above) || std::isnan(below) ? infinity : std::max(above, below);
 }
 double carry_cosh(double a, double ea, double, double, double r) {
     return ea == 0 ? 0 : std::cosh(std::fabs(a) + ea) - r;
 }
-double carry_sine(double a, double ea, double, double, double) {
-    return std::min(2.0, std::fabs(std::cos(a)) * ea + ea * ea / 2);
+double carry_wave(double slope, double ea) {
+    return ea == infinity ? infinity : std::min(2.0, std::fabs(slope) * ea + ea * ea / 2);
 }
-double carry_cosine(double a, double ea, double, double, double) {
-    return std::min(2.0, std::fabs(std::sin(a)) * ea + ea * ea / 2);
-}
+double carry_sine(double a, double ea, double, double, double) { return carry_wave(std::cos(a), ea); }
+double carry_cosine(double a, double ea, double, double, double) { return carry_wave(std::sin(a), ea); }
 double carry_tangent(double a, double ea, double, double, double r) {
     if (ea == 0) return 0;
     auto branch = [](double x) { return std::floor(x / M_PI + 0.5); };

@@ -158,5 +158,23 @@ TEST(Bounded, InfinityTimesWhatMayBeZeroIsUndecided) {
     EXPECT_EQ(bound_of(1e-9), HUGE_VAL);
 }
 
+// What may be anything may be no number, too: a function with ends says nothing of it. A cast to a type without infinities
+// gives such values.
+TEST(Bounded, FunctionsWithEndsOfWhatMayBeAnythingAreUndecided) {
+    for (ScalarOp op : {ScalarOp::sigmoid, ScalarOp::tanh, ScalarOp::erf, ScalarOp::atan, ScalarOp::sign, ScalarOp::sin,
+                        ScalarOp::cos}) {
+        BodyBuilder b;
+        const VariableId i = b.variable("i", 1);
+        const NodeId narrow = b.cast(DType::float8e4m3fn, b.read(0, DType::float32, {b.at(i)}));
+        b.equation(0, {i}, {b.at(i)}, b.scalar(op, {b.cast(DType::float32, narrow)}));
+        TensorData nearly_too_large(DType::float32, {1}), bound(DType::float64, {1});
+        nearly_too_large.set_real(0, 463);
+        bound.set_real(0, 2);
+        std::vector<BoundedTensor> bounded = {{TensorData(DType::float64, {1}), TensorData(DType::float64, {1})}};
+        EXPECT_TRUE(evaluate_body_bounded(b.body, {{nearly_too_large, bound}}, bounded));
+        EXPECT_EQ(bounded[0].bound.real_at(0), HUGE_VAL) << info(op).name;
+    }
+}
+
 }  // namespace
 }  // namespace heddle
