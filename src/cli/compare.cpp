@@ -139,9 +139,11 @@ Result<std::vector<TensorData>> expected_outputs(const std::string& folder, cons
 Result<int> compare_outputs(const Source& source, const std::vector<TensorData>& feeds, const CompareOptions& options) {
     auto expected = expected_outputs(options.with, source);
     if (!expected) return fail(std::move(expected.error()));
-    auto program = compile(source.graph, options.threads, options.cache, {});
-    if (!program) return fail(std::move(program.error()));
-    auto found = runtime::Session(program->executable, program->pool).run(feeds);
+    const auto engine = open_engine(options.threads, options.cache);
+    auto executable = compile_graph(source.graph, *engine, {});
+    if (!executable) return fail(std::move(executable.error()));
+    warn_of_cache(*engine);
+    auto found = runtime::Session(*executable, engine->pool).run(feeds);
     if (!found) return fail(std::move(found.error()));
     bool equal = true;
     Json list = Json::array();
@@ -188,7 +190,7 @@ Result<int> compare(const CompareOptions& options) {
     auto source = load_model(options.model, *library, *given, options.bindings, options.rules);
     if (!source) return fail(std::move(source.error()));
     if (auto fine = check_work(source->graph, options.work, tensors); !fine) return fail(std::move(fine.error()));
-    auto feeds = feeds_for(*source, *given, options.random_seed);
+    auto feeds = feeds_for(source->input_names, source->input_types(), *given, options.random_seed);
     if (!feeds) return fail(std::move(feeds.error()));
     if (!options.common.json) print_rewrites(source->rewrites);
     if (!tensors) return compare_outputs(*source, *feeds, options);

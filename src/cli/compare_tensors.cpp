@@ -215,12 +215,14 @@ TensorData as_double(const TensorData& data) {
 
 Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads,
                                       const CacheOptions& cache, bool fuse) {
-    auto program = compile(graph, threads, cache, {.fuse = fuse, .keep_all = true});
-    if (!program) return fail(std::move(program.error()));
-    runtime::Session session(program->executable, program->pool);
+    const auto engine = open_engine(threads, cache);
+    auto executable = compile_graph(graph, *engine, {.fuse = fuse, .keep_all = true});
+    if (!executable) return fail(std::move(executable.error()));
+    warn_of_cache(*engine);
+    runtime::Session session(*executable, engine->pool);
     auto outputs = session.run(feeds);
     if (!outputs) return fail(std::move(outputs.error()));
-    return ComputedTensors(program->executable->plan(), session, *outputs).list;
+    return ComputedTensors((*executable)->plan(), session, *outputs).list;
 }
 
 Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds,

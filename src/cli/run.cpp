@@ -8,6 +8,8 @@
 
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
+#include "evaluate/work.h"
+#include "inference/kept_program.h"
 #include "support/file.h"
 #include "support/npy.h"
 
@@ -23,6 +25,9 @@ struct Measured {
     std::vector<double> run_ms;
     int64_t launches = 0, layout_launches = 0, peak_bytes = 0;
     runtime::KernelCounts kernels;
+    bool loaded = false;  // the whole program is an earlier run's
+    std::vector<std::string> output_names;
+    std::vector<rewrite::Step> rewrites;
     Diagnostics notes;  // of the plan
     std::vector<runtime::LaunchTime> profile;
 };
@@ -43,16 +48,11 @@ Result<void> run_reference(const Source& source, const std::vector<TensorData>& 
     return {};
 }
 
-Result<void> run_compiled(const Source& source, const std::vector<TensorData>& feeds, const RunOptions& options,
-                          Measured& measured) {
-    auto begin = Clock::now();
-    auto program = compile(source.graph, options.threads, options.cache, {.fuse = !options.unfused});
-    if (!program) return fail(std::move(program.error()));
-    runtime::Session session(program->executable, program->pool);
-    measured.compile_ms = milliseconds_since(begin);
+Result<void> run_session(runtime::Session& session, const std::vector<TensorData>& feeds, const RunOptions& options,
+                         Measured& measured) {
     measured.outputs = session.make_outputs();
     for (int64_t i = 0; i < options.repeat; i++) {
-        begin = Clock::now();
+        const auto begin = Clock::now();
         if (auto done = session.run(feeds, measured.outputs); !done) return done;
         measured.run_ms.push_back(milliseconds_since(begin));
     }
@@ -60,12 +60,6 @@ Result<void> run_compiled(const Source& source, const std::vector<TensorData>& f
         session.set_profile(&measured.profile);
         if (auto done = session.run(feeds, measured.outputs); !done) return done;
     }
-    const plan::Plan& plan = program->executable->plan();
-    measured.notes = plan.notes;
-    measured.launches = plan.launches();
-    measured.layout_launches = plan.layout_launches();
-    measured.kernels = program->executable->kernels();
-    measured.peak_bytes = session.bytes() + program->executable->resident_bytes();
     return {};
 }
 
@@ -106,23 +100,24 @@ Result<void> write_profile(const std::string& path, const std::vector<runtime::L
     return write_file(path, list.dump(2) + "\n");
 }
 
-void print_json(const Source& source, const Measured& m, const std::vector<std::string>& files) {
+void print_json(const Measured& m, const std::vector<std::string>& files) {
     Json json;
     json["outputs"] = Json::array();
     for (size_t i = 0; i < m.outputs.size(); i++) {
         Json output = {
-            {"name", source.output_names[i]}, {"dtype", name(m.outputs[i].dtype())}, {"shape", m.outputs[i].shape()}};
+            {"name", m.output_names[i]}, {"dtype", name(m.outputs[i].dtype())}, {"shape", m.outputs[i].shape()}};
         output["file"] = i < files.size() ? Json(files[i]) : Json(nullptr);
         json["outputs"].push_back(std::move(output));
     }
-    if (!source.rewrites.empty()) json["rewrites"] = Json::array();
-    for (const rewrite::Step& step : source.rewrites)
+    if (!m.rewrites.empty()) json["rewrites"] = Json::array();
+    for (const rewrite::Step& step : m.rewrites)
         json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     json["load_ms"] = m.load_ms;
     json["compile_ms"] = m.compile_ms;
     if (!m.notes.empty()) json["notes"] = Json::parse(render_json(m.notes));
     json["run_ms"] = {
         {"min", *std::min_element(m.run_ms.begin(), m.run_ms.end())}, {"median", median(m.run_ms)}, {"all", m.run_ms}};
+    json["program_loaded"] = m.loaded;
     json["launches"] = m.launches;
     json["layout_launches"] = m.layout_launches;
     json["kernels_compiled"] = m.kernels.compiled;
@@ -131,12 +126,11 @@ void print_json(const Source& source, const Measured& m, const std::vector<std::
     fmt::print("{}\n", json.dump(2));
 }
 
-void print_text(const Source& source, const Measured& m, const std::vector<std::string>& files,
-                const RunOptions& options) {
-    print_rewrites(source.rewrites);
-    if (source.rewrites.empty() && !options.rules.empty()) fmt::print("no rule fits anywhere\n");
+void print_text(const Measured& m, const std::vector<std::string>& files, const RunOptions& options) {
+    print_rewrites(m.rewrites);
+    if (m.rewrites.empty() && !options.rules.empty()) fmt::print("no rule fits anywhere\n");
     for (size_t i = 0; i < m.outputs.size(); i++) {
-        fmt::print("{}: {} = {}{}\n", source.output_names[i], type_text(m.outputs[i]), some_values(m.outputs[i]),
+        fmt::print("{}: {} = {}{}\n", m.output_names[i], type_text(m.outputs[i]), some_values(m.outputs[i]),
                    i < files.size() ? " -> " + files[i] : "");
     }
     fmt::print("load {:.1f} ms, compile {:.1f} ms", m.load_ms, m.compile_ms);
@@ -155,13 +149,114 @@ void print_text(const Source& source, const Measured& m, const std::vector<std::
     fmt::print("\n");
 }
 
-Result<Source> load_program(const RunOptions& options, const Library& library,
-                            const std::map<std::string, TensorData>& given) {
+using Given = std::map<std::string, TensorData>;
+
+Result<Source> load_program(const RunOptions& options, const Library& library, const Given& given) {
     std::vector<ProgramInput> inputs;
     for (const auto& [name, tensor] : given) {
         inputs.push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
     }
     return load_call(options.call, library, inputs, options.rules);
+}
+
+Result<Source> load(const RunOptions& options, const Library& library, const Given& given) {
+    auto source = options.call.empty() ? load_model(options.model, library, given, options.bindings, options.rules)
+                                       : load_program(options, library, given);
+    if (!source) return source;
+    if (auto fine = check_work(source->graph, options.work, options.backend == "reference"); !fine)
+        return fail(std::move(fine.error()));
+    return source;
+}
+
+// All that the program follows from, so that a later run may take it as it is. Of rules it must say what they did.
+inference::ProgramSource kept_as(const RunOptions& options, const Library& library, const Given& given,
+                                 const inference::Engine& engine) {
+    const auto folder = engine.kernels->folder();
+    if (!folder || !options.rules.empty()) return {};
+    const auto model = options.call.empty() ? inference::digest_of_file(options.model, *folder) : options.call;
+    if (!model) return {};
+    std::string types;
+    for (const auto& [name, tensor] : given) types += fmt::format("{}: {}; ", name, type_text(tensor));
+    return {fmt::format("{} {}\nlibraries {} {}\ninputs {}\nbound {}", options.call.empty() ? "model" : "call", *model,
+                        inference::digest_of(library), fmt::join(options.common.libraries, " "), types,
+                        fmt::join(options.bindings, ",")),
+            fmt::format("{} {}{}", options.call.empty() ? options.model : options.call, types,
+                        fmt::join(options.bindings, ","))};
+}
+
+// A program with what it is run on.
+struct Ready {
+    inference::KeptProgram program;
+    std::vector<TensorData> feeds;
+    bool may_be_kept = false;
+};
+
+Result<Ready> take(inference::KeptProgram program, const RunOptions& options, const Given& given, Measured& measured) {
+    measured.loaded = true;
+    auto feeds =
+        feeds_for(program.input_names, program.executable->plan().input_types, given, options.random_seed);
+    if (!feeds) return fail(std::move(feeds.error()));
+    return Ready{std::move(program), std::move(*feeds)};
+}
+
+Result<Ready> make(const RunOptions& options, const Library& library, const Given& given, inference::Engine& engine,
+                   Measured& measured) {
+    auto begin = Clock::now();
+    auto source = load(options, library, given);
+    if (!source) return fail(std::move(source.error()));
+    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed);
+    if (!feeds) return fail(std::move(feeds.error()));
+    measured.load_ms += milliseconds_since(begin);
+    begin = Clock::now();
+    auto executable = compile_graph(source->graph, engine, {.fuse = !options.unfused});
+    if (!executable) return fail(std::move(executable.error()));
+    measured.compile_ms = milliseconds_since(begin);
+    measured.rewrites = std::move(source->rewrites);
+    inference::KeptProgram program{std::move(*executable), std::move(source->input_names),
+                                   std::move(source->output_names), scalar_operations(source->graph)};
+    return Ready{std::move(program), std::move(*feeds), !source->other_files};
+}
+
+Result<void> run_compiled(const RunOptions& options, const Library& library, const Given& given, Measured& measured) {
+    const auto begin = Clock::now();
+    const auto engine = open_engine(options.threads, options.cache);
+    const plan::PlanOptions plan_options{.fuse = !options.unfused};
+    const inference::ProgramSource source = kept_as(options, library, given, *engine);
+    const auto value_of = [&](size_t, const std::string& name) {
+        const auto found = given.find(name);
+        return found == given.end() ? nullptr : &found->second;
+    };
+    auto kept = inference::find_program(source, value_of, *engine, plan_options);
+    if (kept && kept->work > options.work) kept.reset();  // making it says more
+    measured.load_ms += milliseconds_since(begin);
+    auto ready = kept ? take(std::move(*kept), options, given, measured)
+                      : make(options, library, given, *engine, measured);
+    if (!ready) return fail(std::move(ready.error()));
+    const runtime::Executable& executable = *ready->program.executable;
+    runtime::Session session(ready->program.executable, engine->pool);
+    if (auto done = run_session(session, ready->feeds, options, measured); !done) return done;
+    measured.output_names = ready->program.output_names;
+    measured.notes = executable.plan().notes;
+    measured.launches = executable.plan().launches();
+    measured.layout_launches = executable.plan().layout_launches();
+    measured.kernels = executable.kernels();
+    measured.peak_bytes = session.bytes() + executable.resident_bytes();
+    if (ready->may_be_kept) inference::keep_program(source, value_of, ready->program, *engine, plan_options);
+    warn_of_cache(*engine);
+    return {};
+}
+
+Result<void> run_interpreted(const RunOptions& options, const Library& library, const Given& given,
+                             Measured& measured) {
+    const auto begin = Clock::now();
+    auto source = load(options, library, given);
+    if (!source) return fail(std::move(source.error()));
+    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed);
+    if (!feeds) return fail(std::move(feeds.error()));
+    measured.load_ms += milliseconds_since(begin);
+    measured.output_names = source->output_names;
+    measured.rewrites = source->rewrites;
+    return run_reference(*source, *feeds, measured);
 }
 
 Result<void> run_source(const RunOptions& options) {
@@ -170,29 +265,22 @@ Result<void> run_source(const RunOptions& options) {
                      .summary = "give a model, or --call with a program, and not both",
                      .remedy = "heddle run --help shows examples"});
     }
-    auto begin = Clock::now();
+    const auto begin = Clock::now();
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
-    auto source = options.call.empty() ? load_model(options.model, *library, *given, options.bindings, options.rules)
-                                       : load_program(options, *library, *given);
-    if (!source) return fail(std::move(source.error()));
-    if (auto fine = check_work(source->graph, options.work, options.backend == "reference"); !fine) return fine;
-    auto feeds = feeds_for(*source, *given, options.random_seed);
-    if (!feeds) return fail(std::move(feeds.error()));
     Measured measured;
     measured.load_ms = milliseconds_since(begin);
-    auto done = options.backend == "reference" ? run_reference(*source, *feeds, measured)
-                                               : run_compiled(*source, *feeds, options, measured);
-    if (!done) return done;
+    const auto run = options.backend == "reference" ? run_interpreted : run_compiled;
+    if (auto done = run(options, *library, *given, measured); !done) return done;
     auto files = write_outputs(measured.outputs, options.output_dir);
     if (!files) return fail(std::move(files.error()));
     if (auto written = write_profile(options.profile, measured.profile); !written) return written;
     if (options.common.json) {
-        print_json(*source, measured, *files);
+        print_json(measured, *files);
     } else {
-        print_text(*source, measured, *files, options);
+        print_text(measured, *files, options);
     }
     return {};
 }

@@ -139,6 +139,7 @@ Result<Source> load_model(const std::string& path, const Library& library,
     if (!model) return fail(std::move(model.error()));
     Source source{
         .graph = {}, .input_names = inference::input_names(*model), .output_names = inference::output_names(*model)};
+    source.other_files = inference::names_other_files(model->graph);
     auto arranged = inference::arrange(source.input_names, given);
     if (!arranged) return fail(std::move(arranged.error()));
     auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings), &rewriting);
@@ -211,22 +212,28 @@ TensorData made_up(const TensorType& type, std::mt19937_64& random) {
 
 }  // namespace
 
-Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given,
-                                          int64_t seed) {
+std::vector<TensorType> Source::input_types() const {
+    std::vector<TensorType> types;
+    for (TensorId input : graph.inputs) types.push_back(graph.tensor(input).type);
+    return types;
+}
+
+Result<std::vector<TensorData>> feeds_for(const std::vector<std::string>& names, const std::vector<TensorType>& types,
+                                          const std::map<std::string, TensorData>& given, int64_t seed) {
     std::vector<TensorData> feeds;
     Diagnostics problems;
     std::mt19937_64 random(static_cast<uint64_t>(seed));
-    for (size_t i = 0; i < source.input_names.size(); i++) {
-        const TensorType& type = source.graph.tensor(source.graph.inputs[i]).type;
-        auto found = given.find(source.input_names[i]);
+    for (size_t i = 0; i < names.size(); i++) {
+        const TensorType& type = types[i];
+        auto found = given.find(names[i]);
         if (found != given.end()) {
             feeds.push_back(found->second);
         } else if (seed >= 0) {
             feeds.push_back(made_up(type, random));
         } else {
-            problems.push_back(inference::missing_input(source.input_names[i], type.text()));
+            problems.push_back(inference::missing_input(names[i], type.text()));
             problems.back().remedy =
-                fmt::format("--input {}=FILE.npy, or --random SEED for made-up values", source.input_names[i]);
+                fmt::format("--input {}=FILE.npy, or --random SEED for made-up values", names[i]);
         }
     }
     if (!problems.empty()) return fail(std::move(problems));
@@ -247,16 +254,22 @@ void warn(const Diagnostics& notes) {
     }
 }
 
-Result<Program> compile(const Graph& graph, int threads, const CacheOptions& cache, const plan::PlanOptions& options) {
+std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache) {
     Diagnostics notes;
-    const auto folder = cache.off ? nullptr : cache::open_folder(cache.folder, notes);
-    auto engine = inference::make_engine(threads, inference::make_kernel_cache(folder));
-    auto executable = inference::compile(graph, *engine, options);
-    if (!executable) return fail(std::move(executable.error()));
+    auto folder = cache.off ? nullptr : cache::open_folder(cache.folder, notes);
     warn(notes);
-    if (folder) warn(folder->take_notes());
-    warn((*executable)->plan().notes);
-    return Program{engine->pool, std::move(*executable)};
+    return inference::make_engine(threads, inference::make_kernel_cache(std::move(folder)));
+}
+
+Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& graph, inference::Engine& engine,
+                                                                 const plan::PlanOptions& options) {
+    auto executable = inference::compile(graph, engine, options);
+    if (executable) warn((*executable)->plan().notes);
+    return executable;
+}
+
+void warn_of_cache(const inference::Engine& engine) {
+    if (const auto folder = engine.kernels->folder()) warn(folder->take_notes());
 }
 
 std::string some_values(const TensorData& data) {

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "frontends/onnx/model.h"
 #include "graph/graph.h"
+#include "inference/engine.h"
 #include "interchange/dialect.h"
 #include "language/library.h"
 #include "plan/plan.h"
@@ -41,6 +42,8 @@ struct Source {
     Graph graph;
     std::vector<std::string> input_names, output_names;
     std::vector<rewrite::Step> rewrites = {};  // by the rules of --rule
+    bool other_files = false;                  // it follows from files that the model names
+    std::vector<TensorType> input_types() const;
 };
 
 // A model with its open dimensions bound by --bind and the given inputs' shapes. Code inference.unknown_input.
@@ -56,8 +59,8 @@ Result<Source> load_call(const std::string& text, const Library& library, const 
 void print_rewrites(const std::vector<rewrite::Step>& steps);
 
 // One tensor an input: given, or made up from a seed. Code inference.missing_input.
-Result<std::vector<TensorData>> feeds_for(const Source& source, const std::map<std::string, TensorData>& given,
-                                          int64_t seed);
+Result<std::vector<TensorData>> feeds_for(const std::vector<std::string>& names, const std::vector<TensorType>& types,
+                                          const std::map<std::string, TensorData>& given, int64_t seed);
 
 // Before anything is computed. Code evaluate.too_much_work.
 Result<void> check_work(const Graph& graph, double limit, bool interpreted);
@@ -65,12 +68,13 @@ Result<void> check_work(const Graph& graph, double limit, bool interpreted);
 // What a plan has to say (Plan::notes), to standard error.
 void warn(const Diagnostics& notes);
 
-// A compiled graph and what it needs to run.
-struct Program {
-    std::shared_ptr<ThreadPool> pool;
-    std::shared_ptr<const runtime::Executable> executable;
-};
-Result<Program> compile(const Graph& graph, int threads, const CacheOptions& cache, const plan::PlanOptions& options);
+// This machine, with what earlier runs have compiled; warns where that cannot be used.
+std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache);
+// Warns of what the plan has to say.
+Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& graph, inference::Engine& engine,
+                                                                 const plan::PlanOptions& options);
+// Of files of the cache that were damaged.
+void warn_of_cache(const inference::Engine& engine);
 
 // The first six elements: "1 2.5 3 ...".
 std::string some_values(const TensorData& data);

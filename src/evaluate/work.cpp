@@ -91,6 +91,14 @@ private:
 
 double scalar_operations(const Body& body) { return WorkCounter(body).run(); }
 
+double scalar_operations(const Graph& graph) {
+    double total = 0;
+    for (const Operation& operation : graph.operations) {
+        if (operation.body) total += scalar_operations(*operation.body);
+    }
+    return total;
+}
+
 Result<void> check_work(const Graph& graph, double limit, double share, const std::string& option) {
     double total = 0, most = 0;
     const Operation* largest = nullptr;

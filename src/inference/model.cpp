@@ -50,6 +50,17 @@ std::vector<std::string> output_names(const onnx::OnnxModel& model) {
     return names;
 }
 
+bool names_other_files(const onnx::OnnxGraph& graph) {
+    const auto of_attribute = [](const onnx::OnnxAttribute& attribute) {
+        return (attribute.tensor && attribute.tensor->is_external) ||
+               (attribute.graph && names_other_files(*attribute.graph));
+    };
+    return std::ranges::any_of(graph.initializers, &onnx::OnnxTensor::is_external) ||
+           std::ranges::any_of(graph.nodes, [&](const onnx::OnnxNode& node) {
+               return std::ranges::any_of(node.attributes, of_attribute);
+           });
+}
+
 namespace {
 
 Diagnostics wrong_dtypes(const std::vector<const onnx::OnnxValue*>& inputs,

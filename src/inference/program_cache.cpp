@@ -4,6 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "cache/folder.h"
 #include "support/guarded.h"
 
@@ -38,8 +41,8 @@ bool ProgramCache::fits(const Entry& entry, const std::string& key, const std::v
     });
 }
 
-Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std::vector<TensorData>& inputs,
-                                               const Specialise& specialise) {
+Result<std::shared_ptr<const runtime::Executable>> ProgramCache::compiled(const std::vector<TensorData>& inputs,
+                                                                          const Specialise& specialise) {
     auto graph = guarded("inference.broken", [&] { return specialise(inputs); });
     if (!graph) return fail(std::move(graph.error()));
     if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
@@ -47,11 +50,42 @@ Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std
     if (!executable) return fail(std::move(executable.error()));
     const Diagnostics& notes = (*executable)->plan().notes;
     notes_.insert(notes_.end(), notes.begin(), notes.end());
+    compiled_++;
+    return executable;
+}
+
+namespace {
+
+// A program for one call of what `source` is.
+ProgramSource source_of(const ProgramSource& source, const std::string& key, const std::vector<TensorData>& inputs) {
+    if (source.key.empty()) return {};
+    std::string types;
+    for (const TensorData& input : inputs)
+        types += fmt::format("{}{}[{}]", types.empty() ? "" : ", ", name(input.dtype()), fmt::join(input.shape(), ", "));
+    return {fmt::format("{}\n{}\n{}", source.key, key, types),
+            fmt::format("{}{}({})", source.label, key, types)};
+}
+
+}  // namespace
+
+Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std::vector<TensorData>& inputs,
+                                               const Specialise& specialise) {
+    const ProgramSource source = source_of(source_, key, inputs);
+    const auto value_of = [&](size_t place, const std::string&) {
+        return place < inputs.size() ? &inputs[place] : nullptr;
+    };
+    auto kept = find_program(source, value_of, *engine_);
+    Result<std::shared_ptr<const runtime::Executable>> executable =
+        kept ? std::move(kept->executable) : compiled(inputs, specialise);
+    if (!executable) return fail(std::move(executable.error()));
+    if (!kept) {
+        const plan::Plan& plan = (*executable)->plan();
+        keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_);
+    }
     Entry entry{.key = key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
     for (const TensorData& input : inputs)
         entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
     entry.session = std::make_unique<runtime::Session>(std::move(*executable), engine_->pool);
-    compiled_++;
     return entry;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "inference/engine.h"
+#include "inference/kept_program.h"
 
 namespace heddle::inference {
 
@@ -17,8 +18,10 @@ using Specialise = std::function<Result<Graph>(const std::vector<TensorData>& in
 
 class ProgramCache {
 public:
-    // Keeps the `most` programs used last.
-    ProgramCache(std::shared_ptr<Engine> engine, size_t most) : engine_(std::move(engine)), most_(most) {}
+    // Keeps the `most` programs used last; on disk, where the engine has a folder, those of `source` with a key. It says
+    // all that `specialise` follows from but `key` and `inputs`.
+    ProgramCache(std::shared_ptr<Engine> engine, size_t most, ProgramSource source = {})
+        : engine_(std::move(engine)), most_(most), source_(std::move(source)) {}
 
     ProgramCache(const ProgramCache&) = delete;
     ProgramCache& operator=(const ProgramCache&) = delete;
@@ -41,10 +44,13 @@ private:
         std::unique_ptr<runtime::Session> session;
     };
     bool fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const;
+    Result<std::shared_ptr<const runtime::Executable>> compiled(const std::vector<TensorData>& inputs,
+                                                                const Specialise& specialise);
     Result<Entry> make(const std::string& key, const std::vector<TensorData>& inputs, const Specialise& specialise);
 
     std::shared_ptr<Engine> engine_;
     size_t most_;
+    ProgramSource source_;
     std::list<Entry> entries_;  // the one used last in front
     size_t compiled_ = 0;
     Diagnostics notes_;

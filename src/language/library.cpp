@@ -1,6 +1,7 @@
 #include "language/library.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -506,6 +507,20 @@ std::vector<const RewriteRule*> Library::rewrites() const {
         for (const auto& file : library.files) add(*file);
     }
     return rules;
+}
+
+std::vector<std::shared_ptr<const SourceText>> Library::sources() const {
+    std::vector<std::shared_ptr<const SourceText>> texts;
+    const std::function<void(const LoadedFile&)> add = [&](const LoadedFile& file) {
+        texts.push_back(file.source);
+        for (const auto& imported : file.imports) add(*imported);
+    };
+    std::lock_guard lock(state_->mutex);
+    for (const auto& file : state_->folder_files) texts.push_back(file->source);
+    for (const UserLibrary& library : state_->libraries) {
+        for (const auto& file : library.files) add(*file);
+    }
+    return texts;
 }
 
 Result<void> Library::check_all() const {

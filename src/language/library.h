@@ -56,6 +56,9 @@ public:
     std::vector<std::string> onnx_names() const;
     // Rewrite rules: those of core folders, then those of the user's libraries, in order. Files with errors have none.
     std::vector<const RewriteRule*> rewrites() const;
+    // The texts that the library has read, with what they import, in an order that is always the same: all that operators
+    // follow from. Folders' files import nothing that is not among them.
+    std::vector<std::shared_ptr<const SourceText>> sources() const;
     // Opens and checks every file and composition: all errors of the library.
     Result<void> check_all() const;
 

@@ -118,7 +118,7 @@ Result<void> verify_tables(const Plan& plan) {
 
 // 64-byte addresses of coordinate zero, and as many readable bytes behind the buffer.
 bool lies_well(const Buffer& buffer) {
-    if (buffer.kind == Buffer::Kind::constant) return buffer.constant->owned();
+    if (buffer.kind == Buffer::Kind::constant) return buffer.constant->owned() || !buffer.constant->data();
     return buffer.kind != Buffer::Kind::input && buffer.kind != Buffer::Kind::output;
 }
 

@@ -106,7 +106,7 @@ Result<void> verify(const Plan& plan);
 std::string print(const Plan& plan);
 // What was chosen, in few lines: maps of buffers that are not plain, launches, and the nests of their kernels.
 std::string summary(const Plan& plan);
-using Constants = std::map<std::string, TensorData>;
+using Constants = std::map<std::string, TensorData>;  // without memory where only `prepare` reads it and will not run
 // The constants that plans of this graph may name: its own, and tables that lowering makes. Fails as lowering does.
 Result<Constants> constants_of(const Graph& graph);
 // Parsed, bound and verified. To run a plan is to trust its text like code: what a kernel's numbers make it touch is

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace heddle::python {
 namespace {
@@ -99,7 +100,9 @@ CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, 
 
 Operators::Operators(const std::string& folder, const std::vector<std::string>& paths,
                      const std::map<std::string, std::string>& named, int threads)
-    : library(open(folder, paths, named)), programs_(engine_of(threads), most_programs) {}
+    : library(open(folder, paths, named)),
+      digest(fmt::format("libraries {} {} {}", inference::digest_of(*library), fmt::join(paths, " "), fmt::join(named, " "))),
+      programs_(engine_of(threads), most_programs, {"call " + digest, ""}) {}
 
 nb::object Operators::call(const std::string& name, const nb::args& inputs, const nb::kwargs& named) {
     const Template& metakernel = *value_or_raise(library->find(name));

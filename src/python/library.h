@@ -32,6 +32,7 @@ public:
     nb::object call(const std::string& name, const nb::args& inputs, const nb::kwargs& named);
 
     std::shared_ptr<Library> library;
+    std::string digest;  // of all that operators follow from
 
 private:
     inference::ProgramCache programs_;

@@ -65,7 +65,9 @@ public:
         std::string name, dtype;
         nb::object shape;  // a list of int, str (open, with a name), None (open); None: any
     };
-    Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads);
+    // `source` says all that `specialise` follows from but arrays; empty: programs are not kept on disk.
+    Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads,
+            inference::ProgramSource source = {});
     nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds);
 
     std::vector<Port> inputs, outputs;

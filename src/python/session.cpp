@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include "cache/folder.h"
+#include "cache/hash.h"
 #include "frontends/onnx/import.h"
+#include "inference/kept_program.h"
 #include "inference/model.h"
 #include "python/library.h"
 #include "support/file.h"
@@ -78,11 +80,12 @@ void use_cache(const std::optional<std::string>& path) {
     kernels().cache->use_folder(std::move(folder));
 }
 
-Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Specialise specialise, int threads)
+Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Specialise specialise, int threads,
+                 inference::ProgramSource source)
     : inputs(std::move(in)),
       outputs(std::move(out)),
       specialise_(std::move(specialise)),
-      programs_(engine_of(threads), most_programs) {}
+      programs_(engine_of(threads), most_programs, std::move(source)) {}
 
 nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds) {
     auto output_names = names_of(outputs);
@@ -152,6 +155,17 @@ Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::by
     return onnx::parse_model(path, onnx::Bytes(begin, content->size()), std::move(owner));
 }
 
+// Empty where there is no cache, or the model is not all of the program.
+inference::ProgramSource source_of(const onnx::OnnxModel& model, const std::string& path,
+                                   const std::optional<nb::bytes>& content, const Operators& operators) {
+    const auto folder = kernels().cache->folder();
+    if (!folder || inference::names_other_files(model.graph)) return {};
+    std::optional<std::string> digest = content ? cache::digest(std::string_view(content->c_str(), content->size()))
+                                                : inference::digest_of_file(path, *folder);
+    if (!digest) return {};
+    return {fmt::format("model {}\n{}", *digest, operators.digest), path};
+}
+
 std::unique_ptr<Session> model_session(const std::string& path, const std::optional<nb::bytes>& content,
                                        const Operators& operators, int threads) {
     auto model = std::make_shared<onnx::OnnxModel>(value_or_raise(read(path, content)));
@@ -164,7 +178,8 @@ std::unique_ptr<Session> model_session(const std::string& path, const std::optio
         for (const TensorData& input : inputs) given.push_back(&input);
         return inference::specialise(*model, *library, given);
     };
-    return std::make_unique<Session>(ports_of(onnx::caller_inputs(*model)), ports_of(outputs), specialise, threads);
+    return std::make_unique<Session>(ports_of(onnx::caller_inputs(*model)), ports_of(outputs), specialise, threads,
+                                     source_of(*model, path, content, operators));
 }
 
 }  // namespace

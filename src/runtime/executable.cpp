@@ -119,13 +119,18 @@ std::byte* fixed_address(const plan::Buffer& buffer, std::byte* prepared) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool) {
+Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
+                                                           std::shared_ptr<std::byte> prepared) {
     auto executable = std::make_shared<Executable>();
     auto functions = cache.functions(plan, pool.threads(), &executable->kernels_);
     if (!functions) return fail(std::move(functions.error()));
     executable->functions_ = std::move(*functions);
     executable->plan_ = std::move(plan);
     const plan::Plan& p = executable->plan_;
+    if (prepared) {
+        executable->prepared_ = std::move(prepared);
+        return executable;
+    }
     executable->prepared_ = allocate_buffer(static_cast<size_t>(p.prepared_bytes));
     if (!executable->prepared_) return out_of_memory(p.prepared_bytes);
     auto scratch = allocate_scratch(p, pool.threads());
@@ -137,10 +142,14 @@ Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, Kern
     return executable;
 }
 
+std::span<const std::byte> Executable::prepared() const {
+    return {prepared_.get(), static_cast<size_t>(plan_.prepared_bytes)};
+}
+
 int64_t Executable::resident_bytes() const {
     int64_t bytes = plan_.prepared_bytes;
     for (const auto& buffer : plan_.buffers) {
-        if (buffer.kind == plan::Buffer::Kind::constant) bytes += buffer.bytes;
+        if (buffer.kind == plan::Buffer::Kind::constant && buffer.constant->data()) bytes += buffer.bytes;
     }
     return bytes;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,14 @@ private:
 
 class Executable {
 public:
-    // Compiles, allocates the prepared memory and runs `prepare` on the pool.
-    static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool);
+    // Compiles, allocates the prepared memory and runs `prepare` on the pool. With memory that another executable of this
+    // plan has prepared (aligned, with slack behind; only read), `prepare` does not run.
+    static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
+                                                          std::shared_ptr<std::byte> prepared = nullptr);
 
     const plan::Plan& plan() const { return plan_; }
     KernelCounts kernels() const { return kernels_; }
+    std::span<const std::byte> prepared() const;
     // Bytes of prepared memory and constants that this executable keeps.
     int64_t resident_bytes() const;
 

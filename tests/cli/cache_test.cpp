@@ -35,6 +35,13 @@ protected:
         EXPECT_NE(at, std::string::npos) << last_.output;
         return std::atoll(last_.output.c_str() + at + name.size() + 4);
     }
+    bool loaded() const { return last_.output.find("\"program_loaded\": true") != std::string::npos; }
+    fs::path only(const std::string& kind) const {
+        std::vector<fs::path> files = kept();
+        std::erase_if(files, [&](const fs::path& file) { return file.extension() != "." + kind; });
+        EXPECT_EQ(files.size(), 1u) << kind;
+        return files.front();
+    }
     std::string folder() const { return cache_home() + "/heddle"; }
     std::vector<fs::path> kept() const {
         std::vector<fs::path> files;
@@ -49,12 +56,14 @@ protected:
     CommandOutcome last_;
 };
 
-TEST_F(Cache, keeps_kernels) {
+TEST_F(Cache, keeps_programs) {
     const std::string first = results();
     const int64_t kernels = number("kernels_compiled");
     EXPECT_GE(kernels, 2);
     EXPECT_EQ(number("kernels_loaded"), 0);
+    EXPECT_FALSE(loaded());
     EXPECT_EQ(results(), first);
+    EXPECT_TRUE(loaded());
     EXPECT_EQ(number("kernels_compiled"), 0);
     EXPECT_EQ(number("kernels_loaded"), kernels);
     EXPECT_EQ(last_.errors, "");
@@ -64,6 +73,12 @@ TEST_F(Cache, keeps_kernels) {
     EXPECT_EQ(number("kernels_compiled"), kernels);
     EXPECT_EQ(results({"--cache-dir", path("other")}), first);
     EXPECT_EQ(number("kernels_loaded"), kernels);
+    fs::remove(only("program"));  // kernels alone
+    EXPECT_EQ(results(), first);
+    EXPECT_FALSE(loaded());
+    EXPECT_EQ(number("kernels_loaded"), kernels);
+    EXPECT_EQ(results({"--backend", "reference"}).size(), first.size());
+    EXPECT_FALSE(loaded());
     const auto compared = heddle({"compare", model_, "--with", "reference", "--random", "3", "--bind", "batch=5"});
     EXPECT_EQ(compared.status, 0) << compared.errors;
 }
@@ -78,12 +93,48 @@ TEST_F(Cache, compiles_again_what_is_damaged) {
         bytes[random() % bytes.size()] ^= static_cast<char>(1 + random() % 255);
         std::ofstream(file, std::ios::binary) << bytes;
         EXPECT_EQ(results(), first);
-        EXPECT_GE(number("kernels_compiled"), 1);
         EXPECT_CONTAINS(last_.errors, "warning[cache.damaged]: a file of the cache");
         EXPECT_EQ(std::ranges::count(last_.errors, '\n'), 1) << last_.errors;
         EXPECT_EQ(results(), first);
         EXPECT_EQ(last_.errors, "");
     }
+}
+
+// A program follows from its model, the operators, what is given, and options.
+TEST_F(Cache, takes_no_other_program) {
+    const std::string first = results();
+    const auto made = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"run", "--format", "json"});
+        last_ = heddle(words);
+        EXPECT_EQ(last_.status, 0) << last_.errors;
+        return !loaded();
+    };
+    const std::string library = write("mine.yaml", "twice: {doc: Doubles., inputs: {x: \"$T[$s...]\"}, index: "
+                                                   "\"[$s...]\", outputs: {y: $T}, body: \"y = x + x\"}\n");
+    EXPECT_FALSE(made({model_, "--random", "3", "--bind", "batch=5"}));
+    EXPECT_FALSE(made({model_, "--random", "4", "--bind", "batch=5"})) << "values decide nothing here";
+    EXPECT_TRUE(made({model_, "--random", "3", "--bind", "batch=6"}));
+    EXPECT_TRUE(made({model_, "--random", "3", "--bind", "batch=5", "--unfused"}));
+    EXPECT_TRUE(made({model_, "--random", "3", "--bind", "batch=5", "--library", library}));
+    EXPECT_FALSE(made({model_, "--random", "3", "--bind", "batch=5", "--library", library}));
+    write("mine.yaml", read("mine.yaml") + "# other\n");
+    EXPECT_TRUE(made({model_, "--random", "3", "--bind", "batch=5", "--library", library}));
+    EXPECT_FALSE(made({model_, "--random", "3", "--bind", "batch=5"}));
+    std::string bytes = perceptron();
+    const size_t weight = bytes.find(std::string("\0\0\0\xbf", 4));  // -0.5
+    ASSERT_NE(weight, std::string::npos);
+    bytes[weight + 3] = '\x3f';
+    write("model.onnx", bytes);
+    EXPECT_TRUE(made({model_, "--random", "3", "--bind", "batch=5"}));
+    EXPECT_NE(results(), first);
+    EXPECT_TRUE(loaded());
+}
+
+TEST_F(Cache, limits_work_all_the_same) {
+    results();
+    last_ = heddle(command({"--work", "10"}));
+    EXPECT_EQ(last_.status, 1);
+    EXPECT_CONTAINS(last_.output, "evaluate.too_much_work");
 }
 
 TEST_F(Cache, does_without) {
@@ -110,11 +161,14 @@ TEST_F(Cache, is_shown_and_removed) {
     EXPECT_CONTAINS(shown.output, "of at most 1000.0 MB");
     EXPECT_CONTAINS(shown.output, "kernel");
     EXPECT_CONTAINS(shown.output, "MB  w packed\n");  // by what it writes
+    EXPECT_CONTAINS(shown.output, model_);
     last_ = heddle({"cache", "--format", "json", "--limit", "200MB", "--list"});
     EXPECT_EQ(last_.status, 0) << last_.errors;
     EXPECT_EQ(number("limit"), 200000000);
     EXPECT_GT(number("bytes"), 0);
-    EXPECT_EQ(number("files"), static_cast<int64_t>(files.size())) << last_.output;
+    size_t listed = 0;
+    for (size_t at = 0; (at = last_.output.find("last_used", at)) != std::string::npos; at++) listed++;
+    EXPECT_EQ(listed, files.size()) << last_.output;
     last_ = heddle({"cache", "--format", "json", "--clear"});
     EXPECT_EQ(number("bytes"), 0);
     EXPECT_GT(number("removed"), 0);
