@@ -9,6 +9,7 @@
 
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
+#include "expr/arena_interval.h"
 #include "plan/axis_classes.h"
 
 namespace heddle::plan {
@@ -285,11 +286,13 @@ private:
             margin.fillings.insert(filling->kind == Kind::real ? filling->real : static_cast<double>(filling->integer));
             for (size_t d = 0; d < shape.size(); d++) {
                 Expr coordinate = read->parts()[d];
-                int64_t before = -coordinate->low, after = coordinate->high - shape[d] + 1;
                 // More margin than tensor is no padding: such reads are guarded where they stand.
-                if (coordinate->low == INT64_MIN || before > shape[d] || after > shape[d]) margin.refused = true;
-                margin.before[d] = std::max(margin.before[d], before);
-                margin.after[d] = std::max(margin.after[d], after);
+                if (!interval(coordinate).within(-shape[d], 2 * shape[d] - 1)) {
+                    margin.refused = true;
+                    continue;
+                }
+                margin.before[d] = std::max(margin.before[d], -coordinate->low);
+                margin.after[d] = std::max(margin.after[d], coordinate->high - shape[d] + 1);
             }
         }
     }
