@@ -73,7 +73,9 @@ void limit(int resource, int64_t soft, int64_t hard) {
 }
 
 [[noreturn]] void work(const Worker& worker, const Limits& limits, Library& library, const Subject& subject) {
+#ifndef HEDDLE_SANITIZED  // whose shadow is all of the address space
     limit(RLIMIT_AS, limits.memory_bytes, limits.memory_bytes);
+#endif
     limit(RLIMIT_CORE, 0, 0);
     dup2(worker.errors, STDERR_FILENO);
     Trial trial(library, limits.runs);

@@ -208,7 +208,8 @@ private:
     std::string pick(const std::vector<std::string>& of) { return of[random_() % of.size()]; }
     std::string integer(int depth) {
         if (depth == 0) return pick({"i[a]", "int32(3)", "int32(x[a])", "int32(3 * a + 1)"});
-        if (random_() % 4 == 0) return "int32(" + real(depth - 1) + ")";
+        // Not of a number alone: that would be the text of an int32 literal.
+        if (random_() % 4 == 0) return "int32(neg(" + real(depth - 1) + "))";
         return pick({"add", "sub", "mul", "floor_div", "mod", "bit_xor", "min", "max"}) + "(" + integer(depth - 1) +
                ", " + integer(depth - 1) + ")";
     }
