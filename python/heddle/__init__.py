@@ -20,7 +20,7 @@ import functools
 import json
 import os
 import pathlib
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from . import _heddle
 from ._errors import Context, Diagnostic, Error, Place, diagnostics_of
@@ -29,8 +29,12 @@ from ._onnxruntime import (ExecutionMode, GraphOptimizationLevel, SessionOptions
 
 __version__: str = _heddle.build_info()["version"]
 __all__ = ["Context", "Diagnostic", "Error", "ExecutionMode", "Graph", "GraphOptimizationLevel", "InferenceSession",
-           "Library", "NodeArg", "Place", "Session", "SessionOptions", "Tensor", "build_info",
+           "Library", "NodeArg", "Place", "Progress", "Session", "SessionOptions", "Tensor", "build_info",
            "get_available_providers", "load_library", "set_default_logger_severity", "use_cache"]
+
+#: Told how far a compile is: its stage (load, symbolic, fusion, plan, code, link, prepare), how many of how many of its units are
+#: done, and the seconds since it began. It is called by the thread that runs; what it raises ends the compile.
+Progress = Callable[[str, int, int, float], None]
 
 _FOLDER = pathlib.Path(__file__).parent
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
@@ -65,8 +69,9 @@ class Session:
     threads may run one session: one after another.
     """
 
-    def __init__(self, session: _heddle.Session) -> None:
+    def __init__(self, session: _heddle.Session, progress: Progress | None = None) -> None:
         self._session = session
+        self._progress = progress
 
     def get_inputs(self) -> list[NodeArg]:
         return [NodeArg(port) for port in self._session.inputs]
@@ -77,25 +82,31 @@ class Session:
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
             run_options: Any = None) -> list[Any]:
         """The named outputs, or all, in order, as NumPy arrays. `run_options` changes nothing."""
-        return self._session.run(None if output_names is None else list(output_names), dict(input_feed))
+        names = None if output_names is None else list(output_names)
+        return self._session.run(names, dict(input_feed), self._progress)
+
+    def cancel(self) -> None:
+        """From another thread: a `run` that is compiling now raises `Error` (support.cancelled) within some milliseconds.
+        The programs that are there stay; the next run compiles anew."""
+        self._session.cancel()
 
 
 class InferenceSession(Session):
     """An ONNX model, from a file or from bytes, used as ONNX Runtime's.
 
     `threads` (or `sess_options.intra_op_num_threads`) is their number, 0 for all cores. `library` has the operators, by
-    default the shipped ones. Providers other than the CPU's give a warning.
+    default the shipped ones. Providers other than the CPU's give a warning. `progress` is told how far compiling is.
     """
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes, sess_options: SessionOptions | None = None,
                  providers: Iterable[Any] | None = None, provider_options: Any = None, *, threads: int = 0,
-                 library: Library | None = None) -> None:
+                 library: Library | None = None, progress: Progress | None = None) -> None:
         check_providers(providers)
         if not threads and sess_options is not None:
             threads = sess_options.intra_op_num_threads
         content = path_or_bytes if isinstance(path_or_bytes, bytes) else None
         path = "model" if content is not None else os.fspath(path_or_bytes)
-        super().__init__(_heddle.model_session(path, content, (library or _shipped())._library, threads))
+        super().__init__(_heddle.model_session(path, content, (library or _shipped())._library, threads), progress)
 
     def get_providers(self) -> list[str]:
         return get_available_providers()
@@ -104,8 +115,9 @@ class InferenceSession(Session):
 class Library:
     """Operators by name: those that come with Heddle, and those of your files. Made by `load_library`."""
 
-    def __init__(self, library: _heddle.Library) -> None:
+    def __init__(self, library: _heddle.Library, progress: Progress | None = None) -> None:
         self._library = library
+        self._progress = progress
 
     def names(self) -> list[str]:
         """The shipped operators."""
@@ -116,16 +128,21 @@ class Library:
 
         One array, or a tuple where the operator has several results. Compiled when the first arrays of a kind come.
         """
-        return self._library.call(operator, *inputs, **named)
+        return self._library.call(operator, inputs, named, self._progress)
+
+    def cancel(self) -> None:
+        """From another thread: a `call` that is compiling now raises `Error` (support.cancelled)."""
+        self._library.cancel()
 
 
-def load_library(*paths: str | os.PathLike[str], threads: int = 0, **named: str | os.PathLike[str]) -> Library:
+def load_library(*paths: str | os.PathLike[str], threads: int = 0, progress: Progress | None = None,
+                 **named: str | os.PathLike[str]) -> Library:
     """The shipped operators, and those of template files or folders of them.
 
     A file's operators are also `file::operator`; `load_library(mine="folder")` chooses that name.
     """
     return Library(_heddle.Library(str(_FOLDER / "operators"), [os.fspath(path) for path in paths],
-                                   {name: os.fspath(path) for name, path in named.items()}, threads))
+                                   {name: os.fspath(path) for name, path in named.items()}, threads), progress)
 
 
 @functools.cache
@@ -174,6 +191,6 @@ class Graph:
         """A picture of it, as `heddle graph --svg` draws."""
         return self._graph.svg(title)
 
-    def compile(self, outputs: Iterable[Tensor] = (), *, threads: int = 0) -> Session:
+    def compile(self, outputs: Iterable[Tensor] = (), *, threads: int = 0, progress: Progress | None = None) -> Session:
         """A session that computes `outputs`, by default all results that nothing reads."""
-        return Session(self._graph.compile(list(outputs), threads))
+        return Session(self._graph.compile(list(outputs), threads), progress)

@@ -291,7 +291,8 @@ Command add_rewrite(CLI::App& app, RewriteOptions& options) {
 }
 
 Command add_cache_command(CLI::App& app, CacheCommandOptions& options) {
-    auto* command = app.add_subcommand("cache", "Show what earlier runs have compiled and kept; bound it, or remove it");
+    auto* command =
+        app.add_subcommand("cache", "Show what earlier runs have compiled and kept; bound it, or remove it");
     add_cache_folder(*command, options.cache);
     command->add_flag("--list", options.list, "Each file: what it is, its size, when it was used last");
     command->add_option("--limit", options.limit, "From now on keep at most so much (1GB)")
@@ -415,12 +416,21 @@ Diagnostic usage_problem(const CLI::ParseError& problem, const CLI::App& app, co
 
 }  // namespace
 
+namespace {
+
+void end_now(std::string_view text) {
+    [[maybe_unused]] auto written = ::write(STDERR_FILENO, text.data(), text.size());
+    ::_exit(128 + SIGINT);
+}
+
+}  // namespace
+
 void end_when_interrupted() {
-    std::signal(SIGINT, [](int) {
-        constexpr std::string_view text = "heddle: interrupted\n";
-        [[maybe_unused]] auto written = ::write(STDERR_FILENO, text.data(), text.size());
-        ::_exit(128 + SIGINT);
-    });
+    // In place of a line that may stand there (progress_line.h).
+    const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    std::signal(
+        SIGINT, terminal ? [](int) { end_now("\r\x1b[Kheddle: interrupted\n"); }
+                         : [](int) { end_now("heddle: interrupted\n"); });
 }
 
 int run(int count, char** arguments) {
@@ -443,11 +453,11 @@ int run(int count, char** arguments) {
     RewriteOptions rewrite_options;
     CacheCommandOptions cache_options;
     std::string shell;
-    const std::vector<Command> commands = {add_run(app, run_options),         add_check(app, check_options),
-                                           add_explain(app, explain_options), add_compare(app, compare_options),
-                                           add_graph(app, graph_options),     add_verify(app, verify_options),
-                                           add_rewrite(app, rewrite_options), add_cache_command(app, cache_options),
-                                           add_schema(app),                   add_completion(app, shell, table)};
+    const std::vector<Command> commands = {
+        add_run(app, run_options),         add_check(app, check_options),         add_explain(app, explain_options),
+        add_compare(app, compare_options), add_graph(app, graph_options),         add_verify(app, verify_options),
+        add_rewrite(app, rewrite_options), add_cache_command(app, cache_options), add_schema(app),
+        add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);
     try {

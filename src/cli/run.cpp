@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/progress_line.h"
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/work.h"
@@ -100,7 +101,7 @@ Result<void> write_profile(const std::string& path, const std::vector<runtime::L
     return write_file(path, list.dump(2) + "\n");
 }
 
-void print_json(const Measured& m, const std::vector<std::string>& files) {
+void print_json(const Measured& m, const Progress& progress, const std::vector<std::string>& files) {
     Json json;
     json["outputs"] = Json::array();
     for (size_t i = 0; i < m.outputs.size(); i++) {
@@ -110,10 +111,11 @@ void print_json(const Measured& m, const std::vector<std::string>& files) {
         json["outputs"].push_back(std::move(output));
     }
     if (!m.rewrites.empty()) json["rewrites"] = Json::array();
-    for (const rewrite::Step& step : m.rewrites)
-        json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
+    for (const rewrite::Step& step : m.rewrites) json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     json["load_ms"] = m.load_ms;
     json["compile_ms"] = m.compile_ms;
+    for (size_t i = 0; i < stages; i++)
+        json["stages_ms"][std::string(name(Stage(i)))] = 1e3 * progress.seconds(Stage(i));
     if (!m.notes.empty()) json["notes"] = Json::parse(render_json(m.notes));
     json["run_ms"] = {
         {"min", *std::min_element(m.run_ms.begin(), m.run_ms.end())}, {"median", median(m.run_ms)}, {"all", m.run_ms}};
@@ -151,17 +153,19 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
 
 using Given = std::map<std::string, TensorData>;
 
-Result<Source> load_program(const RunOptions& options, const Library& library, const Given& given) {
+Result<Source> load_program(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
     std::vector<ProgramInput> inputs;
     for (const auto& [name, tensor] : given) {
         inputs.push_back({name, TensorType{tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}}});
     }
-    return load_call(options.call, library, inputs, options.rules);
+    return load_call(options.call, library, inputs, options.rules, &progress);
 }
 
-Result<Source> load(const RunOptions& options, const Library& library, const Given& given) {
-    auto source = options.call.empty() ? load_model(options.model, library, given, options.bindings, options.rules)
-                                       : load_program(options, library, given);
+Result<Source> load(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
+    auto source = options.call.empty()
+                      ? load_model(options.model, library, given, options.bindings, options.rules, &progress)
+                      : load_program(options, library, given, progress);
+    progress.finish();
     if (!source) return source;
     if (auto fine = check_work(source->graph, options.work, options.backend == "reference"); !fine)
         return fail(std::move(fine.error()));
@@ -193,22 +197,21 @@ struct Ready {
 
 Result<Ready> take(inference::KeptProgram program, const RunOptions& options, const Given& given, Measured& measured) {
     measured.loaded = true;
-    auto feeds =
-        feeds_for(program.input_names, program.executable->plan().input_types, given, options.random_seed);
+    auto feeds = feeds_for(program.input_names, program.executable->plan().input_types, given, options.random_seed);
     if (!feeds) return fail(std::move(feeds.error()));
     return Ready{std::move(program), std::move(*feeds)};
 }
 
 Result<Ready> make(const RunOptions& options, const Library& library, const Given& given, inference::Engine& engine,
-                   Measured& measured) {
+                   Progress& progress, Measured& measured) {
     auto begin = Clock::now();
-    auto source = load(options, library, given);
+    auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
     auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed);
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     begin = Clock::now();
-    auto executable = compile_graph(source->graph, engine, {.fuse = !options.unfused});
+    auto executable = compile_graph(source->graph, engine, {.fuse = !options.unfused, .progress = &progress});
     if (!executable) return fail(std::move(executable.error()));
     measured.compile_ms = milliseconds_since(begin);
     measured.rewrites = std::move(source->rewrites);
@@ -217,7 +220,8 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
     return Ready{std::move(program), std::move(*feeds), !source->other_files};
 }
 
-Result<void> run_compiled(const RunOptions& options, const Library& library, const Given& given, Measured& measured) {
+Result<void> run_compiled(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
+                          Measured& measured) {
     const auto begin = Clock::now();
     const auto engine = open_engine(options.threads, options.cache);
     const plan::PlanOptions plan_options{.fuse = !options.unfused};
@@ -229,8 +233,9 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     auto kept = inference::find_program(source, value_of, *engine, plan_options);
     if (kept && kept->work > options.work) kept.reset();  // making it says more
     measured.load_ms += milliseconds_since(begin);
+    if (kept) progress.finish();
     auto ready = kept ? take(std::move(*kept), options, given, measured)
-                      : make(options, library, given, *engine, measured);
+                      : make(options, library, given, *engine, progress, measured);
     if (!ready) return fail(std::move(ready.error()));
     const runtime::Executable& executable = *ready->program.executable;
     runtime::Session session(ready->program.executable, engine->pool);
@@ -246,10 +251,10 @@ Result<void> run_compiled(const RunOptions& options, const Library& library, con
     return {};
 }
 
-Result<void> run_interpreted(const RunOptions& options, const Library& library, const Given& given,
+Result<void> run_interpreted(const RunOptions& options, const Library& library, const Given& given, Progress& progress,
                              Measured& measured) {
     const auto begin = Clock::now();
-    auto source = load(options, library, given);
+    auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
     auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed);
     if (!feeds) return fail(std::move(feeds.error()));
@@ -266,6 +271,8 @@ Result<void> run_source(const RunOptions& options) {
                      .remedy = "heddle run --help shows examples"});
     }
     const auto begin = Clock::now();
+    const auto progress = progress_on_terminal();
+    progress->begin(Stage::load, 1);
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
     auto given = read_inputs(options.inputs);
@@ -273,12 +280,12 @@ Result<void> run_source(const RunOptions& options) {
     Measured measured;
     measured.load_ms = milliseconds_since(begin);
     const auto run = options.backend == "reference" ? run_interpreted : run_compiled;
-    if (auto done = run(options, *library, *given, measured); !done) return done;
+    if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     auto files = write_outputs(measured.outputs, options.output_dir);
     if (!files) return fail(std::move(files.error()));
     if (auto written = write_profile(options.profile, measured.profile); !written) return written;
     if (options.common.json) {
-        print_json(measured, *files);
+        print_json(measured, *progress, *files);
     } else {
         print_text(measured, *files, options);
     }

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "cache/folder.h"
+#include "cli/progress_line.h"
 #include "evaluate/work.h"
 #include "inference/model.h"
 #include "support/file.h"
@@ -129,7 +130,7 @@ Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::str
 
 Result<Source> load_model(const std::string& path, const Library& library,
                           const std::map<std::string, TensorData>& given, const std::vector<std::string>& binding_texts,
-                          const std::vector<std::string>& rules) {
+                          const std::vector<std::string>& rules, Progress* progress) {
     auto uses = rewrite::read_rule_uses(rules, library);
     if (!uses) return fail(std::move(uses.error()));
     inference::Rewriting rewriting{std::move(*uses), {}};
@@ -137,12 +138,13 @@ Result<Source> load_model(const std::string& path, const Library& library,
     if (!bindings) return fail(std::move(bindings.error()));
     auto model = onnx::read_model(path);
     if (!model) return fail(std::move(model.error()));
+    if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
     Source source{
         .graph = {}, .input_names = inference::input_names(*model), .output_names = inference::output_names(*model)};
     source.other_files = inference::names_other_files(model->graph);
     auto arranged = inference::arrange(source.input_names, given);
     if (!arranged) return fail(std::move(arranged.error()));
-    auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings), &rewriting);
+    auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings), &rewriting, progress);
     if (!graph) return fail(std::move(graph.error()));
     source.graph = std::move(*graph);
     source.rewrites = std::move(rewriting.steps);
@@ -150,13 +152,16 @@ Result<Source> load_model(const std::string& path, const Library& library,
 }
 
 Result<Source> load_call(const std::string& text, const Library& library, const std::vector<ProgramInput>& inputs,
-                         const std::vector<std::string>& rules) {
+                         const std::vector<std::string>& rules, Progress* progress) {
+    if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());  // nothing more is loaded
+    if (auto wanted = begin_stage(progress, Stage::symbolic, 1); !wanted) return fail(wanted.error());
     auto uses = rewrite::read_rule_uses(rules, library);
     if (!uses) return fail(std::move(uses.error()));
     auto program = std::make_shared<SourceText>("--call", text);
     Source source;
     auto as_written = [&]() -> Result<Graph> {
         Session session(library);
+        session.set_progress(progress);
         auto applied = apply_program(session, program, inputs);
         if (!applied) return fail(std::move(applied.error()));
         source.output_names = std::move(applied->names);
@@ -175,6 +180,7 @@ Result<Source> load_call(const std::string& text, const Library& library, const 
     if (!graph) return fail(std::move(graph.error()));
     source.graph = std::move(*graph);
     for (TensorId t : source.graph.inputs) source.input_names.push_back(source.graph.tensor(t).name);
+    if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
     return source;
 }
 
@@ -232,8 +238,7 @@ Result<std::vector<TensorData>> feeds_for(const std::vector<std::string>& names,
             feeds.push_back(made_up(type, random));
         } else {
             problems.push_back(inference::missing_input(names[i], type.text()));
-            problems.back().remedy =
-                fmt::format("--input {}=FILE.npy, or --random SEED for made-up values", names[i]);
+            problems.back().remedy = fmt::format("--input {}=FILE.npy, or --random SEED for made-up values", names[i]);
         }
     }
     if (!problems.empty()) return fail(std::move(problems));
@@ -263,7 +268,11 @@ std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& 
 
 Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& graph, inference::Engine& engine,
                                                                  const plan::PlanOptions& options) {
-    auto executable = inference::compile(graph, engine, options);
+    const auto own = options.progress ? nullptr : progress_on_terminal();
+    plan::PlanOptions told = options;
+    if (own) told.progress = own.get();
+    auto executable = inference::compile(graph, engine, told);
+    told.progress->finish();
     if (executable) warn((*executable)->plan().notes);
     return executable;
 }

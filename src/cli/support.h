@@ -49,11 +49,11 @@ struct Source {
 // A model with its open dimensions bound by --bind and the given inputs' shapes. Code inference.unknown_input.
 Result<Source> load_model(const std::string& path, const Library& library,
                           const std::map<std::string, TensorData>& given, const std::vector<std::string>& bindings,
-                          const std::vector<std::string>& rules);
+                          const std::vector<std::string>& rules, Progress* progress = nullptr);
 
 // The program of --call.
 Result<Source> load_call(const std::string& text, const Library& library, const std::vector<ProgramInput>& inputs,
-                         const std::vector<std::string>& rules);
+                         const std::vector<std::string>& rules, Progress* progress = nullptr);
 
 // "rewritten by RULE 3 times: a, b, c": a line a rule.
 void print_rewrites(const std::vector<rewrite::Step>& steps);

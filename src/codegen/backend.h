@@ -10,6 +10,10 @@
 #include "support/diagnostic.h"
 #include "target/target.h"
 
+namespace heddle {
+class Progress;
+}
+
 namespace heddle::schedules {
 struct Tree;
 }
@@ -36,9 +40,11 @@ public:
     virtual ~Backend() = default;
     virtual std::string name() const = 0;
     // Code for all trees, in order, on up to `threads` threads, as bytes that a cache may keep: equal trees, targets and
-    // builds of ours give equal ones.
+    // builds of ours give equal ones. `progress` is told each by the thread that calls, and asked whether to go on. Code
+    // support.cancelled: then threads may still be at work on the trees, if `owner` keeps these alive.
     virtual Result<std::vector<std::string>> objects(const std::vector<const Tree*>& trees, const Target& target,
-                                                     int threads) = 0;
+                                                     int threads, Progress* progress = nullptr,
+                                                     std::shared_ptr<const void> owner = nullptr) = 0;
     // Such code made ready to be called, in any process. The bytes are not needed afterwards.
     virtual Result<std::shared_ptr<CompiledKernels>> link(const std::vector<std::string_view>& objects) = 0;
     Result<std::shared_ptr<CompiledKernels>> compile(const std::vector<const Tree*>& trees, const Target& target,
@@ -47,6 +53,8 @@ public:
         if (!made) return fail(std::move(made.error()));
         return link({made->begin(), made->end()});
     }
+    // Until no thread is at work on what was cancelled.
+    virtual void settle() {}
     // The source or assembly text for one tree, for `explain --source`.
     virtual Result<std::string> source(const Tree& tree, const Target& target) = 0;
 };

@@ -23,10 +23,12 @@ std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::Kernel
 
 namespace {
 
-Result<std::shared_ptr<const runtime::Executable>> code_of(Result<plan::Plan> plan, Engine& engine) {
+Result<std::shared_ptr<const runtime::Executable>> code_of(Result<plan::Plan> plan, Engine& engine,
+                                                           Progress* progress) {
     if (!plan) return fail(std::move(plan.error()));
-    return guarded("inference.broken",
-                   [&] { return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool); });
+    return guarded("inference.broken", [&] {
+        return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, nullptr, progress);
+    });
 }
 
 // Of what compiles kernels; a model or a machine is never at fault.
@@ -38,7 +40,7 @@ bool is_mistake(const Diagnostic& problem) {
 
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options) {
-    auto made = code_of(plan::make_plan(graph, engine.target, options), engine);
+    auto made = code_of(plan::make_plan(graph, engine.target, options), engine, options.progress);
     const bool again = !made && is_mistake(made.error().front()) && (options.fuse || options.passes);
     if (!again) return made;
     plan::PlanOptions plain = options;
@@ -46,7 +48,7 @@ Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, E
     plain.passes = nullptr;
     auto plan = plan::make_plan(graph, engine.target, plain);
     if (plan) plan->notes.push_back(plan::not_fused(made.error().front()));
-    auto simpler = code_of(std::move(plan), engine);
+    auto simpler = code_of(std::move(plan), engine, options.progress);
     return simpler ? std::move(simpler) : std::move(made);
 }
 

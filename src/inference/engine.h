@@ -17,7 +17,7 @@ struct Engine {
     std::shared_ptr<ThreadPool> pool;
     std::shared_ptr<runtime::KernelCache> kernels;
     Target target;
-    std::mutex running;  // a pool has one caller at a time
+    std::timed_mutex running;  // a pool has one caller at a time
 };
 
 // With a folder that keeps code for other processes, or without.
@@ -26,7 +26,8 @@ std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::F
 std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache());
 
 // Plans and compiles. What fails by a mistake of ours is compiled again without passes and fusion, which the plan's notes
-// tell. The caller holds `running` where others use the engine too. Code inference.broken: an exception.
+// tell. The caller holds `running` where others use the engine too. Codes inference.broken (an exception),
+// support.cancelled (by options.progress).
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options = {});
 

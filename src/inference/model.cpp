@@ -92,10 +92,10 @@ Result<Graph> rewritten(const onnx::OnnxModel& model, const Library& library, co
 
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings,
-                         Rewriting* rewriting) {
+                         Rewriting* rewriting, Progress* progress) {
     auto inputs = onnx::caller_inputs(model);
     std::vector<const std::vector<int64_t>*> shapes;
-    onnx::ImportOptions options;
+    onnx::ImportOptions options{.progress = progress};
     for (size_t i = 0; i < inputs.size(); i++) {
         shapes.push_back(given[i] ? &given[i]->shape() : nullptr);
         if (!given[i]) continue;

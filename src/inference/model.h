@@ -36,6 +36,6 @@ struct Rewriting {
 // import_model, apply_rules.
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings = {},
-                         Rewriting* rewriting = nullptr);
+                         Rewriting* rewriting = nullptr, Progress* progress = nullptr);
 
 }  // namespace heddle::inference

@@ -1,6 +1,7 @@
 #include "inference/program_cache.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -9,6 +10,7 @@
 
 #include "cache/folder.h"
 #include "support/guarded.h"
+#include "support/progress.h"
 
 namespace heddle::inference {
 namespace {
@@ -42,11 +44,13 @@ bool ProgramCache::fits(const Entry& entry, const std::string& key, const std::v
 }
 
 Result<std::shared_ptr<const runtime::Executable>> ProgramCache::compiled(const std::vector<TensorData>& inputs,
-                                                                          const Specialise& specialise) {
-    auto graph = guarded("inference.broken", [&] { return specialise(inputs); });
+                                                                          const Specialise& specialise,
+                                                                          Progress* progress) {
+    auto graph = guarded("inference.broken", [&] { return specialise(inputs, progress); });
     if (!graph) return fail(std::move(graph.error()));
     if (auto fine = check(*graph, inputs); !fine) return fail(std::move(fine.error()));
-    auto executable = compile(*graph, *engine_);
+    auto executable = compile(*graph, *engine_, {.progress = progress});
+    if (progress) progress->finish();
     if (!executable) return fail(std::move(executable.error()));
     const Diagnostics& notes = (*executable)->plan().notes;
     notes_.insert(notes_.end(), notes.begin(), notes.end());
@@ -61,22 +65,24 @@ ProgramSource source_of(const ProgramSource& source, const std::string& key, con
     if (source.key.empty()) return {};
     std::string types;
     for (const TensorData& input : inputs)
-        types += fmt::format("{}{}[{}]", types.empty() ? "" : ", ", name(input.dtype()), fmt::join(input.shape(), ", "));
-    return {fmt::format("{}\n{}\n{}", source.key, key, types),
-            fmt::format("{}{}({})", source.label, key, types)};
+        types +=
+            fmt::format("{}{}[{}]", types.empty() ? "" : ", ", name(input.dtype()), fmt::join(input.shape(), ", "));
+    return {fmt::format("{}\n{}\n{}", source.key, key, types), fmt::format("{}{}({})", source.label, key, types)};
 }
 
 }  // namespace
 
 Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std::vector<TensorData>& inputs,
-                                               const Specialise& specialise) {
+                                               const Specialise& specialise, Progress* progress) {
+    if (auto wanted = begin_stage(progress, Stage::load, 1); !wanted) return fail(wanted.error());
     const ProgramSource source = source_of(source_, key, inputs);
     const auto value_of = [&](size_t place, const std::string&) {
         return place < inputs.size() ? &inputs[place] : nullptr;
     };
     auto kept = find_program(source, value_of, *engine_);
+    if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
     Result<std::shared_ptr<const runtime::Executable>> executable =
-        kept ? std::move(kept->executable) : compiled(inputs, specialise);
+        kept ? std::move(kept->executable) : compiled(inputs, specialise, progress);
     if (!executable) return fail(std::move(executable.error()));
     if (!kept) {
         const plan::Plan& plan = (*executable)->plan();
@@ -98,13 +104,17 @@ Diagnostics ProgramCache::take_notes() {
 }
 
 Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const std::vector<TensorData>& inputs,
-                                                  const Specialise& specialise) {
-    std::lock_guard lock(engine_->running);
+                                                  const Specialise& specialise, Progress* progress) {
+    constexpr std::chrono::milliseconds patience{10};
+    std::unique_lock lock(engine_->running, std::defer_lock);
+    while (!lock.try_lock_for(patience)) {
+        if (is_cancelled(progress)) return cancelled();
+    }
     auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return fits(entry, key, inputs); });
     if (found != entries_.end()) {
         entries_.splice(entries_.begin(), entries_, found);
     } else {
-        auto entry = make(key, inputs, specialise);
+        auto entry = make(key, inputs, specialise, progress);
         if (!entry) return fail(std::move(entry.error()));
         entries_.push_front(std::move(*entry));
         if (entries_.size() > most_) entries_.pop_back();

@@ -14,7 +14,8 @@
 namespace heddle::inference {
 
 // A graph for given tensors, one an input. It may be decided by values of inputs, but keeps no borrowed memory of them.
-using Specialise = std::function<Result<Graph>(const std::vector<TensorData>& inputs)>;
+// `progress` may be null.
+using Specialise = std::function<Result<Graph>(const std::vector<TensorData>& inputs, Progress* progress)>;
 
 class ProgramCache {
 public:
@@ -28,9 +29,11 @@ public:
 
     // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same
     // inputs.
-    // Threads may call at once: one waits for the other. Codes: those of `specialise`, of compiling, of Session::run.
+    // Threads may call at once: one waits for the other. `progress` is told if a program is made, and can end that; the
+    // programs that are there stay, and the next call makes it anew. Codes: those of `specialise`, of compiling, of
+    // Session::run; support.cancelled.
     Result<std::vector<TensorData>> run(const std::string& key, const std::vector<TensorData>& inputs,
-                                        const Specialise& specialise);
+                                        const Specialise& specialise, Progress* progress = nullptr);
 
     size_t compiled() const { return compiled_; }  // programs so far
     // What plans made since the last call have to say (plan.h), and the folder of the cache.
@@ -45,8 +48,9 @@ private:
     };
     bool fits(const Entry& entry, const std::string& key, const std::vector<TensorData>& inputs) const;
     Result<std::shared_ptr<const runtime::Executable>> compiled(const std::vector<TensorData>& inputs,
-                                                                const Specialise& specialise);
-    Result<Entry> make(const std::string& key, const std::vector<TensorData>& inputs, const Specialise& specialise);
+                                                                const Specialise& specialise, Progress* progress);
+    Result<Entry> make(const std::string& key, const std::vector<TensorData>& inputs, const Specialise& specialise,
+                       Progress* progress);
 
     std::shared_ptr<Engine> engine_;
     size_t most_;

@@ -9,6 +9,7 @@
 
 #include "plan/kernel_former.h"
 #include "plan/memory.h"
+#include "support/progress.h"
 
 namespace heddle::plan {
 
@@ -31,7 +32,11 @@ public:
 
     Result<Plan> build() {
         if (options_.passes) options_.passes(system_);
+        if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         partition_ = fuse(system_, target_, {.fuse = options_.fuse, .apart = attempt_.apart});
+        if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
+        const auto kernels = static_cast<int64_t>(partition_.kernels.size());
+        if (auto wanted = begin_stage(options_.progress, Stage::plan, kernels); !wanted) return fail(wanted.error());
         maps_ = choose_storage(system_, partition_, target_);
         plan_.target = target_;
         name_interface();
@@ -364,7 +369,9 @@ private:
     Result<Placed> place_kernel(int32_t index) {
         attempt_.kernel = index;
         auto placed = place_kernel(partition_.kernels[static_cast<size_t>(index)]);
-        if (placed) attempt_.kernel = -1;
+        if (!placed) return placed;
+        attempt_.kernel = -1;
+        if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         return placed;
     }
 

@@ -17,6 +17,10 @@
 #include "schedules/tree.h"
 #include "target/target.h"
 
+namespace heddle {
+class Progress;
+}
+
 namespace heddle::plan {
 
 struct Buffer {
@@ -80,16 +84,18 @@ struct Plan {
 };
 
 struct PlanOptions {
-    bool fuse = true;  // false: every equation a kernel of its own
+    bool fuse = true;       // false: every equation a kernel of its own
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
     // Steps on the way, which tests break: what is done to the equations before fusion (null: nothing), and to a kernel.
     void (*passes)(equations::System&) = equations::optimise;
     Result<schedules::Scheduled> (*schedule)(const schedules::Kernel&, const Target&) = schedules::schedule;
+    Progress* progress = nullptr;  // told the stages fusion and plan, and asked whether to go on
 };
 
 // A verified plan. Where our own mistake stands in the way (a kernel that cannot be formed or scheduled, a plan that is
 // not sound, an exception), the equations of that kernel are kernels of their own; if that does not help, nothing is
-// changed and fused; the plan's notes say so. Errors: those of lowering; plan.broken where no way is left.
+// changed and fused; the plan's notes say so. Errors: those of lowering; plan.broken where no way is left;
+// support.cancelled.
 Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options = {});
 
 // The note of a plan that is made without passes and fusion, since what another one came to failed by `problem`.

@@ -6,6 +6,7 @@
 
 #include "plan/build.h"
 #include "support/guarded.h"
+#include "support/progress.h"
 
 namespace heddle::plan {
 
@@ -14,6 +15,7 @@ using namespace equations;
 namespace {
 
 constexpr int most_kernels_apart = 8;  // each asks for another plan; with more mistakes nothing is fused
+constexpr int64_t fusion_steps = 3;    // lowering, the passes, fusing
 constexpr const char* nothing_fused = "the program runs as it was written, nothing is fused";
 
 // These equations as a system of their own: what they read is given, what they make is asked for.
@@ -97,14 +99,18 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptio
     std::set<int32_t> apart;
     Diagnostics notes;
     for (int kernels = 0;;) {
+        if (auto wanted = begin_stage(options.progress, Stage::fusion, fusion_steps); !wanted)
+            return fail(wanted.error());
         auto system = guarded("plan.broken", [&] { return lower(graph); });
         if (!system) return fail(std::move(system.error()));
+        if (auto wanted = step_done(options.progress); !wanted) return fail(wanted.error());
         Attempt attempt{.system = std::move(*system), .apart = apart};
         auto plan = guarded("plan.broken", [&] { return sound_plan(graph, target, options, attempt); });
         if (plan) {
             plan->notes = std::move(notes);
             return plan;
         }
+        if (is_cancelled_error(plan.error())) return plan;
         const Diagnostic problem = plan.error().front();
         const bool in_kernel = attempt.kernel >= 0;
         const auto& at_fault = in_kernel ? attempt.partition.kernels[static_cast<size_t>(attempt.kernel)].equations

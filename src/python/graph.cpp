@@ -93,7 +93,7 @@ public:
         for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "compile"));
         if (graph.outputs.empty()) graph.outputs = unused(graph);
         graph = prune(graph);
-        auto specialise = [graph](const std::vector<TensorData>&) -> Result<Graph> { return graph; };
+        auto specialise = [graph](const std::vector<TensorData>&, Progress*) -> Result<Graph> { return graph; };
         return std::make_unique<Session>(ports_of(graph, graph.inputs), ports_of(graph, graph.outputs), specialise,
                                          threads);
     }

@@ -1,5 +1,7 @@
 #include "python/library.h"
 
+#include "python/progress.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -40,8 +42,10 @@ std::string key_of(const std::string& name, const CallArguments& arguments) {
 }
 
 Result<Graph> specialise_call(const Library& library, const Template& metakernel, const CallArguments& arguments,
-                              const std::vector<TensorData>& tensors) {
+                              const std::vector<TensorData>& tensors, Progress* progress) {
+    if (auto wanted = begin_stage(progress, Stage::symbolic, 1); !wanted) return fail(wanted.error());
     heddle::Session session(library);
+    session.set_progress(progress);
     std::vector<Argument> given;
     size_t next = 0;
     for (size_t i = 0; i < arguments.inputs.size(); i++) {
@@ -61,6 +65,7 @@ Result<Graph> specialise_call(const Library& library, const Template& metakernel
     }
     auto results = session.apply(metakernel, given, arguments.parameters);
     if (!results) return fail(std::move(results.error()));
+    if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
     return session.finish(std::move(*results));
 }
 
@@ -101,10 +106,12 @@ CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, 
 Operators::Operators(const std::string& folder, const std::vector<std::string>& paths,
                      const std::map<std::string, std::string>& named, int threads)
     : library(open(folder, paths, named)),
-      digest(fmt::format("libraries {} {} {}", inference::digest_of(*library), fmt::join(paths, " "), fmt::join(named, " "))),
+      digest(fmt::format("libraries {} {} {}", inference::digest_of(*library), fmt::join(paths, " "),
+                         fmt::join(named, " "))),
       programs_(engine_of(threads), most_programs, {"call " + digest, ""}) {}
 
-nb::object Operators::call(const std::string& name, const nb::args& inputs, const nb::kwargs& named) {
+nb::object Operators::call(const std::string& name, const nb::tuple& inputs, const nb::dict& named,
+                           nb::object progress) {
     const Template& metakernel = *value_or_raise(library->find(name));
     CallArguments arguments = arguments_of(metakernel, inputs, named);
     std::vector<Array> arrays;
@@ -116,13 +123,12 @@ nb::object Operators::call(const std::string& name, const nb::args& inputs, cons
             tensors.push_back(arrays.back().tensor);
         }
     }
-    Result<std::vector<TensorData>> results;
-    {
-        nb::gil_scoped_release others_run;
-        results = programs_.run(key_of(name, arguments), tensors, [&](const std::vector<TensorData>& given) {
-            return specialise_call(*library, metakernel, arguments, given);
-        });
-    }
+    const auto specialise = [&](const std::vector<TensorData>& given, Progress* told) {
+        return specialise_call(*library, metakernel, arguments, given, told);
+    };
+    auto results = watched(std::move(progress), calls_, [&](Progress& told) {
+        return programs_.run(key_of(name, arguments), tensors, specialise, &told);
+    });
     if (!results) raise(results.error());
     warn(programs_.take_notes());
     if (results->size() == 1) return to_python(results->front());
@@ -136,7 +142,8 @@ void bind_library(nb::module_& module) {
         .def(nb::init<const std::string&, const std::vector<std::string>&, const std::map<std::string, std::string>&,
                       int>())
         .def("names", [](const Operators& operators) { return operators.library->names(); })
-        .def("call", &Operators::call);
+        .def("call", &Operators::call, nb::arg("name"), nb::arg("inputs"), nb::arg("named"), nb::arg("progress").none())
+        .def("cancel", &Operators::cancel);
 }
 
 }  // namespace heddle::python

@@ -28,14 +28,16 @@ public:
     Operators(const std::string& folder, const std::vector<std::string>& paths,
               const std::map<std::string, std::string>& named, int threads);
 
-    // An array, or a tuple where the operator has several results.
-    nb::object call(const std::string& name, const nb::args& inputs, const nb::kwargs& named);
+    // An array, or a tuple where the operator has several results. `progress` as of Session::run.
+    nb::object call(const std::string& name, const nb::tuple& inputs, const nb::dict& named, nb::object progress);
+    void cancel() { calls_.cancel(); }
 
     std::shared_ptr<Library> library;
     std::string digest;  // of all that operators follow from
 
 private:
     inference::ProgramCache programs_;
+    Calls calls_;
 };
 
 }  // namespace heddle::python

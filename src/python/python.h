@@ -3,6 +3,8 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,28 @@ DType dtype_of(nb::handle object);
 
 // ---- what is bound, by file
 
+// The calls that make programs at this moment (progress.h).
+class Calls {
+public:
+    // As long as it lives, `cancel` reaches the call.
+    class Entry {
+    public:
+        Entry(Calls& calls, Progress& progress);
+        ~Entry();
+        Entry(const Entry&) = delete;
+        Entry& operator=(const Entry&) = delete;
+
+    private:
+        Calls& calls_;
+        Progress& progress_;
+    };
+    void cancel();
+
+private:
+    std::mutex mutex_;
+    std::set<Progress*> running_;
+};
+
 // The kernels of all that this process runs.
 std::shared_ptr<inference::Engine> engine_of(int threads);
 
@@ -68,13 +92,16 @@ public:
     // `source` says all that `specialise` follows from but arrays; empty: programs are not kept on disk.
     Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads,
             inference::ProgramSource source = {});
-    nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds);
+    // `progress` is told if a program is made: None, or a function (progress.h).
+    nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress);
+    void cancel() { calls_.cancel(); }
 
     std::vector<Port> inputs, outputs;
 
 private:
     inference::Specialise specialise_;
     inference::ProgramCache programs_;
+    Calls calls_;
 };
 
 void bind_session(nb::module_& module);

@@ -10,6 +10,7 @@
 #include "inference/kept_program.h"
 #include "inference/model.h"
 #include "python/library.h"
+#include "python/progress.h"
 #include "support/file.h"
 
 namespace heddle::python {
@@ -87,7 +88,8 @@ Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Special
       specialise_(std::move(specialise)),
       programs_(engine_of(threads), most_programs, std::move(source)) {}
 
-nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds) {
+nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds,
+                      nb::object progress) {
     auto output_names = names_of(outputs);
     auto wanted = positions(outputs, names ? *names : output_names);
     std::vector<Array> arrays;  // the caller's memory is theirs until the end
@@ -109,11 +111,8 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
         }
     }
     if (!missing.empty()) raise(missing);
-    Result<std::vector<TensorData>> results;
-    {
-        nb::gil_scoped_release others_run;
-        results = programs_.run({}, tensors, specialise_);
-    }
+    auto results = watched(std::move(progress), calls_,
+                           [&](Progress& told) { return programs_.run({}, tensors, specialise_, &told); });
     if (!results) raise(results.error());
     warn(programs_.take_notes());
     nb::list answer;
@@ -173,10 +172,10 @@ std::unique_ptr<Session> model_session(const std::string& path, const std::optio
     if (auto problems = onnx::check_support(*model, *library); !problems.empty()) raise(problems);
     std::vector<const onnx::OnnxValue*> outputs;
     for (const onnx::OnnxValue& output : model->graph.outputs) outputs.push_back(&output);
-    auto specialise = [model, library](const std::vector<TensorData>& inputs) {
+    auto specialise = [model, library](const std::vector<TensorData>& inputs, Progress* progress) {
         std::vector<const TensorData*> given;
         for (const TensorData& input : inputs) given.push_back(&input);
-        return inference::specialise(*model, *library, given);
+        return inference::specialise(*model, *library, given, {}, nullptr, progress);
     };
     return std::make_unique<Session>(ports_of(onnx::caller_inputs(*model)), ports_of(outputs), specialise, threads,
                                      source_of(*model, path, content, operators));
@@ -192,7 +191,13 @@ void bind_session(nb::module_& module) {
     nb::class_<Session>(module, "Session")
         .def_ro("inputs", &Session::inputs)
         .def_ro("outputs", &Session::outputs)
-        .def("run", &Session::run, nb::arg("names").none(), nb::arg("feeds"));
+        .def("run", &Session::run, nb::arg("names").none(), nb::arg("feeds"), nb::arg("progress").none())
+        .def("cancel", &Session::cancel);
+    // Then no thread is at work in LLVM, either.
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+        nb::gil_scoped_release others_run;
+        kernels().cache->settle();
+    }));
     module.def("use_cache", &use_cache, nb::arg("folder").none());
     module.def("model_session", &model_session, nb::arg("path"), nb::arg("content").none(), nb::arg("library"),
                nb::arg("threads"));

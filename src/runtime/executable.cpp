@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "cache/folder.h"
 #include "cache/identity.h"
 #include "runtime/launcher.h"
+#include "support/progress.h"
 
 namespace heddle::runtime {
 
@@ -45,7 +47,8 @@ std::string KernelCache::disk_key(const std::string& key) const {
     return fmt::format("{}, {}: {}", cache::identity(), backend_->name(), key);
 }
 
-Result<void> KernelCache::compile(std::vector<Missing>& missing, const Target& target, int threads) {
+Result<void> KernelCache::compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads,
+                                  Progress* progress) {
     std::vector<const schedules::Tree*> trees;
     std::vector<Missing*> places;
     for (Missing& kernel : missing) {
@@ -53,25 +56,35 @@ Result<void> KernelCache::compile(std::vector<Missing>& missing, const Target& t
         trees.push_back(kernel.tree);
         places.push_back(&kernel);
     }
-    if (trees.empty()) return {};
-    auto objects = backend_->objects(trees, target, threads);
+    const auto number = static_cast<int64_t>(trees.size());
+    if (auto wanted = begin_stage(progress, Stage::code, number); !wanted || trees.empty()) return wanted;
+    // Whatever of a cancelled one is still being made needs its trees.
+    auto owner = std::make_shared<std::vector<std::shared_ptr<const schedules::Tree>>>(plan.trees);
+    auto objects = backend_->objects(trees, plan.target, threads, progress, std::move(owner));
     if (!objects) return fail(std::move(objects.error()));
     for (size_t i = 0; i < places.size(); i++) places[i]->made = std::move((*objects)[i]);
     return {};
 }
 
-Result<void> KernelCache::add(const std::vector<Missing>& missing) {
+Result<void> KernelCache::add(const std::vector<Missing>& missing, Progress* progress) {
+    const auto number = static_cast<int64_t>(missing.size());
+    if (auto wanted = begin_stage(progress, Stage::link, number); !wanted || missing.empty()) return wanted;
     std::vector<std::string_view> objects;
     for (const Missing& kernel : missing) objects.push_back(kernel.code());
     auto code = backend_->link(objects);
     if (!code) return fail(std::move(code.error()));
+    if (auto wanted = step_done(progress, number); !wanted) return wanted;
     for (size_t i = 0; i < missing.size(); i++) entries_[*missing[i].key] = {*code, (*code)->function(i)};
     return {};
 }
 
 Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan& plan, int threads,
-                                                               KernelCounts* counts) {
-    std::lock_guard lock(mutex_);
+                                                               KernelCounts* counts, Progress* progress) {
+    constexpr std::chrono::milliseconds patience{10};
+    std::unique_lock lock(mutex_, std::defer_lock);
+    while (!lock.try_lock_for(patience)) {
+        if (is_cancelled(progress)) return cancelled();
+    }
     const auto folder = this->folder();
     std::vector<Missing> missing;
     for (size_t i = 0; i < plan.trees.size(); i++) {
@@ -80,17 +93,16 @@ Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan&
         if (folder) missing.back().kept = folder->find(cache::Kind::kernel, disk_key(plan.keys[i]));
         (missing.back().kept ? counts->loaded : counts->compiled)++;
     }
-    if (!missing.empty()) {
-        if (auto made = compile(missing, plan.target, threads); !made) return fail(std::move(made.error()));
-        auto added = add(missing);
-        if (!added && counts->loaded > 0) {  // kept by a build of ours that made no code of it
-            for (Missing& kernel : missing) kernel.kept.reset();
-            *counts = {.compiled = static_cast<int64_t>(missing.size())};
-            if (auto made = compile(missing, plan.target, threads); !made) return fail(std::move(made.error()));
-            added = add(missing);
-        }
-        if (!added) return fail(std::move(added.error()));
+    if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
+    auto added = add(missing, progress);
+    if (!added && !is_cancelled_error(added.error()) &&
+        counts->loaded > 0) {  // kept by a build that made no code of it
+        for (Missing& kernel : missing) kernel.kept.reset();
+        *counts = {.compiled = static_cast<int64_t>(missing.size())};
+        if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
+        added = add(missing, progress);
     }
+    if (!added) return fail(std::move(added.error()));
     for (const Missing& kernel : missing) {
         if (folder && !kernel.kept)
             folder->store(cache::Kind::kernel, disk_key(*kernel.key), label_of(plan, kernel.tree),
@@ -120,9 +132,9 @@ std::byte* fixed_address(const plan::Buffer& buffer, std::byte* prepared) {
 }  // namespace
 
 Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
-                                                           std::shared_ptr<std::byte> prepared) {
+                                                           std::shared_ptr<std::byte> prepared, Progress* progress) {
     auto executable = std::make_shared<Executable>();
-    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_);
+    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_, progress);
     if (!functions) return fail(std::move(functions.error()));
     executable->functions_ = std::move(*functions);
     executable->plan_ = std::move(plan);
@@ -131,13 +143,15 @@ Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, Kern
         executable->prepared_ = std::move(prepared);
         return executable;
     }
+    const auto launches = static_cast<int64_t>(p.prepare.size());
+    if (auto wanted = begin_stage(progress, Stage::prepare, launches); !wanted) return fail(wanted.error());
     executable->prepared_ = allocate_buffer(static_cast<size_t>(p.prepared_bytes));
     if (!executable->prepared_) return out_of_memory(p.prepared_bytes);
     auto scratch = allocate_scratch(p, pool.threads());
     auto address = [&](int32_t b) {
         return fixed_address(p.buffers[static_cast<size_t>(b)], executable->prepared_.get());
     };
-    auto done = run_batches(p, p.prepare, executable->functions_, address, scratch, pool, nullptr);
+    auto done = run_batches(p, p.prepare, executable->functions_, address, scratch, pool, nullptr, progress);
     if (!done) return fail(std::move(done.error()));
     return executable;
 }

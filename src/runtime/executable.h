@@ -42,27 +42,33 @@ public:
     std::shared_ptr<cache::Folder> folder() const { return folder_; }
     void use_folder(std::shared_ptr<cache::Folder> folder) { folder_ = std::move(folder); }
 
-    // Functions of all trees of the plan; `counts`: of those that were not known.
-    Result<std::vector<Entry>> functions(const plan::Plan& plan, int threads, KernelCounts* counts);
+    // Functions of all trees of the plan; `counts`: of those that were not known. Nothing is kept of what is cancelled.
+    Result<std::vector<Entry>> functions(const plan::Plan& plan, int threads, KernelCounts* counts,
+                                         Progress* progress = nullptr);
+
+    // Until no thread is at work on what was cancelled: before a process ends.
+    void settle() { backend_->settle(); }
 
 private:
     struct Missing;
     std::string disk_key(const std::string& key) const;
-    Result<void> compile(std::vector<Missing>& missing, const Target& target, int threads);
-    Result<void> add(const std::vector<Missing>& missing);
+    Result<void> compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads, Progress* progress);
+    Result<void> add(const std::vector<Missing>& missing, Progress* progress);
 
     std::shared_ptr<codegen::Backend> backend_;
     std::atomic<std::shared_ptr<cache::Folder>> folder_;
-    std::mutex mutex_;
+    std::timed_mutex mutex_;
     std::map<std::string, Entry> entries_;
 };
 
 class Executable {
 public:
-    // Compiles, allocates the prepared memory and runs `prepare` on the pool. With memory that another executable of this
-    // plan has prepared (aligned, with slack behind; only read), `prepare` does not run.
+    // Compiles, allocates the prepared memory and runs `prepare` on the pool: the stages code, link and prepare. With
+    // memory that another executable of this plan has prepared (aligned, with slack behind; only read), `prepare` does not
+    // run. Code support.cancelled, and those of the backend.
     static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
-                                                          std::shared_ptr<std::byte> prepared = nullptr);
+                                                          std::shared_ptr<std::byte> prepared = nullptr,
+                                                          Progress* progress = nullptr);
 
     const plan::Plan& plan() const { return plan_; }
     KernelCounts kernels() const { return kernels_; }

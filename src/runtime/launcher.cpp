@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "support/progress.h"
+
 namespace heddle::runtime {
 namespace {
 
@@ -96,7 +98,7 @@ private:
 Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>& batches,
                          const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
                          const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
-                         std::vector<LaunchTime>* profile) {
+                         std::vector<LaunchTime>* profile, Progress* progress) {
     BatchRunner runner(plan, scratch, pool);
     auto make_ready = [&](const plan::Launch& launch) {
         Ready ready{.function = functions[static_cast<size_t>(launch.tree)].function, .launch = &launch};
@@ -110,6 +112,7 @@ Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>&
         if (!profile) {
             for (const plan::Launch& launch : batch) ready.push_back(make_ready(launch));
             if (auto done = runner.run(ready); !done) return done;
+            if (auto wanted = step_done(progress); !wanted) return wanted;
             continue;
         }
         for (const plan::Launch& launch : batch) {

@@ -14,7 +14,7 @@ using BufferAddress = std::function<std::byte*(int32_t buffer)>;
 Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>& batches,
                          const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
                          const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
-                         std::vector<LaunchTime>* profile);
+                         std::vector<LaunchTime>* profile, Progress* progress = nullptr);
 
 std::vector<std::shared_ptr<std::byte>> allocate_scratch(const plan::Plan& plan, int threads);
 

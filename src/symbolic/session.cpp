@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/progress.h"
 #include "symbolic/application_key.h"
 #include "symbolic/environment_state.h"
 #include "symbolic/session_state.h"
@@ -354,6 +355,7 @@ Call call_of(const Template& metakernel, const BoundArguments& arguments,
 Result<std::vector<TensorId>> State::apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                            const std::map<std::string, StaticValue>& parameters,
                                            const ApplyOptions& options) {
+    if (is_cancelled(progress)) return cancelled();
     auto arguments = bind_arguments(*this, metakernel, options.node_name, inputs);
     if (!arguments) return std::unexpected(arguments.error());
     bool records = recording && !options.records_calls;
@@ -427,6 +429,7 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 const Library& Session::library() const { return *state_->library; }
+void Session::set_progress(Progress* progress) { state_->progress = progress; }
 void Session::record_calls() { state_->records = true; }
 const std::vector<Call>& Session::calls() const { return state_->calls; }
 const Diagnostics& Session::notes() const { return state_->notes; }

@@ -18,6 +18,8 @@
 
 namespace heddle {
 
+class Progress;
+
 inline constexpr int64_t largest_folded = 4'096;  // elements
 
 // What is given for one input of an operator.
@@ -87,6 +89,9 @@ public:
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters = {},
                                         const ApplyOptions& options = {});
+
+    // Who is asked before each application whether it is wanted still; outlives what is applied. Code support.cancelled.
+    void set_progress(Progress* progress);
 
     // From now on calls are recorded.
     void record_calls();

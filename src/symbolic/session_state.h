@@ -16,6 +16,7 @@ namespace heddle {
 
 struct Session::State {
     const Library* library = nullptr;
+    Progress* progress = nullptr;
     Graph graph;
     PlaceTable tensor_names, operation_names;               // by the hashes of the names in `graph`
     std::unordered_map<TensorId, std::vector<Size>> sizes;  // of constants with origins

@@ -2,11 +2,17 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <set>
 #include <sstream>
+#include <thread>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/progress_line.h"
 #include "command_test.h"
 
 namespace heddle {
@@ -195,6 +201,73 @@ TEST_F(CommandLine, values_are_completed) {
     // Files are the shell's.
     EXPECT_EQ(completed({"heddle", "run", ""}), Words{});
     EXPECT_EQ(completed({"heddle", "run", "--library", "-"}), Words{});
+}
+
+// ---- how far it is
+
+TEST_F(CommandLine, a_line_says_how_far_a_program_is) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    {
+        cli::ProgressLine line(ends[1], std::chrono::milliseconds(0));
+        line.begin(Stage::code, 54);
+        line.step(12);  // sooner than lines are drawn again
+        std::this_thread::sleep_for(std::chrono::milliseconds(110));
+        line.step();
+        line.finish();
+        cli::ProgressLine quiet(ends[1], std::chrono::hours(1));
+        quiet.begin(Stage::plan, 3);
+        quiet.step(3);
+    }
+    ::close(ends[1]);
+    std::string text(4096, '\0');
+    text.resize(static_cast<size_t>(::read(ends[0], text.data(), text.size())));
+    ::close(ends[0]);
+    EXPECT_CONTAINS(text, "\r\x1b[Kcompiling: code, 13 of 54 kernels (0.1 s)");
+    EXPECT_EQ(text.find("12 of 54"), std::string::npos);
+    EXPECT_EQ(text.find("plan"), std::string::npos);
+    EXPECT_TRUE(text.ends_with("\r\x1b[K"));  // it goes
+}
+
+TEST_F(CommandLine, a_run_has_the_time_of_each_stage) {
+    const auto outcome = call("y = softmax(x, axis: 0)", {"--no-cache", "--format", "json"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.errors, "");  // no line: it is no terminal
+    const Json json = Json::parse(outcome.output, nullptr, false);
+    ASSERT_TRUE(json.contains("stages_ms")) << outcome.output;
+    double sum = 0;
+    for (const char* stage : {"load", "symbolic", "fusion", "plan", "code", "link", "prepare"}) {
+        ASSERT_TRUE(json["stages_ms"][stage].is_number()) << stage;
+        sum += json["stages_ms"][stage].get<double>();
+    }
+    EXPECT_EQ(json["stages_ms"].size(), 7U);
+    EXPECT_GT(json["stages_ms"]["code"].get<double>(), 0);
+    EXPECT_LE(sum, json["load_ms"].get<double>() + json["compile_ms"].get<double>());
+}
+
+// Nothing keeps it: neither a file nor a result is left, whatever it was doing.
+TEST_F(CommandLine, an_interrupt_ends_a_compile) {
+    const std::string file = x();
+    const size_t before = files();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        cli::end_when_interrupted();
+        ::freopen("/dev/null", "w", stdout);
+        ::freopen("/dev/null", "w", stderr);
+        std::vector<std::string> words = {
+            "heddle",  "run",      "--no-cache", "--call", "y = softmax(cumsum(x, axis: 0), axis: 0)",
+            "--input", "x=" + file};
+        std::vector<char*> arguments;
+        for (std::string& word : words) arguments.push_back(word.data());
+        for (;;) cli::run(static_cast<int>(arguments.size()), arguments.data());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ::kill(child, SIGINT);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+    EXPECT_EQ(files(), before);
 }
 
 // ---- what calls give

@@ -24,8 +24,8 @@ using Vector = std::vector<Complex>;
 class GccBackend : public codegen::Backend {
 public:
     std::string name() const override { return "gcc"; }
-    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target&,
-                                             int) override {
+    Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target&, int,
+                                             Progress*, std::shared_ptr<const void>) override {
         std::vector<std::string> texts;
         for (const schedules::Tree* tree : trees)
             texts.push_back(backends::c_source(*tree, "kernel" + std::to_string(texts.size())));

@@ -31,7 +31,7 @@ TensorData integers(const std::vector<int64_t>& values) {
 
 // An operator of the inputs, whose values are offered.
 Specialise calling(const std::string& name) {
-    return [name](const std::vector<TensorData>& inputs) -> Result<Graph> {
+    return [name](const std::vector<TensorData>& inputs, Progress*) -> Result<Graph> {
         Session session(library());
         std::vector<Argument> arguments;
         for (const TensorData& input : inputs) {
@@ -86,7 +86,9 @@ TEST(ProgramCache, those_used_last_are_kept) {
 
 TEST(ProgramCache, inputs_that_do_not_fit_compile_nothing) {
     ProgramCache programs(make_engine(1), 2);
-    Specialise fixed = [](const std::vector<TensorData>&) { return calling("relu")({tensor({4}, 1)}); };
+    Specialise fixed = [](const std::vector<TensorData>&, Progress*) {
+        return calling("relu")({tensor({4}, 1)}, nullptr);
+    };
     for (const TensorData& wrong : {tensor({5}, 1), integers({1, 2, 3, 4})}) {
         auto result = programs.run("", {wrong}, fixed);
         ASSERT_FALSE(result);
@@ -99,7 +101,7 @@ TEST(ProgramCache, inputs_that_do_not_fit_compile_nothing) {
 
 TEST(ProgramCache, an_exception_is_an_error) {
     ProgramCache programs(make_engine(1), 8);
-    auto result = programs.run("", {tensor({3}, 1)}, [](const std::vector<TensorData>&) -> Result<Graph> {
+    auto result = programs.run("", {tensor({3}, 1)}, [](const std::vector<TensorData>&, Progress*) -> Result<Graph> {
         throw std::out_of_range("broken on purpose");
     });
     ASSERT_FALSE(result);

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/OptBisect.h>
+#include <llvm/IR/PassInstrumentation.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -19,12 +21,16 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 
 #include "backends/llvm/image.h"
 #include "backends/llvm/llvm_code.h"
+#include "support/progress.h"
 
 namespace heddle::backends {
 namespace {
@@ -110,13 +116,27 @@ Result<std::unique_ptr<llvm::TargetMachine>> target_machine(const Target& target
     return machine;
 }
 
+// Whether code is wanted still. LLVM asks before each pass that it can do without; what comes out then is no code.
+class Gate : public llvm::OptPassGate {
+public:
+    void close() { open_.store(false, std::memory_order_relaxed); }
+    bool is_open() const { return open_.load(std::memory_order_relaxed); }
+    bool shouldRunPass(llvm::StringRef, llvm::StringRef) override { return is_open(); }
+    bool isEnabled() const override { return true; }
+
+private:
+    std::atomic<bool> open_ = true;
+};
+
 // The short pipeline: no vectoriser, no unrolling, nothing that undoes the schedule.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& gate) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
-    llvm::PassBuilder builder(&machine);
+    llvm::PassInstrumentationCallbacks callbacks;
+    callbacks.registerShouldRunOptionalPassCallback([&gate](llvm::StringRef, llvm::Any) { return gate.is_open(); });
+    llvm::PassBuilder builder(&machine, {}, std::nullopt, &callbacks);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);
@@ -142,7 +162,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
 }
 
 Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree,
-                                                  llvm::TargetMachine& machine) {
+                                                  llvm::TargetMachine& machine, const Gate& gate) {
     std::unique_ptr<llvm::Module> module = build_module(context, tree, kernel_name);
     module->setTargetTriple(machine.getTargetTriple().str());
     module->setDataLayout(machine.createDataLayout());
@@ -150,14 +170,16 @@ Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, co
     llvm::raw_string_ostream stream(error);
     if (llvm::verifyModule(*module, &stream))
         return failure("backends.internal", "LLVM refuses the kernel's code", error);
-    optimise(*module, machine);
+    optimise(*module, machine, gate);
     return module;
 }
 
-Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llvm::CodeGenFileType kind) {
+Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Gate& gate) {
     llvm::LLVMContext context;
-    auto module = make_module(context, tree, machine);
+    context.setOptPassGate(gate);
+    auto module = make_module(context, tree, machine, gate);
     if (!module) return fail(module.error());
+    if (!gate.is_open()) return cancelled();
     llvm::SmallString<0> code;
     llvm::raw_svector_ostream stream(code);
     llvm::legacy::PassManager passes;
@@ -165,40 +187,117 @@ Result<std::string> generate(const Tree& tree, llvm::TargetMachine& machine, llv
         return failure("backends.internal", "LLVM cannot write this kind of file", tree.name);
     }
     passes.run(**module);
+    if (!gate.is_open()) return cancelled();
     return std::string(code.str());
 }
 
-Result<std::string> generate_image(const Tree& tree, llvm::TargetMachine& machine) {
-    auto object = generate(tree, machine, llvm::CodeGenFileType::ObjectFile);
+Result<std::string> generate_image(const Tree& tree, llvm::TargetMachine& machine, Gate& gate) {
+    auto object = generate(tree, machine, llvm::CodeGenFileType::ObjectFile, gate);
     if (!object) return object;
     return image_of(*object, kernel_name);
 }
 
+// Kernels that some threads take in turn, while another may wait for them, and not to the end.
+class Work {
+public:
+    Work(const std::vector<const Tree*>& trees, const Target& target, std::shared_ptr<const void> owner)
+        : trees_(trees), target_(target), owner_(std::move(owner)), made_(trees.size()) {}
+
+    bool is_wanted() const { return gate_.is_open(); }
+
+    void run() {
+        auto machine = target_machine(target_);
+        for (size_t i = next_++; i < trees_.size() && gate_.is_open(); i = next_++) {
+            made_[i] = machine ? image_for(*trees_[i], **machine) : fail(machine.error());
+            std::lock_guard lock(mutex_);
+            done_++;
+            changed_.notify_one();
+        }
+    }
+
+    // Tells what is done until all is, or nothing more is wanted.
+    void wait(Progress& progress) {
+        constexpr std::chrono::milliseconds patience{10};
+        for (size_t told = 0; told < trees_.size() && gate_.is_open();) {
+            size_t done = 0;
+            {
+                std::unique_lock lock(mutex_);
+                changed_.wait_for(lock, patience, [&] { return done_ > told; });
+                done = done_;
+            }
+            if (done > told) progress.step(static_cast<int64_t>(done - told));
+            told = done;
+            if (progress.is_cancelled()) gate_.close();
+        }
+    }
+
+    Result<std::vector<std::string>> take() {
+        if (!gate_.is_open()) return cancelled();
+        if (thrown_) std::rethrow_exception(thrown_);
+        std::vector<std::string> objects;
+        for (Result<std::string>& object : made_) {
+            if (!object) return fail(std::move(object.error()));
+            objects.push_back(std::move(*object));
+        }
+        return objects;
+    }
+
+private:
+    // What is thrown is for who takes the images, not for a thread of ours.
+    Result<std::string> image_for(const Tree& tree, llvm::TargetMachine& machine) {
+        try {
+            return generate_image(tree, machine, gate_);
+        } catch (...) {
+            std::lock_guard lock(mutex_);
+            if (!thrown_) thrown_ = std::current_exception();
+        }
+        return std::string();
+    }
+
+    const std::vector<const Tree*> trees_;
+    const Target target_;
+    const std::shared_ptr<const void> owner_;
+    std::vector<Result<std::string>> made_;
+    std::exception_ptr thrown_;
+    Gate gate_;
+    std::atomic<size_t> next_ = 0;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    size_t done_ = 0;
+};
+
 }  // namespace
 
 Result<std::vector<std::string>> LlvmBackend::objects(const std::vector<const Tree*>& trees, const Target& target,
-                                                      int threads) {
-    std::vector<Result<std::string>> made(trees.size());
-    std::atomic<size_t> next = 0;
-    const auto work = [&] {
-        auto machine = target_machine(target);
-        for (size_t i = next++; i < trees.size(); i = next++) {
-            if (!machine)
-                made[i] = fail(machine.error());
-            else
-                made[i] = generate_image(*trees[i], **machine);
-        }
-    };
+                                                      int threads, Progress* progress,
+                                                      std::shared_ptr<const void> owner) {
+    settle();
+    const bool may_leave = owner != nullptr;
+    const auto work = std::make_shared<Work>(trees, target, std::move(owner));
+    const size_t most = std::min(trees.size(), static_cast<size_t>(std::max(threads, 1)));
     std::vector<std::thread> workers;
-    for (int t = 1; t < threads && static_cast<size_t>(t) < trees.size(); t++) workers.emplace_back(work);
-    work();
-    for (std::thread& worker : workers) worker.join();
-    std::vector<std::string> objects;
-    for (Result<std::string>& object : made) {
-        if (!object) return fail(object.error());
-        objects.push_back(std::move(*object));
+    // This thread works too where it need not tell anybody.
+    for (size_t t = progress ? 0 : 1; t < most; t++) workers.emplace_back([work] { work->run(); });
+    if (progress)
+        work->wait(*progress);
+    else
+        work->run();
+    if (may_leave && !work->is_wanted()) {
+        std::lock_guard lock(mutex_);
+        std::ranges::move(workers, std::back_inserter(leaving_));
+        return cancelled();
     }
-    return objects;
+    for (std::thread& worker : workers) worker.join();
+    return work->take();
+}
+
+void LlvmBackend::settle() {
+    std::vector<std::thread> threads;
+    {
+        std::lock_guard lock(mutex_);
+        threads.swap(leaving_);
+    }
+    for (std::thread& thread : threads) thread.join();
 }
 
 Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std::string_view>& objects) {
@@ -208,7 +307,8 @@ Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std
 Result<std::string> LlvmBackend::source(const Tree& tree, const Target& target) {
     auto machine = target_machine(target);
     if (!machine) return fail(machine.error());
-    return generate(tree, **machine, llvm::CodeGenFileType::AssemblyFile);
+    Gate gate;
+    return generate(tree, **machine, llvm::CodeGenFileType::AssemblyFile, gate);
 }
 
 }  // namespace heddle::backends

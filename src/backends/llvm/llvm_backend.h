@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "codegen/backend.h"
@@ -16,12 +18,20 @@ namespace heddle::backends {
 class LlvmBackend : public codegen::Backend {
 public:
     std::string name() const override { return "llvm"; }
-    // Images (image.h): position-independent code that refers to nothing but itself.
+    // Images (image.h): position-independent code that refers to nothing but itself. If it is cancelled, LLVM stops between
+    // two of its passes, which may be long ones: with an `owner` nobody waits for it.
     Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
-                                             int threads) override;
+                                             int threads, Progress* progress = nullptr,
+                                             std::shared_ptr<const void> owner = nullptr) override;
     Result<std::shared_ptr<codegen::CompiledKernels>> link(const std::vector<std::string_view>& objects) override;
     // The assembly text.
     Result<std::string> source(const schedules::Tree& tree, const Target& target) override;
+    void settle() override;
+    ~LlvmBackend() override { settle(); }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::thread> leaving_;  // at work on what was cancelled
 };
 
 }  // namespace heddle::backends

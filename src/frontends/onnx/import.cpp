@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "support/progress.h"
 #include "symbolic/session.h"
 
 namespace heddle::onnx {
@@ -28,14 +29,22 @@ StaticValue list_of(const std::vector<T>& values) {
 class Importer {
 public:
     Importer(const OnnxModel& model, const Library& library, const ImportOptions& options)
-        : model_(model), library_(library), options_(options), session_(library) {}
+        : model_(model), library_(library), options_(options), session_(library) {
+        session_.set_progress(options.progress);
+    }
 
     Result<ImportedCalls> run(bool records) {
         records_ = records;
         if (records) session_.record_calls();
+        const auto nodes = static_cast<int64_t>(model_.graph.nodes.size());
+        if (auto wanted = begin_stage(options_.progress, Stage::symbolic, nodes); !wanted) return fail(wanted.error());
         problems_ = check_support(model_, library_);
         add_inputs();
-        add_nodes(model_.graph);
+        add_constants(model_.graph);
+        for (const OnnxNode& node : model_.graph.nodes) {
+            add(node);
+            if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
+        }
         std::vector<TensorId> outputs = find_outputs();
         if (!problems_.empty()) return fail(std::move(problems_));
         return ImportedCalls{std::move(session_), std::move(outputs), std::move(names_)};
@@ -93,11 +102,12 @@ private:
         return type.shape.size() == input.shape.size() ? std::optional(std::move(type)) : std::nullopt;
     }
 
-    void add_nodes(const OnnxGraph& graph) {
+    void add_constants(const OnnxGraph& graph) {
         for (const OnnxTensor& tensor : graph.initializers)
             define(tensor.name, tensor.data ? add_constant(tensor.name, *tensor.data) : failed);
-        for (const OnnxNode& node : graph.nodes) is_branch(node) ? add_branch(node) : add_node(node);
     }
+
+    void add(const OnnxNode& node) { is_branch(node) ? add_branch(node) : add_node(node); }
 
     // The nodes of the branch that the condition takes, in place of the `If`. Names of the graph around are seen in it;
     // its own are gone after it.
@@ -117,7 +127,8 @@ private:
             return poison(node);
         }
         size_t before = defined_.size();
-        add_nodes(*branch);
+        add_constants(*branch);
+        for (const OnnxNode& inner : branch->nodes) add(inner);
         std::vector<TensorId> results;
         for (size_t i = 0; i < node.outputs.size(); i++) results.push_back(branch_output(branch->outputs[i].name));
         for (; defined_.size() > before; defined_.pop_back()) values_.erase(defined_.back());

@@ -40,6 +40,7 @@ struct ImportOptions {
     // Values that caller inputs will have. One is looked at only where a shape or a branch depends on it; the graph
     // then holds for that value alone.
     std::map<std::string, TensorData> values;
+    Progress* progress = nullptr;  // told each node (stage symbolic), and asked whether to go on
 };
 
 struct ImportedModel {
@@ -53,7 +54,7 @@ struct ImportedModel {
 // Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.external_data, onnx.opset,
 // onnx.unbound_dimension,
 // onnx.open_branch, onnx.branch, onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute,
-// onnx.input_type, and those of applying templates.
+// onnx.input_type, support.cancelled (alone), and those of applying templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
 // A model as calls of operators, before it is a graph: what rewrite rules work on. Nodes whose templates consist of
