@@ -130,9 +130,12 @@ TensorIndex System::add_tensor(SystemTensor tensor) {
     }
     const auto index = next_id<TensorIndex>(tensors);
     if (tensor.constant && tensor.dtype == DType::int64 && tensor.constant->size() > 0) {
-        const auto* values = tensor.constant->as<int64_t>();
-        const auto [low, high] = std::minmax_element(values, values + tensor.constant->size());
-        arena->declare_range(index, *low, *high);
+        int64_t low = INT64_MAX, high = INT64_MIN;
+        for (int64_t i = 0; i < tensor.constant->size(); i++) {
+            const int64_t value = tensor.constant->integer_at(i);
+            low = std::min(low, value), high = std::max(high, value);
+        }
+        arena->declare_range(index, low, high);
     }
     tensors.push_back(std::move(tensor));
     return index;

@@ -190,8 +190,7 @@ private:
     }
 
     static TensorData constant_data(const TensorData& data) {
-        bool misaligned = reinterpret_cast<uintptr_t>(data.data()) % static_cast<uintptr_t>(bytes(data.dtype())) != 0;
-        return !data.owned() && (misaligned || data.byte_size() <= copied_constant_bytes) ? data.clone() : data;
+        return !data.owned() && data.byte_size() <= copied_constant_bytes ? data.clone() : data;
     }
 
     bool has_slack(const Buffer& buffer) const {

@@ -297,7 +297,6 @@ private:
     bool needs_own_memory(size_t buffer) const {
         const TensorData& data = constants_.at(plan_.buffers[buffer].name);
         if (data.owned() || !data.data()) return false;
-        if (reinterpret_cast<uintptr_t>(data.data()) % static_cast<uintptr_t>(bytes(data.dtype())) != 0) return true;
         for (const auto* phase : {&plan_.prepare, &plan_.run}) {
             for (const Batch& batch : *phase) {
                 for (const Launch& launch : batch) {

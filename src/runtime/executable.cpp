@@ -9,6 +9,7 @@
 #include "cache/folder.h"
 #include "cache/identity.h"
 #include "runtime/launcher.h"
+#include "support/descriptor.h"
 #include "support/progress.h"
 
 namespace heddle::runtime {
@@ -129,6 +130,24 @@ std::byte* fixed_address(const plan::Buffer& buffer, std::byte* prepared) {
     return nullptr;
 }
 
+// By batch of `prepare`: the constants that nothing reads after it, since they lie in prepared memory now.
+std::vector<std::vector<int32_t>> constants_spent(const plan::Plan& plan) {
+    std::vector<size_t> last(plan.buffers.size(), 0);  // the batch, counted from one; 0: runs read it, or nothing does
+    auto note = [&](const plan::Batch& batch, size_t number) {
+        for (const plan::Launch& launch : batch) {
+            for (int32_t b : launch.buffers) last[static_cast<size_t>(b)] = number;
+        }
+    };
+    for (size_t i = 0; i < plan.prepare.size(); i++) note(plan.prepare[i], i + 1);
+    for (const plan::Batch& batch : plan.run) note(batch, 0);
+    std::vector<std::vector<int32_t>> spent(plan.prepare.size());
+    for (size_t b = 0; b < plan.buffers.size(); b++) {
+        if (plan.buffers[b].kind == plan::Buffer::Kind::constant && last[b] > 0)
+            spent[last[b] - 1].push_back(static_cast<int32_t>(b));
+    }
+    return spent;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
@@ -151,8 +170,16 @@ Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, Kern
     auto address = [&](int32_t b) {
         return fixed_address(p.buffers[static_cast<size_t>(b)], executable->prepared_.get());
     };
-    auto done = run_batches(p, p.prepare, executable->functions_, address, scratch, pool, nullptr, progress);
-    if (!done) return fail(std::move(done.error()));
+    // Weights are in memory once: a mapped file's pages go as soon as they are packed.
+    const auto spent = constants_spent(p);
+    for (size_t i = 0; i < p.prepare.size(); i++) {
+        auto done = run_batches(p, {&p.prepare[i], 1}, executable->functions_, address, scratch, pool, nullptr, progress);
+        if (!done) return fail(std::move(done.error()));
+        for (int32_t b : spent[i]) {
+            const TensorData& constant = *p.buffers[static_cast<size_t>(b)].constant;
+            give_back_pages(constant.lender(), {constant.data(), static_cast<size_t>(constant.byte_size())});
+        }
+    }
     return executable;
 }
 

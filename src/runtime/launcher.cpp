@@ -95,7 +95,7 @@ private:
 
 }  // namespace
 
-Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>& batches,
+Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,
                          const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
                          const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
                          std::vector<LaunchTime>* profile, Progress* progress) {

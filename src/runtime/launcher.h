@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "runtime/executable.h"
@@ -11,7 +12,7 @@ namespace heddle::runtime {
 // Where buffer i begins (not its coordinate zero).
 using BufferAddress = std::function<std::byte*(int32_t buffer)>;
 
-Result<void> run_batches(const plan::Plan& plan, const std::vector<plan::Batch>& batches,
+Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> batches,
                          const std::vector<KernelCache::Entry>& functions, const BufferAddress& address,
                          const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool,
                          std::vector<LaunchTime>* profile, Progress* progress = nullptr);

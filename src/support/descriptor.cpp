@@ -1,6 +1,7 @@
 #include "support/descriptor.h"
 
 #include <cerrno>
+#include <cstdint>
 
 #include <sys/mman.h>
 
@@ -16,10 +17,28 @@ bool write_all(const Descriptor& file, const void* bytes, size_t count) {
     return true;
 }
 
+namespace {
+
+// What a mapped file's owner ends with; that it is one is known by this.
+struct Unmap {
+    size_t size;
+    void operator()(const void* mapped) const { ::munmap(const_cast<void*>(mapped), size); }
+};
+
+}  // namespace
+
 std::shared_ptr<const void> map_read_only(const Descriptor& file, size_t size, bool now) {
     void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | (now ? MAP_POPULATE : 0), file.number(), 0);
     if (memory == MAP_FAILED) return nullptr;
-    return {memory, [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); }};
+    return {memory, Unmap{size}};
+}
+
+void give_back_pages(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes) {
+    if (!std::get_deleter<Unmap>(owner)) return;
+    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+    const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
+    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // a wish: it may fail
 }
 
 }  // namespace heddle

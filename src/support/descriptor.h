@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <unistd.h>
@@ -38,5 +39,9 @@ bool write_all(const Descriptor& file, const void* bytes, size_t count);
 // The file's first `size` bytes, read-only, as long as someone keeps the pointer; all read at once if `now`. Null: `errno`
 // says why not.
 std::shared_ptr<const void> map_read_only(const Descriptor& file, size_t size, bool now);
+
+// Of bytes of a mapped file, which `owner` keeps: the whole pages among them need not stay in memory. They are read from
+// the file again if anybody looks at them. Bytes of any other owner stay as they are.
+void give_back_pages(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes);
 
 }  // namespace heddle

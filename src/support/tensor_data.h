@@ -31,6 +31,7 @@ public:
     int64_t size() const;  // elements
     int64_t byte_size() const { return size() * bytes(dtype_); }
     bool owned() const { return owned_ != nullptr; }
+    const std::shared_ptr<const void>& lender() const { return borrowed_; }  // of borrowed memory, else null
     const std::byte* data() const { return data_; }
     std::byte* mutable_data();  // owned memory only
 

@@ -74,7 +74,12 @@ private:
         return width == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
     }
     DType dtype_of(MemoryId memory) const { return tree_.memory(memory).dtype; }
-    llvm::Align alignment(MemoryId memory) const { return llvm::Align(static_cast<uint64_t>(bytes(dtype_of(memory)))); }
+    // Inputs and weights may lie at any address (a file has them wherever the bytes before end); the rest is ours.
+    llvm::Align alignment(MemoryId memory) const {
+        const Memory& m = tree_.memory(memory);
+        const bool is_lent = m.kind == Memory::Kind::input && !m.aligned;
+        return llvm::Align(is_lent ? 1 : static_cast<uint64_t>(bytes(m.dtype)));
+    }
     llvm::Value* pointer(const CodeAddress& address);
     llvm::Value* pointer(const Cells& cells, CodeValue index);
     llvm::Value* from_memory(DType dtype, llvm::Value* raw);

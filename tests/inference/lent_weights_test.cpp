@@ -1,0 +1,90 @@
+// Weights in memory of others: at any address, used where they lie, and given back once they are packed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "helpers/running.h"
+#include "support/file.h"
+
+namespace heddle {
+namespace {
+
+// Elements one byte behind an aligned address.
+TensorData shifted(const TensorData& data) {
+    auto memory = std::make_shared<std::string>(static_cast<size_t>(data.byte_size()) + 65, '\0');
+    const auto address = reinterpret_cast<uintptr_t>(memory->data());
+    std::byte* begin = reinterpret_cast<std::byte*>((address + 63) / 64 * 64 + 1);
+    std::memcpy(begin, data.data(), static_cast<size_t>(data.byte_size()));
+    return TensorData(data.dtype(), data.shape(), memory, begin);
+}
+
+// Rows of a table, times a matrix, and a part of the table beside it: weights that are packed, and that are not.
+Graph graph_of(const TensorData& table, const TensorData& matrix, const TensorData& numbers) {
+    Session session(library());
+    const TensorId at = session.add_input("at", {DType::int64, {7}});
+    const TensorId t = session.add_constant("table", table);
+    const TensorId rows = call(session, "gather", {t, at});
+    const TensorId product = call(session, "numpy_matmul", {rows, session.add_constant("matrix", matrix)});
+    const TensorId number = call(session, "gather", {session.add_constant("numbers", numbers), at});
+    return session.finish({product, rows, number});
+}
+
+TEST(LentWeights, lie_at_any_address_and_are_not_copied) {
+    const TensorData table = random_tensor({500, 130}, 1), matrix = random_tensor({130, 150}, 2);
+    TensorData numbers(DType::int64, {20'000}), at(DType::int64, {7});
+    for (int64_t i = 0; i < numbers.size(); i++) numbers.set_integer(i, i * i - 77);
+    for (int64_t i = 0; i < at.size(); i++) at.set_integer(i, 71 * i);
+    const TensorData lent[] = {shifted(table), shifted(matrix), shifted(numbers)};
+    auto run = [&](const Graph& graph, bool is_lent) {
+        const auto executable = compiled(plan_of(graph));
+        int constants = 0;
+        for (const plan::Buffer& buffer : executable->plan().buffers) {
+            if (buffer.kind != plan::Buffer::Kind::constant) continue;
+            EXPECT_EQ(buffer.constant->owned(), !is_lent) << buffer.name;
+            constants++;
+        }
+        EXPECT_EQ(constants, 3);
+        auto results = runtime::Session(executable, std::make_shared<ThreadPool>(2)).run({at});
+        EXPECT_TRUE(results) << render(results.error());
+        return results ? std::move(*results) : std::vector<TensorData>{};
+    };
+    const auto expected = run(graph_of(table, matrix, numbers), false);
+    const auto found = run(graph_of(lent[0], lent[1], lent[2]), true);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); i++) {
+        ASSERT_EQ(found[i].byte_size(), expected[i].byte_size());
+        EXPECT_EQ(std::memcmp(found[i].data(), expected[i].data(), static_cast<size_t>(found[i].byte_size())), 0) << i;
+    }
+}
+
+int64_t resident_bytes() {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages >> pages;
+    return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+TEST(LentWeights, of_a_file_leave_memory_when_they_are_packed) {
+    constexpr int64_t size = 4096, bytes = size * size * 4;  // 64 MB
+    const auto path = std::filesystem::path(testing::TempDir()) / "heddle_lent_weights";
+    std::ofstream(path, std::ios::binary) << "";
+    std::filesystem::resize_file(path, bytes);
+    auto file = map_file(path);
+    ASSERT_TRUE(file);
+    const TensorData matrix(DType::float32, {size, size}, file->owner, file->bytes.data());
+    Session session(library());
+    const TensorId x = session.add_input("x", {DType::float32, {24, size}});
+    const TensorId y = call(session, "numpy_matmul", {x, session.add_constant("w", matrix)});
+    const plan::Plan plan = plan_of(session.finish({y}));
+    ASSERT_GE(plan.prepared_bytes, bytes) << "it is packed";
+    const int64_t before = resident_bytes();
+    const auto executable = compiled(plan);
+    EXPECT_LT(resident_bytes() - before, bytes + bytes / 2);
+    std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace heddle
