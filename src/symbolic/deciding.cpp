@@ -12,6 +12,7 @@ namespace {
 struct Ancestry {
     std::set<TensorId> inputs, tensors;
     std::set<OperationId> operations;  // in order: producers come first
+    double work = 0;
 };
 
 // Nothing if something is too large, opaque, or an input of which nothing is offered.
@@ -34,9 +35,11 @@ std::optional<Ancestry> ancestry_of(TensorId tensor, const Session::State& sessi
         for (OperationId number = needed.producer; number >= 0; --number) {
             const Operation& operation = session.graph.operations[static_cast<size_t>(number)];
             if (std::find(operation.outputs.begin(), operation.outputs.end(), id) == operation.outputs.end()) break;
-            if (!operation.body || !is_cheap(*operation.body)) return std::nullopt;
-            if (ancestry.operations.insert(number).second)
-                open.insert(open.end(), operation.inputs.begin(), operation.inputs.end());
+            if (!ancestry.operations.insert(number).second) continue;
+            const auto work = operation.body ? cheap_work(*operation.body) : std::nullopt;
+            if (!work) return std::nullopt;
+            ancestry.work += *work;
+            open.insert(open.end(), operation.inputs.begin(), operation.inputs.end());
         }
     }
     return ancestry;
@@ -48,7 +51,7 @@ const TensorData* Session::State::decide(TensorId tensor) {
     if (const TensorData* known = known_value(tensor)) return known;
     if (offered.empty()) return nullptr;
     const auto ancestry = ancestry_of(tensor, *this);
-    if (!ancestry) return nullptr;
+    if (!ancestry || !take_work(ancestry->work)) return nullptr;
     std::unordered_map<TensorId, TensorData> values;
     const auto value_of = [&](TensorId id) -> const TensorData& {
         if (const TensorData* known = known_value(id)) return *known;

@@ -277,7 +277,7 @@ private:
         if (!made) return std::nullopt;
         std::erase(*made, -1);
         for (const Operation& operation : apart.graph.operations)
-            if (!operation.body || !is_cheap(*operation.body)) return std::nullopt;
+            if (!operation.body || !cheap_work(*operation.body)) return std::nullopt;
         apart.graph.outputs = *made;
         return evaluated(apart.graph, feeds);
     }

@@ -11,16 +11,26 @@
 
 namespace heddle {
 
-bool is_cheap(const Body& body) {
+std::optional<double> cheap_work(const Body& body) {
     constexpr int64_t largest_work = 1 << 22;  // points times reduced extents
-    int64_t work = 1;
+    int64_t points = 1;
     for (const Variable& variable : body.variables) {
-        auto product = checked_multiply(work, std::max<int64_t>(variable.extent.value, 1));
-        if (!product || *product > largest_work) return false;
-        work = *product;
+        auto product = checked_multiply(points, std::max<int64_t>(variable.extent.value, 1));
+        if (!product || *product > largest_work) return std::nullopt;
+        points = *product;
     }
     constexpr double most_operations = 1 << 26;
-    return scalar_operations(body) <= most_operations;
+    const double work = scalar_operations(body);
+    return work <= most_operations ? std::optional(work) : std::nullopt;
+}
+
+bool Session::State::take_work(double work) {
+    constexpr double nothing = 1024;  // arithmetic on shapes never lacks work: it is bounded by a model's nodes
+    if (work <= nothing) return true;
+    const bool enough = work <= work_left;
+    if (enough) work_left -= work;
+    work_ran_out = work_ran_out || !enough;
+    return enough;
 }
 
 namespace {
@@ -29,21 +39,28 @@ TensorId tensor_of(const TensorReference& reference, const BoundArguments& argum
     return arguments.tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
 }
 
-bool can_fold(const Session::State& session, const Application& application, const BoundArguments& arguments) {
+// The work of computing an application; nothing if it is not to be computed.
+std::optional<double> folding_work(const Session::State& session, const Application& application,
+                                   const BoundArguments& arguments) {
+    constexpr double element_work = 4;  // to keep it
+    double work = 0;
     for (const AppliedOutput& output : application.outputs) {
         for (const TensorType& type : output.types) {
-            if (type.elements() > largest_folded) return false;
+            if (type.elements() > largest_folded) return std::nullopt;
+            work += element_work * static_cast<double>(type.elements());
         }
     }
     for (const AppliedOperation& operation : application.operations) {
-        if (!operation.body) return false;
+        if (!operation.body) return std::nullopt;
         for (const TensorReference& reference : operation.inputs) {
             const TensorData* value = session.known_value(tensor_of(reference, arguments));
-            if (!value || value->size() > largest_folded) return false;
+            if (!value || value->size() > largest_folded) return std::nullopt;
         }
-        if (!is_cheap(*operation.body)) return false;
+        const auto more = cheap_work(*operation.body);
+        if (!more) return std::nullopt;
+        work += *more;
     }
-    return !application.operations.empty();
+    return application.operations.empty() ? std::nullopt : std::optional(work);
 }
 
 using Outputs = std::vector<std::vector<FoldedOutput>>;
@@ -86,9 +103,10 @@ Result<void> fold_operation(const Session::State& session, const AppliedOperatio
 
 }  // namespace
 
-Result<std::optional<Outputs>> fold_application(const Session::State& session, const Application& application,
+Result<std::optional<Outputs>> fold_application(Session::State& session, const Application& application,
                                                 const BoundArguments& arguments) {
-    if (!can_fold(session, application, arguments)) return std::nullopt;
+    const auto work = folding_work(session, application, arguments);
+    if (!work || !session.take_work(*work)) return std::nullopt;
     Outputs outputs(application.outputs.size());
     for (size_t output = 0; output < outputs.size(); ++output) {
         for (const TensorType& type : application.outputs[output].types) {

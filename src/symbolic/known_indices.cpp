@@ -95,9 +95,10 @@ std::optional<Body> body_of(const Body& body, NodeId coordinate, const std::vect
 
 class IndexChecker {
 public:
-    IndexChecker(const Template& metakernel, const AppliedOperation& operation, const Known& known,
-                 std::vector<TensorData> inputs)
-        : metakernel_(metakernel),
+    IndexChecker(Session::State& session, const Template& metakernel, const AppliedOperation& operation,
+                 const Known& known, std::vector<TensorData> inputs)
+        : session_(session),
+          metakernel_(metakernel),
           operation_(operation),
           body_(*operation.body),
           known_(known),
@@ -119,7 +120,8 @@ private:
         const NodeId coordinate = read.operands[dimension];
         const std::vector<VariableId> variables = free_.list(coordinate);
         const auto body = body_of(body_, coordinate, variables, known_);
-        if (!body || !is_cheap(*body)) return {};
+        const auto work = body ? cheap_work(*body) : std::nullopt;
+        if (!work || !session_.take_work(*work)) return {};
         std::vector<int64_t> shape;
         for (VariableId id : variables) shape.push_back(body_.variable(id).extent.value);
         std::vector<TensorData> values{TensorData(DType::int64, std::move(shape))};
@@ -149,6 +151,7 @@ private:
                 .params = {{"tensor", name}, {"dimension", std::to_string(dimension)}}};
     }
 
+    Session::State& session_;
     const Template& metakernel_;
     const AppliedOperation& operation_;
     const Body& body_;
@@ -159,8 +162,8 @@ private:
 
 }  // namespace
 
-Result<void> check_known_indices(const Session::State& session, const Template& metakernel,
-                                 const Application& application, const BoundArguments& arguments) {
+Result<void> check_known_indices(Session::State& session, const Template& metakernel, const Application& application,
+                                 const BoundArguments& arguments) {
     auto id_of = [&](const TensorReference& reference) {
         return arguments.tensors[static_cast<size_t>(reference.position)][static_cast<size_t>(reference.element)];
     };
@@ -176,7 +179,7 @@ Result<void> check_known_indices(const Session::State& session, const Template& 
             const TensorType& type = session.graph.tensor(id_of(reference)).type;
             inputs.push_back(known.back() ? *known.back() : TensorData(type.dtype, type.extents(), nullptr, nullptr));
         }
-        auto fine = IndexChecker(metakernel, operation, known, std::move(inputs)).run();
+        auto fine = IndexChecker(session, metakernel, operation, known, std::move(inputs)).run();
         if (!fine) return fine;
     }
     return {};

@@ -128,6 +128,8 @@ Result<std::optional<StaticValue>> concrete_value(State& session, const Environm
     diagnostic.expected = data ? fmt::format("at most {} elements", largest_static_list)
                                : "a constant, a result of constants, or an input whose value is given";
     diagnostic.found = producer_text(session.graph, session.graph.tensor(tensor));
+    if (!data && session.work_ran_out)
+        diagnostic.reason = "more was to be computed while the graph is built than is allowed";
     diagnostic.params.emplace_back("input", specification.name);
     if (!data) diagnostic.params.emplace_back("waits_for", session.graph.tensor(tensor).name);
     return fail(std::move(diagnostic));

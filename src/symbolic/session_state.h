@@ -40,8 +40,10 @@ struct Session::State {
         OperandNames input_names, output_names;
     };
     std::unordered_map<const Template*, TemplateUse> uses;
-    int32_t compositions = 0;  // within each other, at this moment
-    int64_t expanded = 0;      // operators applied by the outermost composition
+    double work_left = double{1 << 27};  // scalar operations that may still be computed while this graph is built
+    bool work_ran_out = false;           // something was not computed for that
+    int32_t compositions = 0;            // within each other, at this moment
+    int64_t expanded = 0;                // operators applied by the outermost composition
     std::vector<Call> calls;
     Diagnostics notes;
     bool declares = true;    // false where a declared rule itself is built: its operators' own rules are not
@@ -53,6 +55,7 @@ struct Session::State {
     TensorId add_constant(std::string name, TensorData data);
     const TensorData* known_value(TensorId tensor) const;
     const TensorData* decide(TensorId tensor);
+    bool take_work(double work);  // false, and nothing is taken, if as much is not left
     const std::vector<Size>* known_sizes(TensorId tensor) const;
     Result<std::vector<TensorId>> apply(const Template& metakernel, const std::vector<Argument>& inputs,
                                         const std::map<std::string, StaticValue>& parameters,
@@ -84,21 +87,22 @@ Result<std::vector<TensorId>> expand_composition(Session::State& session, Enviro
 // The value of a tensor as a static value: a number, or nested lists.
 StaticValue static_value_of(const TensorData& data, const std::vector<Size>* sizes);
 
-// Whether a body may be computed while a graph is built: a bound on its work, every equation over all variables.
-bool is_cheap(const Body& body);
+// The scalar operations of a body that may be computed while a graph is built; nothing: they are too many. All of them
+// together are bounded by Session::State::take_work: a model may have a million such bodies.
+std::optional<double> cheap_work(const Body& body);
 
 // Every index that follows from known values lies inside of what it indexes, where it is read whatever other data are.
 // Code: symbolic.index_out_of_range.
-Result<void> check_known_indices(const Session::State& session, const Template& metakernel,
-                                 const Application& application, const BoundArguments& arguments);
+Result<void> check_known_indices(Session::State& session, const Template& metakernel, const Application& application,
+                                 const BoundArguments& arguments);
 
 // The constants that an application gives if all that it reads is known, one list an output; nothing if something is
-// not known or too large. Origins of integer elements are added to `sizes` beside them.
+// not known, too large, or too much work. Origins of integer elements are added to `sizes` beside them.
 struct FoldedOutput {
     TensorData data;
     std::vector<Size> sizes;  // empty: no element has an origin
 };
-Result<std::optional<std::vector<std::vector<FoldedOutput>>>> fold_application(const Session::State& session,
+Result<std::optional<std::vector<std::vector<FoldedOutput>>>> fold_application(Session::State& session,
                                                                                const Application& application,
                                                                                const BoundArguments& arguments);
 
