@@ -190,7 +190,7 @@ Result<int> compare(const CompareOptions& options) {
     auto source = load_model(options.model, *library, *given, options.bindings, options.rules);
     if (!source) return fail(std::move(source.error()));
     if (auto fine = check_work(source->graph, options.work, tensors); !fine) return fail(std::move(fine.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), *given, options.random_seed);
+    auto feeds = feeds_for(source->input_names, source->input_types(), *given, options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     if (!options.common.json) print_rewrites(source->rewrites);
     if (!tensors) return compare_outputs(*source, *feeds, options);

@@ -197,7 +197,7 @@ struct Ready {
 
 Result<Ready> take(inference::KeptProgram program, const RunOptions& options, const Given& given, Measured& measured) {
     measured.loaded = true;
-    auto feeds = feeds_for(program.input_names, program.executable->plan().input_types, given, options.random_seed);
+    auto feeds = feeds_for(program.input_names, program.executable->plan().input_types, given, options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     return Ready{std::move(program), std::move(*feeds)};
 }
@@ -207,7 +207,7 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
     auto begin = Clock::now();
     auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed);
+    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     begin = Clock::now();
@@ -256,7 +256,7 @@ Result<void> run_interpreted(const RunOptions& options, const Library& library, 
     const auto begin = Clock::now();
     auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed);
+    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     measured.output_names = source->output_names;

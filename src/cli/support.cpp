@@ -13,7 +13,6 @@
 #include "cli/progress_line.h"
 #include "evaluate/work.h"
 #include "inference/model.h"
-#include "support/file.h"
 #include "support/npy.h"
 
 namespace heddle::cli {
@@ -92,9 +91,7 @@ namespace {
 
 Result<TensorData> read_tensor_file(const std::string& path) {
     if (!path.ends_with(".pb")) return read_npy(path);
-    auto file = map_file(path);
-    if (!file) return fail(std::move(file.error()));
-    auto tensor = onnx::parse_tensor(path, file->bytes, file->owner);
+    auto tensor = onnx::read_tensor(path);
     if (!tensor) return fail(std::move(tensor.error()));
     if (!tensor->data) {
         return fail({.code = "cli.input",
@@ -216,6 +213,15 @@ TensorData made_up(const TensorType& type, std::mt19937_64& random) {
     return made;
 }
 
+Diagnostic too_much_to_make_up(const std::string& input, const TensorType& type, double limit) {
+    return {.code = "evaluate.too_much_work",
+            .summary = fmt::format("to make up the input '{}' takes more work than is allowed", input),
+            .expected = fmt::format("at most {:.2g} scalar operations", limit),
+            .found = type.text(),
+            .remedy = "give its values, or raise the limit by --work",
+            .params = {{"input", input}}};
+}
+
 }  // namespace
 
 std::vector<TensorType> Source::input_types() const {
@@ -225,7 +231,10 @@ std::vector<TensorType> Source::input_types() const {
 }
 
 Result<std::vector<TensorData>> feeds_for(const std::vector<std::string>& names, const std::vector<TensorType>& types,
-                                          const std::map<std::string, TensorData>& given, int64_t seed) {
+                                          const std::map<std::string, TensorData>& given, int64_t seed,
+                                          double most_work) {
+    constexpr double work_of_element = 64;
+    double work = 0;
     std::vector<TensorData> feeds;
     Diagnostics problems;
     std::mt19937_64 random(static_cast<uint64_t>(seed));
@@ -235,6 +244,8 @@ Result<std::vector<TensorData>> feeds_for(const std::vector<std::string>& names,
         if (found != given.end()) {
             feeds.push_back(found->second);
         } else if (seed >= 0) {
+            work += work_of_element * static_cast<double>(type.elements());
+            if (work > most_work) return fail(too_much_to_make_up(names[i], type, most_work));
             feeds.push_back(made_up(type, random));
         } else {
             problems.push_back(inference::missing_input(names[i], type.text()));

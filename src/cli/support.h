@@ -58,9 +58,11 @@ Result<Source> load_call(const std::string& text, const Library& library, const 
 // "rewritten by RULE 3 times: a, b, c": a line a rule.
 void print_rewrites(const std::vector<rewrite::Step>& steps);
 
-// One tensor an input: given, or made up from a seed. Code inference.missing_input.
+// One tensor an input: given, or made up from a seed, which takes work too. Codes inference.missing_input,
+// evaluate.too_much_work.
 Result<std::vector<TensorData>> feeds_for(const std::vector<std::string>& names, const std::vector<TensorType>& types,
-                                          const std::map<std::string, TensorData>& given, int64_t seed);
+                                          const std::map<std::string, TensorData>& given, int64_t seed,
+                                          double most_work);
 
 // Before anything is computed. Code evaluate.too_much_work.
 Result<void> check_work(const Graph& graph, double limit, bool interpreted);

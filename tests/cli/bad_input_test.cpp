@@ -68,9 +68,11 @@ TEST_F(BadInput, more_memory_than_there_is) {
     like.node("CastLike", {"x", "like"}, {"y"});
     std::string unread = write("like.onnx", like.bytes());
     for (const std::string size : {"4611686018427387904", "9223372036854775807", "2305843009213693952"}) {
-        expect_error({"run", unread, "--random", "1", "--bind", "n=" + size}, "cli.out_of_memory");
-        expect_error({"compare", unread, "--with", "reference", "--random", "1", "--bind", "n=" + size},
-                     "cli.out_of_memory");
+        expect_error({"run", unread, "--random", "1", "--bind", "n=" + size, "--work", "1e30"}, "cli.out_of_memory");
+        expect_error(
+            {"compare", unread, "--with", "reference", "--random", "1", "--bind", "n=" + size, "--work", "1e30"},
+            "cli.out_of_memory");
+        expect_error({"run", unread, "--random", "1", "--bind", "n=" + size}, "evaluate.too_much_work", {"'like'"});
     }
     std::string x = array("x.npy", DType::float32, {1});
     expect_error({"run", "--call", "y = expand(x, shape: [1000000, 1000000])", "--input", "x=" + x},
@@ -95,6 +97,11 @@ TEST_F(BadInput, more_work_than_is_allowed) {
         words.back() = "1e9";
         EXPECT_EQ(heddle(words).status, 0);
     }
+    // An input that nobody reads.
+    model.inputs.push_back({"idle", {"1000000", "1000"}});
+    file = write("idle.onnx", model.bytes());
+    expect_error({"run", file, "--random", "1", "--bind", "n=100", "--work", "1e9"}, "evaluate.too_much_work",
+                 {"'idle'", "--work"});
     // Far more than anyone waits for, whatever the memory is.
     expect_error({"run", file, "--random", "1", "--bind", "n=100000000"}, "evaluate.too_much_work", {"'y'"});
 }

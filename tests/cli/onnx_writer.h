@@ -15,6 +15,11 @@ public:
         varint(static_cast<uint64_t>(value));
         return *this;
     }
+    Message& real(int field, float value) {
+        key(field, 5);
+        bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+        return *this;
+    }
     Message& text(int field, const std::string& value) {
         key(field, 2);
         varint(value.size());
@@ -23,6 +28,13 @@ public:
     }
     Message& part(int field, const Message& message) { return text(field, message.bytes_); }
     const std::string& bytes() const { return bytes_; }
+    // What stands before `size` bytes of a field.
+    static std::string begin(int field, int64_t size) {
+        Message message;
+        message.key(field, 2);
+        message.varint(static_cast<uint64_t>(size));
+        return message.bytes_;
+    }
 
 private:
     void key(int field, int wire) { varint(static_cast<uint64_t>(field << 3 | wire)); }

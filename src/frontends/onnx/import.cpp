@@ -1,6 +1,9 @@
 #include "frontends/onnx/import.h"
 
+#include <algorithm>
+#include <ranges>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +15,16 @@ namespace heddle::onnx {
 namespace {
 
 using Parameters = std::map<std::string, StaticValue>;
+
+// What nodes see: those of the model's graph, or of one call of a function.
+struct Scope {
+    const OnnxFunction* function = nullptr;
+    std::map<std::string, TensorId> values;
+    std::vector<std::string> defined;  // names of `values` in the order in which they came: a branch takes its own back
+    std::map<std::string, const OnnxAttribute*> attributes;  // of the call, and defaults; others are absent
+    std::map<std::string, std::string> results;              // what the caller calls the function's outputs
+    std::string prefix;                                      // of names
+};
 
 template <typename T>
 StaticValue list_of(const std::vector<T>& values) {
@@ -51,20 +64,29 @@ public:
     }
 
 private:
+    // What is wrong with a node of a function is told once, not for each of its calls.
     void problem(Diagnostic diagnostic) {
+        if (scope_.function && !told_.insert({at_, diagnostic.code + diagnostic.summary}).second) return;
+        for (const OnnxNode* call : std::views::reverse(calls_)) {
+            diagnostic.contexts.push_back({fmt::format("in the function '{}', which node '{}' calls",
+                                                       model_.function_of(*call)->label(), call->label()),
+                                           {}});
+        }
         diagnostic.params.push_back({"file", model_.path});
         problems_.push_back(std::move(diagnostic));
     }
 
     void define(const std::string& name, TensorId tensor) {
-        if (values_.try_emplace(name, tensor).second) return defined_.push_back(name);
+        if (scope_.values.try_emplace(name, tensor).second) return scope_.defined.push_back(name);
         problem({.code = "onnx.duplicate_value", .summary = fmt::format("the value '{}' is defined twice", name)});
     }
 
-    // Weights stay in the mapped file, but for small ones that lie at odd addresses there.
+    // Weights stay in the mapped file. All calls of a function share its constants.
     TensorId add_constant(const std::string& name, const TensorData& data) {
-        bool misaligned = reinterpret_cast<uintptr_t>(data.data()) % static_cast<uintptr_t>(bytes(data.dtype())) != 0;
-        return session_.add_constant(name, misaligned ? data.clone() : data);
+        if (!scope_.function) return session_.add_constant(name, data);
+        auto [known, is_new] = constants_.try_emplace({data.data(), data.dtype(), data.shape()});
+        if (is_new) known->second = session_.add_constant(scope_.prefix + name, data);
+        return known->second;
     }
 
     void add_inputs() {
@@ -107,7 +129,81 @@ private:
             define(tensor.name, tensor.data ? add_constant(tensor.name, *tensor.data) : failed);
     }
 
-    void add(const OnnxNode& node) { is_branch(node) ? add_branch(node) : add_node(node); }
+    // The nodes of the function in place of its call. They see its inputs and attributes, and nothing else.
+    void add_call(const OnnxNode& node) {
+        const OnnxFunction& function = *model_.function_of(node);
+        Scope scope{.function = &function};
+        if (!bind_call(node, function, scope)) return poison(node);
+        calls_.push_back(&node);
+        std::swap(scope_, scope);
+        add_nodes(function.graph);
+        std::vector<TensorId> results;
+        for (size_t i = 0; i < node.outputs.size(); i++)
+            results.push_back(node.outputs[i].empty() ? absent : inner_output(function.outputs[i], "function"));
+        std::swap(scope_, scope);
+        calls_.pop_back();
+        define_outputs(node, results);
+    }
+
+    bool bind_call(const OnnxNode& node, const OnnxFunction& function, Scope& scope) {
+        auto misfit = [&](std::string what) {
+            problem({.code = "onnx.function_call",
+                     .summary = fmt::format("node '{}' does not fit the function '{}' that it calls", node.label(),
+                                            function.label()),
+                     .reason = std::move(what),
+                     .params = {{"function", function.label()}}});
+            return false;
+        };
+        if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
+            return misfit("it has more inputs or outputs than the function");
+        for (size_t i = 0; i < function.inputs.size(); i++) {
+            const auto value = value_of(node, i < node.inputs.size() ? node.inputs[i] : "");
+            if (!value) return false;
+            if (!scope.values.try_emplace(function.inputs[i], *value).second)
+                return misfit(fmt::format("two inputs of the function are '{}'", function.inputs[i]));
+        }
+        for (const OnnxAttribute& attribute : node.attributes) {
+            const OnnxAttribute* given = value_of(attribute);
+            if (given && given->graph) return misfit(fmt::format("the attribute '{}' is a graph", attribute.name));
+            if (given) scope.attributes.try_emplace(attribute.name, given);
+        }
+        for (const OnnxAttribute& attribute : function.defaults)
+            scope.attributes.try_emplace(attribute.name, &attribute);
+        for (size_t i = 0; i < node.outputs.size(); i++)
+            scope.results.try_emplace(function.outputs[i], named(node.outputs[i]));
+        // Names are for people: calls within calls must not make them endless.
+        constexpr size_t longest_prefix = 200;
+        scope.prefix = scope_.prefix;
+        if (scope.prefix.size() + node.label().size() <= longest_prefix) scope.prefix += node.label() + "/";
+        return true;
+    }
+
+    // In the whole graph; of an output of a function as its caller calls it.
+    std::string named(const std::string& value) const {
+        auto result = scope_.results.find(value);
+        return result != scope_.results.end() && !result->second.empty() ? result->second : scope_.prefix + value;
+    }
+
+    // Of an attribute that may stand for one of the function around it: that; null: the call does not have it.
+    const OnnxAttribute* value_of(const OnnxAttribute& attribute) const {
+        if (attribute.reference.empty()) return &attribute;
+        auto found = scope_.attributes.find(attribute.reference);
+        return found == scope_.attributes.end() ? nullptr : found->second;
+    }
+
+    void add(const OnnxNode& node) {
+        const OnnxNode* around = std::exchange(at_, &node);
+        if (node.function >= 0)
+            add_call(node);
+        else
+            is_branch(node) ? add_branch(node) : add_node(node);
+        at_ = around;
+    }
+
+    void add_nodes(const OnnxGraph& graph) {
+        add_constants(graph);
+        for (const OnnxNode& node : graph.nodes) add(node);
+    }
 
     // The nodes of the branch that the condition takes, in place of the `If`. Names of the graph around are seen in it;
     // its own are gone after it.
@@ -126,12 +222,17 @@ private:
                      .summary = fmt::format("node '{}' lacks a branch, or the branch lacks outputs", node.label())});
             return poison(node);
         }
-        size_t before = defined_.size();
-        add_constants(*branch);
-        for (const OnnxNode& inner : branch->nodes) add(inner);
+        auto& defined = scope_.defined;
+        const size_t before = defined.size();
+        add_nodes(*branch);
         std::vector<TensorId> results;
-        for (size_t i = 0; i < node.outputs.size(); i++) results.push_back(branch_output(branch->outputs[i].name));
-        for (; defined_.size() > before; defined_.pop_back()) values_.erase(defined_.back());
+        for (size_t i = 0; i < node.outputs.size(); i++)
+            results.push_back(inner_output(branch->outputs[i].name, "branch"));
+        for (; defined.size() > before; defined.pop_back()) scope_.values.erase(defined.back());
+        define_outputs(node, results);
+    }
+
+    void define_outputs(const OnnxNode& node, const std::vector<TensorId>& results) {
         for (size_t i = 0; i < node.outputs.size(); i++) {
             if (!node.outputs[i].empty()) define(node.outputs[i], results[i]);
         }
@@ -173,35 +274,34 @@ private:
         return names;
     }
 
-    TensorId branch_output(const std::string& name) {
-        if (auto found = values_.find(name); found != values_.end()) return found->second;
+    TensorId inner_output(const std::string& name, const char* of) {
+        if (auto found = scope_.values.find(name); found != scope_.values.end()) return found->second;
         problem({.code = "onnx.undefined_value",
-                 .summary = fmt::format("nothing defines the output '{}' of a branch", name)});
+                 .summary = fmt::format("nothing defines the output '{}' of a {}", name, of)});
         return failed;
     }
 
     // Results of a node that failed: their users are silent.
     void poison(const OnnxNode& node) {
-        for (const std::string& output : node.outputs) {
-            if (!output.empty() && values_.try_emplace(output, failed).second) defined_.push_back(output);
-        }
+        for (const std::string& output : node.outputs) poison(output);
+    }
+    void poison(const std::string& output) {
+        if (!output.empty() && scope_.values.try_emplace(output, failed).second) scope_.defined.push_back(output);
     }
 
     void add_node(const OnnxNode& node) {
-        auto opset = model_.opsets.find(node.domain);
-        auto found =
-            library_.find_onnx(node.domain, node.operator_type, opset == model_.opsets.end() ? 0 : opset->second);
+        auto found = library_.find_onnx(node.domain, node.operator_type, model_.opset_of(scope_.function, node.domain));
         if (!found) return poison(node);
         const Template& metakernel = **found;
         std::vector<Argument> arguments;
         Parameters parameters;
         if (!read_inputs(node, arguments) || !read_attributes(node, metakernel, arguments, parameters))
             return poison(node);
-        ApplyOptions options{.node_name = node.label()};
+        ApplyOptions options{.node_name = scope_.prefix + node.label()};
         options.records_calls = records_ && metakernel.is_composition();
         for (const std::string& output : node.outputs) {
             options.requested.push_back(!output.empty());
-            if (!output.empty()) options.names.push_back(output);
+            if (!output.empty()) options.names.push_back(named(output));
         }
         bool variadic = !metakernel.outputs.empty() && metakernel.outputs.back().variadic;
         if (variadic) options.requested.assign(metakernel.outputs.size(), true);
@@ -227,36 +327,38 @@ private:
                      .summary = fmt::format("node '{}' has more outputs than its operator gives here", node.label()),
                      .expected = std::to_string(results.size()),
                      .found = std::to_string(node.outputs.size())});
-                if (values_.try_emplace(node.outputs[i], failed).second) defined_.push_back(node.outputs[i]);
+                poison(node.outputs[i]);
             }
         }
     }
 
     bool read_inputs(const OnnxNode& node, std::vector<Argument>& arguments) {
         for (const std::string& name : node.inputs) {
-            if (name.empty()) {
-                arguments.emplace_back();
-                continue;
-            }
-            auto value = values_.find(name);
-            if (value == values_.end()) {
-                problem({.code = "onnx.undefined_value",
-                         .summary =
-                             fmt::format("node '{}' reads '{}', which nothing before it defines", node.label(), name)});
-                return false;
-            }
-            if (value->second == failed) return false;
-            arguments.emplace_back(value->second);
+            const auto value = value_of(node, name);
+            if (!value || *value == failed) return false;
+            arguments.push_back(*value == absent ? Argument() : Argument(*value));
         }
         return true;
+    }
+
+    // Of an input of a node: a tensor, `absent`, or `failed`; nothing if nobody defines it.
+    std::optional<TensorId> value_of(const OnnxNode& node, const std::string& name) {
+        if (name.empty()) return absent;
+        auto value = scope_.values.find(name);
+        if (value != scope_.values.end()) return value->second;
+        problem({.code = "onnx.undefined_value",
+                 .summary = fmt::format("node '{}' reads '{}', which nothing before it defines", node.label(), name)});
+        return std::nullopt;
     }
 
     bool read_attributes(const OnnxNode& node, const Template& metakernel, std::vector<Argument>& arguments,
                          Parameters& parameters) {
         for (const OnnxAttribute& attribute : node.attributes) {
-            if (attribute.kind == OnnxAttribute::Kind::tensor && attribute.tensor) {
-                if (!attribute.tensor->data) return false;  // check_support has said so
-                if (!tensor_attribute(node, metakernel, attribute, arguments)) return false;
+            const OnnxAttribute* given = value_of(attribute);
+            if (!given) continue;
+            if (given->kind == OnnxAttribute::Kind::tensor && given->tensor) {
+                if (!given->tensor->data) return false;  // check_support has said so
+                if (!tensor_attribute(node, metakernel, attribute.name, *given->tensor->data, arguments)) return false;
                 continue;
             }
             const Parameter* parameter = metakernel.parameter(attribute.name);
@@ -270,7 +372,7 @@ private:
                          .params = {{"operator", node.operator_type}}});
                 return false;
             }
-            auto value = attribute_value(attribute, *parameter);
+            auto value = attribute_value(*given, *parameter);
             if (!value) {
                 problem({.code = "onnx.attribute",
                          .summary = fmt::format("the attribute '{}' of node '{}' is of a kind that is not supported",
@@ -286,17 +388,16 @@ private:
         return true;
     }
 
-    bool tensor_attribute(const OnnxNode& node, const Template& metakernel, const OnnxAttribute& attribute,
-                          std::vector<Argument>& arguments) {
+    bool tensor_attribute(const OnnxNode& node, const Template& metakernel, const std::string& name,
+                          const TensorData& value, std::vector<Argument>& arguments) {
         for (size_t i = 0; i < metakernel.inputs.size(); i++) {
-            if (metakernel.inputs[i].name != attribute.name) continue;
+            if (metakernel.inputs[i].name != name) continue;
             if (arguments.size() <= i) arguments.resize(i + 1);
-            arguments[i] = Argument(add_constant(node.label() + "." + attribute.name, *attribute.tensor->data));
+            arguments[i] = Argument(add_constant(node.label() + "." + name, value));
             return true;
         }
         problem({.code = "onnx.unknown_attribute",
-                 .summary = fmt::format("the tensor attribute '{}' of node '{}' is not supported", attribute.name,
-                                        node.label()),
+                 .summary = fmt::format("the tensor attribute '{}' of node '{}' is not supported", name, node.label()),
                  .params = {{"operator", node.operator_type}}});
         return false;
     }
@@ -323,8 +424,8 @@ private:
     std::vector<TensorId> find_outputs() {
         std::vector<TensorId> outputs;
         for (const OnnxValue& output : model_.graph.outputs) {
-            auto value = values_.find(output.name);
-            if (value == values_.end()) {
+            auto value = scope_.values.find(output.name);
+            if (value == scope_.values.end() || value->second == absent) {
                 problem({.code = "onnx.undefined_value",
                          .summary = fmt::format("nothing defines the output '{}'", output.name)});
             } else if (value->second != failed) {
@@ -335,14 +436,17 @@ private:
     }
 
     static constexpr TensorId failed = no_id;
+    static constexpr TensorId absent{-2};  // an optional that is not given
     const OnnxModel& model_;
     const Library& library_;
     const ImportOptions& options_;
     Session session_;
     bool records_ = false;
-    std::map<std::string, TensorId> values_;
-    std::vector<std::string>
-        defined_;  // names of `values_` in the order in which they came: a branch takes its own back
+    Scope scope_;
+    std::vector<const OnnxNode*> calls_;                                                       // that stand around it
+    std::map<std::tuple<const std::byte*, DType, std::vector<int64_t>>, TensorId> constants_;  // of functions
+    const OnnxNode* at_ = nullptr;                                                             // which is looked at
+    std::set<std::pair<const OnnxNode*, std::string>> told_;
     std::map<std::string, int64_t> names_;
     Diagnostics problems_;
 };

@@ -51,10 +51,10 @@ struct ImportedModel {
 // The graph of a model. An `If` is the branch that its condition takes: a graph has no control flow, so the condition
 // must be known, or follow from the given values. All errors of independent nodes at once, each with the node's name;
 // what depends on a result that is wrong is not looked at.
-// Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.external_data, onnx.opset,
-// onnx.unbound_dimension,
-// onnx.open_branch, onnx.branch, onnx.undefined_value, onnx.duplicate_value, onnx.unknown_attribute, onnx.attribute,
-// onnx.input_type, support.cancelled (alone), and those of applying templates.
+// A call of one of the model's functions is the function's nodes, named after the call.
+// Codes: those of check_support, onnx.unbound_dimension, onnx.open_branch, onnx.branch, onnx.undefined_value,
+// onnx.duplicate_value, onnx.function_call, onnx.unknown_attribute, onnx.attribute, onnx.input_type,
+// support.cancelled (alone), and those of applying templates.
 Result<ImportedModel> import_model(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
 // A model as calls of operators, before it is a graph: what rewrite rules work on. Nodes whose templates consist of
@@ -66,7 +66,8 @@ struct ImportedCalls {
 };
 Result<ImportedCalls> import_calls(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
-// How many of a model's nodes, those of branches with them, have a template; `If` needs none.
+// How many of a model's nodes, those of branches and of functions with them, have a template; `If` and calls of functions
+// need none.
 struct Coverage {
     int64_t nodes = 0, covered = 0;
     int64_t operators = 0;  // different ones
@@ -74,6 +75,7 @@ struct Coverage {
 Coverage coverage_of(const OnnxModel& model, const Library& library);
 
 // What import_model refuses whatever the sizes are: operators, types, opsets, data that are not there. Empty: nothing.
+// Codes: onnx.unsupported_operator (with counts), onnx.unsupported_dtype, onnx.opset, and those of ExternalData.
 Diagnostics check_support(const OnnxModel& model, const Library& library);
 
 }  // namespace heddle::onnx

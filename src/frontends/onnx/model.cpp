@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "frontends/onnx/functions.h"
 #include "frontends/onnx/tensor_proto.h"
-#include "support/file.h"
 
 namespace heddle::onnx {
 namespace {
@@ -12,7 +12,7 @@ constexpr int deepest_graph = 32;  // graphs in attributes of graphs
 
 class ModelReader {
 public:
-    ModelReader(FileContext file) : file_(std::move(file)) {}
+    ModelReader(FileContext file, OpenDataFile open) : file_(std::move(file)), external_(std::move(open)) {}
 
     Result<OnnxModel> model(Bytes message) {
         OnnxModel model{.path = file_.path};
@@ -20,7 +20,8 @@ public:
         Reader reader(message);
         while (auto field = reader.next()) {
             if (field->number == 1) model.ir_version = field->as_signed();
-            if (field->number == 8) opset(field->bytes, model);
+            if (field->number == 8) opset(field->bytes, model.opsets);
+            if (field->number == 25) model.functions.push_back(function(field->bytes));
             if (field->number == 7 && field->type == Field::Type::bytes) {
                 has_graph = true;
                 model.graph = graph(field->bytes, 0);
@@ -33,13 +34,16 @@ public:
                          .summary = fmt::format("'{}' is not an ONNX model", file_.path),
                          .params = {{"file", file_.path}}});
         }
+        if (auto fine = link_functions(model); !fine) return fail(std::move(fine.error()));
+        model.data_files = external_.paths();
+        model.data_problems = external_.problems();
         return model;
     }
 
 private:
     static std::string domain(std::string_view name) { return name == "ai.onnx" ? "" : std::string(name); }
 
-    void opset(Bytes message, OnnxModel& model) {
+    void opset(Bytes message, Opsets& opsets) {
         std::string name;
         int64_t version = 0;
         Reader reader(message);
@@ -47,7 +51,7 @@ private:
             if (field->number == 1) name = domain(field->as_text());
             if (field->number == 2) version = field->as_signed();
         }
-        model.opsets[name] = version;
+        opsets[name] = version;
     }
 
     void cut(const Reader& reader, const std::string& where) {
@@ -80,15 +84,35 @@ private:
         return graph;
     }
 
+    OnnxFunction function(Bytes message) {
+        OnnxFunction function;
+        Reader reader(message);
+        while (auto field = reader.next()) {
+            switch (field->number) {
+            case 1: function.name = field->as_text(); break;
+            case 4: function.inputs.emplace_back(field->as_text()); break;
+            case 5: function.outputs.emplace_back(field->as_text()); break;
+            case 7: function.graph.nodes.push_back(node(field->bytes, 0)); break;
+            case 9: opset(field->bytes, function.opsets); break;
+            case 10: function.domain = domain(field->as_text()); break;
+            case 11: function.defaults.push_back(attribute(field->bytes, 0)); break;
+            case 13: function.overload = field->as_text(); break;
+            default: break;
+            }
+        }
+        cut(reader, "a function");
+        return function;
+    }
+
     std::optional<OnnxTensor> tensor(Bytes message) {
-        auto tensor = read_tensor(file_, message);
+        auto tensor = read_tensor(file_, external_, message);
         if (tensor) return std::move(*tensor);
         problems_.insert(problems_.end(), tensor.error().begin(), tensor.error().end());
         return std::nullopt;
     }
 
     OnnxNode node(Bytes message, int depth) {
-        OnnxNode node;
+        OnnxNode node{.bytes = static_cast<int64_t>(message.size())};
         Reader reader(message);
         while (auto field = reader.next()) {
             switch (field->number) {
@@ -96,8 +120,13 @@ private:
             case 2: node.outputs.emplace_back(field->as_text()); break;
             case 3: node.name = field->as_text(); break;
             case 4: node.operator_type = field->as_text(); break;
-            case 5: node.attributes.push_back(attribute(field->bytes, depth)); break;
+            case 5:
+                node.attributes.push_back(attribute(field->bytes, depth));
+                if (node.attributes.back().tensor || node.attributes.back().graph)
+                    node.bytes -= static_cast<int64_t>(field->bytes.size());
+                break;
             case 7: node.domain = domain(field->as_text()); break;
+            case 8: node.overload = field->as_text(); break;
             default: break;
             }
         }
@@ -123,6 +152,7 @@ private:
             case 8: complete &= append_integers(*field, a.integers); break;
             case 9: a.texts.emplace_back(field->as_text()); break;
             case 20: type = field->as_signed(); break;
+            case 21: a.reference = field->as_text(); break;
             default: break;
             }
         }
@@ -187,6 +217,7 @@ private:
     }
 
     FileContext file_;
+    ExternalData external_;
     Diagnostics problems_;
 };
 
@@ -194,7 +225,7 @@ private:
 
 std::string OnnxNode::label() const { return !name.empty() ? name : outputs.empty() ? operator_type : outputs.front(); }
 
-bool is_branch(const OnnxNode& node) { return node.domain.empty() && node.operator_type == "If"; }
+bool is_branch(const OnnxNode& node) { return node.function < 0 && node.domain.empty() && node.operator_type == "If"; }
 
 const OnnxGraph* branch_of(const OnnxNode& node, bool condition) {
     for (const OnnxAttribute& attribute : node.attributes) {
@@ -203,31 +234,38 @@ const OnnxGraph* branch_of(const OnnxNode& node, bool condition) {
     return nullptr;
 }
 
-Diagnostic external_data(const std::string& file, const std::string& first, int64_t tensors) {
-    return {
-        .code = "onnx.external_data",
-        .summary = fmt::format("the data of {} lie in another file",
-                               tensors == 1 ? fmt::format("tensor '{}'", first)
-                                            : fmt::format("{} tensors, of which '{}' is the first,", tensors, first)),
-        .reason = "files beside the model are not read",
-        .remedy = "save the model with its weights inside",
-        .params = {{"file", file}, {"tensor", first}, {"count", std::to_string(tensors)}}};
+int64_t OnnxModel::opset_of(const OnnxFunction* function, const std::string& domain) const {
+    if (function) {
+        auto own = function->opsets.find(domain);
+        if (own != function->opsets.end()) return own->second;
+    }
+    auto found = opsets.find(domain);
+    return found == opsets.end() ? 0 : found->second;
 }
 
-Result<OnnxModel> parse_model(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner) {
-    return ModelReader({path, std::move(owner)}).model(bytes);
+Result<OnnxModel> parse_model(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner,
+                              OpenDataFile open) {
+    return ModelReader({path, std::move(owner)}, std::move(open)).model(bytes);
 }
 
-Result<OnnxTensor> parse_tensor(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner) {
-    auto tensor = read_tensor({path, std::move(owner)}, bytes);
-    if (tensor && tensor->is_external) return fail(external_data(path, tensor->name, 1));
+Result<OnnxTensor> parse_tensor(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner,
+                                OpenDataFile open) {
+    ExternalData external(std::move(open));
+    auto tensor = read_tensor({path, std::move(owner)}, external, bytes);
+    if (auto problems = external.problems(); !problems.empty()) return fail(std::move(problems));
     return tensor;
 }
 
 Result<OnnxModel> read_model(const std::string& path) {
     auto file = map_file(path);
     if (!file) return fail(std::move(file.error()));
-    return parse_model(path, file->bytes, file->owner);
+    return parse_model(path, file->bytes, file->owner, data_files_beside(path));
+}
+
+Result<OnnxTensor> read_tensor(const std::string& path) {
+    auto file = map_file(path);
+    if (!file) return fail(std::move(file.error()));
+    return parse_tensor(path, file->bytes, file->owner, data_files_beside(path));
 }
 
 }  // namespace heddle::onnx

@@ -1,9 +1,11 @@
 // What of a model is not supported, all at once.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "frontends/onnx/functions.h"
 #include "frontends/onnx/import.h"
 
 namespace heddle::onnx {
@@ -16,33 +18,34 @@ struct Occurrences {
     bool holds_graph = false;  // the node does: it is control flow
 };
 
-int64_t opset_of(const OnnxModel& model, const std::string& domain) {
-    auto found = model.opsets.find(domain);
-    return found == model.opsets.end() ? 0 : found->second;
-}
-
-// The graph and those within its nodes. A model's nesting is limited when it is read.
+// The model's graph, those of functions that are called, and those within their nodes; and the function, null for none.
 template <typename Visit>
-void for_each_graph(const OnnxGraph& graph, const Visit& visit) {
-    visit(graph);
-    for (const OnnxNode& node : graph.nodes) {
-        for (const OnnxAttribute& attribute : node.attributes) {
-            if (attribute.graph) for_each_graph(*attribute.graph, visit);
-        }
+void for_each_graph(const OnnxModel& model, const Visit& visit) {
+    auto visit_all = [&](const OnnxGraph& graph, const OnnxFunction* function) {
+        for_each_graph(graph, [&](const OnnxGraph& inner) { visit(inner, function); });
+    };
+    visit_all(model.graph, nullptr);
+    for (const OnnxFunction& function : model.functions) {
+        if (function.is_called) visit_all(function.graph, &function);
     }
 }
 
-using Missing = std::map<std::pair<std::string, std::string>, Occurrences>;
+// A call of a function, or an `If`: made of other nodes.
+bool needs_no_template(const OnnxNode& node) { return node.function >= 0 || is_branch(node); }
 
-void find_missing(const OnnxGraph& graph, const OnnxModel& model, const Library& library, Missing& missing) {
+using Missing = std::map<std::tuple<std::string, std::string, int64_t>, Occurrences>;  // domain, name, opset
+
+void find_missing(const OnnxGraph& graph, const OnnxFunction* function, const OnnxModel& model, const Library& library,
+                  Missing& missing) {
     for (const OnnxNode& node : graph.nodes) {
-        if (is_branch(node)) continue;
-        auto key = std::make_pair(node.domain, node.operator_type);
+        if (needs_no_template(node)) continue;
+        const int64_t opset = model.opset_of(function, node.domain);
+        auto key = std::make_tuple(node.domain, node.operator_type, opset);
         if (auto known = missing.find(key); known != missing.end()) {
             known->second.count++;
             continue;
         }
-        auto found = library.find_onnx(node.domain, node.operator_type, opset_of(model, node.domain));
+        auto found = library.find_onnx(node.domain, node.operator_type, opset);
         const bool holds_graph = std::ranges::any_of(node.attributes, [](const auto& a) { return a.graph != nullptr; });
         if (!found) missing[key] = {1, node.label(), found.error().front(), holds_graph};
     }
@@ -50,17 +53,18 @@ void find_missing(const OnnxGraph& graph, const OnnxModel& model, const Library&
 
 void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& problems) {
     Missing missing;
-    for_each_graph(model.graph, [&](const OnnxGraph& graph) { find_missing(graph, model, library, missing); });
+    for_each_graph(model, [&](const OnnxGraph& graph, const OnnxFunction* function) {
+        find_missing(graph, function, model, library, missing);
+    });
     for (auto& [key, occurrences] : missing) {
-        const auto& [domain, name] = key;
+        const auto& [domain, name, opset] = key;
         std::string full = domain.empty() ? name : domain + "." + name;
         // A template that is there but broken says itself what is wrong.
         bool broken = occurrences.cause.place.source != nullptr;
         Diagnostic problem = broken ? occurrences.cause : Diagnostic{};
         if (!broken) {
             problem.code = "onnx.unsupported_operator";
-            problem.summary =
-                fmt::format("the operator '{}' of opset {} is not supported", full, opset_of(model, domain));
+            problem.summary = fmt::format("the operator '{}' of opset {} is not supported", full, opset);
             problem.reason = occurrences.holds_graph ? "its nodes hold graphs, and no template stands for control flow"
                                                      : occurrences.cause.summary;
             problem.remedy = occurrences.holds_graph ? "" : occurrences.cause.remedy;
@@ -77,23 +81,25 @@ void check_nodes(const OnnxModel& model, const Library& library, Diagnostics& pr
 
 template <typename Visit>
 void for_each_tensor(const OnnxModel& model, const Visit& visit) {
-    for_each_graph(model.graph, [&](const OnnxGraph& graph) {
+    auto visit_attribute = [&](const OnnxAttribute& attribute, const std::string& name) {
+        if (attribute.tensor) visit(*attribute.tensor, name);
+    };
+    for (const OnnxFunction& function : model.functions) {
+        for (const OnnxAttribute& attribute : function.defaults) visit_attribute(attribute, function.label());
+    }
+    for_each_graph(model, [&](const OnnxGraph& graph, const OnnxFunction*) {
         for (const OnnxTensor& tensor : graph.initializers) visit(tensor, tensor.name);
         for (const OnnxNode& node : graph.nodes) {
-            for (const OnnxAttribute& attribute : node.attributes) {
-                if (attribute.tensor) visit(*attribute.tensor, node.label());
-            }
+            for (const OnnxAttribute& attribute : node.attributes) visit_attribute(attribute, node.label());
         }
     });
 }
 
 void check_files(const OnnxModel& model, Diagnostics& problems) {
-    std::string first;
-    int64_t count = 0;
-    for_each_tensor(model, [&](const OnnxTensor& tensor, const std::string& name) {
-        if (tensor.is_external && count++ == 0) first = name;
-    });
-    if (count > 0) problems.push_back(external_data(model.path, first, count));
+    for (Diagnostic problem : model.data_problems) {
+        problem.params.push_back({"file", model.path});
+        problems.push_back(std::move(problem));
+    }
 }
 
 void check_types(const OnnxModel& model, Diagnostics& problems) {
@@ -118,35 +124,46 @@ void check_types(const OnnxModel& model, Diagnostics& problems) {
     }
 }
 
-void check_opsets(const OnnxModel& model, Diagnostics& problems) {
+// The opset of ONNX's own domain, of the model or of a function.
+void check_opset(const OnnxModel& model, const OnnxFunction* function, bool is_used, Diagnostics& problems) {
     constexpr int64_t newest = 27;
-    auto own = model.opsets.find("");
-    bool used = false;
-    for (const OnnxNode& node : model.graph.nodes) used |= node.domain.empty();
-    if (own == model.opsets.end() && used) {
+    const std::string who = function ? fmt::format("the function '{}'", function->label()) : "the model";
+    const Opsets& own = function ? function->opsets : model.opsets;
+    const int64_t opset = model.opset_of(function, "");
+    if (!own.contains("") && is_used && opset == 0) {
         problems.push_back({.code = "onnx.opset",
-                            .summary = "the model does not say which opset it uses",
+                            .summary = fmt::format("{} does not say which opset it uses", who),
                             .params = {{"file", model.path}}});
-    } else if (own != model.opsets.end() && (own->second < 1 || own->second > newest)) {
+    } else if (own.contains("") && (opset < 1 || opset > newest)) {
         problems.push_back({.code = "onnx.opset",
-                            .summary = "the model uses an opset that is not known",
+                            .summary = fmt::format("{} uses an opset that is not known", who),
                             .expected = fmt::format("1 to {}", newest),
-                            .found = std::to_string(own->second),
+                            .found = std::to_string(opset),
                             .params = {{"file", model.path}}});
     }
+}
+
+void check_opsets(const OnnxModel& model, Diagnostics& problems) {
+    std::map<const OnnxFunction*, bool> used{{nullptr, false}};
+    std::vector<const OnnxFunction*> graphs{nullptr};
+    for_each_graph(model, [&](const OnnxGraph& graph, const OnnxFunction* function) {
+        if (used.try_emplace(function, false).second) graphs.push_back(function);
+        for (const OnnxNode& node : graph.nodes) used[function] |= node.domain.empty() && node.function < 0;
+    });
+    for (const OnnxFunction* function : graphs) check_opset(model, function, used[function], problems);
 }
 
 }  // namespace
 
 Coverage coverage_of(const OnnxModel& model, const Library& library) {
-    std::map<std::pair<std::string, std::string>, bool> known;
+    std::map<std::tuple<std::string, std::string, int64_t>, bool> known;
     Coverage coverage;
-    for_each_graph(model.graph, [&](const OnnxGraph& graph) {
+    for_each_graph(model, [&](const OnnxGraph& graph, const OnnxFunction* function) {
         for (const OnnxNode& node : graph.nodes) {
-            auto [entry, added] = known.try_emplace({node.domain, node.operator_type}, is_branch(node));
+            const int64_t opset = model.opset_of(function, node.domain);
+            auto [entry, added] = known.try_emplace({node.domain, node.operator_type, opset}, needs_no_template(node));
             if (added && !entry->second)
-                entry->second =
-                    library.find_onnx(node.domain, node.operator_type, opset_of(model, node.domain)).has_value();
+                entry->second = library.find_onnx(node.domain, node.operator_type, opset).has_value();
             coverage.nodes++;
             coverage.covered += entry->second;
         }

@@ -1,5 +1,6 @@
 #include "frontends/onnx/tensor_proto.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -51,12 +52,25 @@ struct RawTensor {
     int64_t type = 0;
     std::string name;
     std::optional<Bytes> raw;
-    std::vector<float> floats;
-    std::vector<double> doubles;
-    std::vector<int64_t> integers;  // int32_data, int64_data, uint64_data
+    std::vector<Bytes> floats, doubles;  // runs, as elements lie in memory
+    std::vector<int64_t> integers;       // int32_data, int64_data, uint64_data
+    DataPlace place;
     bool external = false;
     bool complete = true;
 };
+
+// Of a map from text to text.
+void read_place(Bytes message, DataPlace& place) {
+    std::string key, value;
+    Reader reader(message);
+    while (auto field = reader.next()) {
+        if (field->number == 1) key = field->as_text();
+        if (field->number == 2) value = field->as_text();
+    }
+    if (key == "location") place.location = value;
+    if (key == "offset") place.offset = value;
+    if (key == "length") place.length = value;
+}
 
 RawTensor read_fields(Bytes message) {
     RawTensor tensor;
@@ -65,19 +79,25 @@ RawTensor read_fields(Bytes message) {
         switch (field->number) {
         case 1: tensor.complete &= append_integers(*field, tensor.dims); break;
         case 2: tensor.type = field->as_signed(); break;
-        case 4: tensor.complete &= append_floats(*field, tensor.floats); break;
+        case 4: tensor.floats.push_back(field->bytes); break;
         case 5:
         case 7:
         case 11: tensor.complete &= append_integers(*field, tensor.integers); break;
         case 8: tensor.name = field->as_text(); break;
         case 9: tensor.raw = field->bytes; break;
-        case 10: tensor.complete &= append_doubles(*field, tensor.doubles); break;
-        case 13: tensor.external = true; break;
+        case 10: tensor.doubles.push_back(field->bytes); break;
+        case 13:
+            tensor.external = true;
+            read_place(field->bytes, tensor.place);
+            break;
         case 14: tensor.external |= field->integer == 1; break;
         default: break;
         }
     }
-    tensor.complete &= !reader.failed();
+    auto whole = [](const std::vector<Bytes>& runs, size_t width) {
+        return std::ranges::all_of(runs, [&](Bytes run) { return run.size() % width == 0; });
+    };
+    tensor.complete &= !reader.failed() && whole(tensor.floats, sizeof(float)) && whole(tensor.doubles, sizeof(double));
     return tensor;
 }
 
@@ -109,31 +129,50 @@ void unpack(int64_t place, int64_t pair, TensorData& data) {
     if (2 * place + 1 < data.size()) data.set_integer(2 * place + 1, pair >> 4);
 }
 
-// Elements that the typed fields hold; floats that are only stored come as their codes in int32_data, complex numbers
-// as their parts.
-void store_typed(const RawTensor& tensor, TensorData data) {
-    data = data.reals();
-    if (data.dtype() == DType::float32) {
-        for (size_t i = 0; i < tensor.floats.size(); i++) data.set_real(static_cast<int64_t>(i), tensor.floats[i]);
-    } else if (data.dtype() == DType::float64) {
-        for (size_t i = 0; i < tensor.doubles.size(); i++) data.set_real(static_cast<int64_t>(i), tensor.doubles[i]);
-    } else if (is_packed(data.dtype())) {
-        for (size_t i = 0; i < tensor.integers.size(); i++) unpack(static_cast<int64_t>(i), tensor.integers[i], data);
-    } else if (is_narrow(data.dtype())) {
-        const auto size = static_cast<size_t>(bytes(data.dtype()));  // little-endian, as this machine is
-        for (size_t i = 0; i < tensor.integers.size(); i++)
-            std::memcpy(data.mutable_data() + i * size, &tensor.integers[i], size);
-    } else {
-        for (size_t i = 0; i < tensor.integers.size(); i++)
-            data.set_integer(static_cast<int64_t>(i), tensor.integers[i]);
+// Integers that the typed fields hold; numbers of other types that come as integers come as their codes.
+void store_integers(const std::vector<int64_t>& integers, TensorData& data) {
+    const auto width = static_cast<size_t>(bytes(data.dtype()));  // little-endian, as this machine is
+    const bool as_codes = is_narrow(data.dtype());
+    for (size_t i = 0; i < integers.size(); i++) {
+        if (is_packed(data.dtype()))
+            unpack(static_cast<int64_t>(i), integers[i], data);
+        else if (as_codes)
+            std::memcpy(data.mutable_data() + i * width, &integers[i], width);
+        else
+            data.set_integer(static_cast<int64_t>(i), integers[i]);
     }
 }
 
+// The runs of a floating type, or of the parts of a complex one; null: its elements come as integers.
+const std::vector<Bytes>* runs_of(const RawTensor& tensor, DType dtype) {
+    if (real_type(dtype) == DType::float32) return &tensor.floats;
+    return real_type(dtype) == DType::float64 ? &tensor.doubles : nullptr;
+}
+
+// Of elements that lie one behind the other: a view, but for those that share their bytes.
+TensorData tensor_of(DType dtype, const std::vector<int64_t>& shape, const std::shared_ptr<const void>& owner,
+                     Bytes data) {
+    if (!is_packed(dtype) && !data.empty()) return TensorData(dtype, shape, owner, data.data());
+    TensorData tensor(dtype, shape);
+    for (size_t i = 0; i < data.size(); i++) unpack(static_cast<int64_t>(i), static_cast<int64_t>(data[i]), tensor);
+    return tensor;
+}
+
+TensorData tensor_of_runs(DType dtype, const RawTensor& tensor, const std::shared_ptr<const void>& owner,
+                          const std::vector<Bytes>& runs) {
+    if (runs.size() == 1) return tensor_of(dtype, tensor.dims, owner, runs[0]);
+    TensorData data(dtype, tensor.dims);
+    std::byte* next = data.mutable_data();
+    for (Bytes run : runs) next = std::ranges::copy(run, next).out;
+    return data;
+}
+
 size_t typed_count(const RawTensor& tensor, DType dtype) {
-    dtype = real_type(dtype);
-    if (dtype == DType::float32) return tensor.floats.size();
-    if (dtype == DType::float64) return tensor.doubles.size();
-    return tensor.integers.size();
+    const std::vector<Bytes>* runs = runs_of(tensor, dtype);
+    if (!runs) return tensor.integers.size();
+    size_t size = 0;
+    for (Bytes run : *runs) size += run.size();
+    return size / static_cast<size_t>(bytes(real_type(dtype)));
 }
 
 }  // namespace
@@ -145,30 +184,28 @@ std::unexpected<Diagnostics> truncated(const FileContext& file, const std::strin
                  .params = {{"file", file.path}}});
 }
 
-Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
+Result<OnnxTensor> read_tensor(const FileContext& file, ExternalData& external, Bytes message) {
     RawTensor raw = read_fields(message);
     if (!raw.complete) return truncated(file, fmt::format("the tensor '{}'", raw.name));
     OnnxTensor tensor{.name = raw.name, .data = std::nullopt, .type_text = type_name(raw.type)};
     auto dtype = dtype_of(raw.type);
     if (!dtype) return tensor;
     tensor.is_external = raw.external;
-    if (raw.external) return tensor;
     auto count = element_count(raw.dims);
     if (!count)
         return wrong(file, raw, "a tensor has an impossible shape", "", fmt::format("{} dimensions", raw.dims.size()));
     const int64_t needed = packed_count(*dtype, *count) * bytes(*dtype);
+    if (raw.external) {
+        if (auto found = external.find(raw.name, raw.place, needed))
+            tensor.data = tensor_of(*dtype, raw.dims, found->owner, found->bytes);
+        return tensor;
+    }
     if (raw.raw) {
         if (static_cast<int64_t>(raw.raw->size()) != needed) {
             return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} bytes", needed),
                          fmt::format("{} bytes", raw.raw->size()));
         }
-        if (!is_packed(*dtype)) {
-            tensor.data = TensorData(*dtype, raw.dims, file.owner, raw.raw->data());
-            return tensor;
-        }
-        tensor.data = TensorData(*dtype, raw.dims);
-        for (int64_t i = 0; i < needed; i++)
-            unpack(i, static_cast<int64_t>((*raw.raw)[static_cast<size_t>(i)]), *tensor.data);
+        tensor.data = tensor_of(*dtype, raw.dims, file.owner, *raw.raw);
         return tensor;
     }
     const int64_t numbers = is_complex(*dtype) ? 2 * *count : packed_count(*dtype, *count);
@@ -176,8 +213,12 @@ Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message) {
         return wrong(file, raw, "a tensor's data do not fit its shape", fmt::format("{} numbers", numbers),
                      fmt::format("{} numbers", typed_count(raw, *dtype)));
     }
+    if (const std::vector<Bytes>* runs = runs_of(raw, *dtype)) {
+        tensor.data = tensor_of_runs(*dtype, raw, file.owner, *runs);
+        return tensor;
+    }
     tensor.data = TensorData(*dtype, raw.dims);
-    store_typed(raw, *tensor.data);
+    store_integers(raw.integers, *tensor.data);
     return tensor;
 }
 

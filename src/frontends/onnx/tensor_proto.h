@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "frontends/onnx/external_data.h"
 #include "frontends/onnx/model.h"
 
 namespace heddle::onnx {
@@ -12,7 +13,9 @@ struct FileContext {
     std::shared_ptr<const void> owner;
 };
 
-Result<OnnxTensor> read_tensor(const FileContext& file, Bytes message);
+// Views of the file, or of files beside it, wherever elements lie there as they do in memory. What is wrong with another
+// file, `external` tells.
+Result<OnnxTensor> read_tensor(const FileContext& file, ExternalData& external, Bytes message);
 
 std::unexpected<Diagnostics> truncated(const FileContext& file, const std::string& where);
 

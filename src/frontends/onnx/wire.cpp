@@ -78,29 +78,12 @@ bool append_integers(const Field& field, std::vector<int64_t>& to) {
     return shift == 0;
 }
 
-namespace {
-
-template <typename T>
-bool append_fixed(Bytes bytes, std::vector<T>& to) {
-    if (bytes.size() % sizeof(T) != 0) return false;
-    size_t old = to.size();
-    to.resize(old + bytes.size() / sizeof(T));
-    if (!bytes.empty()) std::memcpy(to.data() + old, bytes.data(), bytes.size());
-    return true;
-}
-
-}  // namespace
-
 bool append_floats(const Field& field, std::vector<float>& to) {
-    if (field.type == Field::Type::bytes) return append_fixed(field.bytes, to);
-    to.push_back(field.as_float());
-    return field.type == Field::Type::fixed32;
-}
-
-bool append_doubles(const Field& field, std::vector<double>& to) {
-    if (field.type == Field::Type::bytes) return append_fixed(field.bytes, to);
-    to.push_back(field.as_double());
-    return field.type == Field::Type::fixed64;
+    if (field.type == Field::Type::varint || field.bytes.size() % sizeof(float) != 0) return false;
+    const size_t old = to.size();
+    to.resize(old + field.bytes.size() / sizeof(float));
+    if (!field.bytes.empty()) std::memcpy(to.data() + old, field.bytes.data(), field.bytes.size());
+    return true;
 }
 
 }  // namespace heddle::onnx

@@ -43,9 +43,9 @@ private:
     bool failed_ = false;
 };
 
-// A repeated number field, packed or one by one: adds what `field` holds. False if a packed run is cut short.
+// A repeated number field, packed or one by one: adds what `field` holds. False if a packed run is cut short. Floating
+// numbers are `bytes` of the field either way, as they lie in memory.
 bool append_integers(const Field& field, std::vector<int64_t>& to);
 bool append_floats(const Field& field, std::vector<float>& to);
-bool append_doubles(const Field& field, std::vector<double>& to);
 
 }  // namespace heddle::onnx

@@ -16,16 +16,23 @@
 
 namespace heddle::onnx {
 
+inline std::string raw_floats(const std::vector<float>& values) {
+    std::string raw(values.size() * sizeof(float), '\0');
+    std::memcpy(raw.data(), values.data(), raw.size());
+    return raw;
+}
+
 struct NodeText {
     std::string operator_type;
     std::vector<std::string> inputs, outputs;
     std::vector<Message> attributes = {};
-    std::string domain = {};
+    std::string domain = {}, overload = {};
 
     Message message() const {
         Message node;
         for (const auto& name : inputs) node.text(1, name);
         for (const auto& name : outputs) node.text(2, name);
+        if (!overload.empty()) node.text(8, overload);
         node.text(3, "node of " + outputs.front()).text(4, operator_type);
         for (const auto& attribute : attributes) node.part(5, attribute);
         if (!domain.empty()) node.text(7, domain);
@@ -35,6 +42,10 @@ struct NodeText {
 
 inline Message integer_attribute(const std::string& name, int64_t value) {
     return Message().text(1, name).number(3, value).number(20, 2);
+}
+
+inline Message real_attribute(const std::string& name, float value) {
+    return Message().text(1, name).real(2, value).number(20, 1);
 }
 
 inline Message integers_attribute(const std::string& name, const std::vector<int64_t>& values) {
@@ -51,6 +62,22 @@ inline Message tensor_message(const std::string& name, int64_t type, const std::
     return tensor.number(2, type).text(8, name).text(9, raw);
 }
 
+// A tensor whose data lie in another file; an empty offset or length is not said.
+inline Message external_tensor(const std::string& name, int64_t type, const std::vector<int64_t>& dims,
+                               const std::string& location, const std::string& offset = {},
+                               const std::string& length = {}) {
+    Message tensor;
+    for (int64_t d : dims) tensor.number(1, d);
+    tensor.number(2, type).text(8, name).number(14, 1);
+    auto entry = [&](const char* key, const std::string& value) {
+        tensor.part(13, Message().text(1, key).text(2, value));
+    };
+    entry("location", location);
+    if (!offset.empty()) entry("offset", offset);
+    if (!length.empty()) entry("length", length);
+    return tensor;
+}
+
 inline Message tensor_attribute(const std::string& name, const Message& tensor) {
     return Message().text(1, name).part(5, tensor).number(20, 4);
 }
@@ -65,11 +92,46 @@ inline Message graph_attribute(const std::string& name, const std::vector<NodeTe
     return Message().text(1, name).part(6, graph).number(20, 5);
 }
 
+using OpsetTexts = std::vector<std::pair<std::string, int64_t>>;
+
+inline Message opset_message(const std::pair<std::string, int64_t>& opset) {
+    return Message().text(1, opset.first).number(2, opset.second);
+}
+
+struct FunctionText {
+    std::string name;
+    std::vector<std::string> inputs, outputs;
+    std::vector<NodeText> nodes;
+    std::vector<std::string> attributes = {};
+    std::vector<Message> defaults = {};
+    std::string domain = "local", overload = {};
+    OpsetTexts opsets = {{"", 17}};
+
+    Message message() const {
+        Message function;
+        function.text(1, name).text(10, domain);
+        for (const auto& input : inputs) function.text(4, input);
+        for (const auto& output : outputs) function.text(5, output);
+        for (const auto& attribute : attributes) function.text(6, attribute);
+        for (const auto& attribute : defaults) function.part(11, attribute);
+        for (const auto& node : nodes) function.part(7, node.message());
+        for (const auto& opset : opsets) function.part(9, opset_message(opset));
+        if (!overload.empty()) function.text(13, overload);
+        return function;
+    }
+};
+
+// An attribute of a node in a function that is the attribute `of` the function, of the given type.
+inline Message reference_attribute(const std::string& name, const std::string& of, int64_t type) {
+    return Message().text(1, name).number(20, type).text(21, of);
+}
+
 struct ModelText {
     std::vector<NodeText> nodes;
     std::vector<ModelValue> inputs, outputs;
     std::vector<Message> initializers = {};
-    std::vector<std::pair<std::string, int64_t>> opsets = {{"", 17}};
+    OpsetTexts opsets = {{"", 17}};
+    std::vector<FunctionText> functions = {};
 
     std::string bytes() const {
         Message graph;
@@ -80,7 +142,8 @@ struct ModelText {
         for (const auto& output : outputs) graph.part(12, output.message());
         Message model;
         model.number(1, 8).part(7, graph);
-        for (const auto& [domain, version] : opsets) model.part(8, Message().text(1, domain).number(2, version));
+        for (const auto& opset : opsets) model.part(8, opset_message(opset));
+        for (const auto& function : functions) model.part(25, function.message());
         return model.bytes();
     }
 };

@@ -7,12 +7,6 @@
 namespace heddle::onnx {
 namespace {
 
-std::string raw_floats(const std::vector<float>& values) {
-    std::string raw(values.size() * sizeof(float), '\0');
-    std::memcpy(raw.data(), values.data(), raw.size());
-    return raw;
-}
-
 // Every kind of field that the reader knows occurs in it.
 ModelText small_model() {
     return {.nodes = {{"MatMul", {"x", "w"}, {"p"}},
