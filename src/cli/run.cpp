@@ -197,7 +197,8 @@ struct Ready {
 
 Result<Ready> take(inference::KeptProgram program, const RunOptions& options, const Given& given, Measured& measured) {
     measured.loaded = true;
-    auto feeds = feeds_for(program.input_names, program.executable->plan().input_types, given, options.random_seed, options.work);
+    auto feeds = feeds_for(program.input_names, program.executable->plan().input_types, given, options.random_seed,
+                           options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     return Ready{std::move(program), std::move(*feeds)};
 }

@@ -17,9 +17,7 @@ public:
         number(text.size());
         bytes_.append(text);
     }
-    void bytes(std::span<const std::byte> bytes) {
-        text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    }
+    void bytes(std::span<const std::byte> bytes) { text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); }
     void numbers(const std::vector<int64_t>& values) {
         number(values.size());
         for (int64_t value : values) number(static_cast<uint64_t>(value));

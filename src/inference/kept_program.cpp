@@ -97,13 +97,15 @@ std::string keep_weights(std::span<const std::byte> bytes, const std::string& la
     return digest;
 }
 
-void write_constant(ByteWriter& writer, const std::string& name, const NamedConstant& constant, const std::string& label,
-                    cache::Folder& folder) {
+void write_constant(ByteWriter& writer, const std::string& name, const NamedConstant& constant,
+                    const std::string& label, cache::Folder& folder) {
     const TensorData& data = *constant.data;
     writer.text(name);
     writer.text(heddle::name(data.dtype()));
     writer.numbers(data.shape());
-    const Place place = !constant.used ? Place::nowhere : data.byte_size() <= largest_here ? Place::here : Place::weights;
+    const Place place = !constant.used                     ? Place::nowhere
+                        : data.byte_size() <= largest_here ? Place::here
+                                                           : Place::weights;
     writer.number(static_cast<uint64_t>(place));
     if (place == Place::here) writer.bytes(bytes_of(data));
     if (place == Place::weights) writer.text(keep_weights(bytes_of(data), label + ", " + name, folder));
@@ -324,7 +326,8 @@ std::optional<std::string> digest_of_file(const std::string& path, cache::Folder
 std::string digest_of(const Library& library) {
     std::string all;
     for (const auto& source : library.sources())
-        all += fmt::format("{} {} {}\n{}", source->name().size(), source->text().size(), source->name(), source->text());
+        all +=
+            fmt::format("{} {} {}\n{}", source->name().size(), source->text().size(), source->name(), source->text());
     return cache::digest(all);
 }
 

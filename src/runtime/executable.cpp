@@ -173,7 +173,8 @@ Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, Kern
     // Weights are in memory once: a mapped file's pages go as soon as they are packed.
     const auto spent = constants_spent(p);
     for (size_t i = 0; i < p.prepare.size(); i++) {
-        auto done = run_batches(p, {&p.prepare[i], 1}, executable->functions_, address, scratch, pool, nullptr, progress);
+        auto done =
+            run_batches(p, {&p.prepare[i], 1}, executable->functions_, address, scratch, pool, nullptr, progress);
         if (!done) return fail(std::move(done.error()));
         for (int32_t b : spent[i]) {
             const TensorData& constant = *p.buffers[static_cast<size_t>(b)].constant;

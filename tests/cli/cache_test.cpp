@@ -109,8 +109,9 @@ TEST_F(Cache, takes_no_other_program) {
         EXPECT_EQ(last_.status, 0) << last_.errors;
         return !loaded();
     };
-    const std::string library = write("mine.yaml", "twice: {doc: Doubles., inputs: {x: \"$T[$s...]\"}, index: "
-                                                   "\"[$s...]\", outputs: {y: $T}, body: \"y = x + x\"}\n");
+    const std::string library = write("mine.yaml",
+                                      "twice: {doc: Doubles., inputs: {x: \"$T[$s...]\"}, index: "
+                                      "\"[$s...]\", outputs: {y: $T}, body: \"y = x + x\"}\n");
     EXPECT_FALSE(made({model_, "--random", "3", "--bind", "batch=5"}));
     EXPECT_FALSE(made({model_, "--random", "4", "--bind", "batch=5"})) << "values decide nothing here";
     EXPECT_TRUE(made({model_, "--random", "3", "--bind", "batch=6"}));

@@ -227,8 +227,8 @@ TEST_F(KeptProgramTest, is_read_with_care) {
     const std::string contents(reinterpret_cast<const char*>(entry->contents.data()), entry->contents.size());
     const auto write = [&](const std::string& other) {
         const auto bytes = std::as_bytes(std::span(other));
-        std::ofstream(file, std::ios::binary) << cache::header(file.stem().string(), "", bytes) << other
-                                              << std::string(cache::trailing_zeros, '\0');
+        std::ofstream(file, std::ios::binary)
+            << cache::header(file.stem().string(), "", bytes) << other << std::string(cache::trailing_zeros, '\0');
     };
     write(contents);
     EXPECT_TRUE(found());
