@@ -6,6 +6,7 @@
 
 #include "evaluate/evaluate.h"
 #include "model_builder.h"
+#include "support/descriptor.h"
 #include "support/file.h"
 
 namespace heddle::onnx {
