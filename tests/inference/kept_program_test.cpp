@@ -77,7 +77,7 @@ void expect_same(const std::vector<TensorData>& a, const std::vector<TensorData>
 
 // relu(x W + b) + table[rows]: a constant to pack, a large one that is read as it is, a small one.
 constexpr int64_t inner = 300, outer = 200;
-Result<Graph> layer(const std::vector<TensorData>& inputs) {
+Result<Graph> layer(const std::vector<TensorData>& inputs, Progress*) {
     Session session(library());
     const TensorType type{inputs[0].dtype(), {inputs[0].shape().begin(), inputs[0].shape().end()}};
     const TensorId x = session.add_input("x", type);
@@ -106,7 +106,7 @@ TEST_F(KeptProgramTest, computes_the_same_bits) {
     EXPECT_EQ(files("program").size(), 1u);
     EXPECT_EQ(files("weights").size(), 2u) << "what was prepared, and the table";
     ProgramCache second(engine(), 4, source);
-    const auto kept = second.run("", inputs, [](const std::vector<TensorData>&) -> Result<Graph> {
+    const auto kept = second.run("", inputs, [](const std::vector<TensorData>&, Progress*) -> Result<Graph> {
         ADD_FAILURE() << "made again";
         return Graph{};
     });
@@ -138,7 +138,7 @@ TEST_F(KeptProgramTest, follows_from_its_source) {
 }
 
 // One of four shapes by a value, found again by that value; each of two values leads on.
-Result<Graph> reshaped(const std::vector<TensorData>& inputs) {
+Result<Graph> reshaped(const std::vector<TensorData>& inputs, Progress*) {
     Session session(library());
     std::vector<Argument> arguments;
     for (size_t i = 0; i < inputs.size(); i++) {
