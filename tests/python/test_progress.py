@@ -112,6 +112,7 @@ import numpy as np
 import heddle
 from test_progress import X, convolutions, expect_right
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
 heddle.use_cache(None)  # so that there is something to do
 model = convolutions(int(sys.argv[2]))
 sent = []
