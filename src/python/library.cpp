@@ -130,7 +130,7 @@ nb::object Operators::call(const std::string& name, const nb::tuple& inputs, con
         return programs_.run(key_of(name, arguments), tensors, specialise, &told);
     });
     if (!results) raise(results.error());
-    warn(programs_.take_notes());
+    warn(notes_of(programs_));
     if (results->size() == 1) return to_python(results->front());
     nb::list answer;
     for (const TensorData& result : *results) answer.append(to_python(result));

@@ -79,6 +79,12 @@ private:
     std::set<Progress*> running_;
 };
 
+// Asked without the interpreter: who makes a program meanwhile may wait for it.
+inline Diagnostics notes_of(inference::ProgramCache& programs) {
+    nb::gil_scoped_release others_run;
+    return programs.take_notes();
+}
+
 // The kernels of all that this process runs.
 std::shared_ptr<inference::Engine> engine_of(int threads);
 

@@ -114,7 +114,7 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     auto results = watched(std::move(progress), calls_,
                            [&](Progress& told) { return programs_.run({}, tensors, specialise_, &told); });
     if (!results) raise(results.error());
-    warn(programs_.take_notes());
+    warn(notes_of(programs_));
     nb::list answer;
     for (size_t output : wanted) answer.append(to_python((*results)[output]));
     return answer;
