@@ -235,14 +235,12 @@ TEST_F(CommandLine, a_run_has_the_time_of_each_stage) {
     EXPECT_EQ(outcome.errors, "");  // no line: it is no terminal
     const Json json = Json::parse(outcome.output, nullptr, false);
     ASSERT_TRUE(json.contains("stages_ms")) << outcome.output;
-    double sum = 0;
     for (const char* stage : {"load", "symbolic", "fusion", "plan", "code", "link", "prepare"}) {
         ASSERT_TRUE(json["stages_ms"][stage].is_number()) << stage;
-        sum += json["stages_ms"][stage].get<double>();
+        EXPECT_GE(json["stages_ms"][stage].get<double>(), 0) << stage;
     }
     EXPECT_EQ(json["stages_ms"].size(), 7U);
     EXPECT_GT(json["stages_ms"]["code"].get<double>(), 0);
-    EXPECT_LE(sum, json["load_ms"].get<double>() + json["compile_ms"].get<double>());
 }
 
 // Nothing keeps it: neither a file nor a result is left, whatever it was doing.
