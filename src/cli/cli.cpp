@@ -414,10 +414,6 @@ Diagnostic usage_problem(const CLI::ParseError& problem, const CLI::App& app, co
     return {.code = "cli.usage", .summary = std::move(summary), .remedy = usage_remedy("", name, "what it takes")};
 }
 
-}  // namespace
-
-namespace {
-
 void end_now(std::string_view text) {
     [[maybe_unused]] auto written = ::write(STDERR_FILENO, text.data(), text.size());
     ::_exit(128 + SIGINT);

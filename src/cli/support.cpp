@@ -138,7 +138,7 @@ Result<Source> load_model(const std::string& path, const Library& library,
     if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
     Source source{
         .graph = {}, .input_names = inference::input_names(*model), .output_names = inference::output_names(*model)};
-    source.other_files = inference::names_other_files(*model);
+    source.other_files = !model->data_files.empty();
     auto arranged = inference::arrange(source.input_names, given);
     if (!arranged) return fail(std::move(arranged.error()));
     auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings), &rewriting, progress);

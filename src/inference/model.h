@@ -22,9 +22,6 @@ Diagnostic missing_input(const std::string& name, const std::string& type);
 std::vector<std::string> input_names(const onnx::OnnxModel& model);
 std::vector<std::string> output_names(const onnx::OnnxModel& model);
 
-// Whether tensors of the model, of branches and functions in it, too, lie in other files.
-bool names_other_files(const onnx::OnnxModel& model);
-
 // Rules that are applied to a model's calls before they are a graph, and what they did.
 struct Rewriting {
     std::vector<rewrite::RuleUse> rules;

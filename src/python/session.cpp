@@ -158,7 +158,7 @@ Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::by
 inference::ProgramSource source_of(const onnx::OnnxModel& model, const std::string& path,
                                    const std::optional<nb::bytes>& content, const Operators& operators) {
     const auto folder = kernels().cache->folder();
-    if (!folder || inference::names_other_files(model)) return {};
+    if (!folder || !model.data_files.empty()) return {};
     std::optional<std::string> digest = content ? cache::digest(std::string_view(content->c_str(), content->size()))
                                                 : inference::digest_of_file(path, *folder);
     if (!digest) return {};

@@ -15,22 +15,13 @@
 #include <unistd.h>
 
 #include "cache/folder.h"
+#include "helpers/test_folder.h"
 
 namespace heddle::cache {
 
 class CacheTest : public testing::Test {
 protected:
-    CacheTest() {
-        const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-        path_ = std::filesystem::path(testing::TempDir()) /
-                (std::string("heddle_") + test->test_suite_name() + "_" + test->name());
-        std::filesystem::remove_all(path_);
-        open();
-    }
-    ~CacheTest() override {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
+    CacheTest() { open(); }
 
     const std::filesystem::path& path() const { return path_; }
     std::shared_ptr<Folder> open() const {
@@ -87,7 +78,8 @@ protected:
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
 
-    std::filesystem::path path_;
+    const TestFolder folder_;
+    const std::filesystem::path& path_ = folder_.path;
 };
 
 }  // namespace heddle::cache

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "helpers/files.h"
+#include "helpers/test_folder.h"
 #include "onnx_writer.h"
 #include "support/npy.h"
 
@@ -24,18 +25,12 @@ struct CommandOutcome {
 class CommandTest : public testing::Test {
 protected:
     CommandTest() {
-        const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = std::filesystem::path(testing::TempDir()) /
-                  (std::string("heddle_") + test->test_suite_name() + "_" + test->name());
-        std::filesystem::remove_all(folder_);
         std::filesystem::create_directories(folder_);
         // Compiled code of this test alone.
         ::setenv("XDG_CACHE_HOME", cache_home().c_str(), 1);
-        std::filesystem::remove_all(cache_home());
     }
     ~CommandTest() override {
         std::error_code ignored;
-        std::filesystem::remove_all(folder_, ignored);
         std::filesystem::remove_all(cache_home(), ignored);
     }
     std::string cache_home() const { return folder_.string() + ".cache"; }
@@ -77,7 +72,8 @@ protected:
         return model.bytes();
     }
 
-    std::filesystem::path folder_;
+    const TestFolder test_folder_;
+    const std::filesystem::path& folder_ = test_folder_.path;
 };
 
 #define EXPECT_CONTAINS(text, part) \

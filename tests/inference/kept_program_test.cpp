@@ -15,6 +15,7 @@
 #include "cache/entry.h"
 #include "cache/folder.h"
 #include "helpers/library.h"
+#include "helpers/test_folder.h"
 #include "inference/program_cache.h"
 #include "symbolic/session.h"
 
@@ -25,16 +26,6 @@ namespace fs = std::filesystem;
 
 class KeptProgramTest : public testing::Test {
 protected:
-    KeptProgramTest() {
-        const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-        path_ = fs::path(testing::TempDir()) / (std::string("heddle_kept_") + test->name());
-        fs::remove_all(path_);
-    }
-    ~KeptProgramTest() override {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-
     // As another process has it.
     std::shared_ptr<Engine> engine() const {
         auto folder = cache::Folder::open(path_);
@@ -50,7 +41,8 @@ protected:
         return files;
     }
 
-    fs::path path_;
+    const TestFolder folder_;
+    const fs::path& path_ = folder_.path;
 };
 
 TensorData random_tensor(std::vector<int64_t> shape, unsigned seed) {

@@ -175,6 +175,34 @@ def test_weights_that_are_not_where_they_should_be():
             heddle.InferenceSession(path)
 
 
+def test_changed_weights_are_seen_by_the_next_session():
+    """Also those of functions, and although programs are kept on disk."""
+    constant = helper.make_function(
+        "local", "Shifted", ["x"], ["y"],
+        [helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.ones(4, np.float32), "c")),
+         helper.make_node("Add", ["x", "c"], ["y"])], OPSETS)
+    shape = [("x", REAL, [4])], [("y", REAL, [4])]
+    of_function = model_with([constant], [helper.make_node("Shifted", ["x"], ["y"], domain="local")], *shape)
+    of_graph = model_with([], [helper.make_node("Add", ["x", "w"], ["y"])], *shape,
+                          [numpy_helper.from_array(np.ones(4, np.float32), "w")])
+    for model in (of_function, of_graph):
+        with tempfile.TemporaryDirectory() as folder:
+            tensor = model.graph.initializer[0] if model.graph.initializer else model.functions[0].node[0].attribute[0].t
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+            tensor.external_data.add(key="location", value="w.bin")
+            path = pathlib.Path(folder) / "model.onnx"
+            path.write_bytes(model.SerializeToString())
+            heddle.use_cache(pathlib.Path(folder) / "cache")
+            try:
+                for value in (1, 2):
+                    path.with_name("w.bin").write_bytes(np.full(4, value, np.float32).tobytes())
+                    (y,) = heddle.InferenceSession(path).run(None, {"x": np.zeros(4, np.float32)})
+                    assert (y == value).all(), y
+            finally:
+                heddle.use_cache(None)
+
+
 def test_two_gigabytes_are_opened_without_reading_them():
     with tempfile.TemporaryDirectory() as folder:
         size, count = 8192 * 8192 * 4, 8

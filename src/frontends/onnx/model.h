@@ -98,8 +98,8 @@ struct OnnxModel {
     // Calls among those that are called form no circle, are not nested deeper than `deepest_call`, and expand to no more
     // than `most_inlined_nodes` and `most_inlined_bytes`.
     std::vector<OnnxFunction> functions;
-    std::vector<std::string>
-        data_files;             // other files that hold its tensors: what follows from a model, follows from these
+    // Other files that hold its tensors: what follows from a model, follows from these too.
+    std::vector<std::string> data_files;
     Diagnostics data_problems;  // what is wrong with them (external_data.h)
 
     // Null for the model's own graph.

@@ -1,10 +1,14 @@
 // Weights in files beside a model: read in place, and nothing outside of the model's folder.
+#include <filesystem>
 #include <fstream>
+#include <functional>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "evaluate/evaluate.h"
+#include "helpers/test_folder.h"
 #include "model_builder.h"
 #include "support/descriptor.h"
 #include "support/file.h"
@@ -16,13 +20,7 @@ namespace fs = std::filesystem;
 
 class ExternalDataTest : public testing::Test {
 protected:
-    void SetUp() override {
-        root_ = fs::path(testing::TempDir()) /
-                fmt::format("heddle_{}_{}", testing::UnitTest::GetInstance()->current_test_info()->name(), ::getpid());
-        fs::remove_all(root_);
-        fs::create_directories(root_ / "model/part");
-    }
-    void TearDown() override { fs::remove_all(root_); }
+    ExternalDataTest() { fs::create_directories(root_ / "model/part"); }
 
     void write(const std::string& file, const std::string& bytes) const {
         std::ofstream(root_ / file, std::ios::binary) << bytes;
@@ -72,7 +70,8 @@ protected:
         for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
     }
 
-    fs::path root_;
+    const TestFolder folder_;
+    const fs::path& root_ = folder_.path;
     const std::string floats_ = raw_floats({1, 2, 3, 4});
 };
 

@@ -1,6 +1,8 @@
 // Functions that a model defines itself: calls are their nodes.
 #include <random>
 
+#include <fmt/format.h>
+
 #include "evaluate/evaluate.h"
 #include "model_builder.h"
 
@@ -392,15 +394,7 @@ TEST(Functions, mutated_bytes) {
     std::mt19937 random(7);
     int fine = 0;
     for (int round = 0; round < 4'000; round++) {
-        std::string bytes = whole;
-        for (size_t changes = 1 + random() % 3; changes > 0 && !bytes.empty(); changes--) {
-            const size_t at = random() % bytes.size();
-            switch (random() % 3) {
-            case 0: bytes[at] = static_cast<char>(random()); break;
-            case 1: bytes.erase(at, 1 + random() % 4); break;
-            default: bytes.insert(at, 1, static_cast<char>(random())); break;
-            }
-        }
+        const std::string bytes = damaged(whole, random);
         auto graph = import(bytes);
         if (graph)
             fine++;

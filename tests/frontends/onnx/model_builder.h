@@ -1,7 +1,9 @@
 // Models and tensors as bytes, with every way to be wrong that a test wants.
 #pragma once
 
+#include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,19 @@ inline std::string raw_floats(const std::vector<float>& values) {
     std::string raw(values.size() * sizeof(float), '\0');
     std::memcpy(raw.data(), values.data(), raw.size());
     return raw;
+}
+
+// The bytes with one to three of them changed, left out or added.
+inline std::string damaged(std::string bytes, std::mt19937& random) {
+    for (size_t changes = 1 + random() % 3; changes > 0 && !bytes.empty(); changes--) {
+        const size_t at = random() % bytes.size();
+        switch (random() % 3) {
+        case 0: bytes[at] = static_cast<char>(random()); break;
+        case 1: bytes.erase(at, 1 + random() % 4); break;
+        default: bytes.insert(at, 1, static_cast<char>(random())); break;
+        }
+    }
+    return bytes;
 }
 
 struct NodeText {

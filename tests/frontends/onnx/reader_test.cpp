@@ -55,16 +55,7 @@ TEST(Reader, mutated_bytes) {
     std::mt19937 random(11);
     int fine = 0;
     for (int round = 0; round < 4'000; round++) {
-        std::string bytes = whole;
-        for (size_t changes = 1 + random() % 3; changes > 0; changes--) {
-            size_t at = random() % bytes.size();
-            switch (random() % 3) {
-            case 0: bytes[at] = static_cast<char>(random()); break;
-            case 1: bytes.erase(at, 1 + random() % 4); break;
-            default: bytes.insert(at, 1, static_cast<char>(random())); break;
-            }
-            if (bytes.empty()) break;
-        }
+        const std::string bytes = damaged(whole, random);
         auto graph = import(bytes, {{"batch", 5}});
         if (graph)
             fine++;

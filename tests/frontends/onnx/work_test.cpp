@@ -1,4 +1,6 @@
 // What a model has computed while it becomes a graph is bounded: for each node, and for all of them together.
+#include <fmt/format.h>
+
 #include "model_builder.h"
 
 namespace heddle::onnx {
