@@ -1,14 +1,15 @@
 #include "backends/llvm/image.h"
 
 #include <llvm/BinaryFormat/ELF.h>
-#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/ELF.h>
 #include <llvm/Support/Error.h>
 
-#include <bit>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <map>
+#include <optional>
+#include <vector>
 
 #include <sys/mman.h>
 
@@ -33,63 +34,75 @@ std::unexpected<Diagnostics> unusable(std::string found) {
     return fail({.code = "backends.link", .summary = "object code does not link", .found = std::move(found)});
 }
 
+using ObjectFile = llvm::object::ELFFile<llvm::object::ELF64LE>;
+using Section = ObjectFile::Elf_Shdr;
+using Symbol = ObjectFile::Elf_Sym;
+using Relocation = ObjectFile::Elf_Rela;
+
+llvm::Error error(const char* text) { return llvm::createStringError(llvm::inconvertibleErrorCode(), text); }
+
 // An object file's sections one behind another, and references between them.
 class Layout {
 public:
     // Errors are LLVM's, or say what an object has that no kernel may have.
-    llvm::Error place(const llvm::object::ObjectFile& object) {
-        using namespace llvm::ELF;
-        for (const llvm::object::ELFSectionRef section : object.sections()) {
-            if ((section.getFlags() & SHF_ALLOC) == 0 || section.getSize() == 0) continue;
-            if ((section.getFlags() & SHF_WRITE) != 0) return error("it has data of its own");
-            if (section.getAlignment().value() > alignment) return error("it asks for too large an alignment");
-            auto contents = section.getContents();
+    llvm::Error place(const ObjectFile& object) {
+        auto sections = object.sections();
+        if (!sections) return sections.takeError();
+        for (const Section& section : *sections) {
+            begins_.emplace_back();
+            if ((section.sh_flags & llvm::ELF::SHF_ALLOC) == 0 || section.sh_size == 0) continue;
+            if ((section.sh_flags & llvm::ELF::SHF_WRITE) != 0) return error("it has data of its own");
+            if (section.sh_addralign > alignment) return error("it asks for too large an alignment");
+            auto contents = object.getSectionContents(section);
             if (!contents) return contents.takeError();
-            const uint64_t step = section.getAlignment().value();
+            const uint64_t step = std::max<uint64_t>(1, section.sh_addralign);
             code_.resize((code_.size() + step - 1) / step * step);
-            begins_[section.getIndex()] = code_.size();
-            code_.append(contents->data(), contents->size());
+            begins_.back() = code_.size();
+            code_.append(reinterpret_cast<const char*>(contents->data()), contents->size());
         }
         return llvm::Error::success();
     }
 
-    llvm::Error resolve(const llvm::object::ObjectFile& object) {
-        for (const llvm::object::SectionRef relocations : object.sections()) {
-            auto section = relocations.getRelocatedSection();
-            if (!section) return section.takeError();
-            if (*section == object.section_end() || !begins_.contains((*section)->getIndex())) continue;
-            const uint64_t begin = begins_.at((*section)->getIndex());
-            for (const llvm::object::RelocationRef relocation : relocations.relocations()) {
-                if (auto problem = resolve(begin + relocation.getOffset(), relocation)) return problem;
+    llvm::Error resolve(const ObjectFile& object) {
+        auto sections = object.sections();
+        if (!sections) return sections.takeError();
+        for (const Section& section : *sections) {
+            if (section.sh_type != llvm::ELF::SHT_RELA || !begin_of(section.sh_info)) continue;
+            auto symbols = object.getSection(section.sh_link);
+            if (!symbols) return symbols.takeError();
+            auto relocations = object.relas(section);
+            if (!relocations) return relocations.takeError();
+            for (const Relocation& relocation : *relocations) {
+                auto symbol = object.getRelocationSymbol(relocation, *symbols);
+                if (!symbol) return symbol.takeError();
+                if (auto problem = resolve(*begin_of(section.sh_info) + relocation.r_offset, relocation, *symbol))
+                    return problem;
             }
         }
         return llvm::Error::success();
     }
 
     // Where a symbol stands in the code.
-    llvm::Expected<uint64_t> place_of(const llvm::object::SymbolRef& symbol) const {
-        auto section = symbol.getSection();
-        if (!section) return section.takeError();
-        auto value = symbol.getValue();
-        if (!value) return value.takeError();
-        if (*section == symbol.getObject()->section_end() || !begins_.contains((*section)->getIndex()))
-            return error("it refers to what is not in it");
-        return begins_.at((*section)->getIndex()) + *value;
+    llvm::Expected<uint64_t> place_of(const Symbol* symbol) const {
+        const auto begin = symbol ? begin_of(symbol->st_shndx) : std::nullopt;
+        if (!begin) return error("it refers to what is not in it");
+        return *begin + symbol->st_value;
     }
 
     const std::string& code() const { return code_; }
 
 private:
-    static llvm::Error error(const char* text) { return llvm::createStringError(llvm::inconvertibleErrorCode(), text); }
+    std::optional<uint64_t> begin_of(uint64_t section) const {
+        return section < begins_.size() ? begins_[section] : std::nullopt;
+    }
 
-    llvm::Error resolve(uint64_t place, const llvm::object::RelocationRef& relocation) {
-        if (relocation.getType() != llvm::ELF::R_X86_64_PC32 && relocation.getType() != llvm::ELF::R_X86_64_PLT32)
+    llvm::Error resolve(uint64_t place, const Relocation& relocation, const Symbol* symbol) {
+        const uint32_t type = relocation.getType(false);
+        if (type != llvm::ELF::R_X86_64_PC32 && type != llvm::ELF::R_X86_64_PLT32)
             return error("it refers to an absolute address");
-        auto target = place_of(*relocation.getSymbol());
+        auto target = place_of(symbol);
         if (!target) return target.takeError();
-        auto addend = llvm::object::ELFRelocationRef(relocation).getAddend();
-        if (!addend) return addend.takeError();
-        const auto distance = static_cast<int64_t>(*target) + *addend - static_cast<int64_t>(place);
+        const auto distance = static_cast<int64_t>(*target + relocation.r_addend - place);
         if (distance != static_cast<int32_t>(distance) || place + sizeof(int32_t) > code_.size())
             return error("it refers too far");
         const auto value = static_cast<int32_t>(distance);
@@ -97,29 +110,42 @@ private:
         return llvm::Error::success();
     }
 
-    std::map<uint64_t, uint64_t> begins_;  // by section
+    std::vector<std::optional<uint64_t>> begins_;  // by section: in the code; nothing if it is not part of it
     std::string code_;
 };
 
+// The function's symbol; null: there is none.
+llvm::Expected<const Symbol*> symbol_of(const ObjectFile& object, const std::string& function) {
+    auto sections = object.sections();
+    if (!sections) return sections.takeError();
+    for (const Section& section : *sections) {
+        if (section.sh_type != llvm::ELF::SHT_SYMTAB) continue;
+        auto names = object.getStringTableForSymtab(section);
+        if (!names) return names.takeError();
+        auto symbols = object.symbols(&section);
+        if (!symbols) return symbols.takeError();
+        for (const Symbol& symbol : *symbols) {
+            auto name = symbol.getName(*names);
+            if (!name) return name.takeError();
+            if (*name == function && symbol.getType() == llvm::ELF::STT_FUNC) return &symbol;
+        }
+    }
+    return nullptr;
+}
+
 llvm::Expected<std::string> make_image(std::string_view text, const std::string& function) {
-    const llvm::MemoryBufferRef buffer(llvm::StringRef(text.data(), text.size()), "kernel");
-    auto object = llvm::object::ObjectFile::createELFObjectFile(buffer);
+    auto object = ObjectFile::create(llvm::StringRef(text.data(), text.size()));
     if (!object) return object.takeError();
     Layout layout;
-    if (auto problem = layout.place(**object)) return problem;
-    if (auto problem = layout.resolve(**object)) return problem;
-    for (const llvm::object::SymbolRef symbol : (*object)->symbols()) {
-        auto name = symbol.getName();
-        if (!name) return name.takeError();
-        auto type = symbol.getType();
-        if (!type) return type.takeError();
-        if (*name != function || *type != llvm::object::SymbolRef::ST_Function) continue;
-        auto entry = layout.place_of(symbol);
-        if (!entry) return entry.takeError();
-        ImageHeader header{.bytes = layout.code().size(), .entry = *entry};
-        return std::string(reinterpret_cast<const char*>(&header), sizeof header) + layout.code();
-    }
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "it has no function " + function);
+    if (auto problem = layout.place(*object)) return problem;
+    if (auto problem = layout.resolve(*object)) return problem;
+    auto symbol = symbol_of(*object, function);
+    if (!symbol) return symbol.takeError();
+    if (!*symbol) return llvm::createStringError(llvm::inconvertibleErrorCode(), "it has no function " + function);
+    auto entry = layout.place_of(*symbol);
+    if (!entry) return entry.takeError();
+    const ImageHeader header{.bytes = layout.code().size(), .entry = *entry};
+    return std::string(reinterpret_cast<const char*>(&header), sizeof header) + layout.code();
 }
 
 class LoadedImages : public codegen::CompiledKernels {
