@@ -1,6 +1,7 @@
 #include "backends/llvm/llvm_version.h"
 
 #include <llvm/Config/llvm-config.h>
+#include <llvm/ADT/StringRef.h>
 #include <llvm/TargetParser/Host.h>
 
 namespace heddle::backends {
