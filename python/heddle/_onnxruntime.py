@@ -1,54 +1,75 @@
-"""Names of ONNX Runtime that scripts which only run models use. What has no meaning here is accepted and changes nothing."""
+"""What ONNX Runtime's module says of itself and of its providers."""
 from __future__ import annotations
 
-import enum
+import json
 import warnings
 from typing import Any, Iterable
 
+from . import _heddle
 
-class GraphOptimizationLevel(enum.IntEnum):
-    """Accepted and without effect: Heddle always optimises, within the bounds of docs/equality.md."""
-
-    ORT_DISABLE_ALL = 0
-    ORT_ENABLE_BASIC = 1
-    ORT_ENABLE_EXTENDED = 2
-    ORT_ENABLE_LAYOUT = 3
-    ORT_ENABLE_ALL = 99
-
-
-class ExecutionMode(enum.IntEnum):
-    """Accepted and without effect."""
-
-    ORT_SEQUENTIAL = 0
-    ORT_PARALLEL = 1
-
-
-class SessionOptions:
-    """Of these, `intra_op_num_threads` counts: the threads of a session, 0 for all cores."""
-
-    __slots__ = ("intra_op_num_threads", "inter_op_num_threads", "graph_optimization_level", "execution_mode",
-                 "log_severity_level", "enable_mem_pattern", "enable_cpu_mem_arena", "enable_profiling")
-
-    def __init__(self) -> None:
-        self.intra_op_num_threads = 0
-        self.inter_op_num_threads = 0
-        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
-        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
-        self.log_severity_level = 2
-        self.enable_mem_pattern = True
-        self.enable_cpu_mem_arena = True
-        self.enable_profiling = False
+_CPU = "CPUExecutionProvider"
+_global_threads = 0  # of sessions without threads of their own
 
 
 def get_available_providers() -> list[str]:
-    return ["CPUExecutionProvider"]
+    return [_CPU]
 
 
-def set_default_logger_severity(level: int) -> None:
+def get_all_providers() -> list[str]:
+    return [_CPU]
+
+
+def get_device() -> str:
+    return "CPU"
+
+
+def get_version_string() -> str:
+    """Heddle's version."""
+    return _heddle.build_info()["version"]
+
+
+def get_build_info() -> str:
+    """`build_info()` as a text."""
+    return json.dumps(_heddle.build_info())
+
+
+def print_debug_info() -> None:
+    for name, value in _heddle.build_info().items():
+        print(f"{name}: {value}")
+
+
+def has_collective_ops() -> bool:
+    return False
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
+    """The threads of sessions with `use_per_session_threads = False` that are made from now on."""
+    global _global_threads
+    _global_threads = intra_op_num_threads
+
+
+def global_threads() -> int:
+    return _global_threads
+
+
+def set_default_logger_severity(severity: int) -> None:
     """Heddle logs nothing."""
 
 
-def check_providers(providers: Iterable[Any] | None) -> None:
-    names = [entry if isinstance(entry, str) else entry[0] for entry in providers or ["CPUExecutionProvider"]]
-    if "CPUExecutionProvider" not in names:
-        warnings.warn(f"heddle runs on the CPU, not on {', '.join(names)}", stacklevel=3)
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Heddle logs nothing."""
+
+
+def disable_telemetry_events() -> None:
+    """There is no telemetry."""
+
+
+def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: Any = None) -> None:
+    """There is nothing to load."""
+
+
+def check_providers(providers: Iterable[Any] | None, provider_options: Any = None) -> None:
+    """Warns of those that are not there, if the CPU's is not among them; a provider of the CPU has no options that matter."""
+    names = [entry if isinstance(entry, str) else entry[0] for entry in providers or [_CPU]]
+    if _CPU not in names:
+        warnings.warn(f"heddle runs on the CPU, not on {', '.join(names)}", stacklevel=4)

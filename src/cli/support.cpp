@@ -136,10 +136,11 @@ Result<Source> load_model(const std::string& path, const Library& library,
     auto model = onnx::read_model(path);
     if (!model) return fail(std::move(model.error()));
     if (auto wanted = step_done(progress); !wanted) return fail(wanted.error());
-    Source source{
-        .graph = {}, .input_names = inference::input_names(*model), .output_names = inference::output_names(*model)};
+    Source source{.graph = {},
+                  .input_names = inference::read_input_names(*model),
+                  .output_names = inference::output_names(*model)};
     source.other_files = !model->data_files.empty();
-    auto arranged = inference::arrange(source.input_names, given);
+    auto arranged = inference::arrange(inference::input_names(*model), given);
     if (!arranged) return fail(std::move(arranged.error()));
     auto graph = inference::specialise(*model, library, *arranged, std::move(*bindings), &rewriting, progress);
     if (!graph) return fail(std::move(graph.error()));

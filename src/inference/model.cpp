@@ -44,6 +44,15 @@ std::vector<std::string> input_names(const onnx::OnnxModel& model) {
     return names;
 }
 
+std::vector<std::string> read_input_names(const onnx::OnnxModel& model) {
+    const std::vector<bool> is_read = onnx::read_inputs(model);
+    std::vector<std::string> names;
+    for (size_t i = 0; const std::string& name : input_names(model)) {
+        if (is_read[i++]) names.push_back(name);
+    }
+    return names;
+}
+
 std::vector<std::string> output_names(const onnx::OnnxModel& model) {
     std::vector<std::string> names;
     for (const onnx::OnnxValue& output : model.graph.outputs) names.push_back(output.name);

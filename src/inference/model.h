@@ -19,7 +19,9 @@ Result<std::vector<const TensorData*>> arrange(const std::vector<std::string>& n
 // Code inference.missing_input.
 Diagnostic missing_input(const std::string& name, const std::string& type);
 
+// Those that callers may give, and those that the model's Graph has: what nothing reads need not be given.
 std::vector<std::string> input_names(const onnx::OnnxModel& model);
+std::vector<std::string> read_input_names(const onnx::OnnxModel& model);
 std::vector<std::string> output_names(const onnx::OnnxModel& model);
 
 // Rules that are applied to a model's calls before they are a graph, and what they did.

@@ -104,7 +104,8 @@ Diagnostics ProgramCache::take_notes() {
 }
 
 Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const std::vector<TensorData>& inputs,
-                                                  const Specialise& specialise, Progress* progress) {
+                                                  const Specialise& specialise, Progress* progress,
+                                                  std::vector<runtime::LaunchTime>* profile) {
     constexpr std::chrono::milliseconds patience{10};
     std::unique_lock lock(engine_->running, std::defer_lock);
     while (!lock.try_lock_for(patience)) {
@@ -119,7 +120,9 @@ Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const 
         entries_.push_front(std::move(*entry));
         if (entries_.size() > most_) entries_.pop_back();
     }
-    return entries_.front().session->run(inputs);
+    runtime::Session& session = *entries_.front().session;
+    session.set_profile(profile);
+    return session.run(inputs);
 }
 
 }  // namespace heddle::inference

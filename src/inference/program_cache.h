@@ -30,10 +30,11 @@ public:
     // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same
     // inputs.
     // Threads may call at once: one waits for the other. `progress` is told if a program is made, and can end that; the
-    // programs that are there stay, and the next call makes it anew. Codes: those of `specialise`, of compiling, of
+    // programs that are there stay, and the next call makes it anew. `profile` gets the time of each launch. Codes: those of `specialise`, of compiling, of
     // Session::run; support.cancelled.
     Result<std::vector<TensorData>> run(const std::string& key, const std::vector<TensorData>& inputs,
-                                        const Specialise& specialise, Progress* progress = nullptr);
+                                        const Specialise& specialise, Progress* progress = nullptr,
+                                        std::vector<runtime::LaunchTime>* profile = nullptr);
 
     size_t compiled() const { return compiled_; }  // programs so far
     // What plans made since the last call have to say (plan.h), and the folder of the cache.

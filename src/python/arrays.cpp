@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace heddle::python {
 namespace {
@@ -86,13 +87,34 @@ nb::object ml_dtypes_type(const DTypeInfo& type) {
     }
 }
 
-// What has only __dlpack__ and is not contiguous: an array of NumPy in the same memory, which can be copied.
-nb::object through_numpy(nb::handle object) {
-    try {
-        return nb::module_::import_("numpy").attr("from_dlpack")(object);
-    } catch (nb::python_error&) {
-        return nb::none();
+Diagnostics no_numpy_type(const DTypeInfo& type) {
+    return {{.code = "python.ml_dtypes",
+             .summary = fmt::format("NumPy has no type for {}", type.name),
+             .remedy = "install ml_dtypes, or cast the result to another type"}};
+}
+
+// Row-major, of what has only __dlpack__ and is not contiguous.
+void copy_strided(const nb::ndarray<nb::ro, nb::device::cpu>& from, size_t dimension, const std::byte* at,
+                  std::byte*& to) {
+    const size_t bytes = from.itemsize();
+    if (dimension == from.ndim()) {
+        std::memcpy(to, at, bytes);
+        to += bytes;
+        return;
     }
+    const int64_t stride = from.stride(dimension) * static_cast<int64_t>(bytes);
+    for (size_t i = 0; i < from.shape(dimension); i++, at += stride) copy_strided(from, dimension + 1, at, to);
+}
+
+std::optional<TensorData> copied(nb::handle object) {
+    nb::ndarray<nb::ro, nb::device::cpu> strided;
+    if (!nb::try_cast(object, strided)) return std::nullopt;
+    const auto dtype = dtype_of_dlpack(strided.dtype());
+    if (!dtype) return std::nullopt;
+    TensorData tensor(*dtype, {strided.shape_ptr(), strided.shape_ptr() + strided.ndim()});
+    std::byte* to = static_cast<std::byte*>(tensor.mutable_data());
+    if (tensor.size() > 0) copy_strided(strided, 0, static_cast<const std::byte*>(strided.data()), to);
+    return tensor;
 }
 
 }  // namespace
@@ -109,7 +131,12 @@ Array array_of(nb::handle given, const std::string& name) {
     } catch (nb::python_error&) {
         no_array(given, name);
     }
-    if (!nb::try_cast(object, array.kept) && !nb::try_cast(through_numpy(object), array.kept)) no_array(object, name);
+    if (!nb::try_cast(object, array.kept)) {
+        auto copy = copied(object);
+        if (!copy) no_array(object, name);
+        array.tensor = std::move(*copy);
+        return array;
+    }
     auto dtype = foreign ? foreign->dtype : dtype_of_dlpack(array.kept.dtype());
     if (!dtype) no_array(object, name);
     const auto& kept = array.kept;
@@ -133,11 +160,7 @@ nb::object to_python(const TensorData& tensor) {
         return nb::cast(nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, nullptr,
                                                    dlpack_type(tensor.dtype()), nb::device::cpu::value));
     }
-    if (foreign && !own_type.is_valid()) {
-        raise({{.code = "python.ml_dtypes",
-                .summary = fmt::format("NumPy has no type for {}", type.name),
-                .remedy = "install ml_dtypes, or cast the result to another type"}});
-    }
+    if (foreign && !own_type.is_valid()) raise(no_numpy_type(type));
     const DType stored = foreign ? type_of_bytes(type) : tensor.dtype();
     nb::object array = nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr,
                                                        dlpack_type(stored), nb::device::cpu::value));
@@ -164,6 +187,14 @@ DType dtype_of(nb::handle object) {
           .expected = "a name such as 'float32', or a NumPy dtype of numbers or bools",
           .remedy =
               nearest_name(text, known).empty() ? "" : fmt::format("did you mean '{}'?", nearest_name(text, known))}});
+}
+
+nb::object numpy_type_of(DType dtype) {
+    const DTypeInfo& type = info(dtype);
+    if (!is_foreign(type)) return nb::module_::import_("numpy").attr("dtype")(std::string(type.name));
+    nb::object own = ml_dtypes_type(type);
+    if (!own.is_valid()) raise(no_numpy_type(type));
+    return nb::module_::import_("numpy").attr("dtype")(own);
 }
 
 StaticValue parameter_of(nb::handle object, const std::string& name) {

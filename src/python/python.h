@@ -54,6 +54,8 @@ nb::object to_python(const TensorData& tensor);
 // What Python gives for a parameter: a number, text, a dtype, lists of them. Code python.parameter.
 StaticValue parameter_of(nb::handle object, const std::string& name);
 DType dtype_of(nb::handle object);
+// NumPy's dtype, or that of ml_dtypes. Code python.ml_dtypes.
+nb::object numpy_type_of(DType dtype);
 
 // ---- what is bound, by file
 
@@ -85,6 +87,8 @@ inline Diagnostics notes_of(inference::ProgramCache& programs) {
     return programs.take_notes();
 }
 
+// Where programs are kept for other processes; null: nowhere.
+std::shared_ptr<cache::Folder> kept_folder();
 // The kernels of all that this process runs.
 std::shared_ptr<inference::Engine> engine_of(int threads);
 
@@ -93,13 +97,16 @@ class Session {
 public:
     struct Port {
         std::string name, dtype;
-        nb::object shape;  // a list of int, str (open, with a name), None (open); None: any
+        nb::object shape;     // a list of int, str (open, with a name), None (open); None: any
+        bool is_read = true;  // else it need not be given
     };
     // `source` says all that `specialise` follows from but arrays; empty: programs are not kept on disk.
     Session(std::vector<Port> inputs, std::vector<Port> outputs, inference::Specialise specialise, int threads,
             inference::ProgramSource source = {});
-    // `progress` is told if a program is made: None, or a function (progress.h).
-    nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress);
+    // `progress` is told if a program is made: None, or a function (progress.h). `profile`: None, or a list that gets
+    // a tuple (name, kernel, layout, begin, duration) of each launch.
+    nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
+                 nb::object profile);
     void cancel() { calls_.cancel(); }
 
     std::vector<Port> inputs, outputs;
@@ -113,5 +120,7 @@ private:
 void bind_session(nb::module_& module);
 void bind_library(nb::module_& module);
 void bind_graph(nb::module_& module);
+void bind_model(nb::module_& module);
+void bind_onnxruntime(nb::module_& module);
 
 }  // namespace heddle::python

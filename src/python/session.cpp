@@ -1,17 +1,13 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cache/folder.h"
-#include "cache/hash.h"
-#include "frontends/onnx/import.h"
-#include "inference/kept_program.h"
 #include "inference/model.h"
-#include "python/library.h"
 #include "python/progress.h"
-#include "support/file.h"
 
 namespace heddle::python {
 namespace {
@@ -62,7 +58,15 @@ Kernels& kernels() {
     return shared;
 }
 
+// (name, kernel, layout, begin, duration): microseconds, by the clock of time.monotonic.
+nb::tuple time_of(const runtime::LaunchTime& launch) {
+    const std::chrono::duration<double, std::micro> begin = launch.begin.time_since_epoch();
+    return nb::make_tuple(launch.name, launch.tree, launch.layout, begin.count(), launch.microseconds);
+}
+
 }  // namespace
+
+std::shared_ptr<cache::Folder> kept_folder() { return kernels().cache->folder(); }
 
 std::shared_ptr<inference::Engine> engine_of(int threads) {
     Kernels& shared = kernels();
@@ -88,8 +92,8 @@ Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Special
       specialise_(std::move(specialise)),
       programs_(engine_of(threads), most_programs, std::move(source)) {}
 
-nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds,
-                      nb::object progress) {
+nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
+                      nb::object profile) {
     auto output_names = names_of(outputs);
     auto wanted = positions(outputs, names ? *names : output_names);
     std::vector<Array> arrays;  // the caller's memory is theirs until the end
@@ -103,6 +107,7 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     Diagnostics missing;
     std::vector<TensorData> tensors;
     for (size_t i = 0; i < inputs.size(); i++) {
+        if (!inputs[i].is_read) continue;
         if (!arranged[i]) {
             missing.push_back(inference::missing_input(inputs[i].name, type_text(inputs[i])));
             missing.back().remedy = fmt::format("add {{'{}': array}} to what run is given", inputs[i].name);
@@ -111,87 +116,29 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
         }
     }
     if (!missing.empty()) raise(missing);
+    std::vector<runtime::LaunchTime> launches;
+    auto* timed = profile.is_none() ? nullptr : &launches;
     auto results = watched(std::move(progress), calls_,
-                           [&](Progress& told) { return programs_.run({}, tensors, specialise_, &told); });
+                           [&](Progress& told) { return programs_.run({}, tensors, specialise_, &told, timed); });
     if (!results) raise(results.error());
+    for (const runtime::LaunchTime& launch : launches) profile.attr("append")(time_of(launch));
     warn(notes_of(programs_));
     nb::list answer;
     for (size_t output : wanted) answer.append(to_python((*results)[output]));
     return answer;
 }
 
-namespace {
-
-std::vector<Session::Port> ports_of(const std::vector<const onnx::OnnxValue*>& values) {
-    std::vector<Session::Port> ports;
-    for (const onnx::OnnxValue* value : values) {
-        nb::object shape = nb::none();
-        if (value->has_shape) {
-            nb::list extents;
-            for (const onnx::OnnxDimension& dimension : value->shape) {
-                if (dimension.value && *dimension.value >= 0)
-                    extents.append(*dimension.value);
-                else if (dimension.name.empty())
-                    extents.append(nb::none());
-                else
-                    extents.append(dimension.name);
-            }
-            shape = extents;
-        }
-        ports.push_back({value->name, value->type_text, shape});
-    }
-    return ports;
-}
-
-Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::bytes>& content) {
-    if (!content) return onnx::read_model(path);
-    // Weights are read where they lie.
-    std::shared_ptr<const void> owner(content->inc_ref().ptr(), [](const void* object) {
-        nb::gil_scoped_acquire python;
-        Py_DECREF(static_cast<PyObject*>(const_cast<void*>(object)));
-    });
-    const auto* begin = static_cast<const std::byte*>(content->data());
-    return onnx::parse_model(path, onnx::Bytes(begin, content->size()), std::move(owner));
-}
-
-// Empty where there is no cache, or the model is not all of the program.
-inference::ProgramSource source_of(const onnx::OnnxModel& model, const std::string& path,
-                                   const std::optional<nb::bytes>& content, const Operators& operators) {
-    const auto folder = kernels().cache->folder();
-    if (!folder || !model.data_files.empty()) return {};
-    std::optional<std::string> digest = content ? cache::digest(std::string_view(content->c_str(), content->size()))
-                                                : inference::digest_of_file(path, *folder);
-    if (!digest) return {};
-    return {fmt::format("model {}\n{}", *digest, operators.digest), path};
-}
-
-std::unique_ptr<Session> model_session(const std::string& path, const std::optional<nb::bytes>& content,
-                                       const Operators& operators, int threads) {
-    auto model = std::make_shared<onnx::OnnxModel>(value_or_raise(read(path, content)));
-    auto library = operators.library;
-    if (auto problems = onnx::check_support(*model, *library); !problems.empty()) raise(problems);
-    std::vector<const onnx::OnnxValue*> outputs;
-    for (const onnx::OnnxValue& output : model->graph.outputs) outputs.push_back(&output);
-    auto specialise = [model, library](const std::vector<TensorData>& inputs, Progress* progress) {
-        std::vector<const TensorData*> given;
-        for (const TensorData& input : inputs) given.push_back(&input);
-        return inference::specialise(*model, *library, given, {}, nullptr, progress);
-    };
-    return std::make_unique<Session>(ports_of(onnx::caller_inputs(*model)), ports_of(outputs), specialise, threads,
-                                     source_of(*model, path, content, operators));
-}
-
-}  // namespace
-
 void bind_session(nb::module_& module) {
     nb::class_<Session::Port>(module, "Port")
         .def_ro("name", &Session::Port::name)
         .def_ro("dtype", &Session::Port::dtype)
-        .def_ro("shape", &Session::Port::shape);
+        .def_ro("shape", &Session::Port::shape)
+        .def_ro("is_read", &Session::Port::is_read);
     nb::class_<Session>(module, "Session")
         .def_ro("inputs", &Session::inputs)
         .def_ro("outputs", &Session::outputs)
-        .def("run", &Session::run, nb::arg("names").none(), nb::arg("feeds"), nb::arg("progress").none())
+        .def("run", &Session::run, nb::arg("names").none(), nb::arg("feeds"), nb::arg("progress").none(),
+             nb::arg("profile").none())
         .def("cancel", &Session::cancel);
     // Then no thread is at work in LLVM, either.
     nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
@@ -199,8 +146,6 @@ void bind_session(nb::module_& module) {
         kernels().cache->settle();
     }));
     module.def("use_cache", &use_cache, nb::arg("folder").none());
-    module.def("model_session", &model_session, nb::arg("path"), nb::arg("content").none(), nb::arg("library"),
-               nb::arg("threads"));
 }
 
 }  // namespace heddle::python

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -90,6 +91,7 @@ struct LaunchTime {
     bool layout = false;
     int32_t tree = -1;
     double microseconds = 0;
+    std::chrono::steady_clock::time_point begin = {};
 };
 
 // Whether tensors are what a program takes. Codes runtime.input_count, runtime.input_dtype, runtime.input_shape.

@@ -120,7 +120,7 @@ Result<void> run_batches(const plan::Plan& plan, std::span<const plan::Batch> ba
             auto begin = std::chrono::steady_clock::now();
             if (auto done = runner.run(ready); !done) return done;
             std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
-            profile->push_back({launch.name, launch.layout, launch.tree, time.count()});
+            profile->push_back({launch.name, launch.layout, launch.tree, time.count(), begin});
         }
     }
     return {};

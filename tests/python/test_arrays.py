@@ -90,6 +90,9 @@ def test_arrays_that_are_not_contiguous():
         assert (LIBRARY.call("neg", view) == -view).all()
         if view.flags.writeable:  # NumPy gives no other array away by DLPack
             assert (LIBRARY.call("neg", OnlyDLPack(view)) == -view).all()
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    assert (LIBRARY.call("neg", OnlyDLPack(frozen.T)) == -x.T).all()
     unaligned = np.frombuffer(b"\0" + x.tobytes(), np.float32, offset=1)
     assert (LIBRARY.call("neg", unaligned) == -x.ravel()).all()
 
@@ -116,6 +119,43 @@ def test_bfloat16():
         sys.modules["ml_dtypes"] = kept
     assert not isinstance(y, np.ndarray) and y.__dlpack_device__() == (1, 0)
     assert (LIBRARY.call("add2", y, y) == 4 * x).all()
+
+
+class Bfloat16:
+    """A view with strides of a type that NumPy lacks, as other libraries give it."""
+
+    def __init__(self, bits):
+        self.bits = bits
+
+    def __dlpack__(self, **options):
+        capsule = self.bits.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        dtype = pointer(capsule, b"dltensor") + 20  # behind the data's address, the device and the number of dimensions
+        ctypes.c_uint8.from_address(dtype).value = 4  # kDLBfloat
+        return capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def test_bfloat16_that_is_not_contiguous():
+    x = np.arange(24).reshape(4, 6).astype(ml_dtypes.bfloat16)
+    for view in (x, x.T, x[::2, ::-3]):
+        y = LIBRARY.call("add2", Bfloat16(view.view(np.uint16)), view)
+        assert y.dtype == x.dtype and (y == view + view).all()
+
+
+def test_arrays_of_other_devices():
+    class Elsewhere(OnlyDLPack):
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, **options):
+            raise BufferError("it is not in the CPU's memory")
+
+    with refused("python.array"):
+        LIBRARY.call("neg", Elsewhere(np.zeros(2, np.float32)))
 
 
 def test_complex():

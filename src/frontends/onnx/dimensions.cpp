@@ -18,6 +18,28 @@ std::vector<const OnnxValue*> caller_inputs(const OnnxModel& model) {
     return inputs;
 }
 
+namespace {
+
+void add_read(const OnnxGraph& graph, std::set<std::string>& read) {
+    for (const OnnxValue& output : graph.outputs) read.insert(output.name);
+    for (const OnnxNode& node : graph.nodes) {
+        read.insert(node.inputs.begin(), node.inputs.end());
+        for (const OnnxAttribute& attribute : node.attributes) {
+            if (attribute.graph) add_read(*attribute.graph, read);
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<bool> read_inputs(const OnnxModel& model) {
+    std::set<std::string> read;
+    add_read(model.graph, read);
+    std::vector<bool> result;
+    for (const OnnxValue* input : caller_inputs(model)) result.push_back(read.contains(input->name));
+    return result;
+}
+
 std::string open_name(const OnnxValue& input, size_t position) {
     const OnnxDimension& dimension = input.shape[position];
     if (dimension.value && *dimension.value >= 0) return {};

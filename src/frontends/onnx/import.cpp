@@ -90,7 +90,11 @@ private:
     }
 
     void add_inputs() {
-        for (const OnnxValue* input : caller_inputs(model_)) {
+        const auto inputs = caller_inputs(model_);
+        const std::vector<bool> is_read = onnx::read_inputs(model_);
+        for (size_t i = 0; i < inputs.size(); i++) {
+            if (!is_read[i]) continue;
+            const OnnxValue* input = inputs[i];
             auto type = input_type(*input);
             TensorId tensor = type ? session_.add_input(input->name, std::move(*type)) : failed;
             define(input->name, tensor);

@@ -24,6 +24,8 @@ std::vector<OpenDimension> open_dimensions(const OnnxModel& model);
 
 // The inputs that a caller gives: the graph's, without initializers of the same name.
 std::vector<const OnnxValue*> caller_inputs(const OnnxModel& model);
+// One a caller's input: whether a node or an output of the model reads it. Only such are inputs of the model's Graph.
+std::vector<bool> read_inputs(const OnnxModel& model);
 
 // The name of dimension `position` of a caller's input where it is open, else an empty text.
 std::string open_name(const OnnxValue& input, size_t position);

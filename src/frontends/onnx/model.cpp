@@ -21,10 +21,11 @@ public:
         while (auto field = reader.next()) {
             if (field->number == 1) model.ir_version = field->as_signed();
             if (field->number == 8) opset(field->bytes, model.opsets);
+            describe(*field, model.metadata);
             if (field->number == 25) model.functions.push_back(function(field->bytes));
             if (field->number == 7 && field->type == Field::Type::bytes) {
                 has_graph = true;
-                model.graph = graph(field->bytes, 0);
+                model.graph = graph(field->bytes, 0, &model.metadata.graph_description);
             }
         }
         if (!problems_.empty()) return fail(std::move(problems_));
@@ -43,6 +44,28 @@ public:
 private:
     static std::string domain(std::string_view name) { return name == "ai.onnx" ? "" : std::string(name); }
 
+    static void describe(const Field& field, OnnxMetadata& metadata) {
+        switch (field.number) {
+        case 2: metadata.producer_name = field.as_text(); break;
+        case 3: metadata.producer_version = field.as_text(); break;
+        case 4: metadata.domain = field.as_text(); break;
+        case 5: metadata.version = field.as_signed(); break;
+        case 6: metadata.description = field.as_text(); break;
+        case 14: property(field.bytes, metadata.properties); break;
+        default: break;
+        }
+    }
+
+    static void property(Bytes message, std::map<std::string, std::string>& properties) {
+        std::string key, value;
+        Reader reader(message);
+        while (auto field = reader.next()) {
+            if (field->number == 1) key = field->as_text();
+            if (field->number == 2) value = field->as_text();
+        }
+        properties.insert_or_assign(std::move(key), std::move(value));
+    }
+
     void opset(Bytes message, Opsets& opsets) {
         std::string name;
         int64_t version = 0;
@@ -60,7 +83,7 @@ private:
         problems_ = std::move(diagnostics.error());
     }
 
-    OnnxGraph graph(Bytes message, int depth) {
+    OnnxGraph graph(Bytes message, int depth, std::string* description = nullptr) {
         OnnxGraph graph;
         if (depth > deepest_graph) {
             if (problems_.empty())
@@ -74,6 +97,9 @@ private:
             case 2: graph.name = field->as_text(); break;
             case 5:
                 if (auto tensor = this->tensor(field->bytes)) graph.initializers.push_back(std::move(*tensor));
+                break;
+            case 10:
+                if (description) *description = field->as_text();
                 break;
             case 11: graph.inputs.push_back(value(field->bytes)); break;
             case 12: graph.outputs.push_back(value(field->bytes)); break;

@@ -90,9 +90,17 @@ struct OnnxFunction {
     std::string label() const { return domain.empty() ? name : domain + "." + name; }
 };
 
+// What a model says of itself, for people.
+struct OnnxMetadata {
+    std::string producer_name, producer_version, domain, description, graph_description;
+    int64_t version = 0;
+    std::map<std::string, std::string> properties;
+};
+
 struct OnnxModel {
     std::string path;
     int64_t ir_version = 0;
+    OnnxMetadata metadata;
     Opsets opsets;
     OnnxGraph graph;
     // Calls among those that are called form no circle, are not nested deeper than `deepest_call`, and expand to no more

@@ -25,8 +25,19 @@ TEST(Deciding, a_shape_that_is_computed_from_inputs) {
     ASSERT_TRUE(imported) << render(imported.error());
     const Graph& graph = imported->graph;
     EXPECT_EQ(graph.tensor(graph.outputs[0]).type.text(), "float32[3, 4]");
-    EXPECT_EQ(graph.inputs.size(), 4u) << "the interface stays";
-    EXPECT_EQ(imported->deciding_inputs, (std::vector<std::string>{"shape", "more"})) << "and z decides nothing";
+    EXPECT_EQ(graph.inputs.size(), 3u) << "what decides stays an input; z, which nothing reads, is none";
+    EXPECT_EQ(imported->deciding_inputs, (std::vector<std::string>{"shape", "more"}));
+}
+
+TEST(Deciding, inputs_that_nothing_reads_need_no_sizes) {
+    const ModelText model{.nodes = {{"Relu", {"x"}, {"y"}}},
+                          .inputs = {{"left", {"open", "3"}}, {"x", {"2"}}, {"through", {"4"}}},
+                          .outputs = {{"y", {"2"}}, {"through", {"4"}}}};
+    auto imported = import_with(model.bytes(), {});
+    ASSERT_TRUE(imported) << render(imported.error());
+    std::vector<std::string> names;
+    for (TensorId input : imported->graph.inputs) names.push_back(imported->graph.tensor(input).name);
+    EXPECT_EQ(names, (std::vector<std::string>{"x", "through"}));
 }
 
 TEST(Deciding, a_value_that_is_not_given) {

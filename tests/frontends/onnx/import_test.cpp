@@ -54,6 +54,7 @@ TEST(Import, problems_of_every_kind_at_once) {
     model.nodes.push_back({"Add", {"x", "w"}, {"sum"}});
     model.nodes.push_back({"Relu", {"sum"}, {"z"}, {integer_attribute("flavour", 3)}});  // of what is not known: silent
     model.nodes.push_back({"Relu", {"x"}, {"u"}, {integer_attribute("flavour", 3)}});
+    model.nodes.push_back({"Relu", {"open"}, {"o"}});
     model.inputs.push_back({"open", {"batch"}});
     auto graph = import(model.bytes());
     EXPECT_EQ(codes(graph), (Codes{"onnx.external_data", "onnx.unsupported_operator", "onnx.unbound_dimension",

@@ -1,0 +1,225 @@
+"""Sessions: what is compiled and run."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import threading
+import time
+from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
+
+from . import _heddle
+from ._library import Library, Progress, shipped_library
+from ._onnxruntime import check_providers, get_available_providers, global_threads
+from ._onnxruntime_absent import without_absent
+from ._onnxruntime_options import RunOptions, SessionOptions
+from ._onnxruntime_values import IOBinding, OrtValue, onnx_type_text
+from ._profile import Profile
+
+_NO_OPTIONS = "leave it out: heddle has no such option"
+
+
+class NodeArg:
+    """An input or output of a session: `name`, `shape` (a number, the name of an open dimension, or None where it has none)
+    and `type` as ONNX Runtime spells it, such as `tensor(float)`."""
+
+    name: str
+    shape: list[int | str | None] | None
+    type: str
+
+    def __init__(self, port: _heddle.Port) -> None:
+        self.name = port.name
+        self.shape = port.shape
+        self.type = onnx_type_text(port.dtype)
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+class ModelMetadata:
+    """What a model says of itself."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str]
+
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        for name, value in metadata.items():
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"ModelMetadata({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
+
+
+def _array_of(value: Any) -> Any:
+    return value.numpy() if isinstance(value, OrtValue) else value
+
+
+class Session:
+    """Something compiled: arrays by name in, arrays out. Made by `InferenceSession` and `Graph.compile`.
+
+    It is compiled when the first arrays come, and again for each new shape; the programs used last are kept. Several
+    threads may run one session: one after another.
+    """
+
+    def __init__(self, session: _heddle.Session, progress: Progress | None = None) -> None:
+        self._session = session
+        self._progress = progress
+        self._profile: Profile | None = None
+
+    def __repr__(self) -> str:
+        ports = [", ".join(f"{port.name}: {port.dtype}{_shape_text(port.shape)}" for port in side)
+                 for side in (self._session.inputs, self._session.outputs)]
+        return f"{type(self).__name__}({ports[0]} -> {ports[1]})"
+
+    def get_inputs(self) -> list[NodeArg]:
+        return [NodeArg(port) for port in self._session.inputs]
+
+    def get_outputs(self) -> list[NodeArg]:
+        return [NodeArg(port) for port in self._session.outputs]
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+            run_options: RunOptions | None = None) -> list[Any]:
+        """The named outputs, or all, in order, as NumPy arrays. Inputs that nothing reads need not be given."""
+        names = list(output_names) if output_names else None
+        feeds = {name: _array_of(value) for name, value in input_feed.items()}
+        running: ContextManager[None] = contextlib.nullcontext() if run_options is None else run_options._run(self)
+        with running:
+            if self._profile is None:
+                return self._session.run(names, feeds, self._progress, None)
+            launches: list[Any] = []
+            begin = time.monotonic_ns()
+            results = self._session.run(names, feeds, self._profile.listener(self._progress), launches)
+            self._profile.run(begin, launches)
+            return results
+
+    def profile(self, input_feed: Mapping[str, Any]) -> list[Launch]:
+        """How long each launch of a run took. The launches of a profiled run wait for each other."""
+        launches: list[Any] = []
+        feeds = {name: _array_of(value) for name, value in input_feed.items()}
+        self._session.run(None, feeds, self._progress, launches)
+        return [Launch(name, kernel, layout, duration) for name, kernel, layout, _, duration in launches]
+
+    def cancel(self) -> None:
+        """From another thread: a `run` that is compiling now raises `Error` (support.cancelled) within some milliseconds.
+        The programs that are there stay; the next run compiles anew."""
+        self._session.cancel()
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """One launch of a profiled run."""
+
+    name: str  # the tensor that it writes
+    kernel: int  # launches with the same number share code
+    layout: bool  # it only puts a tensor into another layout
+    microseconds: float
+
+
+def _shape_text(shape: list[int | str | None] | None) -> str:
+    return "" if shape is None else "[" + ", ".join("?" if extent is None else str(extent) for extent in shape) + "]"
+
+
+@without_absent
+class InferenceSession(Session):
+    """An ONNX model, from a file or from bytes, used as ONNX Runtime's.
+
+    `threads` (or `sess_options.intra_op_num_threads`) is their number, 0 for all cores. `library` has the operators, by
+    default the shipped ones. `rules` are rewrite rules that are applied first, as `heddle run --rule` takes them. Providers
+    other than the CPU's give a warning. `progress` is told how far compiling is.
+    """
+
+    def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
+                 sess_options: SessionOptions | None = None, providers: Iterable[Any] | None = None,
+                 provider_options: Any = None, *, threads: int = 0, library: Library | None = None,
+                 rules: Iterable[str] = (), progress: Progress | None = None, **others: Any) -> None:
+        others.pop("enable_fallback", None)  # there is nothing to fall back to
+        for name in others:
+            _heddle.raise_not_there(f"InferenceSession(..., {name})", _NO_OPTIONS)
+        options = SessionOptions() if sess_options is None else sess_options
+        check_providers(providers or [name for name, _ in options._providers], provider_options)
+        if not threads:
+            threads = options.intra_op_num_threads if options.use_per_session_threads else global_threads()
+        in_memory = isinstance(path_or_bytes, (bytes, bytearray, memoryview))
+        content = bytes(path_or_bytes) if in_memory else None
+        path = "model" if in_memory else os.fspath(path_or_bytes)
+        profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
+        super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
+                                               options._dimensions, list(rules)), progress)
+        self._options = options
+        self._profile = profile
+        self._profiling_start = profile.start_ns if profile else 0
+        if profile:
+            profile.add("Session", "model_loading", profile.start_ns / 1e3, (time.monotonic_ns() - profile.start_ns) / 1e3)
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return ModelMetadata(self._session.metadata())
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """None: weights of the model cannot be given by a run."""
+        return []
+
+    def get_providers(self) -> list[str]:
+        return get_available_providers()
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {name: {} for name in get_available_providers()}
+
+    def set_providers(self, providers: Iterable[Any] | None = None, provider_options: Any = None) -> None:
+        """Warns, as the constructor, if the CPU's is not among them."""
+        check_providers(providers, provider_options)
+
+    def enable_fallback(self) -> None:
+        """There is nothing to fall back to."""
+
+    def disable_fallback(self) -> None:
+        """There is nothing to fall back to."""
+
+    @property
+    def rewrites(self) -> list[tuple[str, str]]:
+        """What `rules` did to the program that was compiled last: each step's rule, and the tensor that it was applied at."""
+        return self._session.rewrites()
+
+    def end_profiling(self) -> str:
+        """Writes the profile that `enable_profiling` asked for, in Chrome's trace format: the file's name, or "" if there is
+        none. Runs are no longer timed."""
+        profile, self._profile = self._profile, None
+        return profile.write() if profile else ""
+
+    def get_profiling_start_time_ns(self) -> int:
+        """By the clock of `time.monotonic_ns`; 0 if nothing was profiled."""
+        return self._profiling_start
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """The outputs that are bound, which `iobinding.get_outputs()` has then."""
+        iobinding._run(self, run_options)
+
+    def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue],
+                            run_options: RunOptions | None = None) -> list[OrtValue]:
+        return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+                  callback: Callable[[list[Any], Any, str], None], user_data: Any,
+                  run_options: RunOptions | None = None) -> None:
+        """Runs in a thread of its own, which calls `callback(results, user_data, error)` at the end: `error` is empty, or says
+        what was refused."""
+        def run() -> None:
+            try:
+                results, error = self.run(output_names, input_feed, run_options), ""
+            except Exception as refused:  # handed on: the caller is elsewhere
+                results, error = [], str(refused)
+            callback(results, user_data, error)
+        threading.Thread(target=run, name="heddle run_async").start()
+
+    def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any) -> OrtValue:
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type)

@@ -1,0 +1,162 @@
+#include "python/model_session.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nanobind/stl/pair.h>
+
+#include "cache/hash.h"
+#include "frontends/onnx/import.h"
+
+namespace heddle::python {
+namespace {
+
+using Bindings = std::map<std::string, int64_t>;
+
+std::vector<Session::Port> ports_of(const std::vector<const onnx::OnnxValue*>& values, const Bindings& bindings) {
+    std::vector<Session::Port> ports;
+    for (const onnx::OnnxValue* value : values) {
+        nb::object shape = nb::none();
+        if (value->has_shape) {
+            nb::list extents;
+            for (const onnx::OnnxDimension& dimension : value->shape) {
+                if (dimension.value && *dimension.value >= 0)
+                    extents.append(*dimension.value);
+                else if (auto bound = bindings.find(dimension.name); bound != bindings.end())
+                    extents.append(bound->second);
+                else if (dimension.name.empty())
+                    extents.append(nb::none());
+                else
+                    extents.append(dimension.name);
+            }
+            shape = extents;
+        }
+        ports.push_back({value->name, value->type_text, shape});
+    }
+    return ports;
+}
+
+std::vector<Session::Port> inputs_of(const onnx::OnnxModel& model, const Bindings& bindings) {
+    auto ports = ports_of(onnx::caller_inputs(model), bindings);
+    const std::vector<bool> is_read = onnx::read_inputs(model);
+    for (size_t i = 0; i < ports.size(); i++) ports[i].is_read = is_read[i];
+    return ports;
+}
+
+std::vector<Session::Port> outputs_of(const onnx::OnnxModel& model, const Bindings& bindings) {
+    std::vector<const onnx::OnnxValue*> outputs;
+    for (const onnx::OnnxValue& output : model.graph.outputs) outputs.push_back(&output);
+    return ports_of(outputs, bindings);
+}
+
+Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::bytes>& content) {
+    if (!content) return onnx::read_model(path);
+    // Weights are read where they lie.
+    std::shared_ptr<const void> owner(content->inc_ref().ptr(), [](const void* object) {
+        nb::gil_scoped_acquire python;
+        Py_DECREF(static_cast<PyObject*>(const_cast<void*>(object)));
+    });
+    const auto* begin = static_cast<const std::byte*>(content->data());
+    return onnx::parse_model(path, onnx::Bytes(begin, content->size()), std::move(owner));
+}
+
+// Empty where there is no cache, or the model is not all of the program.
+inference::ProgramSource source_of(const onnx::OnnxModel& model, const std::string& path,
+                                   const std::optional<nb::bytes>& content, const Operators& operators,
+                                   const Bindings& bindings) {
+    const auto folder = kept_folder();
+    if (!folder || !model.data_files.empty()) return {};
+    std::optional<std::string> digest = content ? cache::digest(std::string_view(content->c_str(), content->size()))
+                                                : inference::digest_of_file(path, *folder);
+    if (!digest) return {};
+    return {fmt::format("model {}\n{}\nbound {}", *digest, operators.digest, bindings), path};
+}
+
+void check_dimensions(const onnx::OnnxModel& model, const Bindings& bindings) {
+    std::vector<std::string> open;
+    for (const onnx::OpenDimension& dimension : onnx::open_dimensions(model)) open.push_back(dimension.name);
+    Diagnostics problems;
+    for (const auto& [name, number] : bindings) {
+        if (std::ranges::find(open, name) != open.end() && number >= 0) continue;
+        problems.push_back({.code = "python.dimension",
+                            .summary = fmt::format("'{} = {}' binds no open dimension of the model", name, number),
+                            .expected = fmt::format("a size of at least 0 for one of: {}", fmt::join(open, ", ")),
+                            .params = {{"dimension", name}}});
+    }
+    if (!problems.empty()) raise(problems);
+}
+
+std::unique_ptr<ModelSession> model_session(const std::string& path, const std::optional<nb::bytes>& content,
+                                            const Operators& operators, int threads, const Bindings& bindings,
+                                            const std::vector<std::string>& rules) {
+    auto model = std::make_shared<onnx::OnnxModel>(value_or_raise(read(path, content)));
+    if (auto problems = onnx::check_support(*model, *operators.library); !problems.empty()) raise(problems);
+    check_dimensions(*model, bindings);
+    auto uses = value_or_raise(rewrite::read_rule_uses(rules, *operators.library));
+    // A program that is found again does not say what rules did.
+    auto source = uses.empty() ? source_of(*model, path, content, operators, bindings) : inference::ProgramSource();
+    return std::make_unique<ModelSession>(std::move(model), operators, bindings, std::move(uses), threads,
+                                          std::move(source));
+}
+
+nb::dict metadata_of(const ModelSession& session) {
+    const onnx::OnnxMetadata& metadata = session.model().metadata;
+    nb::dict result;
+    result["producer_name"] = metadata.producer_name;
+    result["graph_name"] = session.model().graph.name;
+    result["domain"] = metadata.domain;
+    result["description"] = metadata.description;
+    result["graph_description"] = metadata.graph_description;
+    result["version"] = metadata.version;
+    result["custom_metadata_map"] = metadata.properties;
+    return result;
+}
+
+}  // namespace
+
+ModelSession::ModelSession(std::shared_ptr<const onnx::OnnxModel> model, const Operators& operators, Bindings bindings,
+                           std::vector<rewrite::RuleUse> rules, int threads, inference::ProgramSource source)
+    : ModelSession(std::shared_ptr<Parts>(new Parts{.model = model,
+                                                    .library = operators.library,
+                                                    .bindings = std::move(bindings),
+                                                    .rules = std::move(rules),
+                                                    .is_read = onnx::read_inputs(*model)}),
+                   threads, std::move(source)) {}
+
+ModelSession::ModelSession(std::shared_ptr<Parts> parts, int threads, inference::ProgramSource source)
+    : Session(
+          inputs_of(*parts->model, parts->bindings), outputs_of(*parts->model, parts->bindings),
+          [parts](const std::vector<TensorData>& given, Progress* progress) {
+              return parts->specialise(given, progress);
+          },
+          threads, std::move(source)),
+      parts_(parts) {}
+
+Result<Graph> ModelSession::Parts::specialise(const std::vector<TensorData>& inputs, Progress* progress) {
+    std::vector<const TensorData*> given;
+    for (size_t next = 0; bool read : is_read) given.push_back(read ? &inputs[next++] : nullptr);
+    inference::Rewriting rewriting{rules, {}};
+    auto graph = inference::specialise(*model, *library, given, bindings, &rewriting, progress);
+    std::lock_guard lock(mutex);
+    steps = std::move(rewriting.steps);
+    return graph;
+}
+
+std::vector<std::pair<std::string, std::string>> ModelSession::rewrites() const {
+    std::lock_guard lock(parts_->mutex);
+    std::vector<std::pair<std::string, std::string>> result;
+    for (const rewrite::Step& step : parts_->steps) result.emplace_back(step.rule, step.at);
+    return result;
+}
+
+void bind_model(nb::module_& module) {
+    nb::class_<ModelSession, Session>(module, "ModelSession")
+        .def("metadata", &metadata_of)
+        .def("rewrites", &ModelSession::rewrites);
+    module.def("model_session", &model_session, nb::arg("path"), nb::arg("content").none(), nb::arg("library"),
+               nb::arg("threads"), nb::arg("bindings"), nb::arg("rules"));
+}
+
+}  // namespace heddle::python

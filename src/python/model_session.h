@@ -1,0 +1,38 @@
+// An ONNX model as a session.
+#pragma once
+
+#include "frontends/onnx/model.h"
+#include "inference/model.h"
+#include "python/library.h"
+
+namespace heddle::python {
+
+class ModelSession : public Session {
+public:
+    // `bindings`: numbers for open dimensions. `rules` as `heddle run --rule` has them.
+    ModelSession(std::shared_ptr<const onnx::OnnxModel> model, const Operators& operators,
+                 std::map<std::string, int64_t> bindings, std::vector<rewrite::RuleUse> rules, int threads,
+                 inference::ProgramSource source);
+
+    const onnx::OnnxModel& model() const { return *parts_->model; }
+    // What rules did to the program that was made last: names of rules and tensors.
+    std::vector<std::pair<std::string, std::string>> rewrites() const;
+
+private:
+    struct Parts {
+        std::shared_ptr<const onnx::OnnxModel> model;
+        std::shared_ptr<const Library> library;
+        std::map<std::string, int64_t> bindings;
+        std::vector<rewrite::RuleUse> rules;
+        std::vector<bool> is_read;
+        std::mutex mutex;
+        std::vector<rewrite::Step> steps;
+
+        Result<Graph> specialise(const std::vector<TensorData>& inputs, Progress* progress);
+    };
+    ModelSession(std::shared_ptr<Parts> parts, int threads, inference::ProgramSource source);
+
+    std::shared_ptr<Parts> parts_;
+};
+
+}  // namespace heddle::python
