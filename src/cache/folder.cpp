@@ -24,7 +24,7 @@
 namespace heddle::cache {
 namespace {
 
-constexpr std::array<std::string_view, 4> kind_names = {"kernel", "model", "program", "weights"};
+constexpr std::array<std::string_view, 5> kind_names = {"kernel", "model", "program", "weights", "machine"};
 constexpr const char* parts_name = "parts";
 constexpr const char* total_name = "total";  // the bytes of all files, or more; locked by who changes it
 constexpr const char* limit_name = "limit";

@@ -25,6 +25,7 @@ enum class Kind : uint8_t {
     model,    // the digest of a model's file
     program,  // a prepared program: plan and code
     weights,  // memory that programs prepared, by its contents
+    machine,  // what was measured of a machine
 };
 std::string_view name(Kind kind);
 

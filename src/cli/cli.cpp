@@ -304,6 +304,15 @@ Command add_cache_command(CLI::App& app, CacheCommandOptions& options) {
     return {command, &options.common, [&] { return show_cache(options); }};
 }
 
+Command add_target(CLI::App& app, TargetCommandOptions& options) {
+    auto* command = app.add_subcommand("target", "Show what this machine can do, and who says so (docs/schedules.md)");
+    command->add_flag("--measure", options.measure, "Measure its speeds anew, for later runs");
+    add_cache(*command, options.cache);
+    add_format(*command, options.common, "How to print the result, and what is wrong");
+    command->footer("Examples:\n  heddle target\n  heddle target --measure\n");
+    return {command, &options.common, [&] { return show_target(options); }};
+}
+
 Command add_schema(CLI::App& app) {
     auto* command = app.add_subcommand("schema", "Print the JSON Schema of template files, for editors");
     command->footer("Example:\n  heddle schema > heddle.schema.json      (docs/language.md, Editors)\n");
@@ -448,12 +457,14 @@ int run(int count, char** arguments) {
     VerifyOptions verify_options;
     RewriteOptions rewrite_options;
     CacheCommandOptions cache_options;
+    TargetCommandOptions target_options;
     std::string shell;
-    const std::vector<Command> commands = {
-        add_run(app, run_options),         add_check(app, check_options),         add_explain(app, explain_options),
-        add_compare(app, compare_options), add_graph(app, graph_options),         add_verify(app, verify_options),
-        add_rewrite(app, rewrite_options), add_cache_command(app, cache_options), add_schema(app),
-        add_completion(app, shell, table)};
+    const std::vector<Command> commands = {add_run(app, run_options),         add_check(app, check_options),
+                                           add_explain(app, explain_options), add_compare(app, compare_options),
+                                           add_graph(app, graph_options),     add_verify(app, verify_options),
+                                           add_rewrite(app, rewrite_options), add_cache_command(app, cache_options),
+                                           add_target(app, target_options),   add_schema(app),
+                                           add_completion(app, shell, table)};
     table = table_of(app);
     const bool json = asks_for_json(count, arguments);
     try {

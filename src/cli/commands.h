@@ -110,6 +110,13 @@ struct CacheCommandOptions {
 };
 int show_cache(const CacheCommandOptions& options);
 
+struct TargetCommandOptions {
+    CommonOptions common;
+    CacheOptions cache;
+    bool measure = false;  // anew
+};
+int show_target(const TargetCommandOptions& options);
+
 int print_version(const CommonOptions& options);
 
 }  // namespace heddle::cli

@@ -16,9 +16,9 @@
 #include "cli/text_width.h"
 #include "equations/fusion.h"
 #include "flavours/kernel_matrix.h"
+#include "inference/host.h"
 #include "support/file.h"
 #include "symbolic/session.h"
-#include "target/target.h"
 
 namespace heddle::cli {
 namespace {
@@ -249,7 +249,8 @@ Result<Json> explain(const ExplainOptions& options) {
     if (!arguments) return fail(std::move(arguments.error()));
     auto applied = apply(**metakernel, *library, *arguments);
     if (!applied) return fail(std::move(applied.error()));
-    Result<Target> target = options.target.empty() ? detect_host() : load_target(options.target);
+    Result<Target> target =
+        options.target.empty() ? inference::host_target(usable_folder({}).get()) : load_target(options.target);
     if (!target) return fail(std::move(target.error()));
     auto explained = operator_json(**metakernel, *applied, *target);
     if (!explained) return explained;

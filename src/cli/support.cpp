@@ -271,11 +271,15 @@ void warn(const Diagnostics& notes) {
     }
 }
 
-std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache) {
+std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache) {
     Diagnostics notes;
     auto folder = cache.off ? nullptr : cache::open_folder(cache.folder, notes);
     warn(notes);
-    return inference::make_engine(threads, inference::make_kernel_cache(std::move(folder)));
+    return folder;
+}
+
+std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache) {
+    return inference::make_engine(threads, inference::make_kernel_cache(usable_folder(cache)));
 }
 
 Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& graph, inference::Engine& engine,

@@ -70,6 +70,8 @@ Result<void> check_work(const Graph& graph, double limit, bool interpreted);
 // What a plan has to say (Plan::notes), to standard error.
 void warn(const Diagnostics& notes);
 
+// Null where it is off, or cannot be used, of which it warns.
+std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache);
 // This machine, with what earlier runs have compiled; warns where that cannot be used.
 std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache);
 // Warns of what the plan has to say.

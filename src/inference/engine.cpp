@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "backends/llvm/llvm_backend.h"
+#include "inference/host.h"
 #include "support/guarded.h"
 
 namespace heddle::inference {
@@ -17,7 +18,7 @@ std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::Kernel
     if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     engine->pool = std::make_shared<ThreadPool>(threads);
     engine->kernels = std::move(kernels);
-    engine->target = detect_host();
+    engine->target = host_target(engine->kernels->folder().get());
     return engine;
 }
 

@@ -15,17 +15,18 @@ double cycles_of(const Tile& tile, const Target& target, int width, const TileWo
     const int64_t tiles = std::max<int64_t>(1, (work.rows + tile.rows - 1) / tile.rows), small = work.rows / tiles,
                   large = work.rows % tiles;
     const double panel_bytes = nv * target.vector_bytes;
+    const double two_panels = 2 * panel_bytes * static_cast<double>(work.reduced);
+    const bool spills = two_panels > choice_numbers::share_for_two_panels * static_cast<double>(target.l2_bytes);
+    const double panel_cycles = panel_bytes / (spills ? target.l3_bytes_per_cycle : target.l2_bytes_per_cycle);
     double cycles = 0;
     for (auto [count, size] : {std::pair(large, small + 1), std::pair(tiles - large, small)}) {
         if (count == 0 || size == 0) continue;
         const double s = static_cast<double>(size);
-        cycles += static_cast<double>(count) *
-                  std::max({s * nv / target.fma_per_cycle, (s + nv) / target.loads_per_cycle,
-                            static_cast<double>(target.fma_latency), panel_bytes / target.l2_bytes_per_cycle});
+        cycles +=
+            static_cast<double>(count) * std::max({s * nv / target.fma_per_cycle, (s + nv) / target.loads_per_cycle,
+                                                   static_cast<double>(target.fma_latency), panel_cycles});
     }
-    const double two_panels = 2 * panel_bytes * static_cast<double>(work.reduced);
-    const bool spills = two_panels > choice_numbers::share_for_two_panels * static_cast<double>(target.l2_bytes);
-    return cycles * panels * (spills ? choice_numbers::cost_of_spilled_panels : 1);
+    return cycles * panels;
 }
 
 Tile choose_tile(const Target& target, int width, const TileWork& work) {

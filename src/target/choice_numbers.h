@@ -52,10 +52,9 @@ struct TileCandidate {
     double at_most;  // of the best cycles so far
 };
 inline constexpr TileCandidate tile_candidates[] = {{4, 0.95}, {3, 0.95}, {2, 0.95}, {1, 0.95}, {5, 0.9}};
-// Two panels (this one and the next) beyond this share of L2 are read from further away. Measured: 7 x 7 x 512 under
+// Two panels (this one and the next) beyond this share of L2 come from L3. Measured: 7 x 7 x 512 under
 // 3 x 3, K = 4608: 6 x 4 144 to 165, 14 x 2 191.
 inline constexpr double share_for_two_panels = 0.65;
-inline constexpr double cost_of_spilled_panels = 1.2;  // factor on cycles. Measured: the same, 191 / 165 to 191 / 144
 // Rows, in whose place a weight's tile is chosen, so that all consumers share one packing: 7!, which every height that
 // a candidate takes with 32 registers divides. Measured: ResNet-50 43.9 ms, with tiles by the true rows 46.0; MobileNetV2 4.19 and 4.23.
 inline constexpr int64_t rows_of_any_consumer = 5040;
@@ -82,7 +81,8 @@ inline constexpr int next_height(int height) { return height * 5 / 7; }
 
 inline constexpr int64_t longest_unrolled = 8;   // iterations of a window
 inline constexpr int64_t unrolled_updates = 64;  // of a contraction's tile under such windows
-inline constexpr int64_t unrolled_window_updates = 128;  // where windows of neighbouring rows share loads, and without rows
+// Where windows of neighbouring rows share loads, and without rows.
+inline constexpr int64_t unrolled_window_updates = 128;
 inline constexpr int most_masks = 4;  // of a block, that stay in registers: AVX-512 has seven
 // Of one element of a tile, from which its results are kept in memory and rows are finished one by one in a loop.
 inline constexpr int64_t operations_for_row_loop = 40;

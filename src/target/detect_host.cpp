@@ -1,6 +1,7 @@
-// What the machine that we run on can do. Reads the system's own tables; never measures.
+// What the system's own tables tell of the machine that we run on.
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -10,11 +11,15 @@
 namespace heddle {
 namespace {
 
-std::string cpu_flags() {
+// What the first processor's line of this name says; a blank behind.
+std::string of_first_processor(std::string_view name) {
     std::ifstream file("/proc/cpuinfo");
     std::string line;
     while (std::getline(file, line)) {
-        if (line.starts_with("flags")) return line.substr(line.find(':') + 1) + " ";
+        const size_t colon = line.find(':');
+        if (colon == std::string::npos) continue;
+        const std::string_view key = std::string_view(line).substr(0, colon);
+        if (key.substr(0, key.find_last_not_of(" \t") + 1) == name) return line.substr(colon + 1) + " ";
     }
     return {};
 }
@@ -32,7 +37,7 @@ void set_positive(int64_t& field, long value) {
 Target detect_host() {
     Target target;
     target.name = "host";
-    std::string flags = cpu_flags();
+    const std::string flags = of_first_processor("flags");
     // The kernel's flag names and LLVM's feature names for what generated code may use.
     constexpr std::pair<const char*, const char*> names[] = {
         {"sse4_2", "sse4.2"},     {"avx", "avx"},           {"avx2", "avx2"},
@@ -50,14 +55,15 @@ Target detect_host() {
     set_positive(target.l1_bytes, sysconf(_SC_LEVEL1_DCACHE_SIZE));
     set_positive(target.l2_bytes, sysconf(_SC_LEVEL2_CACHE_SIZE));
     set_positive(target.l3_bytes, sysconf(_SC_LEVEL3_CACHE_SIZE));
-    // AMD's Zen 4 splits 512-bit operations: one multiply-add and one full load a cycle. Its flags alone tell: it has
-    // AVX-512 beside AMD's clzero.
-    if (wide && has(flags, "clzero")) {
-        target.fma_per_cycle = 1;
-        target.loads_per_cycle = 1;
-    }
     target.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     return target;
+}
+
+std::string host_identity() {
+    std::string identity = print(detect_host());
+    for (const char* name : {"vendor_id", "cpu family", "model", "model name", "stepping", "flags"})
+        identity += of_first_processor(name) + "\n";
+    return identity;
 }
 
 }  // namespace heddle

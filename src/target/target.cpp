@@ -10,29 +10,32 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Every field once: reading, writing and the list of known keys all come from here.
+// Every field once: reading, writing, the list of known keys and what each means come from here.
 template <typename T, typename F>
 void for_each_field(T& target, F f) {
-    f("name", target.name);
-    f("cpu", target.cpu);
-    f("features", target.features);
-    f("vector_bytes", target.vector_bytes);
-    f("vector_registers", target.vector_registers);
-    f("fma_per_cycle", target.fma_per_cycle);
-    f("loads_per_cycle", target.loads_per_cycle);
-    f("fma_latency", target.fma_latency);
-    f("maximum_rows", target.maximum_rows);
-    f("l1_bytes", target.l1_bytes);
-    f("l2_bytes", target.l2_bytes);
-    f("l3_bytes", target.l3_bytes);
-    f("l2_bytes_per_cycle", target.l2_bytes_per_cycle);
-    f("cores", target.cores);
-    f("bandwidth", target.bandwidth);
-    f("bandwidth_one_core", target.bandwidth_one_core);
-    f("operations", target.operations);
-    f("launch_seconds", target.launch_seconds);
-    f("maximum_equations", target.maximum_equations);
-    f("maximum_buffers", target.maximum_buffers);
+    using enum FieldSource;
+    f("name", target.name, design, "for people");
+    f("cpu", target.cpu, design, "LLVM's name of the CPU to tune for; empty: none");
+    f("features", target.features, flags, "instructions that there are, LLVM's names");
+    f("vector_bytes", target.vector_bytes, flags, "bytes of a vector register");
+    f("vector_registers", target.vector_registers, flags, "vector registers");
+    f("fma_per_cycle", target.fma_per_cycle, speed, "multiply-adds of vectors a cycle");
+    f("loads_per_cycle", target.loads_per_cycle, speed, "loads of vectors from L1 a cycle");
+    f("fma_latency", target.fma_latency, speed, "cycles from a multiply-add to one that needs its result");
+    f("maximum_rows", target.maximum_rows, design, "rows of a register tile, at most");
+    f("l1_bytes", target.l1_bytes, system, "bytes of a core's L1 for data");
+    f("l2_bytes", target.l2_bytes, system, "bytes of a core's L2");
+    f("l3_bytes", target.l3_bytes, system, "bytes of L3");
+    f("l2_bytes_per_cycle", target.l2_bytes_per_cycle, speed, "bytes that a core reads from L2 a cycle");
+    f("l3_bytes_per_cycle", target.l3_bytes_per_cycle, speed, "bytes that a core reads from L3 a cycle");
+    f("cores", target.cores, system, "cores");
+    f("bandwidth", target.bandwidth, speed, "bytes that all cores read from memory a second");
+    f("bandwidth_one_core", target.bandwidth_one_core, speed, "bytes that one core reads from memory a second");
+    f("operations", target.operations, speed,
+      "operations of 32 bits a second and core, all cores busy (a multiply-add is two)");
+    f("launch_seconds", target.launch_seconds, speed, "seconds of a launch of empty tasks on all cores");
+    f("maximum_equations", target.maximum_equations, design, "equations of a kernel, at most");
+    f("maximum_buffers", target.maximum_buffers, design, "buffers of a kernel, at most");
 }
 
 bool fits(const Json& value, const std::string&) { return value.is_string(); }
@@ -53,7 +56,7 @@ Result<Target> parse_target(std::shared_ptr<const SourceText> text) {
     Target target;
     std::vector<std::string> known;
     Diagnostics problems;
-    for_each_field(target, [&](const char* key, auto& field) {
+    for_each_field(target, [&](const char* key, auto& field, FieldSource, const char*) {
         known.push_back(key);
         if (!json.contains(key)) return;
         const Json& value = json[key];
@@ -91,9 +94,17 @@ Result<Target> load_target(const std::string& path) {
     return parse_target(std::make_shared<SourceText>(path, text.str()));
 }
 
+std::vector<TargetField> fields_of(const Target& target) {
+    std::vector<TargetField> fields;
+    for_each_field(target, [&](const char* key, const auto& field, FieldSource source, const char* meaning) {
+        fields.push_back({key, Json(field).dump(), source, meaning});
+    });
+    return fields;
+}
+
 std::string print(const Target& target) {
     Json json;
-    for_each_field(target, [&](const char* key, const auto& field) { json[key] = field; });
+    for_each_field(target, [&](const char* key, const auto& field, FieldSource, const char*) { json[key] = field; });
     return json.dump(2) + "\n";
 }
 

@@ -1,0 +1,270 @@
+#include "target/measure_host.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "support/thread_pool.h"
+
+namespace heddle {
+
+#if defined(__x86_64__)
+
+namespace {
+
+using Loop = std::function<void()>;
+
+double seconds_of(const Loop& loop) {
+    const auto begin = std::chrono::steady_clock::now();
+    loop();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double least_seconds(int rounds, const Loop& loop) {
+    double least = seconds_of(loop);
+    for (int round = 1; round < rounds; round++) least = std::min(least, seconds_of(loop));
+    return least;
+}
+
+// Loops of vectors of 64 or 32 bytes. Registers 0 to 13 take sums; what stands in them is zero, so no operation is slow.
+constexpr int accumulators = 14;
+constexpr int chained = 16;
+constexpr size_t read_at_once = 512;
+
+#define HEDDLE_VECTOR_REGISTERS                                                                                \
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
+        "xmm13", "xmm14", "xmm15"
+
+#define HEDDLE_VECTOR_LOOPS(NAME, REGISTER, BYTES)                                \
+    struct NAME {                                                                 \
+        static constexpr size_t bytes = BYTES;                                    \
+        static void multiply_add(int64_t rounds) {                                \
+            asm volatile("vzeroall" ::: HEDDLE_VECTOR_REGISTERS);                 \
+            for (int64_t round = 0; round < rounds; round++)                      \
+                asm volatile(                                                     \
+                    ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13\n"                    \
+                    "vfmadd231ps %%" REGISTER "14, %%" REGISTER "15, %%" REGISTER \
+                    "\\n\n"                                                       \
+                    ".endr\n" ::                                                  \
+                        : HEDDLE_VECTOR_REGISTERS);                               \
+            asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);               \
+        }                                                                         \
+        static void multiply_add_chain(int64_t rounds) {                          \
+            asm volatile("vzeroall" ::: HEDDLE_VECTOR_REGISTERS);                 \
+            for (int64_t round = 0; round < rounds; round++)                      \
+                asm volatile(                                                     \
+                    ".rept 16\n"                                                  \
+                    "vfmadd231ps %%" REGISTER "14, %%" REGISTER "15, %%" REGISTER \
+                    "0\n"                                                         \
+                    ".endr\n" ::                                                  \
+                        : HEDDLE_VECTOR_REGISTERS);                               \
+            asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);               \
+        }                                                                         \
+        static void read(const std::byte* from, size_t size) {                    \
+            for (size_t at = 0; at < size; at += read_at_once)                    \
+                asm volatile(                                                     \
+                    ".set offset, 0\n"                                            \
+                    ".rept 512 / " #BYTES                                         \
+                    "\n"                                                          \
+                    "vmovups offset(%0), %%" REGISTER                             \
+                    "0\n"                                                         \
+                    ".set offset, offset + " #BYTES                               \
+                    "\n"                                                          \
+                    ".endr\n" ::"r"(from + at)                                    \
+                    : "memory", HEDDLE_VECTOR_REGISTERS);                         \
+            asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);               \
+        }                                                                         \
+    };
+
+HEDDLE_VECTOR_LOOPS(LongVectors, "zmm", 64)
+HEDDLE_VECTOR_LOOPS(ShortVectors, "ymm", 32)
+
+#undef HEDDLE_VECTOR_LOOPS
+#undef HEDDLE_VECTOR_REGISTERS
+
+// Additions that wait for each other, one a cycle on every x86-64. (Of a register: constants are added without execution.)
+void add_chain(int64_t rounds) {
+    uint64_t sum = 0, term = 1;
+    for (int64_t round = 0; round < rounds; round++)
+        asm volatile(".rept 20\n add %1, %0\n .endr\n" : "+r"(sum) : "r"(term));
+}
+
+// So that what is read next comes from memory. (clflush: clflushopt is not on all CPUs.)
+void leave_caches(const std::byte* from, size_t size) {
+    for (size_t at = 0; at < size; at += 64) asm volatile("clflush (%0)" ::"r"(from + at) : "memory");
+    asm volatile("mfence" ::: "memory");
+}
+
+// To multiples of `step`, at least one.
+double to_steps(double value, double step) { return std::max(1.0, std::round(value / step)) * step; }
+
+double to_two_digits(double value) { return std::stod(fmt::format("{:.1e}", value)); }
+
+class Pages {
+public:
+    explicit Pages(size_t size) : size_(size) {
+        void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return;
+        begin_ = static_cast<std::byte*>(memory);
+        ::madvise(memory, size, MADV_HUGEPAGE);
+        for (size_t at = 0; at < size; at += 4096) begin_[at] = std::byte{1};  // pages of its own
+    }
+    ~Pages() {
+        if (begin_) ::munmap(begin_, size_);
+    }
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+
+    const std::byte* begin() const { return begin_; }
+    size_t size() const { return size_; }
+
+private:
+    std::byte* begin_ = nullptr;
+    size_t size_;
+};
+
+template <typename Vectors>
+class Measurement {
+public:
+    Measurement(Target& target, const Pages& pages)
+        : target_(target),
+          pages_(pages),
+          pool_(target.cores),
+          cycle_(least_seconds(60, [] { add_chain(500); }) / 1e4) {}
+
+    void measure() {
+        arithmetic();
+        caches();
+        memory();
+        all_cores();
+    }
+
+private:
+    void arithmetic() {
+        constexpr int64_t rounds = 500;
+        const double sum = least_seconds(20, [] { Vectors::multiply_add(rounds); }) / (rounds * accumulators);
+        const double chain = least_seconds(20, [] { Vectors::multiply_add_chain(rounds); }) / (rounds * chained);
+        target_.fma_per_cycle = to_steps(cycle_ / sum, 0.5);
+        target_.fma_latency = static_cast<int>(to_steps(chain / cycle_, 1));
+    }
+
+    // A cycle, of what fits into a cache. Read several times, at least 256 kB in all.
+    double bytes_per_cycle(int64_t size) const {
+        const size_t whole =
+            std::clamp<size_t>(static_cast<size_t>(size) / read_at_once * read_at_once, read_at_once, pages_.size());
+        const size_t times = std::max<size_t>(1, (256 << 10) / whole);
+        Vectors::read(pages_.begin(), whole);
+        const double seconds = least_seconds(12, [&] {
+            for (size_t time = 0; time < times; time++) Vectors::read(pages_.begin(), whole);
+        });
+        return static_cast<double>(whole * times) * cycle_ / seconds;
+    }
+
+    void caches() {
+        const double l1 = bytes_per_cycle(target_.l1_bytes / 2) / static_cast<double>(Vectors::bytes);
+        target_.loads_per_cycle = to_steps(l1, 0.5);
+        target_.l2_bytes_per_cycle = to_steps(bytes_per_cycle(target_.l2_bytes / 2), 4);
+        // More than L2 takes, and a share of L3 that others leave.
+        const int64_t beyond = std::min(target_.l3_bytes / 2, 3 * target_.l2_bytes);
+        target_.l3_bytes_per_cycle = to_steps(bytes_per_cycle(beyond), 2);
+    }
+
+    // One task a thread. Nothing where a thread came late, so that another took two.
+    std::optional<double> seconds_together(const std::function<void(int64_t task)>& task) {
+        std::vector<int> taken(static_cast<size_t>(pool_.threads()));
+        const double seconds = seconds_of([&] {
+            pool_.run(pool_.threads(), 1, [&](int thread, int64_t begin, int64_t) {
+                task(begin);
+                taken[static_cast<size_t>(thread)]++;
+            });
+        });
+        return std::ranges::count(taken, 1) == pool_.threads() ? std::optional(seconds) : std::nullopt;
+    }
+
+    // Of rounds in which all threads took part, for `limit` seconds; sorted.
+    std::vector<double> rounds_together(double limit, const Loop& prepare, const std::function<void(int64_t)>& task) {
+        std::vector<double> rounds;
+        const auto begin = std::chrono::steady_clock::now();
+        while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < limit) {
+            prepare();
+            if (auto seconds = seconds_together(task)) rounds.push_back(*seconds);
+        }
+        std::ranges::sort(rounds);
+        return rounds;
+    }
+
+    void memory() {
+        const double whole = static_cast<double>(pages_.size());
+        const auto leave = [&] { leave_caches(pages_.begin(), pages_.size()); };
+        double least = 1e9;
+        for (int round = 0; round < 5; round++) {
+            leave();
+            least = std::min(least, seconds_of([&] { Vectors::read(pages_.begin(), pages_.size()); }));
+        }
+        target_.bandwidth_one_core = to_two_digits(whole / least);
+        const size_t part = pages_.size() / static_cast<size_t>(pool_.threads()) / read_at_once * read_at_once;
+        const auto rounds = rounds_together(
+            6e-3,
+            [&] {
+                leave();
+                seconds_together([](int64_t) { Vectors::multiply_add(2'000); });  // wakes them
+            },
+            [&](int64_t task) { Vectors::read(pages_.begin() + static_cast<size_t>(task) * part, part); });
+        const double shared = rounds.empty() ? 0 : to_two_digits(whole / rounds.front());
+        target_.bandwidth = std::max(shared, target_.bandwidth_one_core);
+    }
+
+    void all_cores() {
+        constexpr int64_t many = 10'000, few = 200;
+        const auto rounds = rounds_together(4e-3, [] {}, [](int64_t) { Vectors::multiply_add(many); });
+        // Threads of one core halve it; what takes longer was disturbed. No core was free beside this one: as if all were
+        // like it.
+        const double each = least_seconds(10, [] { Vectors::multiply_add(many); });
+        const double seconds = rounds.empty() ? each : std::clamp(rounds.front(), each, 2 * each);
+        target_.operations = to_two_digits(2.0 * many * accumulators * target_.lanes(sizeof(float)) / seconds);
+        // A launch is what short tasks take longer together. The quarter that is least disturbed tells.
+        const auto launches = rounds_together(2e-3, [] {}, [](int64_t) { Vectors::multiply_add(few); });
+        const double alone = least_seconds(20, [] { Vectors::multiply_add(few); });
+        if (!launches.empty())
+            target_.launch_seconds = to_two_digits(std::max(1e-7, launches[launches.size() / 4] - alone));
+    }
+
+    Target& target_;
+    const Pages& pages_;
+    ThreadPool pool_;
+    const double cycle_;  // seconds
+};
+
+}  // namespace
+
+bool can_measure_speed(const Target& target) {
+    return target.features.find("+fma") != std::string::npos && target.vector_bytes >= 32;
+}
+
+bool measure_speed(Target& target) {
+    if (!can_measure_speed(target)) return false;
+    const Pages pages(8 << 20);
+    if (!pages.begin()) return false;
+    if (target.vector_bytes == 64)
+        Measurement<LongVectors>(target, pages).measure();
+    else
+        Measurement<ShortVectors>(target, pages).measure();
+    return true;
+}
+
+#else
+
+bool can_measure_speed(const Target&) { return false; }
+bool measure_speed(Target&) { return false; }
+
+#endif
+
+}  // namespace heddle
