@@ -22,7 +22,7 @@ from typing import Any
 from . import _heddle
 from ._errors import Context, Diagnostic, Error, Place
 from ._graph import Graph, Tensor
-from ._library import Library, Progress, load_library
+from ._library import Library, Progress, load_library, parse_library
 from ._onnxruntime import (disable_telemetry_events, get_all_providers, get_available_providers, get_build_info, get_device,
                            get_version_string, has_collective_ops, preload_dlls, print_debug_info,
                            set_default_logger_severity, set_default_logger_verbosity, set_global_thread_pool_sizes)
@@ -36,7 +36,7 @@ __all__ = ["Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", 
            "InferenceSession", "Launch", "Library", "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue",
            "Place", "Progress", "RunOptions", "Session", "SessionOptions", "Tensor", "build_info", "copy_tensors",
            "disable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
-           "get_version_string", "has_collective_ops", "load_library", "preload_dlls", "print_debug_info",
+           "get_version_string", "has_collective_ops", "load_library", "parse_library", "preload_dlls", "print_debug_info",
            "set_default_logger_severity", "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache"]
 
 

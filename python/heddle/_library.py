@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
-from typing import Any, Callable
+from typing import Any, Callable, Mapping, Sequence
 
 from . import _heddle
 
@@ -16,11 +16,15 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 class Library:
-    """Operators by name: those that come with Heddle, and those of your files. Made by `load_library`."""
+    """Operators by name: those that come with Heddle, and yours. Made by `load_library` and `parse_library`."""
 
-    def __init__(self, library: _heddle.Library, progress: Progress | None = None) -> None:
+    def __init__(self, library: _heddle.Library, progress: Progress | None = None, of: Sequence[str] = ()) -> None:
         self._library = library
         self._progress = progress
+        self._of = list(of)
+
+    def __repr__(self) -> str:
+        return f"Library({', '.join(['the shipped operators', *self._of])})"
 
     def names(self) -> list[str]:
         """The shipped operators."""
@@ -44,8 +48,21 @@ def load_library(*paths: str | os.PathLike[str], threads: int = 0, progress: Pro
 
     A file's operators are also `file::operator`; `load_library(mine="folder")` chooses that name.
     """
-    return Library(_heddle.Library(str(FOLDER / "operators"), [os.fspath(path) for path in paths],
-                                   {name: os.fspath(path) for name, path in named.items()}, threads), progress)
+    return _open(paths, named, {}, threads, progress)
+
+
+def parse_library(text: str, *paths: str | os.PathLike[str], name: str = "text", threads: int = 0,
+                  progress: Progress | None = None) -> Library:
+    """The shipped operators, those of a text (a template file's), and those of files or folders. Operators of the text are also
+    `name::operator`."""
+    return _open(paths, {}, {name: text}, threads, progress)
+
+
+def _open(paths: Sequence[str | os.PathLike[str]], named: Mapping[str, str | os.PathLike[str]], texts: Mapping[str, str],
+          threads: int, progress: Progress | None) -> Library:
+    files, folders = [os.fspath(path) for path in paths], {name: os.fspath(path) for name, path in named.items()}
+    return Library(_heddle.Library(str(FOLDER / "operators"), files, folders, dict(texts), threads), progress,
+                   [*files, *folders, *texts])
 
 
 @functools.cache

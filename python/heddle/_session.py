@@ -9,6 +9,7 @@ import time
 from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
 from . import _heddle
+from ._errors import Error
 from ._library import Library, Progress, shipped_library
 from ._onnxruntime import check_providers, get_available_providers, global_threads
 from ._onnxruntime_absent import without_absent
@@ -70,6 +71,7 @@ class Session:
         self._session = session
         self._progress = progress
         self._profile: Profile | None = None
+        self._shapes: dict[str, tuple[int, ...]] = {}  # of the last run
 
     def __repr__(self) -> str:
         ports = [", ".join(f"{port.name}: {port.dtype}{_shape_text(port.shape)}" for port in side)
@@ -87,6 +89,7 @@ class Session:
         """The named outputs, or all, in order, as NumPy arrays. Inputs that nothing reads need not be given."""
         names = list(output_names) if output_names else None
         feeds = {name: _array_of(value) for name, value in input_feed.items()}
+        self._shapes = {name: tuple(getattr(value, "shape", ())) for name, value in feeds.items()}
         running: ContextManager[None] = contextlib.nullcontext() if run_options is None else run_options._run(self)
         with running:
             if self._profile is None:
@@ -181,6 +184,18 @@ class InferenceSession(Session):
 
     def disable_fallback(self) -> None:
         """There is nothing to fall back to."""
+
+    def svg(self, title: str = "model", **dimensions: int) -> str:
+        """A picture of the model's operations. Open dimensions have the sizes that are given, or those of the last run."""
+        sizes = {extent: given for port in self._session.inputs
+                 for extent, given in zip(port.shape or [], self._shapes.get(port.name, ())) if isinstance(extent, str)}
+        return self._session.svg(title, {**sizes, **dimensions})
+
+    def _repr_svg_(self) -> str | None:
+        try:
+            return self.svg()
+        except Error:  # sizes or values are not known: then there is the text alone
+            return None
 
     @property
     def rewrites(self) -> list[tuple[str, str]]:

@@ -39,6 +39,11 @@ public:
                                         const std::map<std::string, StaticValue>& parameters = {},
                                         const std::string& name = {}, const std::vector<std::string>& results = {});
 
+    // The operations of a whole graph, as Session::add_graph adds them.
+    std::vector<TensorId> add(const Graph& graph, std::vector<TensorId> known, const std::string& prefix) {
+        return session_.add_graph(graph, std::move(known), prefix);
+    }
+
     const Graph& graph() const { return session_.graph(); }
     GraphDocument document(const DocumentOptions& options = {}) const { return to_document(graph(), options); }
 

@@ -2,10 +2,13 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "interchange/graph_builder.h"
 #include "pictures/draw_parts.h"
-#include "python/library.h"
+#include "gradient/gradient.h"
+#include "graph/complex.h"
+#include "python/model_session.h"
 
 namespace heddle::python {
 namespace {
@@ -69,17 +72,68 @@ public:
             arguments.push_back(std::move(argument));
         }
         auto results = value_or_raise(builder_.apply(name, arguments, given.parameters, label));
-        nb::list answer;
-        for (TensorId id : results) answer.append(at(id));
-        return results.size() == 1 ? nb::object(answer[0]) : nb::object(nb::tuple(answer));
+        return answer(results, results.size() != 1);
+    }
+
+    // A model as an operator: its results, one or a tuple.
+    nb::object call_model(const ModelSession& model, const nb::tuple& inputs, const nb::dict& named,
+                          const std::string& label) {
+        const auto given = tensors_of(model, inputs, named);
+        std::vector<const TensorType*> types;
+        std::vector<const TensorData*> values;
+        std::vector<TensorId> read;
+        for (size_t i = 0; i < given.size(); i++) {
+            const bool is_given = given[i] >= 0;
+            const auto* tensor = is_given ? &builder_.graph().tensor(given[i]) : nullptr;
+            types.push_back(tensor ? &tensor->type : nullptr);
+            values.push_back(tensor && tensor->constant ? &*tensor->constant : nullptr);
+            if (model.inputs[i].is_read) read.push_back(given[i]);
+        }
+        const Graph graph = value_or_raise([&] {
+            nb::gil_scoped_release others_run;
+            return model.graph_for(types, values);
+        }());
+        std::vector<TensorId> known(graph.tensors.size(), no_id);
+        for (size_t i = 0; i < read.size(); i++) known[static_cast<size_t>(graph.inputs[i])] = read[i];
+        return answer(builder_.add(graph, std::move(known), label + "."), graph.outputs.size() != 1);
+    }
+
+    // Adjoints of `wanted`, which are inputs or constants, from those of `outputs` (`seeds`; if there are none: ones).
+    nb::object gradient(const nb::list& outputs, const nb::list& wanted, const nb::list& seeds) {
+        Graph graph = builder_.graph();
+        for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "gradient"));
+        std::vector<TensorId> of;
+        for (nb::handle tensor : wanted) {
+            of.push_back(id_of(tensor, "gradient"));
+            if (graph.tensors[static_cast<size_t>(of.back())].constant) graph.inputs.push_back(of.back());
+            graph.tensors[static_cast<size_t>(of.back())].constant.reset();
+        }
+        const Graph derived = value_or_raise([&] {
+            nb::gil_scoped_release others_run;
+            return gradient::gradient(graph, of);
+        }());
+        std::vector<TensorId> known(derived.tensors.size(), no_id);
+        for (size_t i = 0; i < graph.inputs.size(); i++)
+            known[static_cast<size_t>(derived.inputs[i])] = graph.inputs[i];
+        const std::vector<TensorId> adjoints(derived.inputs.begin() + static_cast<int64_t>(graph.inputs.size()),
+                                             derived.inputs.end());
+        // What the gradient reads of the graph is there already; of complex numbers it has other tensors.
+        if (!has_complex(graph)) find_known(derived, known);
+        add_seeds(derived, adjoints, seeds, known);
+        return answer(builder_.add(derived, std::move(known), ""), wanted.size() != 1);
+    }
+
+    std::string print() const {
+        std::vector<std::string> inputs;
+        for (TensorId id : builder_.graph().inputs)
+            inputs.push_back(
+                fmt::format("{}: {}", builder_.graph().tensor(id).name, builder_.graph().tensor(id).type.text()));
+        return fmt::format("Graph({}; {} operations)", fmt::join(inputs, ", "), builder_.graph().operations.size());
     }
 
     std::string json() const { return interchange::print_graph_json(builder_.document()); }
 
-    std::string svg(const std::string& title) const {
-        pictures::Picture picture = pictures::draw_operations(title, builder_.graph());
-        return picture.svg.finish(picture.width, picture.height);
-    }
+    std::string svg(const std::string& title) const { return svg_of(title, builder_.graph()); }
 
     // What is wrong, as JSON; an empty list if nothing is.
     std::string validate(const std::string& environment, const std::string& folder) const {
@@ -99,6 +153,83 @@ public:
     }
 
 private:
+    nb::object answer(const std::vector<TensorId>& results, bool several) const {
+        nb::list list;
+        for (TensorId id : results) list.append(at(id));
+        return several ? nb::object(nb::tuple(list)) : nb::object(list[0]);
+    }
+
+    // One an input of the model; no_id where it is not given.
+    std::vector<TensorId> tensors_of(const ModelSession& model, const nb::tuple& inputs, const nb::dict& named) const {
+        std::vector<std::string> names;
+        for (const Session::Port& port : model.inputs) names.push_back(port.name);
+        if (inputs.size() > names.size()) {
+            raise({{.code = "python.argument",
+                    .summary = fmt::format("the model is given {} inputs", inputs.size()),
+                    .expected = fmt::format("at most {}: {}", names.size(), fmt::join(names, ", "))}});
+        }
+        std::map<std::string, TensorId> given;
+        std::map<std::string, TensorData> by_name;  // for the names alone
+        for (size_t i = 0; i < inputs.size(); i++) given[names[i]] = id_of(inputs[i], "the model");
+        for (auto [key, value] : named) {
+            const auto name = nb::cast<std::string>(key);
+            if (!given.emplace(name, id_of(value, "the model")).second) {
+                raise({{.code = "python.argument",
+                        .summary = fmt::format("input '{}' of the model is given twice", name),
+                        .params = {{"input", name}}}});
+            }
+        }
+        for (const auto& [name, id] : given) by_name[name] = {};
+        value_or_raise(inference::arrange(names, by_name));
+        std::vector<TensorId> result;
+        Diagnostics missing;
+        for (const Session::Port& port : model.inputs) {
+            result.push_back(given.contains(port.name) ? given[port.name] : TensorId(no_id));
+            if (result.back() < 0 && port.is_read) missing.push_back(inference::missing_input(port.name, port.dtype));
+        }
+        if (!missing.empty()) raise(missing);
+        return result;
+    }
+
+    void add_seeds(const Graph& derived, const std::vector<TensorId>& adjoints, const nb::list& seeds,
+                   std::vector<TensorId>& known) {
+        if (seeds.size() > 0 && seeds.size() != adjoints.size()) {
+            raise({{.code = "python.argument",
+                    .summary = fmt::format("gradient is given {} adjoints", seeds.size()),
+                    .expected = fmt::format("{}: one for each output of a float type, or none", adjoints.size())}});
+        }
+        for (size_t i = 0; i < adjoints.size(); i++) {
+            const heddle::Tensor& adjoint = derived.tensor(adjoints[i]);
+            const TensorId seed = seeds.size() == 0 ? ones(adjoint) : id_of(seeds[i], "gradient");
+            const TensorType& found = builder_.graph().tensor(seed).type;
+            if (found.dtype != adjoint.type.dtype || found.extents() != adjoint.type.extents()) {
+                raise({{.code = "python.tensor",
+                        .summary = fmt::format("'{}' cannot be the adjoint '{}'", builder_.graph().tensor(seed).name,
+                                               adjoint.name),
+                        .expected = adjoint.type.text(),
+                        .found = found.text()}});
+            }
+            known[static_cast<size_t>(adjoints[i])] = seed;
+        }
+    }
+
+    TensorId ones(const heddle::Tensor& like) {
+        TensorData data(like.type.dtype, like.type.extents());
+        for (int64_t i = 0; i < data.size(); i++) data.set_real(i, 1);
+        return builder_.constant(like.name, std::move(data));
+    }
+
+    // Tensors of `from` that are this graph's have their names.
+    void find_known(const Graph& from, std::vector<TensorId>& known) const {
+        std::map<std::string_view, TensorId> places;
+        const Graph& graph = builder_.graph();
+        for (size_t i = 0; i < graph.tensors.size(); i++) places.emplace(graph.tensors[i].name, TensorId(i));
+        for (size_t i = 0; i < from.tensors.size(); i++) {
+            const auto found = places.find(from.tensors[i].name);
+            if (known[i] < 0 && found != places.end()) known[i] = found->second;
+        }
+    }
+
     Tensor at(TensorId id) const {
         const auto& tensor = builder_.graph().tensor(id);
         return {id, identity_, tensor.name, std::string(name(tensor.type.dtype)), tensor.type.extents()};
@@ -144,16 +275,27 @@ private:
 
 }  // namespace
 
+std::string svg_of(const std::string& title, const Graph& graph) {
+    pictures::Picture picture = pictures::draw_operations(title, graph);
+    return picture.svg.finish(picture.width, picture.height);
+}
+
 void bind_graph(nb::module_& module) {
     nb::class_<Tensor>(module, "Tensor")
         .def_ro("name", &Tensor::name)
         .def_ro("dtype", &Tensor::dtype)
-        .def_ro("shape", &Tensor::shape);
+        .def_ro("shape", &Tensor::shape)
+        .def("__repr__", [](const Tensor& tensor) {
+            return fmt::format("Tensor('{}', {}[{}])", tensor.name, tensor.dtype, fmt::join(tensor.shape, ", "));
+        });
     nb::class_<GraphOfCalls>(module, "Graph")
         .def(nb::init<const Operators&>())
         .def("tensor", &GraphOfCalls::tensor)
         .def("constant", &GraphOfCalls::constant)
         .def("call", &GraphOfCalls::call)
+        .def("call_model", &GraphOfCalls::call_model)
+        .def("gradient", &GraphOfCalls::gradient)
+        .def("print", &GraphOfCalls::print)
         .def("json", &GraphOfCalls::json)
         .def("svg", &GraphOfCalls::svg)
         .def("validate", &GraphOfCalls::validate)

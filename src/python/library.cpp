@@ -13,7 +13,8 @@ namespace {
 constexpr size_t most_programs = 256;  // of calls: small ones
 
 std::shared_ptr<Library> open(const std::string& folder, const std::vector<std::string>& paths,
-                              const std::map<std::string, std::string>& named) {
+                              const std::map<std::string, std::string>& named,
+                              const std::map<std::string, std::string>& texts) {
     auto library = std::make_shared<Library>(value_or_raise(open_library(folder)));
     Diagnostics problems;
     auto add = [&](const std::string& path, const std::string& name) {
@@ -22,6 +23,10 @@ std::shared_ptr<Library> open(const std::string& folder, const std::vector<std::
     };
     for (const std::string& path : paths) add(path, {});
     for (const auto& [name, path] : named) add(path, name);
+    for (const auto& [name, text] : texts) {
+        auto added = library->add_source(std::make_shared<SourceText>(name, text));
+        if (!added) problems.insert(problems.end(), added.error().begin(), added.error().end());
+    }
     if (!problems.empty()) raise(problems);
     return library;
 }
@@ -104,8 +109,9 @@ CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, 
 }
 
 Operators::Operators(const std::string& folder, const std::vector<std::string>& paths,
-                     const std::map<std::string, std::string>& named, int threads)
-    : library(open(folder, paths, named)),
+                     const std::map<std::string, std::string>& named, const std::map<std::string, std::string>& texts,
+                     int threads)
+    : library(open(folder, paths, named, texts)),
       digest(fmt::format("libraries {} {} {}", inference::digest_of(*library), fmt::join(paths, " "),
                          fmt::join(named, " "))),
       programs_(engine_of(threads), most_programs, {"call " + digest, ""}) {}
@@ -140,7 +146,7 @@ nb::object Operators::call(const std::string& name, const nb::tuple& inputs, con
 void bind_library(nb::module_& module) {
     nb::class_<Operators>(module, "Library")
         .def(nb::init<const std::string&, const std::vector<std::string>&, const std::map<std::string, std::string>&,
-                      int>())
+                      const std::map<std::string, std::string>&, int>())
         .def("names", [](const Operators& operators) { return operators.library->names(); })
         .def("call", &Operators::call, nb::arg("name"), nb::arg("inputs"), nb::arg("named"), nb::arg("progress").none())
         .def("cancel", &Operators::cancel);

@@ -24,9 +24,11 @@ CallArguments arguments_of(const Template& metakernel, const nb::tuple& inputs, 
 
 class Operators {
 public:
-    // The shipped library's folder, files and folders of the user's, and such with names.
+    // The shipped library's folder, files and folders of the user's, such with names,
+    // and texts by the names of their libraries.
     Operators(const std::string& folder, const std::vector<std::string>& paths,
-              const std::map<std::string, std::string>& named, int threads);
+              const std::map<std::string, std::string>& named, const std::map<std::string, std::string>& texts,
+              int threads);
 
     // An array, or a tuple where the operator has several results. `progress` as of Session::run.
     nb::object call(const std::string& name, const nb::tuple& inputs, const nb::dict& named, nb::object progress);

@@ -144,6 +144,41 @@ Result<Graph> ModelSession::Parts::specialise(const std::vector<TensorData>& inp
     return graph;
 }
 
+Result<Graph> ModelSession::graph_for(const std::vector<const TensorType*>& types,
+                                      const std::vector<const TensorData*>& values) const {
+    const auto inputs = onnx::caller_inputs(model());
+    Diagnostics problems;
+    std::vector<std::vector<int64_t>> extents(types.size());
+    std::vector<const std::vector<int64_t>*> shapes(types.size());
+    for (size_t i = 0; i < types.size(); i++) {
+        if (!types[i]) continue;
+        extents[i] = types[i]->extents();
+        shapes[i] = &extents[i];
+        if (inputs[i]->dtype && *inputs[i]->dtype != types[i]->dtype)
+            problems.push_back(runtime::wrong_dtype(inputs[i]->name, {*inputs[i]->dtype, types[i]->shape},
+                                                    TensorData(types[i]->dtype, extents[i], nullptr, nullptr)));
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    auto bound = onnx::bind_shapes(model(), shapes, parts_->bindings);
+    if (!bound) return fail(std::move(bound.error()));
+    onnx::OnnxModel fixed = model();
+    for (onnx::OnnxValue& input : fixed.graph.inputs) {
+        for (size_t d = 0; d < input.shape.size(); d++) {
+            const auto size = bound->find(onnx::open_name(input, d));
+            if (size != bound->end()) input.shape[d].value = size->second;
+        }
+    }
+    inference::Rewriting rewriting{parts_->rules, {}};
+    return inference::specialise(fixed, *parts_->library, values, {}, &rewriting);
+}
+
+Result<Graph> ModelSession::graph_with(std::map<std::string, int64_t> dimensions) const {
+    dimensions.insert(parts_->bindings.begin(), parts_->bindings.end());
+    const std::vector<const TensorData*> nothing(onnx::caller_inputs(model()).size(), nullptr);
+    inference::Rewriting rewriting{parts_->rules, {}};
+    return inference::specialise(model(), *parts_->library, nothing, std::move(dimensions), &rewriting);
+}
+
 std::vector<std::pair<std::string, std::string>> ModelSession::rewrites() const {
     std::lock_guard lock(parts_->mutex);
     std::vector<std::pair<std::string, std::string>> result;
@@ -154,7 +189,10 @@ std::vector<std::pair<std::string, std::string>> ModelSession::rewrites() const 
 void bind_model(nb::module_& module) {
     nb::class_<ModelSession, Session>(module, "ModelSession")
         .def("metadata", &metadata_of)
-        .def("rewrites", &ModelSession::rewrites);
+        .def("rewrites", &ModelSession::rewrites)
+        .def("svg", [](const ModelSession& session, const std::string& title, const Bindings& dimensions) {
+            return svg_of(title, value_or_raise(session.graph_with(dimensions)));
+        });
     module.def("model_session", &model_session, nb::arg("path"), nb::arg("content").none(), nb::arg("library"),
                nb::arg("threads"), nb::arg("bindings"), nb::arg("rules"));
 }

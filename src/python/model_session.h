@@ -15,6 +15,12 @@ public:
                  inference::ProgramSource source);
 
     const onnx::OnnxModel& model() const { return *parts_->model; }
+    // The model's graph for inputs of these types, one a caller's input, null where it is not given, and these values where
+    // they are known (null: they are not). Its dimensions have no names.
+    Result<Graph> graph_for(const std::vector<const TensorType*>& types,
+                            const std::vector<const TensorData*>& values) const;
+    // The same for numbers of its open dimensions.
+    Result<Graph> graph_with(std::map<std::string, int64_t> dimensions) const;
     // What rules did to the program that was made last: names of rules and tensors.
     std::vector<std::pair<std::string, std::string>> rewrites() const;
 

@@ -117,6 +117,9 @@ private:
     Calls calls_;
 };
 
+// The picture of its operations.
+std::string svg_of(const std::string& title, const Graph& graph);
+
 void bind_session(nb::module_& module);
 void bind_library(nb::module_& module);
 void bind_graph(nb::module_& module);

@@ -491,6 +491,36 @@ Result<std::vector<TensorId>> Session::apply(const Template& metakernel, const s
     return result;
 }
 
+std::vector<TensorId> Session::add_graph(const Graph& from, std::vector<TensorId> known, const std::string& prefix) {
+    Graph& graph = state_->graph;
+    std::vector<bool> is_new;
+    for (TensorId id : known) is_new.push_back(id < 0);
+    for (size_t i = 0; i < known.size(); ++i) {
+        const Tensor& tensor = from.tensors[i];
+        if (!is_new[i]) continue;
+        known[i] = tensor.constant ? add_constant(prefix + tensor.name, *tensor.constant)
+                                   : state_->add_tensor(prefix + tensor.name, tensor.type);
+    }
+    auto renumber = [&](std::vector<TensorId>& ids) {
+        for (TensorId& id : ids) id = known[static_cast<size_t>(id)];
+    };
+    for (Operation operation : from.operations) {
+        if (std::ranges::none_of(operation.outputs, [&](TensorId id) { return is_new[static_cast<size_t>(id)]; }))
+            continue;
+        operation.name = unique_name(state_->operation_names, graph.operations, prefix + operation.name, "operation");
+        if (operation.each) operation.each->of = prefix + operation.each->of;
+        renumber(operation.inputs);
+        renumber(operation.outputs);
+        graph.operations.push_back(std::move(operation));
+        const auto id = last_id<OperationId>(graph.operations);
+        for (TensorId output : graph.operations.back().outputs)
+            graph.tensors[static_cast<size_t>(output)].producer = id;
+    }
+    std::vector<TensorId> outputs = from.outputs;
+    renumber(outputs);
+    return outputs;
+}
+
 Graph Session::finish(std::vector<TensorId> outputs) {
     state_->graph.outputs = std::move(outputs);
     for (TensorId input : state_->deciding_inputs)

@@ -66,6 +66,20 @@ def test_own_templates():
     assert "softmax" in LIBRARY.names()
 
 
+def test_operators_from_a_text():
+    x = np.linspace(-3, 3, 50, dtype=np.float32)
+    library = heddle.parse_library(SWISH, name="mine")
+    for name in ("swish", "mine::swish"):
+        np.testing.assert_allclose(library.call(name, x, beta=2.0), x / (1 + np.exp(-2 * x)), rtol=1e-5, atol=1e-6)
+    assert repr(library) == "Library(the shipped operators, mine)"
+    other = heddle.parse_library(SWISH.replace("sigmoid", "tanh"), name="mine")  # no program of the first one
+    np.testing.assert_allclose(other.call("swish", x), x * np.tanh(x), rtol=1e-5, atol=1e-6)
+    with refused("language.unknown_function") as caught:
+        heddle.parse_library(SWISH.replace("sigmoid", "sigmoit"))
+    (problem,) = caught.error.diagnostics
+    assert (problem.place.file, problem.place.line) == ("text", 7)
+
+
 def test_what_calls_refuse():
     x = np.float32([1, 2])
     with refused("language.unknown_operator") as caught:
