@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -189,13 +190,26 @@ private:
         return std::ranges::count(taken, 1) == pool_.threads() ? std::optional(seconds) : std::nullopt;
     }
 
-    // Of rounds in which all threads took part, for `limit` seconds; sorted.
-    std::vector<double> rounds_together(double limit, const Loop& prepare, const std::function<void(int64_t)>& task) {
+    // When rounds are enough: so many take at most `fast` seconds, or all together `limit`.
+    struct Until {
+        double limit;
+        size_t count;
+        double fast = std::numeric_limits<double>::infinity();
+    };
+
+    // Seconds of rounds in which all threads took part; sorted.
+    std::vector<double> rounds_together(const Until& until, const Loop& prepare,
+                                        const std::function<void(int64_t)>& task) {
         std::vector<double> rounds;
+        size_t fast = 0;
         const auto begin = std::chrono::steady_clock::now();
-        while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < limit) {
+        while (fast < until.count &&
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < until.limit) {
             prepare();
-            if (auto seconds = seconds_together(task)) rounds.push_back(*seconds);
+            const auto seconds = seconds_together(task);
+            if (!seconds) continue;
+            rounds.push_back(*seconds);
+            fast += *seconds <= until.fast;
         }
         std::ranges::sort(rounds);
         return rounds;
@@ -212,7 +226,7 @@ private:
         target_.bandwidth_one_core = to_two_digits(whole / least);
         const size_t part = pages_.size() / static_cast<size_t>(pool_.threads()) / read_at_once * read_at_once;
         const auto rounds = rounds_together(
-            6e-3,
+            {.limit = 6e-3, .count = 20},
             [&] {
                 leave();
                 seconds_together([](int64_t) { Vectors::multiply_add(2'000); });  // wakes them
@@ -224,17 +238,21 @@ private:
 
     void all_cores() {
         constexpr int64_t many = 10'000, few = 200;
-        const auto rounds = rounds_together(4e-3, [] {}, [](int64_t) { Vectors::multiply_add(many); });
-        // Threads of one core halve it; what takes longer was disturbed. No core was free beside this one: as if all were
-        // like it.
         const double each = least_seconds(10, [] { Vectors::multiply_add(many); });
-        const double seconds = rounds.empty() ? each : std::clamp(rounds.front(), each, 2 * each);
+        const auto rounds = rounds_together(
+            {.limit = 20e-3, .count = 3, .fast = 1.03 * each}, [] {}, [](int64_t) { Vectors::multiply_add(many); });
+        // Threads of one core halve it. What took longer was disturbed: as if each core were like this one.
+        const bool disturbed = rounds.empty() || rounds.front() > 2.2 * each;
+        const double seconds = disturbed ? each : std::max(each, rounds.front());
         target_.operations = to_two_digits(2.0 * many * accumulators * target_.lanes(sizeof(float)) / seconds);
-        // A launch is what short tasks take longer together. The quarter that is least disturbed tells.
-        const auto launches = rounds_together(2e-3, [] {}, [](int64_t) { Vectors::multiply_add(few); });
+        // A launch is what short tasks take longer together; the quarter that is least disturbed tells. No launch takes
+        // ten times of what is assumed: it was disturbed, too.
+        const auto launches =
+            rounds_together({.limit = 10e-3, .count = 200}, [] {}, [](int64_t) { Vectors::multiply_add(few); });
         const double alone = least_seconds(20, [] { Vectors::multiply_add(few); });
-        if (!launches.empty())
-            target_.launch_seconds = to_two_digits(std::max(1e-7, launches[launches.size() / 4] - alone));
+        if (launches.empty()) return;
+        const double launch = std::max(1e-7, launches[launches.size() / 4] - alone);
+        if (launch < 10 * target_.launch_seconds) target_.launch_seconds = to_two_digits(launch);
     }
 
     Target& target_;
