@@ -1,7 +1,7 @@
 """Heddle beside ONNX Runtime and OpenVINO: latency of whole models, 1 and 2 threads, in turn on one machine.
 
 Every run is a process of its own with no other alive. Rounds go engine by engine, so that drift of the clock meets all of
-them. Prints the median of each engine and Heddle's time as a ratio to each peer's (below 1 Heddle is faster), and writes
+them. Prints the median and the resident peak of each engine and Heddle's time as a ratio to each peer's (below 1 Heddle is faster), and writes
 bench/results/peers.json and peers.svg.
 
     python bench/peers.py [--threads 1,2] [--rounds 3] [--seconds 1] [MODEL...]
@@ -38,7 +38,8 @@ def run_heddle(path, feeds, folder, threads, seconds):
     repeats = max(5, min(2000, int(seconds * 1e3 / max(once["run_ms"]["median"], 1e-3))))
     done = subprocess.run([*command, "--repeat", str(repeats)], capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
-    return {"load_ms": report["load_ms"] + report["compile_ms"], "run_ms": report["run_ms"]["all"]}
+    return {"load_ms": report["load_ms"] + report["compile_ms"], "run_ms": report["run_ms"]["all"],
+            "peak_bytes": report["peak_resident_bytes"]}
 
 
 def run_peer(engine, path, folder, threads, seconds):
@@ -48,7 +49,7 @@ def run_peer(engine, path, folder, threads, seconds):
 
 
 def measure(model, threads, rounds, seconds):
-    """{engine: {"median_ms", "min_ms", "load_ms"}}; an engine that fails has {"error"}."""
+    """{engine: {"median_ms", "min_ms", "load_ms", "peak_bytes"}}; an engine that fails has {"error"}."""
     path = make_models.make(model)
     feeds = inputs.of(model)
     results = {engine: [] for engine in ENGINES}
@@ -69,7 +70,8 @@ def measure(model, threads, rounds, seconds):
         if runs:
             rows[engine] = {"median_ms": statistics.median(statistics.median(r["run_ms"]) for r in runs),
                             "min_ms": min(min(r["run_ms"]) for r in runs),
-                            "load_ms": statistics.median(r["load_ms"] for r in runs)}
+                            "load_ms": statistics.median(r["load_ms"] for r in runs),
+                            "peak_bytes": statistics.median(r["peak_bytes"] for r in runs)}
         else:
             rows[engine] = {"error": errors[engine]}
     return rows
@@ -84,7 +86,7 @@ def text_of(rows):
     parts = []
     for engine in ENGINES:
         row = rows[engine]
-        parts.append(f"{engine} {row['median_ms']:8.3f} ms" if "median_ms" in row else f"{engine} failed: {row['error'][:60]}")
+        parts.append(f"{engine} {row['median_ms']:8.3f} ms {row['peak_bytes'] / 1e6:5.0f} MB" if "median_ms" in row else f"{engine} failed: {row['error'][:60]}")
     parts += [f"ratio to {peer} {ratio(rows, peer):.2f}" for peer in PEERS if ratio(rows, peer)]
     return "   ".join(parts)
 

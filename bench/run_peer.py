@@ -1,4 +1,6 @@
-"""One engine, one model, in a process of its own: prints {"load_ms", "run_ms": [...]} as JSON.
+"""One engine, one model, in a process of its own: prints {"load_ms", "run_ms": [...], "peak_bytes"} as JSON.
+
+The resident peak is the process's, without what Python, NumPy and the inputs took before the engine was imported.
 
     python bench/run_peer.py onnxruntime|openvino MODEL.onnx INPUTS.npz THREADS SECONDS
 """
@@ -7,6 +9,14 @@ import sys
 import time
 
 import numpy as np
+
+
+def resident(name):
+    """VmRSS or VmHWM, in bytes."""
+    for line in open("/proc/self/status", encoding="utf-8"):
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def onnxruntime_runner(path, feeds, threads):
@@ -34,6 +44,7 @@ def openvino_runner(path, feeds, threads):
 def main():
     engine, path, inputs, threads, seconds = sys.argv[1:]
     feeds = dict(np.load(inputs))
+    before = resident("VmRSS")
     begin = time.perf_counter()
     run = {"onnxruntime": onnxruntime_runner, "openvino": openvino_runner}[engine](path, feeds, int(threads))
     run()
@@ -43,7 +54,7 @@ def main():
         begin = time.perf_counter()
         run()
         times.append((time.perf_counter() - begin) * 1e3)
-    print(json.dumps({"load_ms": load * 1e3, "run_ms": times}))
+    print(json.dumps({"load_ms": load * 1e3, "run_ms": times, "peak_bytes": resident("VmHWM") - before}))
 
 
 if __name__ == "__main__":

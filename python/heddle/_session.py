@@ -107,6 +107,10 @@ class Session:
         self._session.run(None, feeds, self._progress, launches)
         return [Launch(name, kernel, layout, duration) for name, kernel, layout, _, duration in launches]
 
+    def memory_bytes(self) -> int:
+        """What the programs that are kept for shapes have now: code, plans, packed weights. What they share counts once."""
+        return sum(self._session.memory().values())
+
     def cancel(self) -> None:
         """From another thread: a `run` that is compiling now raises `Error` (support.cancelled) within some milliseconds.
         The programs that are there stay; the next run compiles anew."""
@@ -132,14 +136,16 @@ class InferenceSession(Session):
     """An ONNX model, from a file or from bytes, used as ONNX Runtime's.
 
     `threads` (or `sess_options.intra_op_num_threads`) is their number, 0 for all cores. `library` has the operators, by
-    default the shipped ones. `rules` are rewrite rules that are applied first, as `heddle run --rule` takes them. Providers
-    other than the CPU's give a warning. `progress` is told how far compiling is.
+    default the shipped ones. `rules` are rewrite rules that are applied first, as `heddle run --rule` takes them.
+    `program_cache_bytes` limits what programs for other shapes than the last one keep (docs/memory.md). Providers other than
+    the CPU's give a warning. `progress` is told how far compiling is.
     """
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
                  sess_options: SessionOptions | None = None, providers: Iterable[Any] | None = None,
                  provider_options: Any = None, *, threads: int = 0, library: Library | None = None,
-                 rules: Iterable[str] = (), progress: Progress | None = None, **others: Any) -> None:
+                 rules: Iterable[str] = (), program_cache_bytes: int | None = None, progress: Progress | None = None,
+                 **others: Any) -> None:
         others.pop("enable_fallback", None)  # there is nothing to fall back to
         for name in others:
             _heddle.raise_not_there(f"InferenceSession(..., {name})", _NO_OPTIONS)
@@ -153,6 +159,8 @@ class InferenceSession(Session):
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
         super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
                                                options._dimensions, list(rules)), progress)
+        if program_cache_bytes is not None:
+            self._session.set_program_cache_bytes(program_cache_bytes)
         self._options = options
         self._profile = profile
         self._profiling_start = profile.start_ns if profile else 0

@@ -115,7 +115,7 @@ Result<void> add_cost(const Graph& graph, const Target& target, Json& json) {
     json["cost"] = {{"time_seconds", plan->launches() == 0 ? 0 : sum->seconds},
                     {"bytes_moved", sum->bytes},
                     {"peak_bytes", bytes_of(graph, graph.inputs) + bytes_of(graph, graph.outputs) + constants +
-                                       plan->prepared_bytes + plan->workspace_bytes},
+                                       plan->prepared_bytes() + plan->workspace_bytes},
                     {"devices", 1},
                     {"launches", plan->launches()},
                     {"operations", sum->operations}};

@@ -13,6 +13,7 @@
 #include "inference/kept_program.h"
 #include "support/file.h"
 #include "support/npy.h"
+#include "support/resident_memory.h"
 
 namespace heddle::cli {
 namespace {
@@ -24,7 +25,9 @@ struct Measured {
     std::vector<TensorData> outputs;
     double load_ms = 0, compile_ms = 0;
     std::vector<double> run_ms;
-    int64_t launches = 0, layout_launches = 0, peak_bytes = 0;
+    int64_t launches = 0, layout_launches = 0;
+    int64_t peak_bytes = 0;           // of weights and activations, as the plan has them
+    int64_t peak_resident_bytes = 0;  // of the process, as the system counts
     runtime::KernelCounts kernels;
     bool loaded = false;  // the whole program is an earlier run's
     std::vector<std::string> output_names;
@@ -125,6 +128,7 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
     json["kernels_compiled"] = m.kernels.compiled;
     json["kernels_loaded"] = m.kernels.loaded;
     json["peak_bytes"] = m.peak_bytes;
+    json["peak_resident_bytes"] = m.peak_resident_bytes;
     fmt::print("{}\n", json.dump(2));
 }
 
@@ -148,7 +152,7 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
                    m.kernels.compiled, m.kernels.loaded > 0 ? fmt::format(", {} loaded", m.kernels.loaded) : "",
                    static_cast<double>(m.peak_bytes) / 1e6);
     }
-    fmt::print("\n");
+    fmt::print("; resident peak {:.1f} MB\n", static_cast<double>(m.peak_resident_bytes) / 1e6);
 }
 
 using Given = std::map<std::string, TensorData>;
@@ -282,6 +286,7 @@ Result<void> run_source(const RunOptions& options) {
     measured.load_ms = milliseconds_since(begin);
     const auto run = options.backend == "reference" ? run_interpreted : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
+    measured.peak_resident_bytes = peak_resident_bytes();
     auto files = write_outputs(measured.outputs, options.output_dir);
     if (!files) return fail(std::move(files.error()));
     if (auto written = write_profile(options.profile, measured.profile); !written) return written;

@@ -13,11 +13,14 @@ std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::F
     return std::make_shared<runtime::KernelCache>(std::make_shared<backends::LlvmBackend>(), std::move(folder));
 }
 
-std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels) {
+std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels,
+                                    std::shared_ptr<runtime::PreparedStore> prepared) {
     auto engine = std::make_shared<Engine>();
     if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     engine->pool = std::make_shared<ThreadPool>(threads);
+    engine->arena = std::make_shared<runtime::Arena>(threads);
     engine->kernels = std::move(kernels);
+    engine->prepared = std::move(prepared);
     engine->target = host_target(engine->kernels->folder().get());
     return engine;
 }
@@ -28,7 +31,8 @@ Result<std::shared_ptr<const runtime::Executable>> code_of(Result<plan::Plan> pl
                                                            Progress* progress) {
     if (!plan) return fail(std::move(plan.error()));
     return guarded("inference.broken", [&] {
-        return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, nullptr, progress);
+        return runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, progress,
+                                         engine.prepared.get());
     });
 }
 

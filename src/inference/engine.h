@@ -7,23 +7,28 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
+#include "runtime/prepared.h"
 #include "support/thread_pool.h"
 #include "target/target.h"
 
 namespace heddle::inference {
 
-// Engines may share kernels.
+// Engines may share kernels, and what programs have prepared.
 struct Engine {
     std::shared_ptr<ThreadPool> pool;
+    std::shared_ptr<runtime::Arena> arena;
     std::shared_ptr<runtime::KernelCache> kernels;
+    std::shared_ptr<runtime::PreparedStore> prepared;
     Target target;
-    std::timed_mutex running;  // a pool has one caller at a time
+    std::timed_mutex running;  // a pool has one caller at a time, and so has the arena
 };
 
 // With a folder that keeps code for other processes, or without.
 std::shared_ptr<runtime::KernelCache> make_kernel_cache(std::shared_ptr<cache::Folder> folder = nullptr);
 // This machine, with so many threads; 0: all cores.
-std::shared_ptr<Engine> make_engine(int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache());
+std::shared_ptr<Engine> make_engine(
+    int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache(),
+    std::shared_ptr<runtime::PreparedStore> prepared = std::make_shared<runtime::PreparedStore>());
 
 // Plans and compiles. What fails by a mistake of ours is compiled again without passes and fusion, which the plan's notes
 // tell. The caller holds `running` where others use the engine too. Codes inference.broken (an exception),

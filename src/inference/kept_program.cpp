@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 #include <ctime>
-#include <set>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -30,7 +29,7 @@ enum class Content : uint64_t {
 };
 constexpr int most_steps = 8;  // from one of these to the next
 
-// How a constant is kept.
+// How a constant, or a prepared buffer, is kept.
 enum class Place : uint64_t {
     nowhere = 0,  // only `prepare` reads it
     here = 1,
@@ -54,41 +53,34 @@ std::string with_value(const std::string& key, const std::string& name, const Te
 
 // ---- constants
 
-// The buffers of constants that `run` reads.
-std::set<int32_t> read_in_run(const Plan& plan) {
-    std::set<int32_t> buffers;
-    for (const plan::Batch& batch : plan.run) {
-        for (const plan::Launch& launch : batch) buffers.insert(launch.buffers.begin(), launch.buffers.end());
-    }
-    return buffers;
-}
-
 struct NamedConstant {
-    const TensorData* data = nullptr;
-    bool used = false;  // after `prepare`
+    const TensorData* data = nullptr;  // without memory where it is not used
+    bool used = false;                 // by `run`
 };
 
 // By the names under which a plan's text finds them; nothing if two have one name.
 std::optional<std::map<std::string, NamedConstant>> constants_of(const Plan& plan) {
     std::map<std::string, NamedConstant> constants;
-    const auto run = read_in_run(plan);
     auto add = [&](const std::string& name, const TensorData& data, bool used) {
         auto [place, added] = constants.emplace(name, NamedConstant{&data, used});
-        const TensorData& other = *place->second.data;
-        place->second.used |= used;
-        return added || (other.dtype() == data.dtype() && other.shape() == data.shape() &&
-                         std::ranges::equal(bytes_of(other), bytes_of(data)));
+        NamedConstant& known = place->second;
+        const bool alike = known.data->dtype() == data.dtype() && known.data->shape() == data.shape();
+        const bool same = alike && (!used || !known.used || std::ranges::equal(bytes_of(*known.data), bytes_of(data)));
+        if (used) known = {&data, true};
+        return added || same;
     };
-    for (size_t i = 0; i < plan.buffers.size(); i++) {
-        const Buffer& buffer = plan.buffers[i];
-        if (buffer.kind != Buffer::Kind::constant) continue;
-        if (!add(buffer.name, *buffer.constant, run.contains(static_cast<int32_t>(i)))) return std::nullopt;
+    for (const Buffer& buffer : plan.buffers) {
+        if (buffer.kind == Buffer::Kind::constant && !add(buffer.name, *buffer.constant, buffer.first >= 0))
+            return std::nullopt;
     }
     for (const auto& [input, value] : plan.decided) {
         if (!add(plan.input_names[static_cast<size_t>(input)], value, true)) return std::nullopt;
     }
     return constants;
 }
+
+// What was kept, by its contents, among what programs of this process have prepared.
+std::string store_key(int64_t size, const std::string& digest) { return fmt::format("kept {} bytes {}", size, digest); }
 
 // Under a digest of its contents; what is there already is not written again.
 std::string keep_weights(std::span<const std::byte> bytes, const std::string& label, cache::Folder& folder) {
@@ -97,18 +89,49 @@ std::string keep_weights(std::span<const std::byte> bytes, const std::string& la
     return digest;
 }
 
+// The key in the engine's store; empty for what is kept with the program itself.
+std::string write_bytes(ByteWriter& writer, std::span<const std::byte> bytes, const std::string& label,
+                        cache::Folder& folder) {
+    const Place place = static_cast<int64_t>(bytes.size()) <= largest_here ? Place::here : Place::weights;
+    writer.number(static_cast<uint64_t>(place));
+    if (place == Place::here) {
+        writer.bytes(bytes);
+        return {};
+    }
+    const std::string digest = keep_weights(bytes, label, folder);
+    writer.text(digest);
+    return store_key(static_cast<int64_t>(bytes.size()), digest);
+}
+
 void write_constant(ByteWriter& writer, const std::string& name, const NamedConstant& constant,
                     const std::string& label, cache::Folder& folder) {
     const TensorData& data = *constant.data;
     writer.text(name);
     writer.text(heddle::name(data.dtype()));
     writer.numbers(data.shape());
-    const Place place = !constant.used                     ? Place::nowhere
-                        : data.byte_size() <= largest_here ? Place::here
-                                                           : Place::weights;
-    writer.number(static_cast<uint64_t>(place));
-    if (place == Place::here) writer.bytes(bytes_of(data));
-    if (place == Place::weights) writer.text(keep_weights(bytes_of(data), label + ", " + name, folder));
+    if (!constant.used) return writer.number(static_cast<uint64_t>(Place::nowhere));
+    write_bytes(writer, bytes_of(data), label + ", " + name, folder);
+    give_back_pages(data.lender(), bytes_of(data));  // runs may read few of them
+}
+
+// What write_bytes has written, aligned and with slack behind. Programs that keep the same weights have them once. Null:
+// it is not of `size` bytes, or not there any more.
+runtime::Block read_bytes(ByteReader& reader, Place place, int64_t size, Engine& engine, cache::Folder& folder) {
+    if (place == Place::here) {
+        const auto bytes = reader.bytes();
+        if (!reader.fine() || static_cast<int64_t>(bytes.size()) != size) return nullptr;
+        auto block = allocate_buffer(bytes.size());
+        if (block && !bytes.empty()) std::memcpy(block.get(), bytes.data(), bytes.size());
+        return block;
+    }
+    const std::string digest = reader.text();
+    if (!reader.fine() || place != Place::weights) return nullptr;
+    const std::string key = store_key(size, digest);
+    if (auto block = engine.prepared->find(key)) return block;
+    const auto file = folder.find(cache::Kind::weights, digest);
+    if (!file || static_cast<int64_t>(file->bytes.size()) != size) return nullptr;
+    return engine.prepared->add(key,
+                                {file->owner, const_cast<std::byte*>(file->bytes.data())});  // only read from now on
 }
 
 // Whether a tensor may have this shape: its bytes can be counted.
@@ -120,25 +143,23 @@ bool possible(const std::vector<int64_t>& shape) {
 }
 
 // False: it is not what was written, or its weights are not there any more.
-bool read_constant(ByteReader& reader, plan::Constants& constants, cache::Folder& folder) {
+bool read_constant(ByteReader& reader, plan::Constants& constants, Engine& engine, cache::Folder& folder) {
     const std::string name = reader.text();
     const auto dtype = dtype_named(reader.text());
     std::vector<int64_t> shape = reader.numbers();
     const auto place = static_cast<Place>(reader.number());
     if (!reader.fine() || !dtype || !possible(shape)) return false;
     TensorData data(*dtype, std::move(shape), nullptr, nullptr);
-    if (place != Place::nowhere) {
-        const bool mapped = place == Place::weights;
-        std::optional<MappedFile> file;
-        if (mapped) file = folder.find(cache::Kind::weights, reader.text());
-        const auto bytes = mapped ? file ? file->bytes : std::span<const std::byte>() : reader.bytes();
+    if (place == Place::here) {
+        data = TensorData(*dtype, data.shape());
+        const auto bytes = reader.bytes();
         if (!reader.fine() || static_cast<int64_t>(bytes.size()) != data.byte_size()) return false;
-        if (mapped) {
-            data = TensorData(*dtype, data.shape(), file->owner, bytes.data());
-        } else {
-            data = TensorData(*dtype, data.shape());
-            if (!bytes.empty()) std::memcpy(data.mutable_data(), bytes.data(), bytes.size());
-        }
+        if (!bytes.empty()) std::memcpy(data.mutable_data(), bytes.data(), bytes.size());
+    } else if (place != Place::nowhere) {
+        const runtime::Block block = read_bytes(reader, place, data.byte_size(), engine, folder);
+        if (!block) return false;
+        data = TensorData(*dtype, data.shape(), block, block.get());
+        give_back_pages(data.lender(), bytes_of(data));  // they were checked; runs may read few of them
     }
     constants.insert_or_assign(name, std::move(data));
     return true;
@@ -146,8 +167,12 @@ bool read_constant(ByteReader& reader, plan::Constants& constants, cache::Folder
 
 // ---- programs
 
+// Of what `prepare` makes, what runs read.
+bool is_kept(const Buffer& buffer) { return buffer.kind == Buffer::Kind::prepared && buffer.first >= 0; }
+
 std::string bytes_of(const KeptProgram& program, const std::map<std::string, NamedConstant>& constants,
-                     const std::string& label, cache::Folder& folder) {
+                     const std::string& label, cache::Folder& folder, runtime::PreparedStore& store,
+                     std::vector<runtime::Block>& blocks) {
     ByteWriter writer;
     writer.number(static_cast<uint64_t>(Content::program));
     writer.texts(program.input_names);
@@ -155,10 +180,31 @@ std::string bytes_of(const KeptProgram& program, const std::map<std::string, Nam
     writer.number(std::bit_cast<uint64_t>(program.work));
     writer.number(constants.size());
     for (const auto& [name, constant] : constants) write_constant(writer, name, constant, label, folder);
-    const auto prepared = program.executable->prepared();
-    writer.text(prepared.empty() ? "" : keep_weights(prepared, label, folder));
-    writer.text(print(program.executable->plan()));
+    const Plan& plan = program.executable->plan();
+    writer.text(print(plan));
+    for (size_t b = 0; b < plan.buffers.size(); b++) {
+        const Buffer& buffer = plan.buffers[b];
+        if (!is_kept(buffer)) continue;
+        const auto index = static_cast<int32_t>(b);
+        const std::string key =
+            write_bytes(writer, program.executable->prepared(index), label + ", " + buffer.name, folder);
+        if (!key.empty()) blocks[b] = store.add(key, program.executable->block(index));
+    }
     return writer.take();
+}
+
+// By buffer; nothing if some are not what was written, or not there any more.
+std::optional<std::vector<runtime::Block>> read_prepared(ByteReader& reader, const Plan& plan, Engine& engine,
+                                                         cache::Folder& folder) {
+    std::vector<runtime::Block> prepared(plan.buffers.size());
+    for (size_t b = 0; b < prepared.size(); b++) {
+        const Buffer& buffer = plan.buffers[b];
+        if (!is_kept(buffer)) continue;
+        const auto place = static_cast<Place>(reader.number());
+        prepared[b] = read_bytes(reader, place, buffer.bytes, engine, folder);
+        if (!prepared[b]) return std::nullopt;
+    }
+    return prepared;
 }
 
 std::optional<KeptProgram> read_program(ByteReader& reader, cache::Folder& folder, Engine& engine) {
@@ -169,23 +215,18 @@ std::optional<KeptProgram> read_program(ByteReader& reader, cache::Folder& folde
     plan::Constants constants;
     const uint64_t count = reader.number();
     for (uint64_t i = 0; i < count; i++) {
-        if (!read_constant(reader, constants, folder)) return std::nullopt;
+        if (!read_constant(reader, constants, engine, folder)) return std::nullopt;
     }
-    const std::string weights = reader.text();
     auto text = std::make_shared<SourceText>("kept program", reader.text());
-    if (!reader.fine() || !reader.at_end()) return std::nullopt;
+    if (!reader.fine()) return std::nullopt;
     auto plan = plan::parse_plan(std::move(text), constants);
     if (!plan) return std::nullopt;
     const bool fits = plan->input_names.size() == program.input_names.size() &&
                       plan->output_names.size() == program.output_names.size();
-    std::shared_ptr<std::byte> prepared = allocate_buffer(0);
-    if (!weights.empty()) {
-        const auto file = folder.find(cache::Kind::weights, weights);
-        if (!file || static_cast<int64_t>(file->bytes.size()) != plan->prepared_bytes) return std::nullopt;
-        prepared = {file->owner, const_cast<std::byte*>(file->bytes.data())};  // only read from now on
-    }
-    if (!fits || (weights.empty() && plan->prepared_bytes != 0)) return std::nullopt;
-    auto executable = runtime::Executable::make(std::move(*plan), *engine.kernels, *engine.pool, std::move(prepared));
+    auto prepared = read_prepared(reader, *plan, engine, folder);
+    if (!fits || !prepared || !reader.fine() || !reader.at_end()) return std::nullopt;
+    auto executable = runtime::Executable::make_prepared(std::move(*plan), *engine.kernels, *engine.pool,
+                                                         std::move(*prepared), *engine.prepared);
     if (!executable) return std::nullopt;
     program.executable = std::move(*executable);
     return program;
@@ -259,13 +300,13 @@ std::optional<KeptProgram> find_program(const ProgramSource& source, const Value
     return std::nullopt;
 }
 
-void keep_program(const ProgramSource& source, const ValueOf& value_of, const KeptProgram& program, Engine& engine,
-                  const plan::PlanOptions& options) {
+std::vector<runtime::Block> keep_program(const ProgramSource& source, const ValueOf& value_of,
+                                         const KeptProgram& program, Engine& engine, const plan::PlanOptions& options) {
     const auto folder = engine.kernels->folder();
     const Plan& plan = program.executable->plan();
-    if (!folder || source.key.empty() || !plan.notes.empty()) return;
+    if (!folder || source.key.empty() || !plan.notes.empty()) return {};
     const auto constants = constants_of(plan);
-    if (!constants) return;
+    if (!constants) return {};
     std::string key = base_key(source, engine, options);
     std::vector<Deciding> left;
     for (const auto& [input, value] : plan.decided)
@@ -278,25 +319,21 @@ void keep_program(const ProgramSource& source, const ValueOf& value_of, const Ke
             folder->store(cache::Kind::program, key, source.label + ", by values", std::as_bytes(std::span(bytes)));
         }
         auto next = with_values(std::move(key), *inputs, value_of);
-        if (!next) return;
+        if (!next) return {};
         key = std::move(*next);
         std::erase_if(left, [&](const Deciding& input) {
             return std::ranges::find(*inputs, input.place, &Deciding::place) != inputs->end();
         });
     }
-    const std::string bytes = bytes_of(program, *constants, source.label, *folder);
+    std::vector<runtime::Block> blocks(plan.buffers.size());
+    const std::string bytes = bytes_of(program, *constants, source.label, *folder, *engine.prepared, blocks);
     if (left.empty()) folder->store(cache::Kind::program, key, source.label, std::as_bytes(std::span(bytes)));
+    return blocks;
 }
 
 // ---- digests
 
 namespace {
-
-std::string stamp_of(const struct stat& status) {
-    return fmt::format("device {} file {} size {} modified {}.{:09} changed {}.{:09}", status.st_dev, status.st_ino,
-                       status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
-                       status.st_ctim.tv_nsec);
-}
 
 // What has just been written may be written again without another time.
 bool settled(const struct stat& status) {

@@ -34,8 +34,10 @@ using ValueOf = std::function<const TensorData*(size_t place, const std::string&
 std::optional<KeptProgram> find_program(const ProgramSource& source, const ValueOf& value_of, Engine& engine,
                                         const plan::PlanOptions& options = {});
 // Keeps it, if it is one that is made in the same way again: not where a mistake of ours stood in the way (Plan::notes).
-void keep_program(const ProgramSource& source, const ValueOf& value_of, const KeptProgram& program, Engine& engine,
-                  const plan::PlanOptions& options = {});
+// By buffer: blocks of the engine's store that hold what the program's own do; empty where nothing was kept.
+std::vector<runtime::Block> keep_program(const ProgramSource& source, const ValueOf& value_of,
+                                         const KeptProgram& program, Engine& engine,
+                                         const plan::PlanOptions& options = {});
 
 // A digest of a file's bytes. It is remembered by the file's place, size and times, so that an unchanged file is not read
 // again. Nothing where the file cannot be read, or is larger than the folder may be: what follows from it is, too.

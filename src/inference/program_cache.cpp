@@ -84,15 +84,43 @@ Result<ProgramCache::Entry> ProgramCache::make(const std::string& key, const std
     Result<std::shared_ptr<const runtime::Executable>> executable =
         kept ? std::move(kept->executable) : compiled(inputs, specialise, progress);
     if (!executable) return fail(std::move(executable.error()));
+    std::vector<runtime::Block> blocks;
     if (!kept) {
         const plan::Plan& plan = (*executable)->plan();
-        keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_);
+        blocks = keep_program(source, value_of, {*executable, plan.input_names, plan.output_names}, *engine_);
     }
     Entry entry{.key = key, .types = {}, .decided = (*executable)->plan().decided, .session = nullptr};
     for (const TensorData& input : inputs)
         entry.types.push_back({input.dtype(), {input.shape().begin(), input.shape().end()}});
-    entry.session = std::make_unique<runtime::Session>(std::move(*executable), engine_->pool);
+    entry.session =
+        std::make_unique<runtime::Session>((*executable)->to_run(std::move(blocks)), engine_->pool, engine_->arena);
     return entry;
+}
+
+runtime::MemoryInUse ProgramCache::memory() const {
+    std::lock_guard lock(engine_->running);
+    runtime::MemoryInUse all;
+    for (const Entry& entry : entries_) all.merge(entry.session->executable().memory());
+    return all;
+}
+
+void ProgramCache::set_limit(int64_t limit) {
+    std::lock_guard lock(engine_->running);
+    limit_ = limit;
+}
+
+// From the one used last on, each is counted with what it adds to those before it.
+void ProgramCache::make_room() {
+    runtime::MemoryInUse known = entries_.front().session->executable().memory();
+    int64_t bytes = 0;
+    for (auto entry = std::next(entries_.begin()); entry != entries_.end(); ++entry) {
+        for (const auto& [begin, size] : entry->session->executable().memory()) {
+            if (known.emplace(begin, size).second) bytes += size;
+        }
+        if (bytes <= limit_) continue;
+        entries_.erase(entry, entries_.end());
+        return;
+    }
 }
 
 Diagnostics ProgramCache::take_notes() {
@@ -118,7 +146,7 @@ Result<std::vector<TensorData>> ProgramCache::run(const std::string& key, const 
         auto entry = make(key, inputs, specialise, progress);
         if (!entry) return fail(std::move(entry.error()));
         entries_.push_front(std::move(*entry));
-        if (entries_.size() > most_) entries_.pop_back();
+        make_room();
     }
     runtime::Session& session = *entries_.front().session;
     session.set_profile(profile);

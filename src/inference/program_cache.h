@@ -17,12 +17,16 @@ namespace heddle::inference {
 // `progress` may be null.
 using Specialise = std::function<Result<Graph>(const std::vector<TensorData>& inputs, Progress* progress)>;
 
+// Of what programs keep beside the one that ran last.
+inline constexpr int64_t default_program_bytes = 512'000'000;
+
 class ProgramCache {
 public:
-    // Keeps the `most` programs used last; on disk, where the engine has a folder, those of `source` with a key. It says
-    // all that `specialise` follows from but `key` and `inputs`.
-    ProgramCache(std::shared_ptr<Engine> engine, size_t most, ProgramSource source = {})
-        : engine_(std::move(engine)), most_(most), source_(std::move(source)) {}
+    // Programs used least recently go where the others keep more than `limit` bytes that the one used last does not share
+    // with them: code, packed weights, plans. On disk, where the engine has a folder, those of `source` with a key are kept
+    // as well; it says all that `specialise` follows from but `key` and `inputs`.
+    ProgramCache(std::shared_ptr<Engine> engine, ProgramSource source = {}, int64_t limit = default_program_bytes)
+        : engine_(std::move(engine)), source_(std::move(source)), limit_(limit) {}
 
     ProgramCache(const ProgramCache&) = delete;
     ProgramCache& operator=(const ProgramCache&) = delete;
@@ -37,6 +41,9 @@ public:
                                         std::vector<runtime::LaunchTime>* profile = nullptr);
 
     size_t compiled() const { return compiled_; }  // programs so far
+    // What all programs that are there keep, what they share once.
+    runtime::MemoryInUse memory() const;
+    void set_limit(int64_t limit);
     // What plans made since the last call have to say (plan.h), and the folder of the cache.
     Diagnostics take_notes();
 
@@ -53,9 +60,11 @@ private:
     Result<Entry> make(const std::string& key, const std::vector<TensorData>& inputs, const Specialise& specialise,
                        Progress* progress);
 
+    void make_room();
+
     std::shared_ptr<Engine> engine_;
-    size_t most_;
     ProgramSource source_;
+    int64_t limit_;
     std::list<Entry> entries_;  // the one used last in front
     size_t compiled_ = 0;
     Diagnostics notes_;

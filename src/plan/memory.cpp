@@ -54,8 +54,7 @@ std::vector<int32_t> by_size(const Plan& plan, Buffer::Kind kind) {
     std::vector<int32_t> list;
     for (size_t i = 0; i < plan.buffers.size(); i++) {
         const Buffer& buffer = plan.buffers[i];
-        if (buffer.kind == kind && (buffer.first >= 0 || kind == Buffer::Kind::prepared))
-            list.push_back(static_cast<int32_t>(i));
+        if (buffer.kind == kind && buffer.first >= 0) list.push_back(static_cast<int32_t>(i));
     }
     std::stable_sort(list.begin(), list.end(), [&](int32_t a, int32_t b) {
         return plan.buffers[static_cast<size_t>(a)].bytes > plan.buffers[static_cast<size_t>(b)].bytes;
@@ -96,19 +95,17 @@ int64_t place_margins(Plan& plan, int64_t begin, bool keep_all) {
 
 void place_memory(Plan& plan, bool keep_all) {
     find_lifetimes(plan);
-    for (int32_t i : by_size(plan, Buffer::Kind::prepared)) {
-        Buffer& buffer = plan.buffers[static_cast<size_t>(i)];
-        buffer.offset = plan.prepared_bytes;
-        plan.prepared_bytes += rounded(buffer.bytes);
+    for (Buffer& buffer : plan.buffers) {
+        const bool kept =
+            buffer.kind == Buffer::Kind::prepared || (buffer.kind == Buffer::Kind::workspace && buffer.first >= 0);
+        if (!keep_all || !kept) continue;
+        buffer.first = 0;
+        buffer.last = static_cast<int32_t>(plan.run.size());
     }
     std::vector<Taken> taken;
     int64_t end = 0;
     for (int32_t i : by_size(plan, Buffer::Kind::workspace)) {
         Buffer& buffer = plan.buffers[static_cast<size_t>(i)];
-        if (keep_all) {
-            buffer.first = 0;
-            buffer.last = static_cast<int32_t>(plan.run.size());
-        }
         buffer.offset = lowest_place(taken, buffer);
         end = std::max(end, buffer.offset + rounded(buffer.bytes));
     }

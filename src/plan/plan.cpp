@@ -238,14 +238,10 @@ bool overlap(const Buffer& a, const Buffer& b) {
 
 // A buffer lies inside of its memory.
 Result<void> verify_inside(const Plan& plan, const Buffer& buffer) {
-    bool prepared = buffer.kind == Buffer::Kind::prepared;
-    if (!prepared && !of_session(buffer)) return {};
-    const int64_t all = prepared ? plan.prepared_bytes : plan.workspace_bytes;
-    if (buffer.offset < 0 || buffer.bytes > all || buffer.offset > all - buffer.bytes) {
-        return broken(
-            prepared ? "a buffer lies outside of the prepared memory" : "a buffer lies outside of the workspace",
-            buffer);
-    }
+    if (!of_session(buffer)) return {};
+    const int64_t all = plan.workspace_bytes;
+    if (buffer.offset < 0 || buffer.bytes > all || buffer.offset > all - buffer.bytes)
+        return broken("a buffer lies outside of the workspace", buffer);
     if (buffer.offset % 64 != 0) return broken("a buffer is not aligned", buffer);
     return {};
 }
@@ -253,12 +249,11 @@ Result<void> verify_inside(const Plan& plan, const Buffer& buffer) {
 // Buffer i lies apart from those behind it in the table that live when it does.
 Result<void> verify_apart(const Plan& plan, size_t i) {
     const Buffer& a = plan.buffers[i];
-    bool prepared = a.kind == Buffer::Kind::prepared;
-    if (!prepared && !of_session(a)) return {};
+    if (!of_session(a)) return {};
     for (size_t j = i + 1; j < plan.buffers.size(); j++) {
         const Buffer& b = plan.buffers[j];
-        if (prepared != (b.kind == Buffer::Kind::prepared) || (!prepared && !of_session(b)) || !overlap(a, b)) continue;
-        bool both_live = prepared || (a.first <= b.last && b.first <= a.last);
+        if (!of_session(b) || !overlap(a, b)) continue;
+        bool both_live = a.first <= b.last && b.first <= a.last;
         // A border stays for good: only an equal buffer with margins may ever come to lie in it.
         bool border = (a.kind == Buffer::Kind::margins || b.kind == Buffer::Kind::margins) &&
                       (a.kind != b.kind || a.offset != b.offset || a.storage != b.storage || a.filling != b.filling);
@@ -287,6 +282,30 @@ int64_t Plan::most_live_bytes() const {
     return most;
 }
 
+int64_t Plan::prepared_bytes() const {
+    int64_t bytes = 0;
+    for (const Buffer& buffer : buffers) bytes += buffer.kind == Buffer::Kind::prepared ? buffer.bytes : 0;
+    return bytes;
+}
+
+namespace {
+
+// What is prepared may be shared with other plans.
+Result<void> verify_prepared(const Plan& plan) {
+    for (const Batch& batch : plan.run) {
+        for (const Launch& launch : batch) {
+            for (size_t i = 0; i < launch.buffers.size(); i++) {
+                const Buffer& buffer = plan.buffers[static_cast<size_t>(launch.buffers[i])];
+                if (buffer.kind == Buffer::Kind::prepared && writes(plan, launch, i))
+                    return broken("a launch writes what is read-only", launch, " writes " + buffer.name);
+            }
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
 Result<void> verify(const Plan& plan) {
     if (auto fine = verify_tables(plan); !fine) return fine;
     std::set<int32_t> written;
@@ -297,6 +316,7 @@ Result<void> verify(const Plan& plan) {
         if (buffer.kind == Buffer::Kind::output && buffer.bytes > 0 && !written.contains(static_cast<int32_t>(i)))
             return broken("an output is not written", buffer);
     }
+    if (auto fine = verify_prepared(plan); !fine) return fine;
     if (auto fine = verify_lifetimes(plan); !fine) return fine;
     for (const Buffer& buffer : plan.buffers) {
         if (auto fine = verify_inside(plan, buffer); !fine) return fine;

@@ -28,7 +28,7 @@ struct Buffer {
         input,      // the caller's, row-major, read only; `index` of the graph's inputs
         output,     // the caller's, row-major; `index` of the graph's outputs
         constant,   // `constant` itself
-        prepared,   // written in `prepare`, read in `run`
+        prepared,   // memory of its own, written in `prepare`; read there, or in `run`
         workspace,  // of a session, at `offset`; shares bytes with buffers that live at other times
         margins,    // of a session, at `offset`: filled once with `filling`, its borders are never written again
     };
@@ -37,11 +37,11 @@ struct Buffer {
     DType dtype = DType::float32;
     int64_t bytes = 0;
     int64_t base = 0;    // bytes from the buffer's begin to coordinate zero: what a kernel is given
-    int64_t offset = 0;  // prepared: in the prepared memory; workspace and margins: in the session's; multiples of 64
+    int64_t offset = 0;  // workspace and margins: in the session's memory, a multiple of 64; else 0
     int32_t index = -1;
     double filling = 0;
     std::optional<TensorData> constant;
-    int32_t first = -1, last = -1;  // workspace: the batches between which it lives, both included
+    int32_t first = -1, last = -1;  // the batches of `run` between which it lives, both included; -1: none reads it
     std::vector<Size> sizes;        // of the tensor, for people
     StorageMap storage;             // where `packed` is empty
     std::string packed;             // the packed map's text
@@ -68,7 +68,7 @@ struct Plan {
     std::vector<TensorType> input_types, output_types;  // of the graph; buffers hold complex tensors as reals
     std::vector<std::string> input_names, output_names;
     std::map<int32_t, TensorData> decided;  // by input, as reals: the value for which alone the plan holds
-    int64_t prepared_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
+    int64_t workspace_bytes = 0, scratch_bytes = 0;
     Target target;
 
     // What the plan was made from, for compare: which graph tensor each buffer holds (-1: none).
@@ -81,6 +81,7 @@ struct Plan {
     int64_t launches() const;         // of `run`: batches with work that is not layout
     int64_t layout_launches() const;  // of `run`: batches of nothing but layout
     int64_t most_live_bytes() const;  // the lower bound of workspace memory
+    int64_t prepared_bytes() const;   // of all prepared buffers
 };
 
 struct PlanOptions {

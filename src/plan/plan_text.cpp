@@ -58,8 +58,7 @@ std::string buffer_text(const Buffer& b) {
     std::string text = fmt::format("{} {}", quoted_text(b.name), names::kinds[static_cast<size_t>(b.kind)]);
     if (b.index >= 0) text += fmt::format(" {}", b.index);
     text += fmt::format(": {} {} bytes", type_text(b.dtype, b.sizes), b.bytes);
-    bool placed = b.kind == Buffer::Kind::prepared || b.kind == Buffer::Kind::workspace;
-    if (placed || b.kind == Buffer::Kind::margins) text += fmt::format(" at {}", b.offset);
+    if (b.kind == Buffer::Kind::workspace || b.kind == Buffer::Kind::margins) text += fmt::format(" at {}", b.offset);
     if (b.base != 0) text += fmt::format(" base {}", b.base);
     if (b.first >= 0) text += fmt::format(" batches {}..{}", b.first, b.last);
     text += " " + (b.packed.empty() ? map_text(b.storage) : "packed " + quoted_text(b.packed));
@@ -93,7 +92,7 @@ std::string print(const Plan& plan) {
         "plan: {} launches, {} layout launches, {} kernels, workspace {} bytes (most live {}), prepared {} bytes, "
         "scratch {} bytes\n",
         plan.launches(), plan.layout_launches(), plan.trees.size(), plan.workspace_bytes, plan.most_live_bytes(),
-        plan.prepared_bytes, plan.scratch_bytes);
+        plan.prepared_bytes(), plan.scratch_bytes);
     auto interface = [&](const char* what, const auto& names, const auto& types, const auto& decided) {
         for (size_t i = 0; i < types.size(); i++) {
             text += fmt::format("  {} {} {}: {}{}\n", what, i, quoted_text(names[i]),

@@ -86,7 +86,6 @@ private:
         count({",", "prepared"}, "bytes");
         count({",", "scratch"}, "bytes");
         plan_.workspace_bytes = counts[3];
-        plan_.prepared_bytes = counts[5];
         plan_.scratch_bytes = counts[6];
         return counts;
     }
@@ -320,7 +319,7 @@ private:
     void check_header(const std::vector<int64_t>& counts) {
         const std::vector<int64_t> found = {
             plan_.launches(),      plan_.layout_launches(), static_cast<int64_t>(plan_.trees.size()),
-            plan_.workspace_bytes, plan_.most_live_bytes(), plan_.prepared_bytes,
+            plan_.workspace_bytes, plan_.most_live_bytes(), plan_.prepared_bytes(),
             plan_.scratch_bytes};
         if (found == counts) return;
         error("plan.broken", "the first line does not fit what follows", header_place_,

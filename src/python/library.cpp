@@ -10,8 +10,6 @@
 namespace heddle::python {
 namespace {
 
-constexpr size_t most_programs = 256;  // of calls: small ones
-
 std::shared_ptr<Library> open(const std::string& folder, const std::vector<std::string>& paths,
                               const std::map<std::string, std::string>& named,
                               const std::map<std::string, std::string>& texts) {
@@ -114,7 +112,7 @@ Operators::Operators(const std::string& folder, const std::vector<std::string>& 
     : library(open(folder, paths, named, texts)),
       digest(fmt::format("libraries {} {} {}", inference::digest_of(*library), fmt::join(paths, " "),
                          fmt::join(named, " "))),
-      programs_(engine_of(threads), most_programs, {"call " + digest, ""}) {}
+      programs_(engine_of(threads), {"call " + digest, ""}) {}
 
 nb::object Operators::call(const std::string& name, const nb::tuple& inputs, const nb::dict& named,
                            nb::object progress) {

@@ -1,6 +1,7 @@
 #include "python/model_session.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 
 #include "cache/hash.h"
 #include "frontends/onnx/import.h"
+#include "support/file.h"
 
 namespace heddle::python {
 namespace {
@@ -51,6 +53,25 @@ std::vector<Session::Port> outputs_of(const onnx::OnnxModel& model, const Bindin
     return ports_of(outputs, bindings);
 }
 
+// Bytes that live, and whose equals need not: sessions of one model share what they make of its weights.
+MappedFile one_of_equals(MappedFile content) {
+    struct Known {
+        std::weak_ptr<const void> owner;
+        std::span<const std::byte> bytes;
+    };
+    static std::vector<Known> all;  // by who has the interpreter
+    std::erase_if(all, [](const Known& known) { return known.owner.expired(); });
+    for (const Known& known : all) {
+        auto owner = known.owner.lock();
+        const size_t size = content.bytes.size();
+        if (!owner || known.bytes.size() != size || std::memcmp(known.bytes.data(), content.bytes.data(), size) != 0)
+            continue;
+        return {std::move(owner), known.bytes};
+    }
+    all.push_back({content.owner, content.bytes});
+    return content;
+}
+
 Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::bytes>& content) {
     if (!content) return onnx::read_model(path);
     // Weights are read where they lie.
@@ -59,7 +80,8 @@ Result<onnx::OnnxModel> read(const std::string& path, const std::optional<nb::by
         Py_DECREF(static_cast<PyObject*>(const_cast<void*>(object)));
     });
     const auto* begin = static_cast<const std::byte*>(content->data());
-    return onnx::parse_model(path, onnx::Bytes(begin, content->size()), std::move(owner));
+    const MappedFile one = one_of_equals({std::move(owner), {begin, content->size()}});
+    return onnx::parse_model(path, onnx::Bytes(one.bytes.data(), one.bytes.size()), one.owner);
 }
 
 // Empty where there is no cache, or the model is not all of the program.

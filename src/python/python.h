@@ -108,6 +108,9 @@ public:
     nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
                  nb::object profile);
     void cancel() { calls_.cancel(); }
+    // By address, what the programs that are there keep.
+    std::map<uint64_t, int64_t> memory() const;
+    void set_program_cache_bytes(int64_t bytes);
 
     std::vector<Port> inputs, outputs;
 

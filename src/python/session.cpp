@@ -12,8 +12,6 @@
 namespace heddle::python {
 namespace {
 
-constexpr size_t most_programs = 16;  // of a session: each keeps its packed weights
-
 std::string type_text(const Session::Port& port) {
     if (port.shape.is_none()) return port.dtype;
     std::vector<std::string> shape;
@@ -50,6 +48,7 @@ std::vector<size_t> positions(const std::vector<Session::Port>& outputs, const s
 // Of all engines; in the user's folder from the first engine on, if no other was chosen.
 struct Kernels {
     std::shared_ptr<runtime::KernelCache> cache = inference::make_kernel_cache();
+    std::shared_ptr<runtime::PreparedStore> prepared = std::make_shared<runtime::PreparedStore>();
     std::atomic<bool> chosen = false;
 };
 
@@ -75,7 +74,7 @@ std::shared_ptr<inference::Engine> engine_of(int threads) {
         shared.cache->use_folder(cache::open_folder({}, notes));
         warn(notes);
     }
-    return inference::make_engine(threads, shared.cache);
+    return inference::make_engine(threads, shared.cache, shared.prepared);
 }
 
 void use_cache(const std::optional<std::string>& path) {
@@ -90,7 +89,7 @@ Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Special
     : inputs(std::move(in)),
       outputs(std::move(out)),
       specialise_(std::move(specialise)),
-      programs_(engine_of(threads), most_programs, std::move(source)) {}
+      programs_(engine_of(threads), std::move(source)) {}
 
 nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
                       nb::object profile) {
@@ -128,6 +127,19 @@ nb::list Session::run(const std::optional<std::vector<std::string>>& names, cons
     return answer;
 }
 
+// Who makes a program meanwhile may need the interpreter.
+std::map<uint64_t, int64_t> Session::memory() const {
+    nb::gil_scoped_release others_run;
+    std::map<uint64_t, int64_t> memory;
+    for (const auto& [begin, bytes] : programs_.memory()) memory.emplace(reinterpret_cast<uint64_t>(begin), bytes);
+    return memory;
+}
+
+void Session::set_program_cache_bytes(int64_t bytes) {
+    nb::gil_scoped_release others_run;
+    programs_.set_limit(bytes);
+}
+
 void bind_session(nb::module_& module) {
     nb::class_<Session::Port>(module, "Port")
         .def_ro("name", &Session::Port::name)
@@ -139,7 +151,9 @@ void bind_session(nb::module_& module) {
         .def_ro("outputs", &Session::outputs)
         .def("run", &Session::run, nb::arg("names").none(), nb::arg("feeds"), nb::arg("progress").none(),
              nb::arg("profile").none())
-        .def("cancel", &Session::cancel);
+        .def("cancel", &Session::cancel)
+        .def("memory", &Session::memory)
+        .def("set_program_cache_bytes", &Session::set_program_cache_bytes, nb::arg("bytes"));
     // Then no thread is at work in LLVM, either.
     nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
         nb::gil_scoped_release others_run;

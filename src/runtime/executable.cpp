@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 
@@ -9,13 +10,15 @@
 #include "cache/folder.h"
 #include "cache/identity.h"
 #include "runtime/launcher.h"
-#include "support/descriptor.h"
+#include "runtime/prepared.h"
+#include "support/file.h"
 #include "support/progress.h"
 
 namespace heddle::runtime {
 
 // A kernel that this process has not, and its code: what the folder keeps, or bytes of our own.
 struct KernelCache::Missing {
+    size_t place = 0;  // among the plan's trees
     const schedules::Tree* tree = nullptr;
     const std::string* key = nullptr;
     std::optional<MappedFile> kept;
@@ -67,15 +70,24 @@ Result<void> KernelCache::compile(std::vector<Missing>& missing, const plan::Pla
     return {};
 }
 
-Result<void> KernelCache::add(const std::vector<Missing>& missing, Progress* progress) {
+Result<void> KernelCache::add(const std::vector<Missing>& missing, std::vector<Entry>& entries, Progress* progress) {
     const auto number = static_cast<int64_t>(missing.size());
     if (auto wanted = begin_stage(progress, Stage::link, number); !wanted || missing.empty()) return wanted;
     std::vector<std::string_view> objects;
-    for (const Missing& kernel : missing) objects.push_back(kernel.code());
+    int64_t bytes = 0;
+    for (const Missing& kernel : missing) {
+        objects.push_back(kernel.code());
+        bytes += static_cast<int64_t>(objects.back().size());
+    }
     auto code = backend_->link(objects);
     if (!code) return fail(std::move(code.error()));
     if (auto wanted = step_done(progress, number); !wanted) return wanted;
-    for (size_t i = 0; i < missing.size(); i++) entries_[*missing[i].key] = {*code, (*code)->function(i)};
+    std::erase_if(known_, [](const auto& kernel) { return kernel.second.code.expired(); });
+    for (size_t i = 0; i < missing.size(); i++) {
+        const Entry entry{*code, (*code)->function(i), bytes};
+        entries[missing[i].place] = entry;
+        known_.insert_or_assign(*missing[i].key, Known{*code, entry.function, bytes});
+    }
     return {};
 }
 
@@ -87,21 +99,24 @@ Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan&
         if (is_cancelled(progress)) return cancelled();
     }
     const auto folder = this->folder();
+    std::vector<Entry> entries(plan.trees.size());
     std::vector<Missing> missing;
     for (size_t i = 0; i < plan.trees.size(); i++) {
-        if (entries_.contains(plan.keys[i])) continue;
-        missing.push_back({.tree = plan.trees[i].get(), .key = &plan.keys[i], .kept = {}, .made = {}});
+        if (const auto known = known_.find(plan.keys[i]); known != known_.end())
+            entries[i] = {known->second.code.lock(), known->second.function, known->second.code_bytes};
+        if (entries[i].code) continue;
+        missing.push_back({.place = i, .tree = plan.trees[i].get(), .key = &plan.keys[i], .kept = {}, .made = {}});
         if (folder) missing.back().kept = folder->find(cache::Kind::kernel, disk_key(plan.keys[i]));
         (missing.back().kept ? counts->loaded : counts->compiled)++;
     }
     if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
-    auto added = add(missing, progress);
+    auto added = add(missing, entries, progress);
     if (!added && !is_cancelled_error(added.error()) &&
         counts->loaded > 0) {  // kept by a build that made no code of it
         for (Missing& kernel : missing) kernel.kept.reset();
         *counts = {.compiled = static_cast<int64_t>(missing.size())};
         if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
-        added = add(missing, progress);
+        added = add(missing, entries, progress);
     }
     if (!added) return fail(std::move(added.error()));
     for (const Missing& kernel : missing) {
@@ -109,115 +124,120 @@ Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan&
             folder->store(cache::Kind::kernel, disk_key(*kernel.key), label_of(plan, kernel.tree),
                           std::as_bytes(std::span(kernel.made)));
     }
-    std::vector<Entry> result;
-    for (const std::string& key : plan.keys) result.push_back(entries_.at(key));
-    return result;
+    return entries;
 }
 
 namespace {
 
-std::unexpected<Diagnostics> out_of_memory(int64_t bytes) {
-    return fail({.code = "runtime.out_of_memory",
-                 .summary = "the system has not the memory that the plan needs",
-                 .expected = fmt::format("{} bytes", bytes)});
-}
-
-// An address for buffers that are the same in every run.
-std::byte* fixed_address(const plan::Buffer& buffer, std::byte* prepared) {
-    if (buffer.kind == plan::Buffer::Kind::prepared) return prepared + buffer.offset;
-    // Kernels only read constants (plan::verify); the signature has no place to say so.
-    if (buffer.kind == plan::Buffer::Kind::constant) return const_cast<std::byte*>(buffer.constant->data());
-    return nullptr;
-}
-
-// By batch of `prepare`: the constants that nothing reads after it, since they lie in prepared memory now.
-std::vector<std::vector<int32_t>> constants_spent(const plan::Plan& plan) {
-    std::vector<size_t> last(plan.buffers.size(), 0);  // the batch, counted from one; 0: runs read it, or nothing does
-    auto note = [&](const plan::Batch& batch, size_t number) {
-        for (const plan::Launch& launch : batch) {
-            for (int32_t b : launch.buffers) last[static_cast<size_t>(b)] = number;
-        }
-    };
-    for (size_t i = 0; i < plan.prepare.size(); i++) note(plan.prepare[i], i + 1);
-    for (const plan::Batch& batch : plan.run) note(batch, 0);
-    std::vector<std::vector<int32_t>> spent(plan.prepare.size());
-    for (size_t b = 0; b < plan.buffers.size(); b++) {
-        if (plan.buffers[b].kind == plan::Buffer::Kind::constant && last[b] > 0)
-            spent[last[b] - 1].push_back(static_cast<int32_t>(b));
+// The memory of a constant that nothing reads any more.
+void give_up_constants(plan::Plan& plan) {
+    for (plan::Buffer& buffer : plan.buffers) {
+        if (buffer.kind == plan::Buffer::Kind::constant && buffer.first < 0)
+            buffer.constant = TensorData(buffer.dtype, buffer.constant->shape(), nullptr, nullptr);
     }
-    return spent;
+}
+
+// About what a plan takes, without its constants.
+int64_t bytes_of(const plan::Plan& plan) {
+    size_t bytes = sizeof plan;
+    for (const plan::Buffer& buffer : plan.buffers)
+        bytes += sizeof buffer + buffer.name.size() + buffer.packed.size() + buffer.sizes.size() * sizeof(Size);
+    for (const auto* phase : {&plan.prepare, &plan.run}) {
+        for (const plan::Batch& batch : *phase) {
+            for (const plan::Launch& launch : batch)
+                bytes += sizeof launch + launch.name.size() + launch.numbers.size() * sizeof(int64_t) +
+                         launch.buffers.size() * sizeof(int32_t);
+        }
+    }
+    for (const auto& tree : plan.trees)
+        bytes += sizeof *tree + tree->expressions.size() * sizeof(schedules::Expression);
+    return static_cast<int64_t>(bytes);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
-                                                           std::shared_ptr<std::byte> prepared, Progress* progress) {
+                                                           Progress* progress, PreparedStore* store) {
     auto executable = std::make_shared<Executable>();
     auto functions = cache.functions(plan, pool.threads(), &executable->kernels_, progress);
     if (!functions) return fail(std::move(functions.error()));
+    PreparedStore own;
+    if (!store) store = &own;
+    auto prepared = prepare(plan, *functions, pool, *store, progress);
+    if (!prepared) return fail(std::move(prepared.error()));
+    give_up_constants(plan);
+    share_constants(plan, *prepared, *store);
     executable->functions_ = std::move(*functions);
     executable->plan_ = std::move(plan);
-    const plan::Plan& p = executable->plan_;
-    if (prepared) {
-        executable->prepared_ = std::move(prepared);
-        return executable;
-    }
-    const auto launches = static_cast<int64_t>(p.prepare.size());
-    if (auto wanted = begin_stage(progress, Stage::prepare, launches); !wanted) return fail(wanted.error());
-    executable->prepared_ = allocate_buffer(static_cast<size_t>(p.prepared_bytes));
-    if (!executable->prepared_) return out_of_memory(p.prepared_bytes);
-    auto scratch = allocate_scratch(p, pool.threads());
-    auto address = [&](int32_t b) {
-        return fixed_address(p.buffers[static_cast<size_t>(b)], executable->prepared_.get());
-    };
-    // Weights are in memory once: a mapped file's pages go as soon as they are packed.
-    const auto spent = constants_spent(p);
-    for (size_t i = 0; i < p.prepare.size(); i++) {
-        auto done =
-            run_batches(p, {&p.prepare[i], 1}, executable->functions_, address, scratch, pool, nullptr, progress);
-        if (!done) return fail(std::move(done.error()));
-        for (int32_t b : spent[i]) {
-            const TensorData& constant = *p.buffers[static_cast<size_t>(b)].constant;
-            give_back_pages(constant.lender(), {constant.data(), static_cast<size_t>(constant.byte_size())});
-        }
-    }
+    executable->prepared_ = std::move(*prepared);
     return executable;
 }
 
-std::span<const std::byte> Executable::prepared() const {
-    return {prepared_.get(), static_cast<size_t>(plan_.prepared_bytes)};
+Result<std::shared_ptr<const Executable>> Executable::make_prepared(plan::Plan plan, KernelCache& cache,
+                                                                    ThreadPool& pool,
+                                                                    std::vector<std::shared_ptr<std::byte>> prepared,
+                                                                    PreparedStore& store) {
+    assert(prepared.size() == plan.buffers.size());
+    auto executable = std::make_shared<Executable>();
+    auto functions = cache.functions(plan, pool.threads(), &executable->kernels_);
+    if (!functions) return fail(std::move(functions.error()));
+    share_constants(plan, prepared, store);
+    executable->functions_ = std::move(*functions);
+    executable->plan_ = std::move(plan);
+    executable->prepared_ = std::move(prepared);
+    return executable;
+}
+
+std::shared_ptr<const Executable> Executable::to_run(std::vector<std::shared_ptr<std::byte>> blocks) const {
+    auto light = std::make_shared<Executable>(*this);
+    for (size_t b = 0; b < blocks.size(); b++) {
+        if (blocks[b]) light->prepared_[b] = std::move(blocks[b]);
+    }
+    light->plan_.trees.clear();
+    light->plan_.prepare.clear();
+    return light;
+}
+
+std::span<const std::byte> Executable::prepared(int32_t buffer) const {
+    const auto b = static_cast<size_t>(buffer);
+    if (!prepared_[b]) return {};
+    return {prepared_[b].get(), static_cast<size_t>(plan_.buffers[b].bytes)};
+}
+
+// Of a buffer that is the same in every run.
+std::byte* Executable::fixed_address(int32_t buffer) const {
+    const plan::Buffer& b = plan_.buffers[static_cast<size_t>(buffer)];
+    // Kernels only read constants (plan::verify); the signature has no place to say so.
+    if (b.kind == plan::Buffer::Kind::constant) return const_cast<std::byte*>(b.constant->data());
+    return prepared_[static_cast<size_t>(buffer)].get();
+}
+
+MemoryInUse Executable::memory() const {
+    MemoryInUse memory{{this, bytes_of(plan_)}};
+    for (const KernelCache::Entry& kernel : functions_) memory.emplace(kernel.code.get(), kernel.code_bytes);
+    for (size_t b = 0; b < plan_.buffers.size(); b++) {
+        const plan::Buffer& buffer = plan_.buffers[b];
+        if (prepared_[b]) memory.emplace(prepared_[b].get(), buffer.bytes);
+        if (buffer.constant && buffer.constant->owned()) memory.emplace(buffer.constant->data(), buffer.bytes);
+    }
+    return memory;
 }
 
 int64_t Executable::resident_bytes() const {
-    int64_t bytes = plan_.prepared_bytes;
-    for (const auto& buffer : plan_.buffers) {
-        if (buffer.kind == plan::Buffer::Kind::constant && buffer.constant->data()) bytes += buffer.bytes;
+    int64_t bytes = 0;
+    for (size_t b = 0; b < plan_.buffers.size(); b++) {
+        const plan::Buffer& buffer = plan_.buffers[b];
+        if (prepared_[b] || (buffer.constant && buffer.constant->data())) bytes += buffer.bytes;
     }
     return bytes;
 }
 
-namespace {
-
-// Fills a buffer with margins with their value, interior and all: the interior is written before it is read.
-void fill(std::byte* memory, const plan::Buffer& buffer) {
-    TensorData one(buffer.dtype, {1});
-    one.set_real(0, buffer.filling);
-    int64_t width = heddle::bytes(buffer.dtype);
-    for (int64_t i = 0; i < buffer.bytes; i += width) std::memcpy(memory + i, one.data(), static_cast<size_t>(width));
-}
-
-}  // namespace
-
-Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool)
-    : executable_(std::move(executable)), pool_(std::move(pool)) {
-    const plan::Plan& p = executable_->plan();
-    workspace_ = allocate_buffer(static_cast<size_t>(p.workspace_bytes));
-    scratch_ = allocate_scratch(p, pool_->threads());
-    for (const auto& buffer : p.buffers) {
-        if (workspace_ && buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0)
-            fill(workspace_.get() + buffer.offset, buffer);
-    }
-}
+Session::Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool,
+                 std::shared_ptr<Arena> arena)
+    : executable_(std::move(executable)),
+      pool_(std::move(pool)),
+      arena_(arena ? std::move(arena) : std::make_shared<Arena>(pool_->threads())),
+      user_(arena_->new_user()) {}
 
 int64_t Session::bytes() const {
     const plan::Plan& p = executable_->plan();
@@ -299,8 +319,7 @@ TensorData Session::contents(int32_t index) const {
     const plan::Plan& p = executable_->plan();
     const plan::Buffer& buffer = p.buffers[static_cast<size_t>(index)];
     bool of_session = buffer.kind == plan::Buffer::Kind::workspace || buffer.kind == plan::Buffer::Kind::margins;
-    const std::byte* memory =
-        of_session ? workspace_.get() + buffer.offset : fixed_address(buffer, executable_->prepared_.get());
+    const std::byte* memory = of_session ? arena_->workspace() + buffer.offset : executable_->fixed_address(index);
     TensorData result(buffer.dtype, buffer.storage.extent);
     auto strides = buffer.storage.strides();
     std::vector<int64_t> point(strides.size(), 0);
@@ -322,18 +341,23 @@ Result<std::vector<TensorData>> Session::run(const std::vector<TensorData>& inpu
 
 Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<TensorData>& outputs) {
     const plan::Plan& p = executable_->plan();
-    if (!workspace_) return out_of_memory(p.workspace_bytes);
     if (auto fine = check_inputs(p.input_names, p.input_types, inputs); !fine) return fine;
     if (auto fine = check_decided(p, inputs); !fine) return fine;
+    const auto as_left = arena_->take(p, user_);
+    if (!as_left) return fail(as_left.error());
+    for (const plan::Buffer& buffer : p.buffers) {
+        if (!*as_left && buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0)
+            fill_margins(arena_->workspace() + buffer.offset, buffer);
+    }
     auto address = [&](int32_t b) -> std::byte* {
         const plan::Buffer& buffer = p.buffers[static_cast<size_t>(b)];
         using Kind = plan::Buffer::Kind;
         if (buffer.kind == Kind::input) return const_cast<std::byte*>(inputs[static_cast<size_t>(buffer.index)].data());
         if (buffer.kind == Kind::output) return outputs[static_cast<size_t>(buffer.index)].mutable_data();
-        if (buffer.kind == Kind::workspace || buffer.kind == Kind::margins) return workspace_.get() + buffer.offset;
-        return fixed_address(buffer, executable_->prepared_.get());
+        if (buffer.kind == Kind::workspace || buffer.kind == Kind::margins) return arena_->workspace() + buffer.offset;
+        return executable_->fixed_address(b);
     };
-    return run_batches(p, p.run, executable_->functions_, address, scratch_, *pool_, profile_);
+    return run_batches(p, p.run, executable_->functions_, address, arena_->scratch(), *pool_, profile_);
 }
 
 }  // namespace heddle::runtime

@@ -1,4 +1,4 @@
-// A plan with code. An Executable is immutable and shared between threads; a Session owns workspace and runs it.
+// A plan with code. An Executable is immutable and shared between threads; a Session runs it in the memory of an arena.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@
 
 #include "codegen/backend.h"
 #include "plan/plan.h"
+#include "runtime/arena.h"
 #include "support/tensor_data.h"
 #include "support/thread_pool.h"
 
@@ -28,8 +29,10 @@ struct KernelCounts {
     int64_t loaded = 0;  // from the folder
 };
 
-// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing. With a folder, for
-// other processes too.
+class PreparedStore;
+
+// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing. Code is there as long
+// as a plan has it; with a folder it is kept for later plans, and other processes, too.
 class KernelCache {
 public:
     explicit KernelCache(std::shared_ptr<codegen::Backend> backend, std::shared_ptr<cache::Folder> folder = nullptr)
@@ -38,6 +41,7 @@ public:
     struct Entry {
         std::shared_ptr<codegen::CompiledKernels> code;
         codegen::KernelFunction function = nullptr;
+        int64_t code_bytes = 0;  // of all kernels of `code`
     };
     // Null: none.
     std::shared_ptr<cache::Folder> folder() const { return folder_; }
@@ -54,34 +58,56 @@ private:
     struct Missing;
     std::string disk_key(const std::string& key) const;
     Result<void> compile(std::vector<Missing>& missing, const plan::Plan& plan, int threads, Progress* progress);
-    Result<void> add(const std::vector<Missing>& missing, Progress* progress);
+    Result<void> add(const std::vector<Missing>& missing, std::vector<Entry>& entries, Progress* progress);
 
     std::shared_ptr<codegen::Backend> backend_;
     std::atomic<std::shared_ptr<cache::Folder>> folder_;
     std::timed_mutex mutex_;
-    std::map<std::string, Entry> entries_;
+    struct Known {
+        std::weak_ptr<codegen::CompiledKernels> code;
+        codegen::KernelFunction function = nullptr;
+        int64_t code_bytes = 0;
+    };
+    std::map<std::string, Known> known_;
 };
+
+// Memory by where it begins: what several programs share they name by the same address.
+using MemoryInUse = std::map<const void*, int64_t>;
 
 class Executable {
 public:
-    // Compiles, allocates the prepared memory and runs `prepare` on the pool: the stages code, link and prepare. With
-    // memory that another executable of this plan has prepared (aligned, with slack behind; only read), `prepare` does not
-    // run. Code support.cancelled, and those of the backend.
+    // Compiles and runs `prepare` on the pool: the stages code, link and prepare. What `store` has is not prepared again;
+    // null stands for one of its own. Constants that only `prepare` reads are given up afterwards. Code support.cancelled,
+    // and those of the backend.
     static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
-                                                          std::shared_ptr<std::byte> prepared = nullptr,
-                                                          Progress* progress = nullptr);
+                                                          Progress* progress = nullptr, PreparedStore* store = nullptr);
+    // With what another executable of this plan has prepared, by buffer (aligned, with slack behind; only read).
+    static Result<std::shared_ptr<const Executable>> make_prepared(plan::Plan plan, KernelCache& cache,
+                                                                   ThreadPool& pool,
+                                                                   std::vector<std::shared_ptr<std::byte>> prepared,
+                                                                   PreparedStore& store);
+
+    // The same, that keeps only what runs need: its plan has no trees, and no `prepare`. With these blocks of equal
+    // contents, by buffer, for its own where there is one.
+    std::shared_ptr<const Executable> to_run(std::vector<std::shared_ptr<std::byte>> blocks = {}) const;
 
     const plan::Plan& plan() const { return plan_; }
     KernelCounts kernels() const { return kernels_; }
-    std::span<const std::byte> prepared() const;
+    // Of a prepared buffer, or a constant that comes from the store, that runs read; else empty.
+    std::span<const std::byte> prepared(int32_t buffer) const;
+    const std::shared_ptr<std::byte>& block(int32_t buffer) const { return prepared_[static_cast<size_t>(buffer)]; }
+    // Code, prepared memory, constants that are copies of its own, and about what the plan takes.
+    MemoryInUse memory() const;
     // Bytes of prepared memory and constants that this executable keeps.
     int64_t resident_bytes() const;
 
 private:
     friend class Session;
+    std::byte* fixed_address(int32_t buffer) const;
+
     plan::Plan plan_;
     std::vector<KernelCache::Entry> functions_;
-    std::shared_ptr<std::byte> prepared_;
+    std::vector<std::shared_ptr<std::byte>> prepared_;  // by buffer, and constants from the store
     KernelCounts kernels_;
 };
 
@@ -102,7 +128,11 @@ Diagnostic wrong_dtype(const std::string& input, const TensorType& expected, con
 
 class Session {
 public:
-    Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool);
+    // Sessions with one arena run one at a time, as those with one pool do. Null stands for an arena of its own.
+    Session(std::shared_ptr<const Executable> executable, std::shared_ptr<ThreadPool> pool,
+            std::shared_ptr<Arena> arena = nullptr);
+
+    const Executable& executable() const { return *executable_; }
 
     // One tensor a graph input, in order, of its dtype and shape (codes of check_inputs), and of the value that the
     // plan holds for (runtime.decided_input). The results are the caller's. An index out of range:
@@ -114,17 +144,17 @@ public:
 
     // With a profile, launches of a batch run one after another, each timed.
     void set_profile(std::vector<LaunchTime>* profile) { profile_ = profile; }
-    // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of a
-    // workspace that buffers share (without PlanOptions::keep_all), what came last.
+    // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of memory that
+    // buffers share (without PlanOptions::keep_all), or sessions, what came last.
     TensorData contents(int32_t buffer) const;
 
-    int64_t bytes() const;
+    int64_t bytes() const;  // that a run needs of the arena
 
 private:
     std::shared_ptr<const Executable> executable_;
     std::shared_ptr<ThreadPool> pool_;
-    std::shared_ptr<std::byte> workspace_;
-    std::vector<std::shared_ptr<std::byte>> scratch_;  // one a thread
+    std::shared_ptr<Arena> arena_;
+    Arena::User user_;
     std::vector<LaunchTime>* profile_ = nullptr;
 };
 

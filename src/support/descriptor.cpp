@@ -3,9 +3,17 @@
 #include <cerrno>
 #include <cstdint>
 
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 namespace heddle {
+
+std::string stamp_of(const struct stat& status) {
+    return fmt::format("device {} file {} size {} modified {}.{:09} changed {}.{:09}", status.st_dev, status.st_ino,
+                       status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+                       status.st_ctim.tv_nsec);
+}
 
 bool write_all(const Descriptor& file, const void* bytes, size_t count) {
     for (size_t done = 0; done < count;) {

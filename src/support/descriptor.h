@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <unistd.h>
+
+struct stat;
 
 namespace heddle {
 
@@ -32,6 +35,9 @@ public:
 private:
     int number_ = -1;
 };
+
+// What tells a file from any other, and from itself once it has changed: device, number, size and times.
+std::string stamp_of(const struct stat& status);
 
 // Whether all of the bytes were written; else `errno` says why not.
 bool write_all(const Descriptor& file, const void* bytes, size_t count);

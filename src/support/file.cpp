@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -27,6 +29,7 @@ Diagnostic problem(const char* code, std::string summary, const std::string& pat
 struct OpenFile {
     Descriptor descriptor;
     int64_t size;
+    std::string stamp;
 };
 
 Result<OpenFile> open_regular(const std::string& path) {
@@ -38,7 +41,7 @@ Result<OpenFile> open_regular(const std::string& path) {
         return fail(problem("support.file_open", fmt::format("cannot examine '{}'", path), path, errno));
     if (!S_ISREG(status.st_mode))
         return fail(problem("support.file_open", fmt::format("'{}' is not a regular file", path), path));
-    return OpenFile{std::move(descriptor), static_cast<int64_t>(status.st_size)};
+    return OpenFile{std::move(descriptor), static_cast<int64_t>(status.st_size), stamp_of(status)};
 }
 
 }  // namespace
@@ -65,12 +68,32 @@ Result<std::string> read_file(const std::string& path, int64_t maximum_bytes) {
     return text;
 }
 
+namespace {
+
+// Files that are mapped at this moment, by stamp.
+struct MappedFiles {
+    std::mutex mutex;
+    std::map<std::string, std::weak_ptr<const void>> owners;
+};
+
+MappedFiles& mapped_files() {
+    static auto& files = *new MappedFiles;  // never destroyed: threads may open files while a process ends
+    return files;
+}
+
+}  // namespace
+
 Result<MappedFile> map_file(const std::string& path) {
     auto file = open_regular(path);
     if (!file) return fail(std::move(file.error()));
     auto size = static_cast<size_t>(file->size);
     if (size == 0) return MappedFile{};  // nothing can be mapped, and nothing need be kept
-    auto owner = map_read_only(file->descriptor, size, false);
+    MappedFiles& files = mapped_files();
+    std::lock_guard lock(files.mutex);
+    std::erase_if(files.owners, [](const auto& known) { return known.second.expired(); });
+    auto owner = files.owners[file->stamp].lock();
+    if (!owner) owner = map_read_only(file->descriptor, size, false);
+    files.owners[file->stamp] = owner;
     if (!owner) return fail(problem("support.file_open", fmt::format("cannot map '{}'", path), path, errno));
     const std::span bytes(static_cast<const std::byte*>(owner.get()), size);
     return MappedFile{std::move(owner), bytes};

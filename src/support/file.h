@@ -16,7 +16,7 @@ namespace heddle {
 Result<std::string> read_file(const std::string& path, int64_t maximum_bytes);
 
 // A file mapped read-only. Whoever keeps `owner` keeps the bytes; TensorData borrows with it. The file must not be cut
-// short while it is mapped.
+// short while it is mapped. A file that is mapped already, and has not changed since, has the same owner and addresses.
 struct MappedFile {
     std::shared_ptr<const void> owner;
     std::span<const std::byte> bytes;

@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 
+#include <sys/mman.h>
+
 #include "support/narrow_float.h"
 
 namespace heddle {
@@ -15,9 +17,29 @@ namespace heddle {
 // No machine has more for one tensor; a sanitizer ends the program that asks for more.
 constexpr size_t largest_buffer = size_t{1} << 39;
 
+// The system's large pages. To come by memory for the first time is several times faster in these than in small ones.
+constexpr size_t large_page = size_t{2} << 20;
+constexpr size_t mapped_from = 2 * large_page;
+
+namespace {
+
+// Memory of its own from the system: zero already, in large pages where the system has them, and gone when it is freed.
+std::shared_ptr<std::byte> map_buffer(size_t bytes) {
+    const size_t reserved = bytes + large_page;
+    void* const memory = ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    const auto address = reinterpret_cast<uintptr_t>(memory);
+    auto* const begin = reinterpret_cast<std::byte*>((address + large_page - 1) / large_page * large_page);
+    ::madvise(begin, bytes, MADV_HUGEPAGE);  // a wish: it may fail
+    return {begin, [memory, reserved](std::byte*) { ::munmap(memory, reserved); }};
+}
+
+}  // namespace
+
 std::shared_ptr<std::byte> allocate_buffer(size_t bytes) {
     size_t rounded = (bytes + 2 * buffer_alignment - 1) / buffer_alignment * buffer_alignment;
     if (rounded < bytes || rounded > largest_buffer) return nullptr;
+    if (rounded >= mapped_from) return map_buffer(rounded);
     void* memory = std::aligned_alloc(buffer_alignment, rounded);
     if (!memory) return nullptr;
     std::memset(memory, 0, rounded);

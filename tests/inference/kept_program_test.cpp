@@ -75,7 +75,8 @@ Result<Graph> layer(const std::vector<TensorData>& inputs, Progress*) {
     const TensorId x = session.add_input("x", type);
     const TensorId w = session.add_constant("w", random_tensor({inner, outer}, 1));
     const TensorId b = session.add_constant("b", random_tensor({outer}, 2));
-    const TensorId table = session.add_constant("table", random_tensor({500, outer}, 3));
+    const auto lent = std::make_shared<TensorData>(random_tensor({500, outer}, 3));  // as of a file
+    const TensorId table = session.add_constant("table", {DType::float32, {500, outer}, lent, lent->data()});
     const TensorId rows = session.add_input("rows", {inputs[1].dtype(), {inputs[1].size()}});
     const auto call = [&](const char* name, std::vector<Argument> arguments) {
         return session.apply(*library().find(name).value(), arguments).value()[0];
@@ -88,7 +89,7 @@ Result<Graph> layer(const std::vector<TensorData>& inputs, Progress*) {
 TEST_F(KeptProgramTest, computes_the_same_bits) {
     const std::vector<TensorData> inputs = {random_tensor({4, inner}, 9), integers({3, 499, 0, 77})};
     const ProgramSource source{"layer", "a layer"};
-    ProgramCache first(engine(), 4, source), without(make_engine(2), 4);
+    ProgramCache first(engine(), source), without(make_engine(2));
     const auto expected = without.run("", inputs, layer);
     ASSERT_TRUE(expected) << render(expected.error());
     const auto made = first.run("", inputs, layer);
@@ -97,7 +98,7 @@ TEST_F(KeptProgramTest, computes_the_same_bits) {
     EXPECT_EQ(first.compiled(), 1u);
     EXPECT_EQ(files("program").size(), 1u);
     EXPECT_EQ(files("weights").size(), 2u) << "what was prepared, and the table";
-    ProgramCache second(engine(), 4, source);
+    ProgramCache second(engine(), source);
     const auto kept = second.run("", inputs, [](const std::vector<TensorData>&, Progress*) -> Result<Graph> {
         ADD_FAILURE() << "made again";
         return Graph{};
@@ -108,12 +109,36 @@ TEST_F(KeptProgramTest, computes_the_same_bits) {
     EXPECT_TRUE(second.take_notes().empty());
 }
 
+// Programs for several shapes keep their packed weights in one file, and have it in memory once.
+TEST_F(KeptProgramTest, shapes_share_weights) {
+    const ProgramSource source{"layer", "a layer"};
+    const auto inputs = [](int64_t rows) {
+        return std::vector<TensorData>{random_tensor({rows, inner}, 9), integers(std::vector<int64_t>(rows, 77))};
+    };
+    ProgramCache first(engine(), source);
+    for (int64_t rows : {20, 24}) ASSERT_TRUE(first.run("", inputs(rows), layer));
+    EXPECT_EQ(files("program").size(), 2u);
+    EXPECT_EQ(files("weights").size(), 2u) << "what was prepared, and the table";
+    ProgramCache second(engine(), source), alone(engine(), source);
+    ASSERT_TRUE(alone.run("", inputs(24), layer));
+    for (int64_t rows : {20, 24}) {
+        const auto expected = first.run("", inputs(rows), layer), found = second.run("", inputs(rows), layer);
+        ASSERT_TRUE(expected && found);
+        expect_same(*found, *expected);
+    }
+    EXPECT_EQ(second.compiled(), 0u);
+    int64_t both = 0, one = 0;
+    for (const auto& [begin, size] : second.memory()) both += size;
+    for (const auto& [begin, size] : alone.memory()) one += size;
+    EXPECT_LT(both - one, inner * outer * 4);
+}
+
 TEST_F(KeptProgramTest, follows_from_its_source) {
     const std::vector<TensorData> inputs = {random_tensor({4, inner}, 9), integers({3, 499, 0, 77})};
     const auto made = [&](const std::string& source, const std::string& key, const Target* target = nullptr) {
         auto on = engine();
         if (target) on->target = *target;
-        ProgramCache programs(on, 4, source.empty() ? ProgramSource{} : ProgramSource{source, ""});
+        ProgramCache programs(on, source.empty() ? ProgramSource{} : ProgramSource{source, ""});
         EXPECT_TRUE(programs.run(key, inputs, layer));
         return programs.compiled();
     };
@@ -147,7 +172,7 @@ Result<Graph> reshaped(const std::vector<TensorData>& inputs, Progress*) {
 TEST_F(KeptProgramTest, is_found_by_the_values_that_decide) {
     const auto x = random_tensor({6}, 4);
     for (int round = 0; round < 2; round++) {
-        ProgramCache programs(engine(), 8, {"reshape", ""});
+        ProgramCache programs(engine(), {"reshape", ""});
         for (int64_t rows : {1, 2, 3, 6}) {
             const auto result = programs.run("", {x, integers({rows, 6 / rows})}, reshaped);
             ASSERT_TRUE(result) << render(result.error());
@@ -163,7 +188,7 @@ TEST_F(KeptProgramTest, is_found_by_the_values_that_decide) {
 TEST_F(KeptProgramTest, is_made_again_where_files_are_damaged) {
     const std::vector<TensorData> inputs = {random_tensor({4, inner}, 9), integers({3, 499, 0, 77})};
     const ProgramSource source{"layer", ""};
-    const auto expected = ProgramCache(engine(), 4, source).run("", inputs, layer);
+    const auto expected = ProgramCache(engine(), source).run("", inputs, layer);
     ASSERT_TRUE(expected);
     std::mt19937 random(8);
     for (const char* kind : {"program", "weights", "kernel"}) {
@@ -180,13 +205,13 @@ TEST_F(KeptProgramTest, is_made_again_where_files_are_damaged) {
                 stream.seekp(place);
                 stream.put(byte);
             }
-            ProgramCache programs(engine(), 4, source);
+            ProgramCache programs(engine(), source);
             const auto found = programs.run("", inputs, layer);
             ASSERT_TRUE(found) << render(found.error());
             expect_same(*found, *expected);
             EXPECT_EQ(programs.compiled(), std::string(kind) == "kernel" ? 0u : 1u) << "a kernel is compiled alone";
             EXPECT_EQ(programs.take_notes().size(), i % 2 == 0 ? 0u : 1u);
-            ProgramCache again(engine(), 4, source);
+            ProgramCache again(engine(), source);
             ASSERT_TRUE(again.run("", inputs, layer));
             EXPECT_EQ(again.compiled(), 0u);
             EXPECT_TRUE(again.take_notes().empty());
@@ -205,7 +230,7 @@ TEST_F(KeptProgramTest, is_read_with_care) {
     const std::vector<TensorData> inputs = {random_tensor({4, inner}, 9), integers({3, 499, 0, 77})};
     const ProgramSource source{"layer", ""};
     const auto on = engine();
-    ProgramCache programs(on, 4, source);
+    ProgramCache programs(on, source);
     ASSERT_TRUE(programs.run("", inputs, layer));
     const auto none = [](size_t, const std::string&) -> const TensorData* { return nullptr; };
     const std::string types = "float32[4, 300], int64[4]";

@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
+#include <map>
 #include <stdexcept>
+#include <thread>
 
 #include "language/library.h"
 #include "symbolic/session.h"
@@ -46,7 +50,7 @@ Specialise calling(const std::string& name) {
 }
 
 TEST(ProgramCache, one_program_a_shape_and_a_key) {
-    ProgramCache programs(make_engine(1), 8);
+    ProgramCache programs(make_engine(1));
     for (int64_t size : {3, 5, 3, 5, 3}) {
         auto result = programs.run("add", {tensor({size}, 2), tensor({size}, 3)}, calling("add2"));
         ASSERT_TRUE(result) << render(result.error());
@@ -61,7 +65,7 @@ TEST(ProgramCache, one_program_a_shape_and_a_key) {
 }
 
 TEST(ProgramCache, one_program_a_deciding_value) {
-    ProgramCache programs(make_engine(1), 8);
+    ProgramCache programs(make_engine(1));
     TensorData shape = integers({2, 3});
     for (int64_t rows : {2, 3, 2, 6}) {
         shape.set_integer(0, rows);  // in the caller's memory, which programs do not keep
@@ -76,16 +80,84 @@ TEST(ProgramCache, one_program_a_deciding_value) {
     EXPECT_EQ(programs.compiled(), 3u);
 }
 
+// What programs keep together.
+int64_t bytes_of(const ProgramCache& programs) {
+    int64_t bytes = 0;
+    for (const auto& [begin, size] : programs.memory()) bytes += size;
+    return bytes;
+}
+
 TEST(ProgramCache, those_used_last_are_kept) {
-    ProgramCache programs(make_engine(1), 2);
+    ProgramCache measured(make_engine(1));
+    std::vector<int64_t> bytes = {0};
+    for (int64_t size : {1, 2, 3}) {
+        ASSERT_TRUE(measured.run("", {tensor({size}, 1)}, calling("relu")));
+        bytes.push_back(bytes_of(measured));
+        EXPECT_GT(bytes.back(), bytes[bytes.size() - 2]);
+    }
+    // Room for one beside the one in use, but not for two.
+    const int64_t limit = bytes[2] - bytes[1] + (bytes[3] - bytes[2]) / 2;
+    ProgramCache programs(make_engine(1), {}, limit);
     for (int64_t size : {1, 2, 1, 3, 1}) ASSERT_TRUE(programs.run("", {tensor({size}, 1)}, calling("relu")));
     EXPECT_EQ(programs.compiled(), 3u);
+    EXPECT_LE(bytes_of(programs), bytes[1] + limit);
     ASSERT_TRUE(programs.run("", {tensor({2}, 1)}, calling("relu")));
     EXPECT_EQ(programs.compiled(), 4u);
 }
 
+// x w for any number of rows.
+Result<Graph> product(const std::vector<TensorData>& inputs, Progress*) {
+    Session session(library());
+    TensorData w = tensor({200, 300}, 0.5);
+    for (int64_t i = 0; i < w.size(); i++) w.set_real(i, static_cast<double>(i % 13));
+    const TensorId x = session.add_input("x", {DType::float32, {inputs[0].shape().begin(), inputs[0].shape().end()}});
+    auto results = session.apply(*library().find("matmul").value(), {x, session.add_constant("w", w)});
+    if (!results) return fail(std::move(results.error()));
+    return session.finish(std::move(*results));
+}
+
+// Weights are counted once, and a limit that they alone would pass keeps all shapes.
+TEST(ProgramCache, what_programs_share_is_counted_once) {
+    constexpr int64_t weights = 200 * 300 * 4;
+    ProgramCache programs(make_engine(2), {}, weights);
+    for (int64_t rows : {20, 21, 22, 23, 24}) ASSERT_TRUE(programs.run("", {tensor({rows, 200}, 1)}, product));
+    EXPECT_LT(bytes_of(programs), 2 * weights);
+    for (int64_t rows : {20, 21, 22, 23, 24}) ASSERT_TRUE(programs.run("", {tensor({rows, 200}, 1)}, product));
+    EXPECT_EQ(programs.compiled(), 5u);
+}
+
+TEST(ProgramCache, programs_go_while_threads_run) {
+    const auto engine = make_engine(2);
+    ProgramCache kept(engine), fleeting(engine, {}, 0);
+    std::map<int64_t, TensorData> expected;
+    for (int64_t rows = 1; rows <= 6; rows++) {
+        auto result = kept.run("", {tensor({rows, 200}, static_cast<double>(rows))}, product);
+        ASSERT_TRUE(result) << render(result.error());
+        expected.emplace(rows, (*result)[0]);
+    }
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int64_t t = 0; t < 3; t++) {
+        threads.emplace_back([&, t] {
+            for (int64_t i = 0; i < 12; i++) {
+                const int64_t rows = 1 + (i * (t + 1) + t) % 6;
+                auto& programs = i % 4 == 3 ? kept : fleeting;
+                const auto result = programs.run("", {tensor({rows, 200}, static_cast<double>(rows))}, product);
+                const TensorData& wanted = expected.at(rows);
+                if (!result || (*result)[0].shape() != wanted.shape() ||
+                    std::memcmp((*result)[0].data(), wanted.data(), static_cast<size_t>(wanted.byte_size())) != 0)
+                    wrong++;
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(fleeting.compiled(), 6u) << "they went";
+    EXPECT_LT(bytes_of(fleeting), bytes_of(kept));
+}
+
 TEST(ProgramCache, inputs_that_do_not_fit_compile_nothing) {
-    ProgramCache programs(make_engine(1), 2);
+    ProgramCache programs(make_engine(1));
     Specialise fixed = [](const std::vector<TensorData>&, Progress*) {
         return calling("relu")({tensor({4}, 1)}, nullptr);
     };
@@ -100,7 +172,7 @@ TEST(ProgramCache, inputs_that_do_not_fit_compile_nothing) {
 }
 
 TEST(ProgramCache, an_exception_is_an_error) {
-    ProgramCache programs(make_engine(1), 8);
+    ProgramCache programs(make_engine(1));
     auto result = programs.run("", {tensor({3}, 1)}, [](const std::vector<TensorData>&, Progress*) -> Result<Graph> {
         throw std::out_of_range("broken on purpose");
     });

@@ -67,7 +67,7 @@ bool equal(const std::vector<TensorData>& a, const std::vector<TensorData>& b) {
 
 TEST(MakingAProgram, IsToldStageByStage) {
     for (int threads : {1, 3}) {
-        ProgramCache programs(make_engine(threads), 8);
+        ProgramCache programs(make_engine(threads));
         Recorder progress;
         const auto result = programs.run("", inputs_of(6), specialise, &progress);
         ASSERT_TRUE(result) << render(result.error());
@@ -123,11 +123,11 @@ TEST(MakingAProgram, CountsKernels) {
 }
 
 TEST(MakingAProgram, EndsWhereverItIsCancelled) {
-    ProgramCache fresh(make_engine(2), 8);
+    ProgramCache fresh(make_engine(2));
     const auto expected = fresh.run("", inputs_of(6), specialise);
     ASSERT_TRUE(expected) << render(expected.error());
     const auto engine = make_engine(2);
-    ProgramCache programs(engine, 8);
+    ProgramCache programs(engine);
     int64_t cancelled = 0;
     for (int64_t last = 0;; last++) {
         SCOPED_TRACE(last);
@@ -150,7 +150,7 @@ TEST(MakingAProgram, EndsWhereverItIsCancelled) {
 
 // A program that is there stays when another one is cancelled.
 TEST(MakingAProgram, LeavesOthersAlone) {
-    ProgramCache programs(make_engine(2), 8);
+    ProgramCache programs(make_engine(2));
     const auto before = programs.run("", inputs_of(6), specialise);
     ASSERT_TRUE(before) << render(before.error());
     Recorder progress(4);
@@ -164,12 +164,12 @@ TEST(MakingAProgram, LeavesOthersAlone) {
 }
 
 TEST(MakingAProgram, IsCancelledByAnotherThread) {
-    ProgramCache fresh(make_engine(2), 8);
+    ProgramCache fresh(make_engine(2));
     const auto expected = fresh.run("", inputs_of(6), specialise);
     ASSERT_TRUE(expected);
     // At times that come as they come; where the program is there first, it is made anew.
     for (int microseconds : {0, 300, 1000, 3000, 10000, 30000, 100000}) {
-        ProgramCache programs(make_engine(2), 8);
+        ProgramCache programs(make_engine(2));
         Progress progress;
         std::atomic<bool> begun = false;
         std::thread other([&] {
@@ -190,7 +190,7 @@ TEST(MakingAProgram, IsCancelledByAnotherThread) {
 // Who waits for another one's program may stop waiting.
 TEST(MakingAProgram, NobodyHasToWaitForAnother) {
     const auto engine = make_engine(1);
-    ProgramCache programs(engine, 8);
+    ProgramCache programs(engine);
     Progress waiting;
     Result<std::vector<TensorData>> answer = cancelled();
     {

@@ -201,6 +201,7 @@ TEST(PlanVerify, notices_each_corruption) {
         {"not there", [&](GoodPlan& g) { last(g).buffers[0] = -1; }},
         {"writes what is read-only", [&](GoodPlan& g) { last(g).buffers.back() = g.x; }},
         {"writes what is read-only", [&](GoodPlan& g) { last(g).buffers.back() = g.w; }},
+        {"writes what is read-only", [](GoodPlan& g) { g.plan.run.insert(g.plan.run.begin(), {launch({g.x}, g.p)}); }},
         {"nothing has written", [](GoodPlan& g) { g.plan.run.erase(g.plan.run.begin()); }},
         {"nothing has written", [](GoodPlan& g) { std::swap(g.plan.run[1], g.plan.run[2]); }},
         {"nothing has written", [](GoodPlan& g) { g.plan.prepare.clear(); }},
@@ -221,9 +222,6 @@ TEST(PlanVerify, notices_each_corruption) {
          [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = g.plan.workspace_bytes; }},
         {"outside of the workspace", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].offset = -64; }},
         {"outside of the workspace", [](GoodPlan& g) { g.plan.workspace_bytes /= 2; }},
-        {"outside of the prepared memory",
-         [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.p)].offset = g.plan.prepared_bytes; }},
-        {"outside of the prepared memory", [](GoodPlan& g) { g.plan.prepared_bytes = 0; }},
         {"no tasks", [&](GoodPlan& g) { last(g).tasks = -1; }},
         {"more scratch", [&](GoodPlan& g) { last(g).scratch_bytes = 64; }},
         {"one key", [](GoodPlan& g) { g.plan.keys[1] = g.plan.keys[0]; }},
@@ -263,7 +261,7 @@ TEST(PlanVerify, notices_each_corruption) {
              at(g, g.b).bytes += 4;
              at(g, g.b).base = 4;
          }},
-        {"is not aligned", [&](GoodPlan& g) { at(g, g.p).offset = 4, g.plan.prepared_bytes += 4; }},
+        {"is not aligned", [&](GoodPlan& g) { at(g, g.a).offset += 4, g.plan.workspace_bytes += 64; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.b)].last = 1; }},
         {"lifetime", [](GoodPlan& g) { g.plan.buffers[static_cast<size_t>(g.a)].first = 1; }},
     };
@@ -285,16 +283,6 @@ TEST(PlanVerify, notices_launches_of_one_batch_that_depend_on_each_other) {
     auto fine = verify(good.plan);
     ASSERT_FALSE(fine);
     EXPECT_NE(fine.error().front().summary.find("depend on each other"), std::string::npos) << why(fine);
-}
-
-TEST(PlanVerify, notices_prepared_buffers_that_overlap) {
-    GoodPlan good;
-    int32_t q = add_buffer(good.plan, Buffer::Kind::prepared, 64);
-    good.plan.prepare.push_back({launch({good.w}, q)});
-    good.plan.buffers[static_cast<size_t>(q)].offset = 0;
-    auto fine = verify(good.plan);
-    ASSERT_FALSE(fine);
-    EXPECT_EQ(fine.error().front().code, "plan.broken");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "model_builder.h"
 #include "support/descriptor.h"
 #include "support/file.h"
+#include "support/resident_memory.h"
 
 namespace heddle::onnx {
 namespace {
@@ -245,12 +246,6 @@ TEST_F(ExternalDataTest, problems_of_every_kind_at_once) {
 }
 
 // ---- memory
-
-int64_t resident_bytes() {
-    int64_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages >> pages;
-    return pages * ::sysconf(_SC_PAGESIZE);
-}
 
 // A chain of products with matrices of 256 MB each.
 ModelText large_model(int64_t layers, const std::function<Message(int64_t layer, const std::string& name)>& weight) {

@@ -1,0 +1,43 @@
+// The memory that runs need from launch to launch. One run at a time has it, whichever session runs; so it is as large as
+// the largest of them needs, not as all of them together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace heddle::runtime {
+
+class Arena {
+public:
+    // For `threads` threads. It has no memory yet.
+    explicit Arena(int threads) : scratch_(static_cast<size_t>(threads)) {}
+
+    using User = uint64_t;
+    User new_user() { return ++users_; }  // no two are the same
+
+    // Makes room for a run of this plan by this user; true if buffers with margins are as the user left them, false if
+    // there are other bytes in them. Code runtime.out_of_memory: then nothing may run, and the next call tries again.
+    Result<bool> take(const plan::Plan& plan, User user);
+
+    std::byte* workspace() const { return workspace_.get(); }
+    const std::vector<std::shared_ptr<std::byte>>& scratch() const { return scratch_; }  // one a thread
+    int64_t bytes() const;
+
+private:
+    std::shared_ptr<std::byte> workspace_;
+    std::vector<std::shared_ptr<std::byte>> scratch_;
+    int64_t workspace_bytes_ = 0, scratch_bytes_ = 0;
+    User last_ = 0;
+    std::atomic<User> users_ = 0;
+};
+
+// Fills the margins of a buffer of this plan that begins at `memory`; its interior is left alone.
+void fill_margins(std::byte* memory, const plan::Buffer& buffer);
+
+std::unexpected<Diagnostics> out_of_memory(int64_t bytes);
+
+}  // namespace heddle::runtime
