@@ -233,11 +233,20 @@ Command add_graph(CLI::App& app, GraphOptions& options) {
     add_common(*command, options.common);
     add_bindings(*command, options.bindings);
     add_rules(*command, options.rules);
-    command->add_flag("--fused", options.fused, "Draw the kernels after fusion, with what each computes");
+    add_repeated(*command, "--input", options.inputs,
+                 "The value of a model's input, where shapes or branches follow from it", "NAME=FILE");
+    auto* fused =
+        command->add_flag("--fused", options.fused, "Draw the launches after fusion, with the operations in each");
+    command->add_flag("--profile", options.profile, "With the time of each launch, on given or made-up inputs")
+        ->needs(fused);
+    command->add_flag("--unfold", options.unfold,
+                      "Draw what repeats as often as it is there, not once with its number");
+    add_threads(*command, options.threads);
+    add_cache(*command, options.cache);
     command->footer(
         "Examples:\n"
         "  heddle graph model.onnx --svg model.svg --bind batch=1\n"
-        "  heddle graph model.onnx --svg launches.svg --fused\n"
+        "  heddle graph model.onnx --svg launches.svg --fused --profile\n"
         "  heddle graph --call 'add([A, B])' --input-type 'A=int32[10,10]' --input-type 'B=int32[10,10]' \\\n"
         "      --validate --json sum.json\n"
         "  heddle graph sum.json --validate --environment loom --svg sum.svg      (docs/graphs.md)\n");

@@ -78,7 +78,10 @@ struct GraphOptions {
     std::string call;                      // a program
     std::vector<std::string> input_types;  // of `call`: NAME=TYPE
     std::vector<std::string> bindings, rules;
-    bool validate = false, fused = false;
+    std::vector<std::string> inputs;  // NAME=FILE: values that shapes and branches of a model depend on
+    bool validate = false, fused = false, profile = false, unfold = false;
+    int threads = 0;  // of --profile; 0: all cores
+    CacheOptions cache;
     std::string environment;  // a name or a file; empty: "heddle", and "loom" for a document
     std::string svg, json;    // where to write; empty: not
 };

@@ -26,7 +26,8 @@ constexpr std::string_view point_colour = "#2f7fb8", box_colour = "#d9822b", mad
 
 class OperatorSheet {
 public:
-    OperatorSheet(const Graph& graph, const Json& facts) : graph_(graph), facts_(facts) {}
+    OperatorSheet(const Graph& graph, const Json& facts, Notations notations)
+        : graph_(graph), facts_(facts), notations_(notations) {}
 
     Picture run() {
         y_ = margin + 8;
@@ -62,7 +63,7 @@ private:
             if (begin > 0) y_ = at.y += line_height;
             std::string part = std::string(indent, ' ') + text.substr(begin, end - begin);
             picture_.svg.text(at, part, style);
-            width_ = std::max(width_, at.x + text_width(part, style.size) * (style.bold ? 1.08 : 1));
+            width_ = std::max(width_, at.x + text_width(part, style));
             begin = std::max(end, begin + 1);
         }
     }
@@ -133,7 +134,7 @@ private:
                 const Tensor& tensor = graph_.tensor(ids[i]);
                 Shown shown{.extents = tensor.type.extents(), .start = {}, .end = {}, .origin = tensor.start};
                 if (i < projections.size()) project(projections[i], shown);
-                auto lines = lines_of(tensor_text(said, Notations::all));
+                auto lines = lines_of(tensor_text(said, notations_));
                 if (!shown.start.empty()) lines.push_back("in the picture  " + box_text(shown));
                 row(title, shown, colour, lines);
             }
@@ -257,6 +258,7 @@ private:
 
     const Graph& graph_;
     const Json& facts_;
+    const Notations notations_;
     Picture picture_;
     double y_ = 0, width_ = 0;
     std::vector<int64_t> index_, point_;
@@ -265,6 +267,8 @@ private:
 
 }  // namespace
 
-Picture draw_operator(const Graph& graph, const Json& facts) { return OperatorSheet(graph, facts).run(); }
+Picture draw_operator(const Graph& graph, const Json& facts, Notations notations) {
+    return OperatorSheet(graph, facts, notations).run();
+}
 
 }  // namespace heddle::cli

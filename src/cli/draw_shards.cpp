@@ -45,7 +45,7 @@ struct Stage {
 
 class ShardDrawing {
 public:
-    ShardPicture run(const std::vector<ShardedOperation>& operations) {
+    Picture run(const std::vector<ShardedOperation>& operations) {
         y_ = page_margin;
         for (const ShardedOperation& operation : operations) draw(operation);
         picture_.width = std::max(width_, 320.0);
@@ -70,8 +70,8 @@ private:
 
     void text(Point at, const std::string& line, const TextStyle& style) {
         picture_.svg.text(at, line, style);
-        double left = style.anchor == "middle" ? text_width(line, style.size) / 2 : text_width(line, style.size);
-        if (style.anchor != "end") width_ = std::max(width_, at.x + left * (style.bold ? 1.08 : 1) + page_margin);
+        double left = text_width(line, style) / (style.anchor == "middle" ? 2 : 1);
+        if (style.anchor != "end") width_ = std::max(width_, at.x + left + page_margin);
     }
 
     void legend() {
@@ -222,7 +222,7 @@ private:
                   shown.empty() ? 1 : extents[across], most_shard_cells);
         captions(panel, corner, height, shown, extents);
         bottom = std::max(bottom, corner.y + height + 44);
-        double label = std::max({width, text_width(tensor.name, 11) * 1.08, caption_width_});
+        double label = std::max({width, text_width(tensor.name, 11, true), caption_width_});
         return corner.x + label;
     }
 
@@ -261,13 +261,13 @@ private:
     }
 
     const ShardedOperation* sharded_ = nullptr;
-    ShardPicture picture_;
+    Picture picture_;
     double y_ = 0, width_ = 0, caption_width_ = 0;
     bool shared_ = false;
 };
 
 }  // namespace
 
-ShardPicture draw_shards(const std::vector<ShardedOperation>& operations) { return ShardDrawing().run(operations); }
+Picture draw_shards(const std::vector<ShardedOperation>& operations) { return ShardDrawing().run(operations); }
 
 }  // namespace heddle::cli

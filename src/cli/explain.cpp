@@ -161,8 +161,8 @@ Result<Graph> add_shards(const Graph& graph, const ExplainOptions& options, Json
     json["sharding"] = Json::array();
     for (const ShardedOperation& operation : *sharded) json["sharding"].push_back(shards_json(operation));
     if (!options.svg.empty()) {
-        ShardPicture picture = draw_shards(*sharded);
-        auto written = write_file(options.svg, picture.svg.finish(picture.width, picture.height));
+        Picture picture = draw_shards(*sharded);
+        auto written = write_file(options.svg, picture.text());
         if (!written) return fail(std::move(written.error()));
     }
     return std::move(sharded->back().sharding.graph);
@@ -256,8 +256,8 @@ Result<Json> explain(const ExplainOptions& options) {
     if (!explained) return explained;
     Json json = std::move(*explained);
     if (!options.svg.empty() && options.shards.empty()) {
-        Picture picture = draw_operator(applied->graph, json);
-        auto written = write_file(options.svg, picture.svg.finish(picture.width, picture.height));
+        Picture picture = draw_operator(applied->graph, json, options.notations ? Notations::all : Notations::rows);
+        auto written = write_file(options.svg, picture.text());
         if (!written) return fail(std::move(written.error()));
     }
     Result<Graph> graph = std::move(applied->graph);

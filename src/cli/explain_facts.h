@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/explain_operation.h"
 #include "graph/graph.h"
 #include "language/template.h"
 #include "pictures/draw_parts.h"
@@ -40,6 +41,6 @@ std::string kernels_text(const nlohmann::ordered_json& json);
 
 // The picture of `heddle explain`: what it says (explain.cpp's JSON), with the boxes of every tensor that one point of
 // the index projects to.
-pictures::Picture draw_operator(const Graph& graph, const nlohmann::ordered_json& facts);
+pictures::Picture draw_operator(const Graph& graph, const nlohmann::ordered_json& facts, Notations notations);
 
 }  // namespace heddle::cli

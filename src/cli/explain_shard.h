@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "pictures/svg.h"
+#include "pictures/draw_parts.h"
 #include "sharding/shard.h"
 
 namespace heddle::cli {
@@ -32,10 +32,6 @@ std::string axes_text(const nlohmann::ordered_json& axes);
 std::string shards_text(const nlohmann::ordered_json& shards);
 
 // Each stage a row: the tensors that its applications touch, with one colour a shard.
-struct ShardPicture {
-    pictures::Svg svg;
-    double width = 0, height = 0;
-};
-ShardPicture draw_shards(const std::vector<ShardedOperation>& operations);
+pictures::Picture draw_shards(const std::vector<ShardedOperation>& operations);
 
 }  // namespace heddle::cli

@@ -1,6 +1,7 @@
 // heddle graph
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -30,6 +31,8 @@ struct Loaded {
     std::optional<GraphDocument> document;
     std::shared_ptr<const SourceText> text;  // of a document that was read
     std::vector<rewrite::Step> rewrites;
+    std::vector<std::string> input_names;
+    std::map<std::string, TensorData> given;
 };
 
 bool is_document(const GraphOptions& options) { return options.file.ends_with(".json"); }
@@ -46,6 +49,8 @@ Result<void> check_options(const GraphOptions& options) {
         return wrong("--rule is for models and calls", "the operations of a document are not calls");
     if (options.fused && (is_document(options) || options.svg.empty()))
         return wrong("--fused is for pictures of models and calls", "--svg FILE");
+    if (!options.inputs.empty() && (is_document(options) || !options.call.empty()))
+        return wrong("--input is for models", "--input-type says the types of a call's inputs");
     return {};
 }
 
@@ -78,18 +83,72 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
         loaded.document = std::move(*document);
         return loaded;
     }
+    auto given = read_inputs(options.inputs);
+    if (!given) return fail(std::move(given.error()));
     auto source = options.file.empty() ? called(options, library)
-                                       : load_model(options.file, library, {}, options.bindings, options.rules);
+                                       : load_model(options.file, library, *given, options.bindings, options.rules);
     if (!source) return fail(std::move(source.error()));
     loaded.graph = std::move(source->graph);
     loaded.rewrites = std::move(source->rewrites);
+    loaded.input_names = std::move(source->input_names);
+    loaded.given = std::move(*given);
     if (options.validate || !options.json.empty()) loaded.document = interchange::to_document(*loaded.graph);
     return loaded;
 }
 
-Result<Picture> picture_of(const GraphOptions& options, const Loaded& loaded) {
-    if (options.fused) return draw_plan(loaded.title, *loaded.graph);
-    if (loaded.graph) return draw_operations(loaded.title, *loaded.graph);
+// The median of some runs, on given and made-up inputs.
+Result<Times> measure(const Loaded& loaded, const inference::Engine& engine,
+                      const std::shared_ptr<const runtime::Executable>& executable) {
+    constexpr size_t runs = 5;
+    if (auto fine = check_work(*loaded.graph, default_work / runs, false); !fine) return fail(std::move(fine.error()));
+    auto feeds = feeds_for(loaded.input_names, executable->plan().input_types, loaded.given, 1, default_work);
+    if (!feeds) return fail(std::move(feeds.error()));
+    runtime::Session session(executable, engine.pool);
+    std::vector<TensorData> outputs = session.make_outputs();
+    if (auto done = session.run(*feeds, outputs); !done) return fail(std::move(done.error()));
+    std::vector<runtime::LaunchTime> profile;
+    session.set_profile(&profile);
+    for (size_t run = 0; run < runs; run++) {
+        if (auto done = session.run(*feeds, outputs); !done) return fail(std::move(done.error()));
+    }
+    Times times;
+    const size_t launches = profile.size() / runs;
+    double sum = 0;
+    for (size_t i = 0; i < launches; i++) {
+        std::vector<double> of_launch;
+        for (size_t run = 0; run < runs; run++) of_launch.push_back(profile[run * launches + i].microseconds);
+        std::ranges::sort(of_launch);
+        sum += of_launch[runs / 2];
+        times.microseconds.push_back(of_launch[runs / 2]);
+    }
+    const bool all_given = loaded.given.size() == loaded.input_names.size();
+    times.how = fmt::format("{:.3g} ms in launches, each the median of {} runs; {} thread{}, {} inputs", sum / 1e3,
+                            runs, engine.pool->threads(), engine.pool->threads() == 1 ? "" : "s",
+                            all_given              ? "given"
+                            : loaded.given.empty() ? "made-up"
+                                                   : "given and made-up");
+    return times;
+}
+
+Result<std::vector<Picture>> fused_pictures(const GraphOptions& options, const Loaded& loaded) {
+    if (!options.profile) {
+        auto plan = plan::make_plan(*loaded.graph, detect_host());
+        if (!plan) return fail(std::move(plan.error()));
+        warn(plan->notes);
+        return draw_plan(loaded.title, *loaded.graph, *plan, {}, options.unfold);
+    }
+    const auto engine = open_engine(options.threads, options.cache);
+    auto executable = compile_graph(*loaded.graph, *engine, {});
+    if (!executable) return fail(std::move(executable.error()));
+    auto times = measure(loaded, *engine, *executable);
+    if (!times) return fail(std::move(times.error()));
+    warn_of_cache(*engine);
+    return draw_plan(loaded.title, *loaded.graph, (*executable)->plan(), *times, options.unfold);
+}
+
+Result<std::vector<Picture>> pictures_of(const GraphOptions& options, const Loaded& loaded) {
+    if (options.fused) return fused_pictures(options, loaded);
+    if (loaded.graph) return draw_operations(loaded.title, *loaded.graph, options.unfold);
     if (loaded.document->nodes.size() > largest_picture) {
         return fail({.code = "cli.graph",
                      .summary = "the document is too large for a picture",
@@ -106,12 +165,24 @@ std::vector<std::pair<const char*, size_t>> counts_of(const Loaded& loaded) {
     return {{"tensors", counts[1]}, {"operations", counts[2]}, {"applications", counts[3]}, {"notes", counts[0]}};
 }
 
-void print_json(const GraphOptions& options, const Loaded& loaded, const Validation* validation,
-                const std::string& environment) {
+// "a.svg", "a-2.svg", ...
+std::vector<std::string> page_files(const std::string& file, size_t pages) {
+    std::vector<std::string> files;
+    const std::filesystem::path path(file);
+    for (size_t i = 0; i < pages; i++) {
+        const std::string number = i == 0 ? "" : fmt::format("-{}", i + 1);
+        files.push_back((path.parent_path() / (path.stem().string() + number + path.extension().string())).string());
+    }
+    return files;
+}
+
+void print_json(const GraphOptions& options, const Loaded& loaded, const std::vector<std::string>& drawn,
+                const Validation* validation, const std::string& environment) {
     Json json = Json::object();
     for (const auto& [name, count] : counts_of(loaded)) json[name] = count;
     if (!options.svg.empty()) json["svg"] = options.svg;
     if (!options.svg.empty()) json["fused"] = options.fused;
+    if (drawn.size() > 1) json["pages"] = drawn;
     if (!options.json.empty()) json["json"] = options.json;
     if (validation) {
         json["valid"] = true;
@@ -122,17 +193,15 @@ void print_json(const GraphOptions& options, const Loaded& loaded, const Validat
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_text(const GraphOptions& options, const Loaded& loaded, const Validation* validation,
-                const std::string& environment) {
+void print_text(const GraphOptions& options, const Loaded& loaded, const std::vector<std::string>& drawn,
+                const Validation* validation, const std::string& environment) {
     print_rewrites(loaded.rewrites);
     std::string counts;
     for (const auto& [name, count] : counts_of(loaded)) {
         if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name);
     }
-    std::string files;
-    for (const std::string& file : {options.json, options.svg}) {
-        if (!file.empty()) files += " -> " + file;
-    }
+    std::string files = options.json.empty() ? "" : " -> " + options.json;
+    for (const std::string& file : drawn) files += (&file == drawn.data() ? " -> " : ", ") + file;
     fmt::print("{}: {}{}\n", options.file.empty() ? options.call : options.file, counts.empty() ? "nothing" : counts,
                files);
     if (!validation) return;
@@ -156,20 +225,23 @@ Result<void> show(const GraphOptions& options) {
         validation = interchange::validate(*loaded->document, {std::move(*dialect), &*library, loaded->text});
         if (!validation->issues.empty()) return fail(std::move(validation->issues));
     }
+    std::vector<std::string> drawn;
     if (!options.svg.empty()) {
-        auto picture = picture_of(options, *loaded);
-        if (!picture) return fail(std::move(picture.error()));
-        auto written = write_file(options.svg, picture->svg.finish(picture->width, picture->height));
-        if (!written) return written;
+        auto pages = pictures_of(options, *loaded);
+        if (!pages) return fail(std::move(pages.error()));
+        drawn = page_files(options.svg, pages->size());
+        for (size_t i = 0; i < drawn.size(); i++) {
+            if (auto written = write_file(drawn[i], (*pages)[i].text()); !written) return written;
+        }
     }
     if (!options.json.empty()) {
         if (auto written = write_file(options.json, print_graph_json(*loaded->document)); !written) return written;
     }
     const Validation* valid = validation ? &*validation : nullptr;
     if (options.common.json)
-        print_json(options, *loaded, valid, environment);
+        print_json(options, *loaded, drawn, valid, environment);
     else
-        print_text(options, *loaded, valid, environment);
+        print_text(options, *loaded, drawn, valid, environment);
     return {};
 }
 

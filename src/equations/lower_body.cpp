@@ -273,6 +273,7 @@ TensorIndex BodyLowering::state_tensor(int32_t index) {
     const Local& state = body_.locals[static_cast<size_t>(index)];
     SystemTensor tensor;
     tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + state.name;
+    tensor.operation = state_.graph.tensor(operation_.outputs[0]).producer;
     tensor.dtype = state.dtype;
     for (size_t i = 0; i < state.variables.size(); i++) {
         if (!has_axis(state.variables[i])) continue;
@@ -458,6 +459,7 @@ Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
     if (added) {
         SystemTensor tensor;
         tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + suffix;
+        tensor.operation = state_.graph.tensor(operation_.outputs[0]).producer;
         tensor.dtype = dtype;
         for (AxisId axis : draft.axes) {
             const auto variable =

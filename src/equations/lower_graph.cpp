@@ -92,6 +92,7 @@ TensorIndex LoweringState::tensor(TensorId id) {
     made.sizes = source.type.shape;
     made.shape = source.type.extents();
     made.graph_tensor = id;
+    made.operation = source.producer;
     if (source.constant) {
         made.kind = SystemTensor::Kind::constant;
         made.constant = source.constant;

@@ -168,6 +168,7 @@ TensorIndex tensor_of_piece(System& system, int32_t index) {
     tensor.name = whole.name + "_piece";
     tensor.dtype = whole.dtype;
     tensor.prepared = whole.prepared;
+    tensor.operation = whole.operation;
     for (size_t d = 0; d < whole.shape.size(); d++) {
         const int64_t extent = box.end[d] - box.start[d];
         tensor.shape.push_back(extent);

@@ -137,6 +137,7 @@ TensorIndex make_name(System& system, const Occurrence& occurrence, const std::v
     const SystemTensor holder = system.tensor(holder_index);
     SystemTensor tensor;
     tensor.name = holder.name + "_part";
+    tensor.operation = holder.operation;
     tensor.dtype = occurrence.expression->dtype;
     Equation equation;
     Arena::Substitution renaming;

@@ -116,6 +116,7 @@ void PullOut::pull(int32_t index) {
     sum.dtype = tensor.dtype;
     sum.shape = tensor.shape;
     sum.sizes = tensor.sizes;
+    sum.operation = tensor.operation;
     Equation inner = equation;
     inner.right = product_of(arena, staying);
     Equation outer = equation;

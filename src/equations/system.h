@@ -28,6 +28,7 @@ struct SystemTensor {
     bool keep_name = false;   // a view whose composition would not be clean: stays a tensor
     std::optional<TensorData> constant;
     TensorId graph_tensor = no_id;   // of the graph it was lowered from, if it is a whole one
+    OperationId operation = no_id;   // of the graph: it makes this, or this is a step of it; for people
     std::vector<int32_t> equations;  // that write it, disjoint boxes that cover it; indices into System::equations
     std::vector<TensorIndex> opaque_inputs;  // opaque: what its operation reads, in its order
 };

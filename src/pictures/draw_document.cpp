@@ -29,15 +29,14 @@ class DocumentPicture {
 public:
     explicit DocumentPicture(const GraphDocument& document) : document_(document) {}
 
-    Picture draw(const std::string& title) {
+    std::vector<Picture> draw(const std::string& title) {
         collect();
         order();
         for (size_t node : order_) add_box(node);
         for (size_t node : order_) add_arrows(node);
         add_regions();
-        Picture picture;
-        draw_boxes(picture, title, boxes_, arrows_);
-        return picture;
+        return draw_pages(
+            {.title = title, .subtitle = "", .boxes = std::move(boxes_), .arrows = std::move(arrows_), .frames = {}});
     }
 
 private:
@@ -182,7 +181,6 @@ private:
             size_t from = box_of_.at(number), to = found->second;
             arrows_.push_back({.from = std::min(from, to),
                                .to = std::max(from, to),
-                               .label = {},
                                .tooltip = name_of(number) + " to " + name_of(follower),
                                .against = from > to});
         }
@@ -257,7 +255,7 @@ private:
 
 }  // namespace
 
-Picture draw_document(const std::string& title, const GraphDocument& document) {
+std::vector<Picture> draw_document(const std::string& title, const GraphDocument& document) {
     return DocumentPicture(document).draw(title);
 }
 

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <tuple>
+
+#include "support/union_find.h"
 
 namespace heddle::pictures {
 namespace {
 
-constexpr double box_gap = 28;
-constexpr double bend_width = 10;
+constexpr double bend_width = 4, bend_gap = 10;
 constexpr int sweeps = 12;
 // Beyond so many bends, long edges are drawn straight: a picture of that size is for searching, not for looking.
 constexpr size_t most_bends = 200'000;
@@ -18,13 +19,16 @@ class Layering {
 public:
     explicit Layering(Layout& layout) : layout_(layout) {}
 
-    void run(double layer_gap) {
-        choose_layers();
+    void run() {
+        add_items();
         add_bends();
         for (int i = 0; i < sweeps; i++) order(i % 2 == 0);
         place_first();
-        for (int i = 0; i < sweeps; i++) place(i % 2 == 0);
-        finish(layer_gap);
+        for (int i = 0; i < sweeps; i++) place(i % 2 == 0, true);
+        pull_together();
+        lead_past_frames();
+        for (int i = 0; i < 2; i++) place(i % 2 == 0, false);
+        finish();
     }
 
 private:
@@ -32,48 +36,45 @@ private:
     struct Item {
         double width = 0, height = 0;
         size_t layer = 0;
+        bool passes = false;  // beside the frame of its layer
+        size_t source = 0;    // the box of a bend's edges
         double centre = 0;
         std::vector<size_t> above, below;
     };
 
-    void choose_layers() {
-        for (const LayoutNode& node : layout_.nodes)
-            items_.push_back({.width = node.width, .height = node.height, .above = {}, .below = {}});
-        std::vector<size_t> order(layout_.edges.size());
-        std::iota(order.begin(), order.end(), size_t{0});
-        std::stable_sort(order.begin(), order.end(),
-                         [&](size_t a, size_t b) { return layout_.edges[a].from < layout_.edges[b].from; });
-        std::vector<size_t> earliest(items_.size(), SIZE_MAX);
-        std::vector<bool> source(items_.size(), true);
-        for (size_t e : order) {
-            const LayoutEdge& edge = layout_.edges[e];
-            items_[edge.to].layer = std::max(items_[edge.to].layer, items_[edge.from].layer + 1);
-            source[edge.to] = false;
-        }
-        // What nothing comes before stands just above its first reader.
-        for (const LayoutEdge& edge : layout_.edges)
-            earliest[edge.from] = std::min(earliest[edge.from], items_[edge.to].layer);
-        for (size_t i = 0; i < items_.size(); i++) {
-            if (source[i] && earliest[i] != SIZE_MAX) items_[i].layer = earliest[i] - 1;
+    void add_items() {
+        for (const LayoutNode& node : layout_.nodes) {
+            items_.push_back(
+                {.width = node.width, .height = node.height, .layer = node.layer, .above = {}, .below = {}});
+            if (node.layer >= frame_of_.size()) frame_of_.resize(node.layer + 1, no_frame);
+            if (node.frame != no_frame) frame_of_[node.layer] = node.frame;
         }
     }
 
-    // Edges of one box share their bends until they part.
+    // Edges of one box share their bends until they part; those that pass a frame keep apart from those that do not.
     void add_bends() {
-        std::map<std::pair<size_t, size_t>, size_t> bend_of;  // (box, layer) -> item
-        size_t boxes = items_.size();
+        std::map<std::tuple<size_t, size_t, bool>, size_t> bend_of;  // (box, layer, passes) -> item
+        const size_t boxes = items_.size();
         paths_.resize(layout_.edges.size());
         for (size_t e = 0; e < layout_.edges.size(); e++) {
-            auto [from, to, points] = layout_.edges[e];
+            const auto [from, to] = std::pair(layout_.edges[e].from, layout_.edges[e].to);
             size_t last = from;
             for (size_t layer = items_[from].layer + 1; layer < items_[to].layer; layer++) {
-                auto [bend, added] = bend_of.try_emplace({from, layer}, items_.size());
+                const size_t frame = frame_of_[layer];
+                const bool passes =
+                    frame != no_frame && layout_.nodes[from].frame != frame && layout_.nodes[to].frame != frame;
+                auto [bend, added] = bend_of.try_emplace({from, layer, passes}, items_.size());
                 if (added) {
                     if (items_.size() - boxes >= most_bends) {
                         bend_of.erase(bend);
                         break;
                     }
-                    items_.push_back({.width = bend_width, .height = 0, .layer = layer, .above = {last}, .below = {}});
+                    items_.push_back({.width = bend_width,
+                                      .layer = layer,
+                                      .passes = passes,
+                                      .source = from,
+                                      .above = {last},
+                                      .below = {}});
                     items_[last].below.push_back(bend->second);
                 }
                 last = bend->second;
@@ -82,10 +83,8 @@ private:
             items_[last].below.push_back(to);
             items_[to].above.push_back(last);
         }
-        for (size_t i = 0; i < items_.size(); i++) {
-            if (items_[i].layer >= layers_.size()) layers_.resize(items_[i].layer + 1);
-            layers_[items_[i].layer].push_back(i);
-        }
+        layers_.resize(frame_of_.size());
+        for (size_t i = 0; i < items_.size(); i++) layers_[items_[i].layer].push_back(i);
     }
 
     const std::vector<size_t>& neighbours(size_t item, bool downwards) const {
@@ -96,25 +95,28 @@ private:
         std::vector<double> position(items_.size(), 0);
         for (size_t step = 0; step < layers_.size(); step++) {
             auto& layer = layers_[downwards ? step : layers_.size() - 1 - step];
-            std::vector<std::pair<double, size_t>> keys;
+            std::vector<std::tuple<bool, double, size_t>> keys;
             for (size_t i = 0; i < layer.size(); i++) {
                 double sum = 0;
                 const auto& near = neighbours(layer[i], downwards);
                 for (size_t neighbour : near) sum += position[neighbour];
                 // Without neighbours it stays where it was.
-                keys.push_back(
-                    {near.empty() ? static_cast<double>(i) : sum / static_cast<double>(near.size()), layer[i]});
+                keys.push_back({items_[layer[i]].passes,
+                                near.empty() ? static_cast<double>(i) : sum / static_cast<double>(near.size()),
+                                layer[i]});
             }
-            std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+            std::ranges::stable_sort(keys, {},
+                                     [](const auto& key) { return std::pair(std::get<0>(key), std::get<1>(key)); });
             for (size_t i = 0; i < layer.size(); i++) {
-                layer[i] = keys[i].second;
+                layer[i] = std::get<2>(keys[i]);
                 position[layer[i]] = static_cast<double>(i);
             }
         }
     }
 
     double distance(size_t left, size_t right) const {
-        return (items_[left].width + items_[right].width) / 2 + box_gap;
+        const bool bends = items_[left].height == 0 && items_[right].height == 0;
+        return (items_[left].width + items_[right].width) / 2 + (bends ? bend_gap : box_gap);
     }
 
     void place_first() {
@@ -126,9 +128,11 @@ private:
         }
     }
 
-    void place(bool downwards) {
-        for (size_t step = 0; step < layers_.size(); step++)
-            place_layer(layers_[downwards ? step : layers_.size() - 1 - step], downwards);
+    void place(bool downwards, bool frames) {
+        for (size_t step = 0; step < layers_.size(); step++) {
+            const size_t layer = downwards ? step : layers_.size() - 1 - step;
+            if (frames || frame_of_[layer] == no_frame) place_layer(layers_[layer], downwards);
+        }
     }
 
     // Each item as near as can be to the middle of its neighbours, in order and without overlap: monotone regression by
@@ -166,37 +170,114 @@ private:
         }
     }
 
-    void finish(double layer_gap) {
+    // Parts that no edge joins know nothing of one another: each goes as far to the left as those before it let it.
+    void pull_together() {
+        UnionFind<size_t> parts(items_.size());
+        for (size_t i = 0; i < items_.size(); i++) {
+            for (size_t below : items_[i].below) parts.join(i, below);
+        }
+        struct Part {
+            double left = HUGE_VAL;
+            std::vector<size_t> items;
+        };
+        std::map<size_t, Part> by_root;
+        for (size_t i = 0; i < items_.size(); i++) {
+            Part& part = by_root[parts.root(i)];
+            part.items.push_back(i);
+            part.left = std::min(part.left, items_[i].centre - items_[i].width / 2);
+        }
+        std::vector<const Part*> order;
+        for (const auto& [root, part] : by_root) order.push_back(&part);
+        std::ranges::stable_sort(order, {}, &Part::left);
+        std::vector<double> taken(layers_.size(), 0);  // right edges so far
+        for (const Part* part : order) {
+            double room = HUGE_VAL;
+            for (size_t i : part->items)
+                room = std::min(room, items_[i].centre - items_[i].width / 2 - taken[items_[i].layer]);
+            for (size_t i : part->items) {
+                items_[i].centre -= room;
+                taken[items_[i].layer] =
+                    std::max(taken[items_[i].layer], items_[i].centre + items_[i].width / 2 + box_gap);
+            }
+        }
+        for (auto& layer : layers_) std::ranges::stable_sort(layer, {}, [&](size_t i) { return items_[i].centre; });
+    }
+
+    // A frame is around its items; edges that pass it run straight down on its right, each box's on a line of its own.
+    void lead_past_frames() {
+        for (size_t first = 0, end; first < layers_.size(); first = end) {
+            const size_t frame = frame_of_[first];
+            for (end = first + 1; end < layers_.size() && frame_of_[end] == frame;) end++;
+            if (frame == no_frame) continue;
+            double left = HUGE_VAL, right = -HUGE_VAL;
+            std::map<size_t, double> lines;  // by source
+            for (size_t layer = first; layer < end; layer++) {
+                for (size_t i : layers_[layer]) {
+                    if (items_[i].passes) {
+                        lines.try_emplace(items_[i].source, items_[i].centre);
+                        continue;
+                    }
+                    left = std::min(left, items_[i].centre - items_[i].width / 2 - frame_side);
+                    right = std::max(right, items_[i].centre + items_[i].width / 2 + frame_side);
+                }
+            }
+            right = std::max(right, left + layout_.frames[frame].least_width);
+            layout_.frames[frame].corner.x = left;
+            layout_.frames[frame].width = right - left;
+            std::vector<std::pair<double, size_t>> order;
+            for (const auto& [source, centre] : lines) order.emplace_back(centre, source);
+            std::ranges::sort(order);
+            for (const auto& [centre, source] : order) lines[source] = right += bend_gap + bend_width;
+            for (size_t layer = first; layer < end; layer++) {
+                for (size_t i : layers_[layer]) {
+                    if (items_[i].passes) items_[i].centre = lines[items_[i].source];
+                }
+            }
+        }
+    }
+
+    void finish() {
         double left = items_.empty() ? 0 : HUGE_VAL, right = -left, y = 0;
-        for (const Item& item : items_) {
-            left = std::min(left, item.centre - item.width / 2);
-            right = std::max(right, item.centre + item.width / 2);
+        auto reach = [&](double from, double to) {
+            left = std::min(left, from);
+            right = std::max(right, to);
+        };
+        for (const Item& item : items_) reach(item.centre - item.width / 2, item.centre + item.width / 2);
+        for (const LayoutFrame& frame : layout_.frames) {
+            if (frame.width > 0) reach(frame.corner.x, frame.corner.x + frame.width);
         }
         std::vector<double> tops, bottoms;
-        for (const auto& layer : layers_) {
+        for (size_t layer = 0; layer < layers_.size(); layer++) {
+            const size_t frame = frame_of_[layer];
+            const bool enters = frame != no_frame && (layer == 0 || frame_of_[layer - 1] != frame);
+            const bool leaves = frame != no_frame && (layer + 1 == layers_.size() || frame_of_[layer + 1] != frame);
             double height = 0;
-            for (size_t item : layer) height = std::max(height, items_[item].height);
+            for (size_t item : layers_[layer]) height = std::max(height, items_[item].height);
+            if (enters) layout_.frames[frame].corner.y = y;
+            if (enters) y += frame_head;
             tops.push_back(y);
-            bottoms.push_back(y + height);
-            y += height + layer_gap;
+            bottoms.push_back(y += height);
+            if (leaves) layout_.frames[frame].height = (y += frame_foot) - layout_.frames[frame].corner.y;
+            if (layer + 1 < layers_.size()) y += layer_gap;
         }
         for (Item& item : items_) item.centre -= left;
-        for (size_t i = 0; i < layout_.nodes.size(); i++) {
+        for (LayoutFrame& frame : layout_.frames) frame.corner.x -= left;
+        for (size_t i = 0; i < layout_.nodes.size(); i++)
             layout_.nodes[i].corner = {items_[i].centre - items_[i].width / 2, tops[items_[i].layer]};
-        }
         for (size_t e = 0; e < layout_.edges.size(); e++) {
             LayoutEdge& edge = layout_.edges[e];
             const LayoutNode& from = layout_.nodes[edge.from];
+            // Down to where the layer ends, so that nothing beside the box is crossed.
             edge.points = {{items_[edge.from].centre, from.corner.y + from.height}};
-            // Straight down past the boxes of each layer.
+            if (bottoms[from.layer] > edge.points[0].y) edge.points.push_back({edge.points[0].x, bottoms[from.layer]});
             for (size_t bend : paths_[e]) {
-                edge.points.push_back({items_[bend].centre, tops[items_[bend].layer] - layer_gap / 4});
-                edge.points.push_back({items_[bend].centre, bottoms[items_[bend].layer] + layer_gap / 4});
+                edge.points.push_back({items_[bend].centre, tops[items_[bend].layer]});
+                edge.points.push_back({items_[bend].centre, bottoms[items_[bend].layer]});
             }
         }
         arrive();
         layout_.width = right - left;
-        layout_.height = layers_.empty() ? 0 : y - layer_gap;
+        layout_.height = y;
     }
 
     // Edges end side by side, in the order in which they come.
@@ -218,12 +299,58 @@ private:
 
     Layout& layout_;
     std::vector<Item> items_;
+    std::vector<size_t> frame_of_;  // by layer
     std::vector<std::vector<size_t>> layers_;
     std::vector<std::vector<size_t>> paths_;  // by edge: its bends
 };
 
+class LayerChooser {
+public:
+    LayerChooser(Layout& layout, double widest)
+        : layout_(layout), widest_(widest), reads_(layout.nodes.size()), reader_(layout.nodes.size(), SIZE_MAX) {
+        for (const LayoutEdge& edge : layout.edges) {
+            reads_[edge.to].push_back(edge.from);
+            reader_[edge.from] = std::min(reader_[edge.from], edge.to);
+        }
+    }
+
+    void run() {
+        size_t first = 0;  // layer of this frame, or of what is between two
+        for (size_t i = 0; i < layout_.nodes.size(); i++) {
+            if (i > 0 && layout_.nodes[i].frame != layout_.nodes[i - 1].frame) first = taken_.size();
+            // What nothing feeds stands beside what else its first reader reads.
+            const size_t as = reads_[i].empty() && reader_[i] != SIZE_MAX ? reader_[i] : i;
+            size_t layer = first;
+            for (size_t from : reads_[as]) {
+                if (from < i) layer = std::max(layer, layout_.nodes[from].layer + (as == i ? 1 : 0));
+            }
+            while (!has_room(layer, layout_.nodes[i].width)) layer++;
+            put(i, layer);
+        }
+    }
+
+private:
+    bool has_room(size_t layer, double width) const {
+        return layer >= taken_.size() || taken_[layer] == 0 || taken_[layer] + box_gap + width <= widest_;
+    }
+
+    void put(size_t node, size_t layer) {
+        if (layer >= taken_.size()) taken_.resize(layer + 1, 0);
+        taken_[layer] += layout_.nodes[node].width + (taken_[layer] > 0 ? box_gap : 0);
+        layout_.nodes[node].layer = layer;
+    }
+
+    Layout& layout_;
+    double widest_;
+    std::vector<std::vector<size_t>> reads_;
+    std::vector<size_t> reader_;  // the first one
+    std::vector<double> taken_;   // by layer: pixels
+};
+
 }  // namespace
 
-void lay_out(Layout& layout, double layer_gap) { Layering(layout).run(layer_gap); }
+void choose_layers(Layout& layout, double widest) { LayerChooser(layout, widest).run(); }
+
+void lay_out(Layout& layout) { Layering(layout).run(); }
 
 }  // namespace heddle::pictures

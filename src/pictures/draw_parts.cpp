@@ -1,18 +1,18 @@
 #include "pictures/draw_parts.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace heddle::pictures {
 namespace {
 
-constexpr double margin = 24;
-constexpr double title_size = 12, line_size = 10, line_height = 14;
-constexpr double widest_box = 340;
-constexpr double layer_gap = 32;
+constexpr double title_size = 12, line_size = 10, note_size = 9, title_height = 15, line_height = 14;
+constexpr double widest_box = 300, box_padding = 20;
+constexpr size_t most_title_lines = 3;
+constexpr std::string_view widest_time = "999 × 99.9 ms, under 0.1 %";
+constexpr std::string_view number_note = "a number in a circle: the arrow goes on where the same number is";
 
 struct Colours {
     std::string_view fill, stroke;
@@ -39,16 +39,31 @@ Colours colours_of(const Box& box) {
     return colours_of(box.what);
 }
 
-double box_width(const Box& box) {
-    double width = text_width(box.title, title_size) * 1.08;
-    for (const std::string& line : box.lines) width = std::max(width, text_width(line, line_size));
-    width = std::max(width, box.picture_width);
-    return std::clamp(width + 20, 60.0, widest_box);
+// The title, cut at spaces where it is wide.
+std::vector<std::string> title_lines(const Box& box) {
+    const double room = widest_box - box_padding;
+    std::vector<std::string> lines = {""};
+    for (size_t begin = 0; begin < box.title.size();) {
+        const size_t end = std::min(box.title.find(' ', begin), box.title.size());
+        const std::string word = box.title.substr(begin, end - begin);
+        std::string& line = lines.back();
+        const bool fits = text_width(line + " " + word, title_size, true) <= room;
+        if (line.empty())
+            line = word;
+        else if (fits || lines.size() == most_title_lines)
+            line += " " + word;
+        else
+            lines.push_back(word);
+        begin = end + 1;
+    }
+    for (std::string& line : lines) line = fitted(line, title_size, room, true);
+    return lines;
 }
 
-double box_height(const Box& box) {
-    double height = 24 + line_height * static_cast<double>(box.lines.size());
-    return box.regions.empty() ? height : height + box.picture_height + 12;
+std::string time_text(double microseconds) {
+    if (microseconds < 999.5) return fmt::format("{:.3g} us", microseconds);
+    if (microseconds < 999.5e3) return fmt::format("{:.3g} ms", microseconds / 1e3);
+    return fmt::format("{:.2f} s", microseconds / 1e6);
 }
 
 // The tensor's cells, and on them the regions, which may overlap.
@@ -62,37 +77,6 @@ void draw_regions(Svg& svg, const Box& box, Point corner) {
     }
 }
 
-double draw_legend(Svg& svg, double y, bool layout) {
-    double x = margin;
-    auto entry = [&](Colours colours, std::string_view name) {
-        svg.rectangle({x, y - 9}, 12, 12, colours.fill, colours.stroke, 2);
-        svg.text({x + 18, y + 1}, name, {.size = line_size});
-        x += 30 + text_width(name, line_size);
-    };
-    for (auto c : {OperationClass::movement, OperationClass::elementwise, OperationClass::reduction,
-                   OperationClass::contraction, OperationClass::indirect, OperationClass::scan}) {
-        entry(colours_of(c), name(c));
-    }
-    if (layout) entry({"#e4e4e4", "#999999"}, "layout");
-    return x;
-}
-
-void draw_box(Svg& svg, const Box& box, const LayoutNode& node, Point origin) {
-    Colours colours = colours_of(box);
-    Point corner{origin.x + node.corner.x, origin.y + node.corner.y};
-    double radius = box.kind == Box::Kind::edge_of_graph ? node.height / 2 : box.kind == Box::Kind::operation ? 8 : 3;
-    svg.rectangle(corner, node.width, node.height, colours.fill, colours.stroke, radius, box.tooltip);
-    double middle = corner.x + node.width / 2, room = node.width - 14;
-    svg.text({middle, corner.y + 16}, fitted(box.title, title_size * 1.05, room),
-             {.size = title_size, .anchor = "middle", .bold = true});
-    double y = corner.y + 16;
-    for (const std::string& line : box.lines) {
-        y += line_height;
-        svg.text({middle, y}, fitted(line, line_size, room), {.size = line_size, .colour = "#444", .anchor = "middle"});
-    }
-    if (!box.regions.empty()) draw_regions(svg, box, {middle - box.picture_width / 2, y + 10});
-}
-
 }  // namespace
 
 std::string bytes_text(int64_t bytes) {
@@ -104,60 +88,81 @@ std::string bytes_text(int64_t bytes) {
     return fmt::format("{:.3g} TB", size / 1e12);
 }
 
-void draw_boxes(Picture& picture, const std::string& title, const std::vector<Box>& boxes,
-                const std::vector<Arrow>& arrows) {
-    double top = picture.height + margin + 8;
-    picture.svg.text({margin, top}, title, {.size = 15, .bold = true});
-    bool document =
-        std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.kind == Box::Kind::tensor; });
-    bool layout_boxes =
-        std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return box.kind == Box::Kind::layout; });
-    double legend = document ? margin : draw_legend(picture.svg, top + 22, layout_boxes);
-    Layout layout;
-    for (const Box& box : boxes)
-        layout.nodes.push_back({.width = box_width(box), .height = box_height(box), .corner = {}});
-    for (const Arrow& arrow : arrows) layout.edges.push_back({.from = arrow.from, .to = arrow.to, .points = {}});
-    bool labels = std::any_of(arrows.begin(), arrows.end(), [](const Arrow& arrow) { return !arrow.label.empty(); });
-    lay_out(layout, labels ? layer_gap + 20 : layer_gap);
-    Point origin{margin, top + 48};
-    for (size_t i = 0; i < arrows.size(); i++) {
-        std::vector<Point> points;
-        for (const Point& point : layout.edges[i].points) points.push_back({point.x + origin.x, point.y + origin.y});
-        if (arrows[i].against) std::reverse(points.begin(), points.end());
-        picture.svg.line(points, arrows[i].against ? "#c0392b" : "#777", arrows[i].against ? 2 : 1.2, true,
-                         arrows[i].tooltip);
-    }
-    for (size_t i = 0; i < boxes.size(); i++) draw_box(picture.svg, boxes[i], layout.nodes[i], origin);
-    // Labels stand above what the arrow reaches, one below the other where several come.
-    std::vector<int> labelled(boxes.size(), 0);
-    double right = layout.width;
-    for (size_t i = 0; i < arrows.size(); i++) {
-        if (arrows[i].label.empty()) continue;
-        const LayoutNode& to = layout.nodes[arrows[i].to];
-        Point at{origin.x + to.corner.x + to.width / 2 + 24,
-                 origin.y + to.corner.y - 6 - 11 * labelled[arrows[i].to]++};
-        picture.svg.text(at, arrows[i].label, {.size = 9, .colour = "#666", .halo = true});
-        right = std::max(right, at.x - origin.x + text_width(arrows[i].label, 9));
-    }
-    double title_width = text_width(title, 16);
-    picture.width = std::max({picture.width, right + 2 * margin, legend + margin, title_width + 2 * margin});
-    picture.height = origin.y + layout.height + margin;
+std::string short_type(DType dtype, const std::vector<Size>& sizes) {
+    std::vector<int64_t> numbers;
+    for (const Size& size : sizes) numbers.push_back(size.value);
+    return fmt::format("{}[{}]", name(dtype), fmt::join(numbers, ", "));
 }
 
-// ---- memory
-
-namespace {
-
-// 1, 2 or 5 times a power of ten, so that at most `count` steps fit.
-double nice_step(double extent, double count) {
-    double step = std::pow(10, std::floor(std::log10(std::max(extent / count, 1.0))));
-    for (double factor : {1.0, 2.0, 5.0, 10.0}) {
-        if (extent / (step * factor) <= count) return step * factor;
-    }
-    return step * 10;
+std::string long_type(DType dtype, const std::vector<Size>& sizes) {
+    const std::string numbers = short_type(dtype, sizes), full = TensorType{dtype, sizes}.text();
+    return numbers == full ? numbers : fmt::format("{} = {}", numbers, full);
 }
 
-}  // namespace
+double box_width(const Box& box) {
+    double width = std::max(box.picture_width, text_width(box.note, note_size));
+    for (const std::string& line : title_lines(box)) width = std::max(width, text_width(line, title_size, true));
+    for (const std::string& line : box.lines) width = std::max(width, text_width(line, line_size));
+    if (box.microseconds >= 0) width = std::max(width, text_width(widest_time, line_size, true));
+    return std::clamp(width + box_padding, 60.0, widest_box);
+}
+
+double box_height(const Box& box) {
+    const size_t lines = box.lines.size() + (box.note.empty() ? 0 : 1) + (box.microseconds < 0 ? 0 : 1);
+    const double height =
+        9 + title_height * static_cast<double>(title_lines(box).size()) + line_height * static_cast<double>(lines);
+    return box.regions.empty() ? height : height + box.picture_height + 12;
+}
+
+void draw_box(Svg& svg, const Box& box, Point corner, double width, size_t count, double all_microseconds) {
+    const Colours colours = colours_of(box);
+    const double height = box_height(box), middle = corner.x + width / 2, room = width - 14;
+    const double radius = box.kind == Box::Kind::edge_of_graph ? std::min(height / 2, 18.0)
+                          : box.kind == Box::Kind::operation   ? 8
+                                                               : 3;
+    svg.begin(box.tooltip);
+    svg.rectangle(corner, width, height, colours.fill, colours.stroke, radius);
+    double y = corner.y + 1;
+    for (const std::string& line : title_lines(box))
+        svg.text({middle, y += title_height}, fitted(line, title_size, room, true),
+                 {.size = title_size, .anchor = "middle", .bold = true});
+    auto line = [&](const std::string& text, TextStyle style) {
+        style.anchor = "middle";
+        svg.text({middle, y += line_height}, fitted(text, style.size, room, style.bold), style);
+    };
+    if (box.microseconds >= 0) {
+        const std::string each = count > 1 ? fmt::format("{} × ", count) : "";
+        const double share = 100 * box.microseconds / std::max(all_microseconds, 1e-9);
+        line(fmt::format("{}{}, {} %", each, time_text(box.microseconds / static_cast<double>(count)),
+                         share < 0.05 ? "under 0.1" : fmt::format("{:.1f}", share)),
+             {.size = line_size, .colour = "#a3341f", .bold = true});
+    }
+    for (const std::string& text : box.lines) line(text, {.size = line_size, .colour = "#444"});
+    if (!box.note.empty()) line(box.note, {.size = note_size, .colour = "#777"});
+    if (!box.regions.empty()) draw_regions(svg, box, {middle - box.picture_width / 2, y + 10});
+    svg.end();
+}
+
+double draw_legend(Svg& svg, Point at, const Drawing& drawing, bool numbers) {
+    auto entry = [&](Colours colours, std::string_view name) {
+        svg.rectangle({at.x, at.y - 9}, 12, 12, colours.fill, colours.stroke, 2);
+        svg.text({at.x + 18, at.y + 1}, name, {.size = line_size});
+        at.x += 34 + text_width(name, line_size);
+    };
+    auto has = [&](auto property) { return std::ranges::any_of(drawing.boxes, property); };
+    for (auto c : {OperationClass::movement, OperationClass::elementwise, OperationClass::reduction,
+                   OperationClass::contraction, OperationClass::indirect, OperationClass::scan}) {
+        if (has([&](const Box& box) { return box.kind == Box::Kind::work && box.what == c; }))
+            entry(colours_of(c), name(c));
+    }
+    if (has([](const Box& box) { return box.kind == Box::Kind::layout; }))
+        entry({"#e4e4e4", "#999999"}, "layout of memory");
+    if (numbers) {
+        svg.text({at.x, at.y + 1}, number_note, {.size = line_size});
+        at.x += text_width(number_note, line_size);
+    }
+    return at.x;
+}
 
 void draw_grid(Svg& svg, Point corner, double width, double height, int64_t rows, int64_t columns, int64_t most) {
     for (int64_t i = 1; columns <= most && i < columns; ++i) {
@@ -168,49 +173,6 @@ void draw_grid(Svg& svg, Point corner, double width, double height, int64_t rows
         double y = corner.y + height * static_cast<double>(i) / static_cast<double>(rows);
         svg.line({{corner.x, y}, {corner.x + width, y}}, "#bbb", 0.4);
     }
-}
-
-void draw_memory(Picture& picture, const plan::Plan& plan) {
-    constexpr std::string_view fills[] = {"#cfe3ee", "#d5ead0", "#f8e3b8", "#f5cfc9",
-                                          "#e1d0ee", "#d3d9f2", "#e9e3c8", "#c9e8e0"};
-    double left = margin + 60, top = picture.height + margin + 12;
-    std::string title = fmt::format("Memory of a session: {} (at least {} live at once)",
-                                    bytes_text(plan.workspace_bytes), bytes_text(plan.most_live_bytes()));
-    picture.svg.text({margin, top}, title, {.size = 15, .bold = true});
-    picture.svg.text({margin, top + 20}, "launches to the right, addresses downwards",
-                     {.size = line_size, .colour = "#666"});
-    top += 40;
-    auto steps = static_cast<double>(std::max<size_t>(plan.run.size(), 1));
-    double width = std::clamp(steps * 18, 320.0, 2400.0), height = 360;
-    double per_step = width / steps,
-           per_byte = height / static_cast<double>(std::max<int64_t>(plan.workspace_bytes, 1));
-    picture.svg.rectangle({left, top}, width, height, "#fafafa", "#bbbbbb", 0);
-    for (size_t b = 0; b < plan.buffers.size(); b++) {
-        const plan::Buffer& buffer = plan.buffers[b];
-        bool margins = buffer.kind == plan::Buffer::Kind::margins;
-        if (buffer.first < 0 || (!margins && buffer.kind != plan::Buffer::Kind::workspace)) continue;
-        Point corner{left + buffer.first * per_step, top + static_cast<double>(buffer.offset) * per_byte};
-        double box = (buffer.last - buffer.first + 1) * per_step, tall = static_cast<double>(buffer.bytes) * per_byte;
-        picture.svg.rectangle(corner, box, tall, fills[b % std::size(fills)], margins ? "#333333" : "#888888", 0,
-                              fmt::format("{}: {} at {}, launches {} to {}{}", buffer.name, bytes_text(buffer.bytes),
-                                          buffer.offset, buffer.first, buffer.last, margins ? ", with a margin" : ""));
-        if (tall >= 11 && box >= 40)
-            picture.svg.text({corner.x + 4, corner.y + tall / 2 + 3}, fitted(buffer.name, 9, box - 8), {.size = 9});
-    }
-    auto bytes = static_cast<double>(plan.workspace_bytes);
-    for (double at = 0, step = nice_step(bytes, 8); at <= bytes; at += step) {
-        double y = top + at * per_byte;
-        picture.svg.line({{left - 4, y}, {left, y}}, "#666");
-        picture.svg.text({left - 7, y + 3}, bytes_text(static_cast<int64_t>(at)),
-                         {.size = 9, .colour = "#666", .anchor = "end"});
-    }
-    for (double at = 0, step = std::max(nice_step(steps, width / 40), 1.0); at < steps; at += step) {
-        double x = left + (at + 0.5) * per_step;
-        picture.svg.text({x, top + height + 13}, fmt::format("{:.0f}", at),
-                         {.size = 9, .colour = "#666", .anchor = "middle"});
-    }
-    picture.width = std::max({picture.width, left + width + margin, text_width(title, 16) + 2 * margin});
-    picture.height = top + height + 24 + margin;
 }
 
 }  // namespace heddle::pictures

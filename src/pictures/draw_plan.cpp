@@ -7,60 +7,18 @@
 #include <fmt/ranges.h>
 
 #include "pictures/draw_parts.h"
-#include "equations/equation_body.h"
-#include "equations/fusion.h"
-#include "target/target.h"
+#include "pictures/kernel_summary.h"
 
 namespace heddle::pictures {
 namespace {
 
-constexpr size_t most_lines = 8;  // of equations in a box; the tooltip has all
-
-// ---- equations in a few words
-
-struct EquationSummary {
-    OperationClass what = OperationClass::movement;
-    std::string text;  // "y = sum over 64 x 3 x 3 (mul)"
-};
-
-bool reads_tensor(equations::Expr expression) {
-    for (equations::Expr node : equations::walk(expression)) {
-        if (node->kind == equations::Kind::read || node->kind == equations::Kind::guarded_read) return true;
-    }
-    return false;
-}
-
-EquationSummary summary_of(const equations::System& system, const equations::Equation& equation) {
-    using Kind = equations::Kind;
-    std::vector<std::string> operators;
-    for (equations::Expr node : equations::walk(equation.right)) {
-        if ((node->kind != Kind::scalar && node->kind != Kind::cast) || !reads_tensor(node)) continue;
-        std::string op(node->kind == Kind::cast       ? name(node->dtype)
-                       : info(node->op).infix.empty() ? info(node->op).name
-                                                      : info(node->op).infix);
-        if (std::find(operators.begin(), operators.end(), op) == operators.end()) operators.push_back(op);
-    }
-    EquationSummary summary;
-    summary.what = class_of(equations::body_of(system, equation).body);
-    const equations::SystemTensor& tensor = system.tensor(equation.tensor);
-    summary.text = tensor.name + " =";
-    if (equation.reducer) {
-        std::vector<int64_t> extents;
-        for (auto axis : equation.reduced) extents.push_back(system.arena->extent(axis));
-        summary.text += fmt::format(" {} over {}", name(*equation.reducer), fmt::join(extents, " x "));
-    }
-    std::reverse(operators.begin(), operators.end());
-    if (operators.size() > 5) operators.resize(5), operators.emplace_back("...");
-    if (!operators.empty())
-        summary.text += fmt::format(" ({})", fmt::join(operators, " "));
-    else if (!equation.reducer)
-        summary.text += " moved";
-    return summary;
-}
+constexpr size_t most_title = 64;   // letters of operators' names in a box; the tooltip has all
+constexpr size_t most_results = 3;  // types in a box
 
 // The heaviest of a kernel's equations gives its colour.
 int weight_of(OperationClass c) {
     switch (c) {
+    case OperationClass::scan: return 6;
     case OperationClass::contraction: return 5;
     case OperationClass::indirect: return 4;
     case OperationClass::reduction: return 3;
@@ -69,143 +27,206 @@ int weight_of(OperationClass c) {
     }
 }
 
-// What each kernel computes, by the name of its launch.
-using Summaries = std::map<std::string, std::vector<EquationSummary>>;
-
-// The plan keeps no equations; the same pure functions give the same ones again.
-Result<Summaries> summarise(const Graph& graph, const Target& target) {
-    auto system = equations::lower(graph);
-    if (!system) return fail(std::move(system.error()));
-    equations::optimise(*system);
-    auto partition = equations::fuse(*system, target, {});
-    Summaries summaries;
-    for (const auto& kernel : partition.kernels) {
-        std::vector<std::string> names;
-        for (auto t : kernel.outputs) names.push_back(system->tensor(t).name);
-        auto& list = summaries[fmt::format("{}", fmt::join(names, ", "))];
-        for (int32_t e : kernel.equations) list.push_back(summary_of(*system, system->equation(e)));
+// "conv, add ×2, relu": what only moves elements is left out where something is computed; of long lists the begin, and
+// how many more there are.
+std::string names_of(const Graph& graph, const std::set<OperationId>& operations) {
+    const bool computes = std::ranges::any_of(
+        operations, [&](OperationId o) { return class_of(graph.operation(o)) != OperationClass::movement; });
+    std::vector<std::pair<std::string, size_t>> runs;
+    const Operation* last = nullptr;
+    size_t left = 0;
+    for (OperationId o : operations) {
+        const Operation& operation = graph.operation(o);
+        if (computes && class_of(operation) == OperationClass::movement) continue;
+        if (last && same_use(*last, operation)) continue;
+        last = &operation;
+        if (runs.empty() || runs.back().first != operation.operator_name) runs.push_back({operation.operator_name, 0});
+        runs.back().second++;
+        left++;
     }
-    return summaries;
+    std::string text;
+    for (const auto& [name, count] : runs) {
+        if (left > count && !text.empty() && text.size() + name.size() > most_title)
+            return fmt::format("{} and {} more", text, left);
+        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name, count > 1 ? fmt::format(" ×{}", count) : "");
+        left -= count;
+    }
+    return text;
 }
 
-// ---- boxes
-
-std::string type_text(const plan::Buffer& buffer) {
-    std::vector<std::string> sizes;
-    for (const Size& size : buffer.sizes) sizes.push_back(size.text());
-    return fmt::format("{}[{}] {}", name(buffer.dtype), fmt::join(sizes, ", "), bytes_text(buffer.bytes));
+std::string short_type(const plan::Buffer& buffer) {
+    return fmt::format("{} {}", pictures::short_type(buffer.dtype, buffer.sizes), bytes_text(buffer.bytes));
 }
 
-class PlanPicture {
+std::string long_type(const plan::Buffer& buffer) {
+    return fmt::format("{}, {}", pictures::long_type(buffer.dtype, buffer.sizes), bytes_text(buffer.bytes));
+}
+
+class PlanDrawing {
 public:
-    PlanPicture(const plan::Plan& plan, const Summaries& summaries) : plan_(plan), summaries_(summaries) {}
-
-    void make() {
-        for (size_t b = 0; b < plan_.buffers.size(); b++) {
-            if (plan_.buffers[b].kind != plan::Buffer::Kind::input) continue;
-            makers_[static_cast<int32_t>(b)] = {boxes.size()};
-            boxes.push_back(interface_box(plan_.buffers[b]));
+    PlanDrawing(const Graph& graph, const plan::Plan& plan, const Summaries& summaries, const Times& times)
+        : graph_(graph), plan_(plan), summaries_(summaries), times_(times) {
+        for (const plan::Batch& batch : plan.run) {
+            for (const plan::Launch& launch : batch) {
+                for (int32_t b : written(launch)) makings_[b]++;
+                if (!launch.layout) launches_of_[launch.name]++;
+            }
         }
+    }
+
+    Drawing run() {
         for (size_t step = 0; step < plan_.run.size(); step++) {
             for (const plan::Launch& launch : plan_.run[step]) add_launch(launch, step);
         }
-        for (size_t b = 0; b < plan_.buffers.size(); b++) {
-            if (plan_.buffers[b].kind != plan::Buffer::Kind::output) continue;
-            connect(static_cast<int32_t>(b), boxes.size());
-            boxes.push_back(interface_box(plan_.buffers[b]));
-        }
+        for (size_t b = 0; b < plan_.buffers.size(); b++) add_input(static_cast<int32_t>(b));
+        for (size_t b = 0; b < plan_.buffers.size(); b++) add_output(static_cast<int32_t>(b));
+        return std::move(drawing_);
     }
 
-    std::vector<Box> boxes;
-    std::vector<Arrow> arrows;
-
 private:
-    static Box interface_box(const plan::Buffer& buffer) {
-        return {.kind = Box::Kind::edge_of_graph,
-                .title = buffer.name,
-                .lines = {type_text(buffer)},
-                .tooltip = buffer.name};
+    const plan::Buffer& buffer(int32_t b) const { return plan_.buffers[static_cast<size_t>(b)]; }
+
+    std::set<int32_t> written(const plan::Launch& launch) const {
+        std::set<int32_t> list;
+        const auto& memories = plan_.trees[static_cast<size_t>(launch.tree)]->memories;
+        for (size_t i = 0; i < launch.buffers.size(); i++) {
+            if (memories[i].kind != schedules::Memory::Kind::input) list.insert(launch.buffers[i]);
+        }
+        return list;
+    }
+
+    std::vector<int32_t> read(const plan::Launch& launch) const {
+        std::vector<int32_t> list;
+        const auto& memories = plan_.trees[static_cast<size_t>(launch.tree)]->memories;
+        for (size_t i = 0; i < launch.buffers.size(); i++) {
+            const int32_t b = launch.buffers[i];
+            if (memories[i].kind != schedules::Memory::Kind::output && std::ranges::find(list, b) == list.end())
+                list.push_back(b);
+        }
+        return list;
+    }
+
+    void add_interface(int32_t b, const char* what) {
+        const plan::Buffer& own = buffer(b);
+        drawing_.boxes.push_back({.kind = Box::Kind::edge_of_graph,
+                                  .title = own.name,
+                                  .lines = {short_type(own)},
+                                  .tooltip = fmt::format("{} {}: {}", what, own.name, long_type(own)),
+                                  .name = own.name,
+                                  .says = fmt::format("{} {}", what, short_type(own))});
+    }
+
+    // An input stands before what reads it first, an output behind what writes it last.
+    void add_input(int32_t b) {
+        if (buffer(b).kind != plan::Buffer::Kind::input || makers_.contains(b)) return;
+        makers_[b] = {drawing_.boxes.size()};
+        add_interface(b, "input");
+    }
+
+    void add_output(int32_t b) {
+        if (buffer(b).kind != plan::Buffer::Kind::output || !outputs_.insert(b).second) return;
+        connect(b, drawing_.boxes.size());
+        add_interface(b, "output");
     }
 
     void add_launch(const plan::Launch& launch, size_t step) {
-        const auto& tree = *plan_.trees[static_cast<size_t>(launch.tree)];
+        const std::vector<int32_t> reads = read(launch);
+        const std::set<int32_t> writes = written(launch);
+        for (int32_t b : reads) add_input(b);
+        const size_t place = drawing_.boxes.size();
         Box box{.kind = launch.layout ? Box::Kind::layout : Box::Kind::work,
-                .title = launch.name,
-                .lines = {},
-                .tooltip = {}};
-        box.tooltip = fmt::format("launch {}: {}\nkernel {}, {} tasks", step, launch.name,
-                                  plan_.keys[static_cast<size_t>(launch.tree)].substr(0, 8), launch.tasks);
-        box.lines.push_back(fmt::format("launch {}, {} tasks", step, launch.tasks));
-        auto found = summaries_.find(launch.name);
-        if (!launch.layout && found != summaries_.end()) describe(found->second, box);
+                .title = launch.layout ? "layout" : launch.name,
+                .note = fmt::format("launch {}", step),
+                .tooltip = fmt::format("launch {}: {}\nkernel {}, {} tasks", step, launch.name,
+                                       plan_.keys[static_cast<size_t>(launch.tree)].substr(0, 8), launch.tasks),
+                .name = launch.name};
+        if (const KernelSummary* summary = launch.layout ? nullptr : next_summary(launch.name)) describe(*summary, box);
         int64_t weights = 0, weight_bytes = 0;
-        std::vector<int32_t> written;
-        std::set<int32_t> seen;
-        for (size_t i = 0; i < launch.buffers.size(); i++) {
-            int32_t b = launch.buffers[i];
-            const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
-            bool fixed = buffer.kind == plan::Buffer::Kind::constant || buffer.kind == plan::Buffer::Kind::prepared;
-            if (!seen.insert(b).second) continue;
-            if (fixed) {
+        for (int32_t b : reads) {
+            const plan::Buffer::Kind kind = buffer(b).kind;
+            if (kind == plan::Buffer::Kind::constant || kind == plan::Buffer::Kind::prepared) {
                 weights++;
-                weight_bytes += buffer.bytes;
+                weight_bytes += buffer(b).bytes;
             } else {
-                if (tree.memories[i].kind != schedules::Memory::Kind::output) connect(b, boxes.size());
-                if (tree.memories[i].kind != schedules::Memory::Kind::input) written.push_back(b);
+                connect(b, place);
             }
         }
-        if (weights > 0) box.lines.push_back(fmt::format("{} weights, {}", weights, bytes_text(weight_bytes)));
-        for (int32_t b : written) makers_[b].push_back(boxes.size());
-        boxes.push_back(std::move(box));
+        size_t results = 0;
+        for (int32_t b : writes) {
+            if (++results <= most_results) box.lines.push_back(short_type(buffer(b)));
+            box.tooltip += fmt::format("\nwrites {}: {}", buffer(b).name, long_type(buffer(b)));
+            makers_[b].push_back(place);
+        }
+        if (results > most_results) box.lines.push_back(fmt::format("and {} more results", results - most_results));
+        if (weights > 0)
+            box.lines.push_back(
+                fmt::format("{} weight{}, {}", weights, weights > 1 ? "s" : "", bytes_text(weight_bytes)));
+        // Kernels of equal work may differ in how data happen to lie.
+        box.says += fmt::format("{} {}\n{}", name(box.what), launch.layout ? "layout" : "", fmt::join(box.lines, "\n"));
+        if (number_ < times_.microseconds.size()) box.microseconds = times_.microseconds[number_];
+        number_++;
+        drawing_.boxes.push_back(std::move(box));
+        for (int32_t b : writes) {
+            if (--makings_[b] == 0) add_output(b);
+        }
     }
 
-    static void describe(const std::vector<EquationSummary>& equations, Box& box) {
+    // Of the kernels whose launches have this name, that of the next one; nothing where a plan is not what they say.
+    const KernelSummary* next_summary(const std::string& name) {
+        auto found = summaries_.find(name);
+        if (found == summaries_.end() || static_cast<int>(found->second.size()) != launches_of_[name]) return nullptr;
+        return &found->second[described_[name]++];
+    }
+
+    void describe(const KernelSummary& kernel, Box& box) const {
+        if (!kernel.operations.empty()) box.title = names_of(graph_, kernel.operations);
+        for (OperationId o : kernel.operations) {
+            const Operation& operation = graph_.operation(o);
+            box.tooltip += fmt::format("\n{} ({})", operation.name, operation.operator_name);
+            box.says += operation.operator_name + "\n";
+        }
         box.what = OperationClass::movement;
-        for (const EquationSummary& equation : equations) {
+        for (const EquationSummary& equation : kernel.equations) {
             if (weight_of(equation.what) > weight_of(box.what)) box.what = equation.what;
             box.tooltip += "\n" + equation.text;
         }
-        size_t shown = equations.size() > most_lines ? most_lines - 1 : equations.size();
-        for (size_t i = 0; i < shown; i++) box.lines.push_back(equations[i].text);
-        if (shown < equations.size()) box.lines.push_back(fmt::format("and {} more", equations.size() - shown));
     }
 
     void connect(int32_t b, size_t to) {
-        const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
         for (size_t from : makers_[b]) {
             if (from == to) continue;
-            bool ends = boxes.size() > from && boxes[from].kind == Box::Kind::edge_of_graph;
-            bool output = buffer.kind == plan::Buffer::Kind::output;
-            // An input's or output's own box says its type.
-            arrows.push_back({.from = from,
-                              .to = to,
-                              .label = ends || output ? "" : type_text(buffer),
-                              .tooltip = buffer.name + ": " + type_text(buffer)});
+            drawing_.arrows.push_back(
+                {.from = from, .to = to, .tooltip = buffer(b).name + ": " + long_type(buffer(b))});
         }
     }
 
+    const Graph& graph_;
     const plan::Plan& plan_;
     const Summaries& summaries_;
+    const Times& times_;
+    Drawing drawing_;
     std::map<int32_t, std::vector<size_t>> makers_;  // buffer -> boxes that write it
+    std::map<int32_t, int> makings_;                 // buffer -> launches that will write it
+    std::set<int32_t> outputs_;                      // drawn
+    std::map<std::string, int> launches_of_;         // by name
+    std::map<std::string, size_t> described_;        // so many of them
+    size_t number_ = 0;                              // of launches
 };
 
 }  // namespace
 
-Result<Picture> draw_plan(const std::string& title, const Graph& graph) {
-    Target target = detect_host();
-    auto plan = plan::make_plan(graph, target);
-    if (!plan) return fail(std::move(plan.error()));
-    auto summaries = summarise(graph, target);
+Result<std::vector<Picture>> draw_plan(const std::string& title, const Graph& graph, const plan::Plan& plan,
+                                       const Times& times, bool unfold) {
+    auto summaries = summarise(graph, plan.target);
     if (!summaries) return fail(std::move(summaries.error()));
-    PlanPicture parts(*plan, *summaries);
-    parts.make();
-    Picture picture;
-    draw_boxes(picture,
-               fmt::format("{}: {} operations in {} launches and {} for layout", title, graph.operations.size(),
-                           plan->launches(), plan->layout_launches()),
-               parts.boxes, parts.arrows);
-    draw_memory(picture, *plan);
-    return picture;
+    Drawing drawing = PlanDrawing(graph, plan, *summaries, times).run();
+    drawing.title = fmt::format("{}: {} operations in {} launches", title, graph.operations.size(), plan.launches());
+    if (plan.layout_launches() > 0) drawing.title += fmt::format(" and {} for layout", plan.layout_launches());
+    drawing.subtitle = times.how;
+    if (!unfold) fold(drawing);
+    std::vector<Picture> pages = draw_pages(drawing);
+    draw_memory(pages.back(), plan);
+    return pages;
 }
 
 }  // namespace heddle::pictures

@@ -276,8 +276,7 @@ private:
 }  // namespace
 
 std::string svg_of(const std::string& title, const Graph& graph) {
-    pictures::Picture picture = pictures::draw_operations(title, graph);
-    return picture.svg.finish(picture.width, picture.height);
+    return pictures::stacked(pictures::draw_operations(title, graph)).text();
 }
 
 void bind_graph(nb::module_& module) {

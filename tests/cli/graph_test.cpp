@@ -8,9 +8,7 @@ namespace {
 
 class GraphDocuments : public CommandTest {
 protected:
-    static std::string published(const std::string& name) {
-        return in_source("tests/interchange/graphs/") + name;
-    }
+    static std::string published(const std::string& name) { return in_source("tests/interchange/graphs/") + name; }
     std::string changed(const std::string& from, const std::string& to) {
         std::string text = file_text(published("sharded_add.json"));
         size_t at = text.find(from);
@@ -145,6 +143,8 @@ TEST_F(GraphDocuments, wrong_options) {
              {"graph", file, "--call", "add([A, B])"},
              {"graph", file, "--input-type", "A=int32[1]"},
              {"graph", file, "--svg", path("x.svg"), "--fused"},
+             {"graph", file, "--input", "x=x.npy"},
+             {"graph", "--call", "add([A])", "--input-type", "A=int32[1]", "--input", "A=a.npy"},
          }) {
         auto outcome = heddle(words);
         EXPECT_EQ(outcome.status, 1);

@@ -23,7 +23,8 @@ TEST(Layout, boxes_keep_apart_and_edges_run_down) {
                 layout.edges.push_back({.from = i - back, .to = i, .points = {}});
             }
         }
-        lay_out(layout, 40);
+        choose_layers(layout, 1000);
+        lay_out(layout);
         for (size_t a = 0; a < count; a++) {
             const auto& first = layout.nodes[a];
             EXPECT_GE(first.corner.x, -0.01);
@@ -56,8 +57,56 @@ TEST(Layout, a_chain_is_straight) {
         layout.nodes.push_back({.width = 50 + 10.0 * static_cast<double>(i % 7), .height = 30, .corner = {}});
         if (i > 0) layout.edges.push_back({.from = i - 1, .to = i, .points = {}});
     }
-    lay_out(layout, 40);
+    choose_layers(layout, 1000);
+    lay_out(layout);
     for (const auto& edge : layout.edges) EXPECT_NEAR(edge.points.front().x, edge.points.back().x, 0.01);
+}
+
+// Frames hold their boxes and no others; edges that have nothing to do with them go around.
+TEST(Layout, frames_are_for_their_boxes_alone) {
+    std::mt19937 random(5);
+    for (int trial = 0; trial < 40; trial++) {
+        Layout layout;
+        const size_t count = 20 + random() % 60;
+        size_t frame = 0, left = 0;  // boxes of the present frame, or between two
+        for (size_t i = 0; i < count; i++) {
+            if (left == 0) {
+                left = 2 + random() % 8;
+                frame = frame == no_frame ? layout.frames.size() : no_frame;
+                if (frame != no_frame)
+                    layout.frames.push_back({.least_width = 40.0 + static_cast<double>(random() % 200)});
+            }
+            left--;
+            layout.nodes.push_back({.width = 40.0 + static_cast<double>(random() % 100), .height = 30, .frame = frame});
+            for (size_t e = 0; i > 0 && e < 1 + random() % 2; e++)
+                layout.edges.push_back({.from = i - 1 - random() % std::min<size_t>(i, 20), .to = i});
+        }
+        choose_layers(layout, 600);
+        lay_out(layout);
+        for (size_t f = 0; f < layout.frames.size(); f++) {
+            const LayoutFrame& own = layout.frames[f];
+            EXPECT_GE(own.corner.x, -0.01);
+            EXPECT_LE(own.corner.x + own.width, layout.width + 0.01);
+            for (const LayoutNode& node : layout.nodes) {
+                const bool beside =
+                    node.corner.x + node.width <= own.corner.x || node.corner.x >= own.corner.x + own.width ||
+                    node.corner.y + node.height <= own.corner.y || node.corner.y >= own.corner.y + own.height;
+                const bool inside =
+                    node.corner.x >= own.corner.x && node.corner.x + node.width <= own.corner.x + own.width &&
+                    node.corner.y >= own.corner.y && node.corner.y + node.height <= own.corner.y + own.height;
+                ASSERT_TRUE(node.frame == f ? inside : beside) << "trial " << trial;
+            }
+            for (const LayoutEdge& edge : layout.edges) {
+                if (layout.nodes[edge.from].frame == f || layout.nodes[edge.to].frame == f) continue;
+                for (const Point& point : edge.points) {
+                    const bool inside = point.x > own.corner.x && point.x < own.corner.x + own.width &&
+                                        point.y > own.corner.y + frame_head &&
+                                        point.y < own.corner.y + own.height - frame_foot;
+                    ASSERT_FALSE(inside) << "trial " << trial;
+                }
+            }
+        }
+    }
 }
 
 }  // namespace

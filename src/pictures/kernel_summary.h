@@ -1,0 +1,30 @@
+// What the kernels of a plan compute, in a few words, and which operations of the graph have gone into each.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "pictures/notation.h"
+#include "target/target.h"
+
+namespace heddle::pictures {
+
+struct EquationSummary {
+    OperationClass what = OperationClass::movement;
+    std::string text;  // "y = sum over 64 x 3 x 3 (mul)"
+};
+
+struct KernelSummary {
+    std::vector<EquationSummary> equations;
+    std::set<OperationId> operations;
+};
+
+// By the name of their launches: those of `run`, in order. The plan keeps no equations; the same pure functions give the
+// same ones again.
+using Summaries = std::map<std::string, std::vector<KernelSummary>>;
+Result<Summaries> summarise(const Graph& graph, const Target& target);
+
+}  // namespace heddle::pictures
