@@ -20,8 +20,9 @@ using sharding::Application;
 using sharding::Region;
 
 constexpr double page_margin = 28, shown_side = 210, thin = 18, gap = 56, stripe = 4;
-constexpr size_t most_named = 16;         // shards in the legend
-constexpr int64_t most_shard_cells = 32;  // along a shown_side that shows its elements
+constexpr double least_cell = 12, widest_legend = 760;  // of tensors with few rows or columns
+constexpr size_t most_named = 16;                       // shards in the legend
+constexpr int64_t most_shard_cells = 32;                // along a shown_side that shows its elements
 
 // Hues a golden angle apart, so that neighbours differ however many there are.
 std::string colour_of(size_t shard) {
@@ -76,6 +77,16 @@ private:
 
     void legend() {
         const sharding::Sharding& sharding = sharded_->sharding;
+        double x = page_margin;
+        auto room = [&](const std::string& line) {
+            const double wide = 18 + text_width(line, 10) + 24;
+            if (x > page_margin && x + wide > widest_legend) {
+                x = page_margin;
+                y_ += 17;
+            }
+            x += wide;
+            return x - wide;
+        };
         for (size_t shard = 0; shard < std::min(sharding.boxes.size(), most_named); ++shard) {
             std::vector<std::string> ranges;
             for (size_t axis = 0; axis < sharding.axes.size(); ++axis) {
@@ -83,17 +94,16 @@ private:
                 if (start != 0 || end != sharding.axes[axis].extent.value)
                     ranges.push_back(fmt::format("{} {}:{}", sharding.axes[axis].name, start, end));
             }
-            picture_.svg.rectangle({page_margin, y_}, 12, 12, colour_of(shard), colour_of(shard), 2, {}, 0.55);
-            text({page_margin + 18, y_ + 10}, fmt::format("shard {}: {}", shard, fmt::join(ranges, ", ")),
-                 {.size = 10});
-            y_ += 17;
+            const std::string line = fmt::format("shard {}: {}", shard, fmt::join(ranges, ", "));
+            const double left = room(line);
+            picture_.svg.rectangle({left, y_}, 12, 12, colour_of(shard), colour_of(shard), 2, {}, 0.55);
+            text({left + 18, y_ + 10}, line, {.size = 10});
         }
         if (sharding.boxes.size() > most_named) {
-            text({page_margin + 18, y_ + 10}, fmt::format("and {} more", sharding.boxes.size() - most_named),
-                 {.size = 10});
-            y_ += 17;
+            const std::string line = fmt::format("and {} more", sharding.boxes.size() - most_named);
+            text({room(line) + 18, y_ + 10}, line, {.size = 10});
         }
-        y_ += 14;
+        y_ += 31;
     }
 
     // ---- what there is to draw
@@ -208,7 +218,11 @@ private:
         };
         double columns = length(across), rows = flat ? 1 : length(shown[0]);
         double cell = std::min(shown_side / std::max(columns, rows), 26.0);
-        double width = std::max(columns * cell, thin), height = std::max(rows * cell, thin);
+        // Few rows of long ones are drawn higher than they are.
+        auto side = [&](double cells) {
+            return std::max({cells * cell, thin, cells <= shown_side / least_cell / 2 ? cells * least_cell : 0});
+        };
+        double width = side(columns), height = side(rows);
         text({corner.x, corner.y - 8}, tensor.name, {.size = 11, .bold = true});
         picture_.svg.rectangle(corner, width, height, "#f6f6f6", "#888", 0, tensor.name + ": " + tensor.type.text());
         for (const auto& [box, shards] : panel.boxes) {

@@ -111,8 +111,22 @@ private:
                 if (!placed[i] && (round == 1 || waiting[i] == 0)) place(i);
             }
         }
+        // What nothing comes before stands beside its first reader.
+        std::vector<std::vector<size_t>> before(document_.nodes.size());
+        for (size_t i = 0; i < followers_.size(); i++) {
+            for (size_t follower : followers_[i]) before[follower].push_back(i);
+        }
+        std::vector<bool> ordered(document_.nodes.size(), false);
+        auto add = [&](size_t i) {
+            if (!ordered[i] && is_drawn(i)) order_.push_back(i);
+            ordered[i] = true;
+        };
         for (size_t i : ready) {
-            if (is_drawn(i)) order_.push_back(i);
+            if (before[i].empty() && !followers_[i].empty()) continue;
+            for (size_t from : before[i]) {
+                if (before[from].empty()) add(from);
+            }
+            add(i);
         }
     }
 
@@ -193,8 +207,8 @@ private:
             auto [down, across] = axes_of(tensor->range, list);
             Box& box = boxes_[box_of_.at(number)];
             double height = extent(tensor->range, down), width = extent(tensor->range, across);
-            // The longer side has 110 pixels, the other at least a fifth of that.
-            double scale = 110 / std::max(width, height);
+            // The longer side has 110 pixels, the other at least a fifth of that; of few elements it has less.
+            double scale = std::min(110 / std::max(width, height), 22.0);
             box.picture_width = std::max(width * scale, 22.0);
             box.picture_height = std::max(height * scale, 22.0);
             for (const Touched& touched : list) {

@@ -151,11 +151,17 @@ private:
             if (i > 0) distances += distance(layer[i - 1], layer[i]);
             taken.push_back(distances);
             const auto& near = neighbours(layer[i], downwards);
-            double wanted = 0;
-            for (size_t neighbour : near) wanted += items_[neighbour].centre;
-            wanted = near.empty() ? item.centre : wanted / static_cast<double>(near.size());
+            double wanted = 0, weights = 0;
+            for (size_t neighbour : near) {
+                // What comes from nowhere, as constants do, follows its reader; a chain beside it stays straight.
+                const double weight = neighbours(neighbour, downwards).empty() ? 0.05 : 1;
+                wanted += weight * items_[neighbour].centre;
+                weights += weight;
+            }
+            wanted = near.empty() ? item.centre : wanted / weights;
             // Bends want to be straight more than boxes want to be in the middle.
-            double weight = near.empty() ? 0.1 : item.height == 0 ? 2 : 1;
+            const bool ends = neighbours(layer[i], !downwards).empty();
+            double weight = near.empty() ? 0.1 : ends ? 0.05 : item.height == 0 ? 2 : 1;
             pools.push_back({(wanted - distances) * weight, weight, 1});
             while (pools.size() > 1 && pools[pools.size() - 2].mean() > pools.back().mean()) {
                 Pool last = pools.back();

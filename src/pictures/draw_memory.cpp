@@ -29,6 +29,10 @@ void draw_memory(Picture& picture, const plan::Plan& plan) {
     std::string title = fmt::format("Memory of a session: {} (at least {} live at once)",
                                     bytes_text(plan.workspace_bytes), bytes_text(plan.most_live_bytes()));
     picture.svg.text({chart_margin, top}, title, {.size = chart_title_size, .bold = true});
+    if (plan.workspace_bytes == 0) {
+        picture.height = top + chart_margin;
+        return;
+    }
     picture.svg.text({chart_margin, top + 20}, "launches to the right, addresses downwards",
                      {.size = 10, .colour = "#666"});
     top += 40;

@@ -157,7 +157,7 @@ private:
             box.tooltip += fmt::format("\nwrites {}: {}", buffer(b).name, long_type(buffer(b)));
             makers_[b].push_back(place);
         }
-        if (results > most_results) box.lines.push_back(fmt::format("and {} more results", results - most_results));
+        if (results > most_results) box.lines.push_back(fmt::format("and {} more", results - most_results));
         if (weights > 0)
             box.lines.push_back(
                 fmt::format("{} weight{}, {}", weights, weights > 1 ? "s" : "", bytes_text(weight_bytes)));
@@ -220,7 +220,8 @@ Result<std::vector<Picture>> draw_plan(const std::string& title, const Graph& gr
     auto summaries = summarise(graph, plan.target);
     if (!summaries) return fail(std::move(summaries.error()));
     Drawing drawing = PlanDrawing(graph, plan, *summaries, times).run();
-    drawing.title = fmt::format("{}: {} operations in {} launches", title, graph.operations.size(), plan.launches());
+    drawing.title = fmt::format("{}: {} operations in {} launch{}", title, graph.operations.size(), plan.launches(),
+                                plan.launches() == 1 ? "" : "es");
     if (plan.layout_launches() > 0) drawing.title += fmt::format(" and {} for layout", plan.layout_launches());
     drawing.subtitle = times.how;
     if (!unfold) fold(drawing);
