@@ -131,13 +131,13 @@ Result<Times> measure(const Loaded& loaded, const inference::Engine& engine,
 }
 
 Result<std::vector<Picture>> fused_pictures(const GraphOptions& options, const Loaded& loaded) {
+    const auto engine = open_engine(options.threads, options.cache);
     if (!options.profile) {
-        auto plan = plan::make_plan(*loaded.graph, detect_host());
+        auto plan = plan::make_plan(*loaded.graph, engine->target);
         if (!plan) return fail(std::move(plan.error()));
         warn(plan->notes);
         return draw_plan(loaded.title, *loaded.graph, *plan, {}, options.unfold);
     }
-    const auto engine = open_engine(options.threads, options.cache);
     auto executable = compile_graph(*loaded.graph, *engine, {});
     if (!executable) return fail(std::move(executable.error()));
     auto times = measure(loaded, *engine, *executable);
@@ -201,7 +201,11 @@ void print_text(const GraphOptions& options, const Loaded& loaded, const std::ve
         if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name);
     }
     std::string files = options.json.empty() ? "" : " -> " + options.json;
-    for (const std::string& file : drawn) files += (&file == drawn.data() ? " -> " : ", ") + file;
+    constexpr size_t listed = 4;
+    for (size_t i = 0; i < drawn.size(); i++) {
+        if (drawn.size() <= listed || i < 2 || i + 1 == drawn.size()) files += (i == 0 ? " -> " : ", ") + drawn[i];
+        if (drawn.size() > listed && i == 2) files += ", ...";
+    }
     fmt::print("{}: {}{}\n", options.file.empty() ? options.call : options.file, counts.empty() ? "nothing" : counts,
                files);
     if (!validation) return;

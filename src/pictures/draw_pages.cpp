@@ -39,11 +39,8 @@ public:
         for (const Column& column : columns_) {
             for (size_t f = 0; f < column.layout.frames.size(); f++) parts_[f] += column.layout.frames[f].width > 0;
         }
-        begin_page();
-        for (const Column& column : columns_) {
-            if (x_ > margin && x_ + column.layout.width + margin > widest_page) begin_page();
-            draw(column);
-        }
+        place_columns();
+        for (const Column& column : columns_) draw(column);
         for (size_t i = 0; i < pages_.size() && pages_.size() > 1; i++)
             head(pages_[i], fmt::format("{} (page {} of {})", drawing_.title, i + 1, pages_.size()));
         if (pages_.size() == 1) head(pages_[0], drawing_.title);
@@ -56,6 +53,8 @@ private:
         std::vector<size_t> boxes;   // of the drawing
         std::vector<size_t> arrows;  // those that are lines
         Layout layout;
+        size_t page = 0;
+        double left = 0;  // on it
     };
 
     size_t layer_of(size_t box) const { return whole_.nodes[box].layer; }
@@ -154,16 +153,17 @@ private:
     // ---- arrows that are numbers
 
     void number_arrows() {
-        numbers_.clear();
+        leaving_.clear();
         entering_.clear();
-        std::set<size_t> leaving;
         for (const Arrow& arrow : drawing_.arrows) {
             if (column_of(arrow.from) == column_of(arrow.to)) continue;
-            leaving.insert(arrow.from);
             auto& entering = entering_[arrow.to];
-            if (std::ranges::find(entering, arrow.from) == entering.end()) entering.push_back(arrow.from);
+            if (std::ranges::find(entering, arrow.from) != entering.end()) continue;
+            entering.push_back(arrow.from);
+            leaving_[arrow.from].to.push_back(arrow.to);
         }
-        for (size_t box : leaving) numbers_.emplace(box, numbers_.size() + 1);
+        size_t number = 0;
+        for (auto& [box, leaving] : leaving_) leaving.number = ++number;
     }
 
     // Numbers of arriving arrows stand on the left half of the upper edge.
@@ -211,9 +211,19 @@ private:
 
     // ---- drawing
 
-    void begin_page() {
-        pages_.emplace_back();
-        x_ = margin;
+    void place_columns() {
+        double left = margin;
+        size_t page = 0;
+        for (Column& column : columns_) {
+            if (left > margin && left + column.layout.width + margin > widest_page) {
+                left = margin;
+                page++;
+            }
+            column.page = page;
+            column.left = left;
+            left += column.layout.width + column_gap;
+        }
+        pages_.resize(page + 1);
     }
 
     void head(Picture& page, const std::string& title) {
@@ -225,7 +235,7 @@ private:
             right = std::max(right, margin + text_width(drawing_.subtitle, 10));
             y += 18;
         }
-        right = std::max(right, draw_legend(page.svg, {margin, y}, drawing_, !numbers_.empty()));
+        right = std::max(right, draw_legend(page.svg, {margin, y}, drawing_, !leaving_.empty()));
         page.width = std::max(page.width, right + margin);
         page.height = std::max(page.height, y + margin);
     }
@@ -233,9 +243,9 @@ private:
     double top() const { return margin + (drawing_.subtitle.empty() ? 46 : 64) + badge; }
 
     void draw(const Column& column) {
-        Picture& page = pages_.back();
-        const Point origin{x_, top()};
-        draw_frames(column.layout, origin, false);
+        Picture& page = pages_[column.page];
+        const Point origin{column.left, top()};
+        draw_frames(page.svg, column.layout, origin, false);
         for (size_t i = 0; i < column.arrows.size(); i++) {
             const Arrow& arrow = drawing_.arrows[column.arrows[i]];
             std::vector<Point> points;
@@ -244,7 +254,7 @@ private:
             if (arrow.against) std::reverse(points.begin(), points.end());
             page.svg.line(points, arrow.against ? "#c0392b" : "#777", arrow.against ? 2 : 1.2, true, arrow.tooltip);
         }
-        draw_frames(column.layout, origin, true);
+        draw_frames(page.svg, column.layout, origin, true);
         for (size_t i = 0; i < column.boxes.size(); i++) {
             const LayoutNode& node = column.layout.nodes[i];
             const Box& box = drawing_.boxes[column.boxes[i]];
@@ -253,14 +263,12 @@ private:
             draw_box(page.svg, box, corner, node.width, count, microseconds_);
             draw_numbers(page.svg, column.boxes[i], corner, node);
         }
-        x_ += column.layout.width + column_gap;
-        page.width = std::max(page.width, x_ - column_gap + margin);
+        page.width = std::max(page.width, column.left + column.layout.width + margin);
         page.height = std::max(page.height, origin.y + column.layout.height + 2 * badge + margin);
     }
 
     // The frames below the arrows, or what they say, above them.
-    void draw_frames(const Layout& layout, Point origin, bool labels) {
-        Svg& svg = pages_.back().svg;
+    void draw_frames(Svg& svg, const Layout& layout, Point origin, bool labels) {
         for (size_t f = 0; f < layout.frames.size(); f++) {
             const LayoutFrame& place = layout.frames[f];
             if (place.width == 0) continue;
@@ -290,28 +298,37 @@ private:
             svg.text({at.x, at.y + 3}, text, {.size = 8.5, .colour = badge_colour, .anchor = "middle", .bold = true});
             svg.end();
         };
+        // "3: to conv, on page 2"
+        auto line = [&](size_t number, const char* way, size_t other) {
+            const size_t own = columns_[column_of(box)].page, page = columns_[column_of(other)].page;
+            return fmt::format("{}: {} {}{}", number, way, drawing_.boxes[other].title,
+                               page == own ? "" : fmt::format(", on page {}", page + 1));
+        };
         if (auto found = entering_.find(box); found != entering_.end()) {
-            const size_t drawn = badges_drawn(box, node.width);
+            const size_t drawn = badges_drawn(box, node.width), count = found->second.size();
             for (size_t i = 0; i < drawn; i++) {
-                const bool more = i + 1 == drawn && drawn < found->second.size();
+                const bool more = i + 1 == drawn && drawn < count;
                 std::string tooltip;
-                for (size_t e = i; e < (more ? found->second.size() : i + 1); e++)
-                    tooltip += fmt::format("{}{}: from {}", e > i ? "\n" : "", numbers_.at(found->second[e]),
-                                           drawing_.boxes[found->second[e]].title);
+                for (size_t e = i; e < (more ? count : i + 1); e++) {
+                    const size_t from = found->second[e];
+                    tooltip += (e > i ? "\n" : "") + line(leaving_.at(from).number, "from", from);
+                }
                 draw({corner.x + badge_step * static_cast<double>(i), corner.y - 3},
-                     more ? "…" : std::to_string(numbers_.at(found->second[i])), tooltip);
+                     more ? "…" : std::to_string(leaving_.at(found->second[i]).number), tooltip);
             }
         }
-        if (auto found = numbers_.find(box); found != numbers_.end()) {
+        if (auto found = leaving_.find(box); found != leaving_.end()) {
+            const auto& [number, to] = found->second;
             std::string tooltip;
-            for (const auto& [to, sources] : entering_) {
-                if (std::ranges::find(sources, box) != sources.end())
-                    tooltip += fmt::format("{}{}: to {}", tooltip.empty() ? "" : "\n", found->second,
-                                           drawing_.boxes[to].title);
-            }
-            draw({corner.x + node.width, corner.y + node.height + 3}, std::to_string(found->second), tooltip);
+            for (size_t other : to) tooltip += (tooltip.empty() ? "" : "\n") + line(number, "to", other);
+            draw({corner.x + node.width, corner.y + node.height + 3}, std::to_string(number), tooltip);
         }
     }
+
+    struct Leaving {
+        size_t number = 0;
+        std::vector<size_t> to;
+    };
 
     const Drawing& drawing_;
     Layout whole_;
@@ -320,11 +337,10 @@ private:
     std::vector<size_t> frames_, passing_;  // by layer
     std::vector<size_t> column_of_;         // by layer
     std::vector<Column> columns_;
-    std::map<size_t, size_t> numbers_;                // of boxes with arrows to other columns
+    std::map<size_t, Leaving> leaving_;               // by box with arrows to other columns
     std::map<size_t, std::vector<size_t>> entering_;  // by box: whose numbers it has
     std::map<size_t, size_t> parts_, part_;           // by frame: columns that it is in; drawn so far
     std::vector<Picture> pages_;
-    double x_ = 0;
 };
 
 }  // namespace

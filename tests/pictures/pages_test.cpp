@@ -214,6 +214,17 @@ TEST(Pages, odd_graphs) {
     EXPECT_EQ(draw_pages({.title = "nothing"}).size(), 1u);
 }
 
+// Of a size that nobody looks at: an answer in time.
+TEST(Pages, large_graphs) {
+    Drawing drawing = layered(3000);
+    const auto pages = draw_pages(drawing);
+    EXPECT_GT(pages.size(), 50u);
+    for (size_t page : {size_t{0}, pages.size() / 2, pages.size() - 1}) expect_readable(pages[page]);
+    EXPECT_NE(pages[0].text().find(", on page 2"), std::string::npos);
+    fold(drawing);
+    EXPECT_EQ(drawing.boxes.size(), 7u);
+}
+
 TEST(Pages, times_are_shares_of_the_whole) {
     Drawing drawing = layered(4);
     for (Box& own : drawing.boxes) own.microseconds = own.title == "matmul" ? 1500 : 0;
