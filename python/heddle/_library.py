@@ -1,7 +1,9 @@
 """Libraries of operators, and calls of them."""
 from __future__ import annotations
 
+import dataclasses
 import functools
+import json
 import os
 import pathlib
 from typing import Any, Callable, Mapping, Sequence
@@ -37,9 +39,67 @@ class Library:
         """
         return self._library.call(operator, inputs, named, self._progress)
 
+    def explain(self, operator: str, /, *arguments: str, gradient: bool = False, equations: bool = False,
+                schedule: bool = False, source: bool = False, notations: bool = False, shards: Sequence[str] = (),
+                one_round: bool = False, target: str | os.PathLike[str] = "") -> Explanation:
+        """What `heddle explain` says of an operator: index, projections, body, cost, gradient, kernels. `arguments` are as there:
+        `"x=float32[2, 3]"`, `"axis=1"`. The parts that are asked for follow: of the gradient, if that is asked for."""
+        options = dict(gradient=gradient, equations=equations, schedule=schedule, source=source, notations=notations,
+                       shards=list(shards), one_round=one_round)
+        return Explanation(self._library, operator, list(arguments), os.fspath(target) if target else "", options)
+
+    def rewrite(self, program: str, inputs: Mapping[str, str], rules: Sequence[str] = (),
+                steps: int | None = None) -> Rewritten:
+        """A program of calls, such as `"y = softmax(x)"`, with its inputs' types, rewritten by rules (`"split_inner(chunk: 4)"`;
+        by default all of your files): so many steps, or until none fits."""
+        return Rewritten(*_heddle.rewrite(self._library, program, [f"{name}={type}" for name, type in inputs.items()],
+                                          list(rules), steps))
+
     def cancel(self) -> None:
         """From another thread: a `call` that is compiling now raises `Error` (support.cancelled)."""
         self._library.cancel()
+
+
+class Explanation:
+    """What is said of an operator: `str` as the command line prints it, `facts` as its JSON, and a picture."""
+
+    def __init__(self, library: _heddle.Library, operator: str, arguments: list[str], target: str,
+                 options: dict[str, Any]) -> None:
+        self._request = (library, operator, arguments, target)
+        self._options = options
+        self._explanation = self._make(picture=False)
+
+    def _make(self, picture: bool) -> _heddle.Explanation:
+        options = _heddle.ExplanationOptions()
+        for name, value in {**self._options, "picture": picture}.items():
+            setattr(options, name, value)
+        return _heddle.explain(*self._request, options)
+
+    def __str__(self) -> str:
+        return self._explanation.text()
+
+    def __repr__(self) -> str:
+        return f"Explanation({', '.join([self._request[1], *self._request[2]])})"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return json.loads(self._explanation.json())
+
+    def svg(self) -> str:
+        """Of the operator, or of its shards; empty without arguments."""
+        return self._make(picture=True).svg
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg() or None
+
+
+@dataclasses.dataclass(frozen=True)
+class Rewritten:
+    """A program before and after rules."""
+
+    before: str
+    after: str
+    steps: list[str]  # the rule of each
 
 
 def load_library(*paths: str | os.PathLike[str], threads: int = 0, progress: Progress | None = None,

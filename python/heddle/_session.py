@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import threading
 import time
@@ -111,10 +112,43 @@ class Session:
         """What the programs that are kept for shapes have now: code, plans, packed weights. What they share counts once."""
         return sum(self._session.memory().values())
 
+    def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,
+                threads: int = 0) -> Comparison:
+        """What `heddle compare` does. Against `"reference"`: each tensor that kernels compute, beside the interpreter, within its
+        bound on rounding. Against `"unfused"`: beside the same without fusion. Against a list of arrays, or another session with
+        a `run`: the outputs, within the tolerances of docs/equality.md. `work` limits what is computed, the interpreter's a
+        hundredth of it."""
+        feeds = {name: _array_of(value) for name, value in input_feed.items()}
+        if isinstance(against, str):
+            if against not in ("reference", "unfused"):
+                _heddle.raise_option("against", "'reference', 'unfused', arrays, or another session", repr(against))
+            return Comparison(*self._session.compare(feeds, against == "unfused", work, threads, self._progress))
+        names = [port.name for port in self._session.outputs]
+        expected = against.run(names, feeds) if hasattr(against, "run") else list(against)
+        return Comparison(*self._session.compare_outputs(self.run(names, feeds), expected))
+
     def cancel(self) -> None:
         """From another thread: a `run` that is compiling now raises `Error` (support.cancelled) within some milliseconds.
         The programs that are there stay; the next run compiles anew."""
         self._session.cancel()
+
+
+class Comparison:
+    """Whether results are `equal`, which is also its truth; `str` says so as the command line does, `facts` has the figures."""
+
+    def __init__(self, equal: bool, text: str, facts: str) -> None:
+        self.equal = equal
+        self.facts: dict[str, Any] = json.loads(facts)
+        self._text = text
+
+    def __bool__(self) -> bool:
+        return self.equal
+
+    def __str__(self) -> str:
+        return self._text.rstrip("\n")
+
+    def __repr__(self) -> str:
+        return f"Comparison(equal={self.equal}, with={self.facts['with']!r})"
 
 
 @dataclasses.dataclass(frozen=True)

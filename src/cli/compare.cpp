@@ -1,89 +1,41 @@
 // heddle compare: what kernels compute against something that does not share their code.
+#include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "cli/compare_tensors.h"
+#include "cli/progress_line.h"
+#include "cli/support.h"
 #include "frontends/onnx/import.h"
-#include "graph/complex.h"
+#include "inference/compare_tensors.h"
 
 namespace heddle::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-// How many tensors outside of their bound are listed.
-constexpr size_t listed_failures = 10;
-
 // ---- tensor by tensor
 
-Result<std::vector<Verdict>> compare_tensors(const Graph& graph, const std::vector<TensorData>& feeds,
-                                             const CompareOptions& options) {
-    auto computed = compute(graph, feeds, options.threads, options.cache, true);
-    if (!computed) return fail(std::move(computed.error()));
-    if (options.with == "reference") return compare_with_reference(graph, feeds, *computed);
-    auto unfused = compute(graph, feeds, options.threads, options.cache, false);
-    if (!unfused) return fail(std::move(unfused.error()));
-    return compare_with_other(graph, feeds, *computed, *unfused);
+Result<std::vector<inference::Verdict>> compare_tensors(const Source& source, const std::vector<TensorData>& feeds,
+                                                        const CompareOptions& options) {
+    const auto engine = open_engine(options.threads, options.cache);
+    const auto progress = progress_on_terminal();
+    Diagnostics notes;
+    auto verdicts = inference::compare_tensors(
+        source.graph, feeds, *engine,
+        {.unfused = options.with == "unfused",
+         .progress = progress.get(),
+         .told = [](const std::string& text) { fmt::print(stderr, "reference: {}\n", text); },
+         .notes = &notes});
+    warn(notes);
+    warn_of_cache(*engine);
+    return verdicts;
 }
 
-Json verdict_json(const Verdict& v) {
-    return {{"tensor", v.name},
-            {"type", v.type},
-            {"operation", v.operation},
-            {"element", v.place},
-            {"found", v.found},
-            {"expected", v.expected},
-            {"bound", v.bound},
-            {"worst_ratio", v.comparison.worst_ratio},
-            {"failures", v.comparison.failures},
-            {"undecided", v.comparison.undecided}};
-}
-
-int print_verdicts(const std::vector<Verdict>& verdicts, const CompareOptions& options) {
-    std::vector<const Verdict*> failures;
-    const Verdict* worst = nullptr;
-    int64_t undecided = 0;
-    for (const Verdict& v : verdicts) {
-        if (!v.comparison.equal) failures.push_back(&v);
-        if (!worst || v.comparison.worst_ratio > worst->comparison.worst_ratio) worst = &v;
-        undecided += v.comparison.undecided;
-    }
-    double ratio = worst ? worst->comparison.worst_ratio : 0;
-    if (options.common.json) {
-        Json json = {{"with", options.with},
-                     {"compared", verdicts.size()},
-                     {"worst_ratio", ratio},
-                     {"allowed_ratio", 4},
-                     {"worst_tensor", worst ? Json(worst->name) : Json(nullptr)},
-                     {"undecided_elements", undecided}};
-        json["failures"] = Json::array();
-        for (const Verdict* v : failures) json["failures"].push_back(verdict_json(*v));
-        fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
-        return failures.empty() ? 0 : 1;
-    }
-    if (verdicts.empty()) {
-        fmt::print("nothing to compare: what the outputs need is known already, or has no elements\n");
-        return 0;
-    }
-    fmt::print(
-        "compared {} tensors with {}: {}\n", verdicts.size(), options.with,
-        failures.empty() ? "all within their bounds" : fmt::format("{} outside of their bounds", failures.size()));
-    if (worst)
-        fmt::print("worst |a - b| is {:.3g} times the bound e on rounding, of {} (4 is allowed)\n", ratio, worst->name);
-    if (undecided > 0)
-        fmt::print("{} elements are undecided: a comparison or rounding lies within its bound of a switch\n",
-                   undecided);
-    for (size_t i = 0; i < std::min(failures.size(), listed_failures); i++) {
-        const Verdict& v = *failures[i];
-        fmt::print("{}{}: {}{}\n  element [{}]: found {}, expected {}, bound {:.3g}; {} elements differ\n",
-                   i == 0 ? "first: " : "", v.name, v.type,
-                   v.operation.empty() ? "" : fmt::format(", of operation '{}'", v.operation), fmt::join(v.place, ", "),
-                   v.found, v.expected, v.bound, v.comparison.failures);
-    }
-    return failures.empty() ? 0 : 1;
+int print_verdicts(const std::vector<inference::Verdict>& verdicts, const CompareOptions& options) {
+    if (options.common.json)
+        fmt::print("{}\n", inference::verdicts_json(verdicts, options.with));
+    else
+        fmt::print("{}", inference::verdicts_text(verdicts, options.with));
+    return inference::all_within(verdicts) ? 0 : 1;
 }
 
 // ---- expected outputs in files
@@ -145,30 +97,13 @@ Result<int> compare_outputs(const Source& source, const std::vector<TensorData>&
     warn_of_cache(*engine);
     auto found = runtime::Session(*executable, engine->pool).run(feeds);
     if (!found) return fail(std::move(found.error()));
-    bool equal = true;
-    Json list = Json::array();
-    for (size_t i = 0; i < found->size(); i++) {
-        const TensorData &a = (*found)[i], &b = (*expected)[i];
-        auto comparison = heddle::compare_model(a.reals(), b.reals(), model_tolerance(a.dtype()));
-        bool fits = a.shape() == b.shape() && a.dtype() == b.dtype();
-        equal = equal && comparison.equal && fits;
-        std::string why = fits ? comparison.text()
-                               : fmt::format("different: found {}[{}], expected {}[{}]", name(a.dtype()),
-                                             fmt::join(a.shape(), ", "), name(b.dtype()), fmt::join(b.shape(), ", "));
-        list.push_back({{"output", source.output_names[i]},
-                        {"equal", comparison.equal && fits},
-                        {"greatest", comparison.greatest},
-                        {"maximum_difference", comparison.maximum_difference},
-                        {"relative_maximum", comparison.relative_maximum},
-                        {"relative_norm", comparison.relative_norm},
-                        {"rows", comparison.rows},
-                        {"argmax_differences", comparison.argmax_differences},
-                        {"text", why}});
-        if (!options.common.json) fmt::print("{}: {}\n", source.output_names[i], why);
+    const auto verdicts = inference::compare_outputs(source.output_names, *found, *expected);
+    if (options.common.json) {
+        fmt::print("{}\n", inference::outputs_json(verdicts, options.with));
+    } else {
+        for (const auto& verdict : verdicts) fmt::print("{}: {}\n", verdict.name, verdict.text);
     }
-    if (options.common.json)
-        fmt::print("{}\n", Json{{"with", options.with}, {"equal", equal}, {"outputs", list}}.dump(2));
-    return equal ? 0 : 1;
+    return std::ranges::all_of(verdicts, &inference::OutputVerdict::equal) ? 0 : 1;
 }
 
 Result<int> compare(const CompareOptions& options) {
@@ -194,11 +129,7 @@ Result<int> compare(const CompareOptions& options) {
     if (!feeds) return fail(std::move(feeds.error()));
     if (!options.common.json) print_rewrites(source->rewrites);
     if (!tensors) return compare_outputs(*source, *feeds, options);
-    if (has_complex(source->graph)) {
-        source->graph = lower_complex(source->graph);
-        for (TensorData& feed : *feeds) feed = feed.reals();
-    }
-    auto verdicts = compare_tensors(source->graph, *feeds, options);
+    auto verdicts = compare_tensors(*source, *feeds, options);
     if (!verdicts) return fail(std::move(verdicts.error()));
     return print_verdicts(*verdicts, options);
 }

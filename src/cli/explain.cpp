@@ -1,287 +1,37 @@
 // heddle explain
-#include <nlohmann/json.hpp>
-
-#include <limits>
-
 #include <fmt/format.h>
 
-#include "backends/c/c_source.h"
-#include "codegen/instruction_count.h"
-#include "pictures/draw_parts.h"
-#include "cli/explain_arguments.h"
-#include "cli/explain_facts.h"
-#include "cli/explain_operation.h"
-#include "cli/explain_shard.h"
 #include "cli/support.h"
-#include "cli/text_width.h"
-#include "equations/fusion.h"
+#include "explain/explanation.h"
 #include "flavours/kernel_matrix.h"
 #include "inference/host.h"
 #include "support/file.h"
-#include "symbolic/session.h"
 
 namespace heddle::cli {
 namespace {
 
-using namespace pictures;
-
-using Json = nlohmann::ordered_json;
-
-// "softmax", "onnx:Softmax", "onnx:com.example::Swish".
-Result<const Template*> find_operator(const Library& library, const std::string& name) {
-    constexpr std::string_view prefix = "onnx:";
-    if (!name.starts_with(prefix)) return library.find(name);
-    std::string rest = name.substr(prefix.size());
-    size_t colons = rest.find("::");
-    std::string domain = colons == std::string::npos ? "" : rest.substr(0, colons);
-    std::string operator_name = colons == std::string::npos ? rest : rest.substr(colons + 2);
-    auto newest = library.find_onnx(domain, operator_name, std::numeric_limits<int64_t>::max());
-    // The remedy names the opset: no model says one here.
-    return newest ? newest : library.find_onnx(domain, operator_name, 1);
-}
-
-struct Applied {
-    Graph graph;
-    Json bindings;
-    Diagnostics notes;
-};
-
-Result<Applied> apply(const Template& metakernel, const Library& library, const OperatorArguments& arguments) {
-    Session session(library);
-    std::vector<Argument> inputs;
-    auto add = [&](const InputArgument& input) {
-        return input.value ? session.add_constant(input.name, *input.value)
-                           : session.add_input(input.name, input.type, input.start);
-    };
-    for (size_t i = 0; i < arguments.inputs.size(); i++) {
-        std::vector<TensorId> tensors;
-        for (const InputArgument& input : arguments.inputs[i]) tensors.push_back(add(input));
-        if (tensors.empty())
-            inputs.emplace_back();
-        else if (metakernel.inputs[i].variadic)
-            inputs.emplace_back(std::move(tensors));
-        else
-            inputs.emplace_back(tensors.front());
-    }
-    while (!inputs.empty() && !inputs.back().given) inputs.pop_back();
-    std::vector<std::string> names;
-    bool variadic = false;
-    for (const TensorSpec& output : metakernel.outputs) {
-        names.push_back(output.name);
-        variadic = variadic || output.variadic;
-    }
-    auto results = session.apply(metakernel, inputs, arguments.parameters,
-                                 {.names = variadic ? std::vector<std::string>{} : names});
-    if (!results) return fail(std::move(results.error()));
-    std::erase(*results, -1);
-    auto environment = session.bind(metakernel, inputs, arguments.parameters);
-    if (!environment) return fail(std::move(environment.error()));
-    Applied applied{.graph = {}, .bindings = bindings_json(**environment), .notes = session.notes()};
-    applied.graph = session.finish(std::move(*results));
-    applied.graph.dimension_names = arguments.dimensions;
-    return applied;
-}
-
-Json template_json(const Template& metakernel) {
-    return {{"operator", metakernel.name}, {"doc", metakernel.doc}, {"template", print(metakernel)}};
-}
-
-// All that is said of every operator; what options ask for comes behind it.
-Result<Json> operator_json(const Template& metakernel, const Applied& applied, const Target& target) {
-    const Graph& graph = applied.graph;
-    Json json = template_json(metakernel);
-    json["bindings"] = applied.bindings;
-    json["outputs"] = Json::array();
-    for (TensorId t : graph.outputs) {
-        const Tensor& tensor = graph.tensor(t);
-        json["outputs"].push_back({{"name", tensor.name},
-                                   {"type", tensor.type.text()},
-                                   {"known", tensor.constant.has_value()},
-                                   {"value", tensor.constant ? Json(some_values(*tensor.constant)) : Json(nullptr)}});
-    }
-    json["operations"] = Json::array();
-    for (const Operation& operation : graph.operations) json["operations"].push_back(operation_json(graph, operation));
-    json["notes"] = Json::array();
-    for (const Diagnostic& note : applied.notes)
-        json["notes"].push_back(
-            {{"type", note.code}, {"summary", note.summary}, {"expected", note.expected}, {"found", note.found}});
-    if (auto costed = add_cost(graph, target, json); !costed) return fail(std::move(costed.error()));
-    auto gradient = gradient_of(graph);
-    json["gradient"] = gradient ? gradient_json(graph, *gradient) : Json{{"refusal", refusal_json(gradient.error())}};
-    json["rows"] = Json::array();
-    for (const KernelRow& row : metakernel.kernels) json["rows"].push_back(row.text);
-    return json;
-}
-
-// ---- the compiled parts
-
-Result<Json> equations_json(const Graph& graph, const Target& target) {
-    auto system = equations::lower(graph);
-    if (!system) return fail(std::move(system.error()));
-    Json json;
-    json["lowered"] = equations::print(*system);
-    equations::optimise(*system);
-    json["optimised"] = equations::print(*system);
-    auto partition = equations::fuse(*system, target, {});
-    json["kernels"] = equations::print(*system, partition);
-    json["decisions"] = Json::array();
-    for (const auto& decision : partition.decisions) {
-        json["decisions"].push_back({{"producer", decision.producer},
-                                     {"reader", decision.reader},
-                                     {"joined", decision.joined},
-                                     {"gain_microseconds", decision.gain},
-                                     {"reason", decision.reason}});
-    }
-    return json;
-}
-
-void add_plan_json(const plan::Plan& plan, const ExplainOptions& options, Json& json) {
-    if (options.schedule) {
-        Json trees = Json::array();
-        for (size_t i = 0; i < plan.trees.size(); i++)
-            trees.push_back({{"key", plan.keys[i]},
-                             {"instructions", codegen::instruction_count(*plan.trees[i])},
-                             {"tree", schedules::print(*plan.trees[i])}});
-        json["schedule"] = {
-            {"choices", plan::summary(plan)}, {"plan", plan::print(plan)}, {"kernels", std::move(trees)}};
-    }
-    if (options.source) {
-        json["source"] = Json::array();
-        for (size_t i = 0; i < plan.trees.size(); i++) {
-            std::string function = "kernel_" + plan.keys[i].substr(0, 8);
-            json["source"].push_back({{"function", function}, {"c", backends::c_source(*plan.trees[i], function)}});
-        }
-    }
-}
-
-// The graph with its operations sharded.
-Result<Graph> add_shards(const Graph& graph, const ExplainOptions& options, Json& json) {
-    auto sharded = shard_operations(graph, options.shards, options.one_round);
-    if (!sharded) return fail(std::move(sharded.error()));
-    json["sharding"] = Json::array();
-    for (const ShardedOperation& operation : *sharded) json["sharding"].push_back(shards_json(operation));
-    if (!options.svg.empty()) {
-        Picture picture = draw_shards(*sharded);
-        auto written = write_file(options.svg, picture.text());
-        if (!written) return fail(std::move(written.error()));
-    }
-    return std::move(sharded->back().sharding.graph);
-}
-
-// ---- for people
-
-// Lines of text forms, such as those of kernels, are as long as what they say.
-constexpr size_t form_width = 100;
-
-void print_form(const std::string& text, int indent) {
-    fmt::print("{}", continued(indented(text, indent), form_width));
-}
-
-void print_gradient(const Json& json, Notations notations) {
-    fmt::print("\ngradient\n");
-    for (const Json& input : json["inputs"])
-        fmt::print("  from {}: {}\n", text_of(input, "name"), text_of(input, "type"));
-    for (const Json& output : json["outputs"])
-        fmt::print("  to {}: {}\n", text_of(output, "name"), text_of(output, "type"));
-    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation, notations));
-}
-
-void print_equations(const Json& json) {
-    constexpr std::pair<const char*, const char*> parts[] = {
-        {"equations as lowered", "lowered"}, {"equations after substitution", "optimised"}, {"kernels", "kernels"}};
-    for (const auto& [title, key] : parts) {
-        fmt::print("\n{}\n", title);
-        print_form(text_of(json, key), 2);
-    }
-    if (!json["decisions"].empty()) fmt::print("\ndecisions\n");
-    for (const Json& decision : json["decisions"]) {
-        const std::string line = fmt::format(
-            "{} -> {}: {}, gain {:.3g} us{}", text_of(decision, "producer"), text_of(decision, "reader"),
-            decision["joined"].get<bool>() ? "fused" : "not fused", decision["gain_microseconds"].get<double>(),
-            text_of(decision, "reason").empty() ? "" : ": " + text_of(decision, "reason"));
-        fmt::print("  {}\n", filled(line, form_width, 6));
-    }
-}
-
-void print_text(const Json& json, const ExplainOptions& options) {
-    if (!text_of(json, "doc").empty()) fmt::print("{}\n\n", text_of(json, "doc"));
-    fmt::print("{}\n", text_of(json, "template"));
-    if (!json.contains("operations")) return;  // the template alone
-    fmt::print("{}", bindings_text(json["bindings"]));
-    for (const Json& output : json["outputs"]) {
-        fmt::print("result {}: {}{}\n", text_of(output, "name"), text_of(output, "type"),
-                   output["known"].get<bool>()
-                       ? fmt::format(" = {}, computed already from what is known", text_of(output, "value"))
-                       : "");
-    }
-    const Notations notations = options.notations ? Notations::all : Notations::rows;
-    for (const Json& operation : json["operations"]) fmt::print("\n{}", operation_text(operation, notations));
-    fmt::print("{}", notes_text(json["notes"]));
-    fmt::print("\n{}{}{}", cost_text(json["cost"]), options.gradient ? "" : gradient_text(json["gradient"]),
-               kernels_text(json));
-    if (json.contains("sharding")) {
-        for (const Json& shards : json["sharding"]) fmt::print("{}", shards_text(shards));
-    }
-    if (options.gradient) print_gradient(json["gradient"], notations);
-    if (json.contains("equations")) print_equations(json["equations"]);
-    if (json.contains("schedule")) {
-        fmt::print("\nchoices\n");
-        print_form(text_of(json["schedule"], "choices"), 2);
-        for (const Json& kernel : json["schedule"]["kernels"])
-            fmt::print("  kernel {}: {} instructions\n", text_of(kernel, "key").substr(0, 8),
-                       kernel["instructions"].get<int64_t>());
-        fmt::print("\n");
-        print_form(text_of(json["schedule"], "plan"), 0);
-    }
-    if (json.contains("source")) {
-        for (const Json& kernel : json["source"]) fmt::print("\n{}", text_of(kernel, "c"));
-    }
-}
-
-Result<Json> explain(const ExplainOptions& options) {
+Result<explain::Explanation> explained(const ExplainOptions& options) {
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
-    auto metakernel = find_operator(*library, options.operator_name);
-    if (!metakernel) return fail(std::move(metakernel.error()));
-    // Without arguments there is only the template to show.
-    if (options.arguments.empty() && !(*metakernel)->inputs.empty()) return template_json(**metakernel);
-    auto arguments = parse_operator_arguments(**metakernel, options.arguments);
-    if (!arguments) return fail(std::move(arguments.error()));
-    auto applied = apply(**metakernel, *library, *arguments);
-    if (!applied) return fail(std::move(applied.error()));
-    Result<Target> target =
-        options.target.empty() ? inference::host_target(usable_folder({}).get()) : load_target(options.target);
-    if (!target) return fail(std::move(target.error()));
-    auto explained = operator_json(**metakernel, *applied, *target);
-    if (!explained) return explained;
-    Json json = std::move(*explained);
-    if (!options.svg.empty() && options.shards.empty()) {
-        Picture picture = draw_operator(applied->graph, json, options.notations ? Notations::all : Notations::rows);
-        auto written = write_file(options.svg, picture.text());
-        if (!written) return fail(std::move(written.error()));
+    const auto target = [&]() -> Result<Target> {
+        if (!options.target.empty()) return load_target(options.target);
+        return inference::host_target(usable_folder({}).get());
+    };
+    auto explanation = explain::explain(*library, options.operator_name, options.arguments, target,
+                                        {.notations = options.notations,
+                                         .gradient = options.gradient,
+                                         .equations = options.equations,
+                                         .schedule = options.schedule,
+                                         .source = options.source,
+                                         .shards = options.shards,
+                                         .one_round = options.one_round,
+                                         .picture = !options.svg.empty()});
+    if (!explanation) return explanation;
+    warn(explanation->notes);
+    if (!explanation->svg.empty()) {
+        if (auto written = write_file(options.svg, explanation->svg); !written) return fail(std::move(written.error()));
     }
-    Result<Graph> graph = std::move(applied->graph);
-    if (options.gradient) {
-        graph = gradient_of(*graph);
-        if (!graph) return fail(std::move(graph.error()));
-    }
-    if (!options.shards.empty()) {
-        auto sharded = add_shards(*graph, options, json);
-        if (!sharded) return fail(std::move(sharded.error()));
-        *graph = std::move(*sharded);  // what follows is of the shards
-    }
-    if (options.equations) {
-        auto equations = equations_json(*graph, *target);
-        if (!equations) return fail(std::move(equations.error()));
-        json["equations"] = std::move(*equations);
-    }
-    if (options.schedule || options.source) {
-        auto plan = plan::make_plan(*graph, *target);
-        if (!plan) return fail(std::move(plan.error()));
-        warn(plan->notes);
-        add_plan_json(*plan, options, json);
-    }
-    return json;
+    return explanation;
 }
 
 Result<std::string> kernel_document(const ExplainOptions& options) {
@@ -308,13 +58,9 @@ int explain_operator(const ExplainOptions& options) {
         fmt::print("{}", *text);
         return 0;
     }
-    auto json = explain(options);
-    if (!json) return report(json.error(), options.common);
-    if (options.common.json) {
-        fmt::print("{}\n", json->dump(2, ' ', false, Json::error_handler_t::replace));
-    } else {
-        print_text(*json, options);
-    }
+    auto explanation = explained(options);
+    if (!explanation) return report(explanation.error(), options.common);
+    fmt::print("{}", options.common.json ? explanation->json() + "\n" : explanation->text());
     return 0;
 }
 

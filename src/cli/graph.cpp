@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pictures/draw_parts.h"
-#include "cli/explain_arguments.h"
+#include "explain/arguments.h"
 #include "cli/support.h"
 #include "interchange/json_tree.h"
 #include "interchange/to_document.h"
@@ -59,7 +59,7 @@ Result<Source> called(const GraphOptions& options, const Library& library) {
     std::map<std::string, int64_t> dimensions;
     Diagnostics problems;
     for (const std::string& text : options.input_types) {
-        auto input = parse_input_type(text, dimensions);
+        auto input = explain::parse_input_type(text, dimensions);
         if (input)
             inputs.push_back({std::move(input->name), std::move(input->type), std::move(input->start)});
         else

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/command_table.h"
-#include "cli/text_width.h"
+#include "support/text_width.h"
 
 namespace heddle::cli {
 namespace {

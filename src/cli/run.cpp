@@ -14,6 +14,7 @@
 #include "support/file.h"
 #include "support/npy.h"
 #include "support/resident_memory.h"
+#include "support/tensor_text.h"
 
 namespace heddle::cli {
 namespace {

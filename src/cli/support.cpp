@@ -12,6 +12,7 @@
 #include "cache/folder.h"
 #include "cli/progress_line.h"
 #include "evaluate/work.h"
+#include "explain/arguments.h"
 #include "inference/model.h"
 #include "support/npy.h"
 
@@ -61,32 +62,6 @@ Result<interchange::Dialect> open_environment(const std::string& name) {
     return interchange::open_dialect(name, data_folder("environments"));
 }
 
-Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts, const char* option) {
-    std::map<std::string, int64_t> bindings;
-    for (const std::string& text : texts) {
-        for (size_t begin = 0; begin <= text.size();) {
-            size_t end = std::min(text.find(',', begin), text.size());
-            std::string part = text.substr(begin, end - begin);
-            size_t equals = part.rfind('=');
-            int64_t value = 0;
-            bool number = equals != std::string::npos && equals > 0;
-            if (number) {
-                const char* last = part.data() + part.size();
-                auto [stop, problem] = std::from_chars(part.data() + equals + 1, last, value);
-                number = problem == std::errc() && stop == last && value >= 0;
-            }
-            if (!number) {
-                return fail({.code = "cli.binding",
-                             .summary = fmt::format("{} does not understand '{}'", option, part),
-                             .expected = "NAME=NUMBER, separated by commas"});
-            }
-            bindings[part.substr(0, equals)] = value;
-            begin = end + 1;
-        }
-    }
-    return bindings;
-}
-
 namespace {
 
 Result<TensorData> read_tensor_file(const std::string& path) {
@@ -131,7 +106,7 @@ Result<Source> load_model(const std::string& path, const Library& library,
     auto uses = rewrite::read_rule_uses(rules, library);
     if (!uses) return fail(std::move(uses.error()));
     inference::Rewriting rewriting{std::move(*uses), {}};
-    auto bindings = parse_bindings(binding_texts);
+    auto bindings = explain::parse_bindings(binding_texts);
     if (!bindings) return fail(std::move(bindings.error()));
     auto model = onnx::read_model(path);
     if (!model) return fail(std::move(model.error()));
@@ -295,20 +270,6 @@ Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& gr
 
 void warn_of_cache(const inference::Engine& engine) {
     if (const auto folder = engine.kernels->folder()) warn(folder->take_notes());
-}
-
-std::string some_values(const TensorData& data) {
-    std::vector<std::string> texts;
-    for (int64_t i = 0; i < std::min<int64_t>(data.size(), 6); i++) {
-        if (is_complex(data.dtype())) {
-            const TensorData parts = data.reals();
-            texts.push_back(fmt::format("{:.6g}{:+.6g}i", parts.real_at(2 * i), parts.real_at(2 * i + 1)));
-            continue;
-        }
-        texts.push_back(is_float(data.dtype()) ? fmt::format("{:.6g}", data.real_at(i))
-                                               : std::to_string(data.integer_at(i)));
-    }
-    return fmt::format("{}{}", fmt::join(texts, " "), data.size() > 6 ? " ..." : "");
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {

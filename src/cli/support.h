@@ -30,10 +30,6 @@ Result<Library> open_libraries(const CommonOptions& options);
 // An environment of graph documents: a file, or a name of the environments beside the program.
 Result<interchange::Dialect> open_environment(const std::string& name);
 
-// "batch=4,seq=128", several times. Code cli.binding.
-Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts,
-                                                      const char* option = "--bind");
-
 // NAME=FILE. Codes cli.input, and those of reading files.
 Result<std::map<std::string, TensorData>> read_inputs(const std::vector<std::string>& texts);
 
@@ -79,9 +75,6 @@ Result<std::shared_ptr<const runtime::Executable>> compile_graph(const Graph& gr
                                                                  const plan::PlanOptions& options);
 // Of files of the cache that were damaged.
 void warn_of_cache(const inference::Engine& engine);
-
-// The first six elements: "1 2.5 3 ...".
-std::string some_values(const TensorData& data);
 
 double milliseconds_since(std::chrono::steady_clock::time_point begin);
 

@@ -30,5 +30,6 @@ NB_MODULE(_heddle, module) {
     heddle::python::bind_library(module);
     heddle::python::bind_graph(module);
     heddle::python::bind_model(module);
+    heddle::python::bind_explain(module);
     heddle::python::bind_onnxruntime(module);
 }

@@ -107,6 +107,11 @@ public:
     // a tuple (name, kernel, layout, begin, duration) of each launch.
     nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
                  nb::object profile);
+    // Each tensor that kernels compute, with the interpreter or without fusion: whether all are within their bounds, what
+    // `heddle compare` prints, and the same as JSON. `work`: scalar operations that it may take.
+    nb::tuple compare(const nb::dict& feeds, bool unfused, double work, int threads, nb::object progress);
+    // The same of outputs, beside expected ones.
+    nb::tuple compare_outputs(const nb::list& found, const nb::list& expected) const;
     void cancel() { calls_.cancel(); }
     // By address, what the programs that are there keep.
     std::map<uint64_t, int64_t> memory() const;
@@ -115,6 +120,13 @@ public:
     std::vector<Port> inputs, outputs;
 
 private:
+    // The caller's memory, which is theirs until `arrays` go, for the inputs that are read.
+    struct Given {
+        std::vector<Array> arrays;
+        std::vector<TensorData> tensors;
+    };
+    Given given(const nb::dict& feeds) const;
+
     inference::Specialise specialise_;
     inference::ProgramCache programs_;
     Calls calls_;
@@ -127,6 +139,7 @@ void bind_session(nb::module_& module);
 void bind_library(nb::module_& module);
 void bind_graph(nb::module_& module);
 void bind_model(nb::module_& module);
+void bind_explain(nb::module_& module);
 void bind_onnxruntime(nb::module_& module);
 
 }  // namespace heddle::python

@@ -91,34 +91,38 @@ Session::Session(std::vector<Port> in, std::vector<Port> out, inference::Special
       specialise_(std::move(specialise)),
       programs_(engine_of(threads), std::move(source)) {}
 
-nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
-                      nb::object profile) {
-    auto output_names = names_of(outputs);
-    auto wanted = positions(outputs, names ? *names : output_names);
-    std::vector<Array> arrays;  // the caller's memory is theirs until the end
-    std::map<std::string, TensorData> given;
+Session::Given Session::given(const nb::dict& feeds) const {
+    Given given;
+    std::map<std::string, TensorData> by_name;
     for (auto [key, value] : feeds) {
         std::string name = nb::cast<std::string>(nb::str(key));
-        arrays.push_back(array_of(value, name));
-        given.insert_or_assign(name, arrays.back().tensor);
+        given.arrays.push_back(array_of(value, name));
+        by_name.insert_or_assign(name, given.arrays.back().tensor);
     }
-    auto arranged = value_or_raise(inference::arrange(names_of(inputs), given));
+    auto arranged = value_or_raise(inference::arrange(names_of(inputs), by_name));
     Diagnostics missing;
-    std::vector<TensorData> tensors;
     for (size_t i = 0; i < inputs.size(); i++) {
         if (!inputs[i].is_read) continue;
         if (!arranged[i]) {
             missing.push_back(inference::missing_input(inputs[i].name, type_text(inputs[i])));
             missing.back().remedy = fmt::format("add {{'{}': array}} to what run is given", inputs[i].name);
         } else {
-            tensors.push_back(*arranged[i]);
+            given.tensors.push_back(*arranged[i]);
         }
     }
     if (!missing.empty()) raise(missing);
+    return given;
+}
+
+nb::list Session::run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
+                      nb::object profile) {
+    auto output_names = names_of(outputs);
+    auto wanted = positions(outputs, names ? *names : output_names);
+    const Given given = this->given(feeds);
     std::vector<runtime::LaunchTime> launches;
     auto* timed = profile.is_none() ? nullptr : &launches;
     auto results = watched(std::move(progress), calls_,
-                           [&](Progress& told) { return programs_.run({}, tensors, specialise_, &told, timed); });
+                           [&](Progress& told) { return programs_.run({}, given.tensors, specialise_, &told, timed); });
     if (!results) raise(results.error());
     for (const runtime::LaunchTime& launch : launches) profile.attr("append")(time_of(launch));
     warn(notes_of(programs_));
@@ -151,6 +155,9 @@ void bind_session(nb::module_& module) {
         .def_ro("outputs", &Session::outputs)
         .def("run", &Session::run, nb::arg("names").none(), nb::arg("feeds"), nb::arg("progress").none(),
              nb::arg("profile").none())
+        .def("compare", &Session::compare, nb::arg("feeds"), nb::arg("unfused"), nb::arg("work"), nb::arg("threads"),
+             nb::arg("progress").none())
+        .def("compare_outputs", &Session::compare_outputs)
         .def("cancel", &Session::cancel)
         .def("memory", &Session::memory)
         .def("set_program_cache_bytes", &Session::set_program_cache_bytes, nb::arg("bytes"));

@@ -1,9 +1,9 @@
-#include "cli/text_width.h"
+#include "support/text_width.h"
 
 #include <algorithm>
 #include <sstream>
 
-namespace heddle::cli {
+namespace heddle {
 namespace {
 
 constexpr size_t least_text = 20;  // columns of a line that is indented far
@@ -79,4 +79,4 @@ std::string continued(const std::string& text, size_t width) {
     return result;
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle

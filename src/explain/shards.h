@@ -9,7 +9,7 @@
 #include "pictures/draw_parts.h"
 #include "sharding/shard.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 
 // One sharded operation: its number in the graph it is from, and the parts that were asked for.
 struct ShardedOperation {
@@ -34,4 +34,4 @@ std::string shards_text(const nlohmann::ordered_json& shards);
 // Each stage a row: the tensors that its applications touch, with one colour a shard.
 pictures::Picture draw_shards(const std::vector<ShardedOperation>& operations);
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

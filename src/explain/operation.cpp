@@ -1,4 +1,4 @@
-#include "cli/explain_operation.h"
+#include "explain/operation.h"
 
 #include <nlohmann/json.hpp>
 
@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "pictures/notation.h"
-#include "cli/explain_shard.h"
+#include "explain/shards.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 namespace {
 
 using namespace pictures;
@@ -157,4 +157,4 @@ std::string operation_text(const Json& operation, Notations notations) {
     return text + "  body\n" + indented(text_of(operation, "body"), 4);
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

@@ -1,4 +1,4 @@
-#include "cli/explain_arguments.h"
+#include "explain/arguments.h"
 
 #include <algorithm>
 #include <cctype>
@@ -13,7 +13,7 @@
 #include "symbolic/static_tensor.h"
 #include "zspace/checked.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 namespace {
 
 using TextPointer = std::shared_ptr<const SourceText>;
@@ -317,4 +317,30 @@ Result<InputArgument> parse_input_type(const std::string& text, std::map<std::st
     return input;
 }
 
-}  // namespace heddle::cli
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts, const char* option) {
+    std::map<std::string, int64_t> bindings;
+    for (const std::string& text : texts) {
+        for (size_t begin = 0; begin <= text.size();) {
+            size_t end = std::min(text.find(',', begin), text.size());
+            std::string part = text.substr(begin, end - begin);
+            size_t equals = part.rfind('=');
+            int64_t value = 0;
+            bool number = equals != std::string::npos && equals > 0;
+            if (number) {
+                const char* last = part.data() + part.size();
+                auto [stop, problem] = std::from_chars(part.data() + equals + 1, last, value);
+                number = problem == std::errc() && stop == last && value >= 0;
+            }
+            if (!number) {
+                return fail({.code = "cli.binding",
+                             .summary = fmt::format("{} does not understand '{}'", option, part),
+                             .expected = "NAME=NUMBER, separated by commas"});
+            }
+            bindings[part.substr(0, equals)] = value;
+            begin = end + 1;
+        }
+    }
+    return bindings;
+}
+
+}  // namespace heddle::explain

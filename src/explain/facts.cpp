@@ -1,4 +1,4 @@
-#include "cli/explain_facts.h"
+#include "explain/facts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -9,13 +9,13 @@
 #include <fmt/ranges.h>
 
 #include "pictures/draw_parts.h"
-#include "cli/explain_operation.h"
+#include "explain/operation.h"
 #include "equations/cost.h"
 #include "gradient/gradient.h"
 #include "plan/plan.h"
 #include "symbolic/bindings.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 namespace {
 
 using namespace pictures;
@@ -244,4 +244,4 @@ std::string kernels_text(const Json& json) {
     return text;
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

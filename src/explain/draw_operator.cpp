@@ -8,11 +8,11 @@
 #include <fmt/ranges.h>
 
 #include "pictures/draw_parts.h"
-#include "cli/explain_facts.h"
-#include "cli/explain_operation.h"
-#include "cli/explain_shard.h"
+#include "explain/facts.h"
+#include "explain/operation.h"
+#include "explain/shards.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 namespace {
 
 using namespace pictures;
@@ -271,4 +271,4 @@ Picture draw_operator(const Graph& graph, const Json& facts, Notations notations
     return OperatorSheet(graph, facts, notations).run();
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

@@ -1,10 +1,13 @@
-#include "cli/compare_tensors.h"
+#include "inference/compare_tensors.h"
 
+#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
 
-namespace heddle::cli {
+#include "graph/complex.h"
+
+namespace heddle::inference {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -13,17 +16,21 @@ using Clock = std::chrono::steady_clock;
 
 using Values = std::map<TensorId, BoundedTensor>;
 
-// Says on standard error how far a long work is.
-class Progress {
+// Says how far a long work is.
+class Teller {
 public:
+    explicit Teller(const Watcher& watcher) : watcher_(watcher) {}
     void set_tensor(size_t done, size_t total) { tensor_ = fmt::format("tensor {} of {}, ", done, total); }
     void at(size_t done, size_t total, const std::string& operation) {
-        if (milliseconds_since(told_) < 2000) return;
-        fmt::print(stderr, "reference: {}operation {} of {}: {}\n", tensor_, done + 1, total, operation);
+        constexpr std::chrono::seconds patience{2};
+        if (!watcher_.told || Clock::now() - told_ < patience) return;
+        watcher_.told(fmt::format("{}operation {} of {}: {}", tensor_, done + 1, total, operation));
         told_ = Clock::now();
     }
+    bool is_cancelled() const { return heddle::is_cancelled(watcher_.progress); }
 
 private:
+    const Watcher& watcher_;
     std::string tensor_;
     Clock::time_point told_ = Clock::now();
 };
@@ -42,13 +49,14 @@ public:
     // Values of `targets`, and of what they need, from `known` ones, the graph's inputs and constants, which are taken
     // to be exact.
     Result<Values> evaluate(const std::set<TensorId>& targets, const std::map<TensorId, TensorData>& known,
-                            Progress& progress) const {
+                            Teller& teller) const {
         Values values;
         std::set<size_t> operations = needed(targets, known, values);
         size_t done = 0;
         for (size_t i : operations) {
             const Operation& operation = graph_.operations[i];
-            progress.at(done, operations.size(), operation.name);
+            if (teller.is_cancelled()) return cancelled();
+            teller.at(done, operations.size(), operation.name);
             if (auto made = evaluate(operation, values); !made) return fail(std::move(made.error()));
             done++;
         }
@@ -213,22 +221,24 @@ TensorData as_double(const TensorData& data) {
 
 }  // namespace
 
-Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, int threads,
-                                      const CacheOptions& cache, bool fuse) {
-    const auto engine = open_engine(threads, cache);
-    auto executable = compile_graph(graph, *engine, {.fuse = fuse, .keep_all = true});
+Result<std::vector<Computed>> compute(const Graph& graph, const std::vector<TensorData>& feeds, Engine& engine,
+                                      plan::PlanOptions options, Diagnostics* notes) {
+    options.keep_all = true;
+    auto executable = compile(graph, engine, options);
+    if (options.progress) options.progress->finish();
     if (!executable) return fail(std::move(executable.error()));
-    warn_of_cache(*engine);
-    runtime::Session session(*executable, engine->pool);
+    const Diagnostics& told = (*executable)->plan().notes;
+    if (notes) notes->insert(notes->end(), told.begin(), told.end());
+    runtime::Session session(*executable, engine.pool);
     auto outputs = session.run(feeds);
     if (!outputs) return fail(std::move(outputs.error()));
     return ComputedTensors((*executable)->plan(), session, *outputs).list;
 }
 
 Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds,
-                                                    const std::vector<Computed>& computed) {
+                                                    const std::vector<Computed>& computed, const Watcher& watcher) {
     Reference reference(graph, feeds);
-    Progress progress;
+    Teller teller(watcher);
     std::map<TensorId, TensorData> known;
     std::vector<Verdict> verdicts;
     for (const Computed& tensor : computed) {
@@ -237,8 +247,8 @@ Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const st
             if (auto found = known.find(t); found != known.end() && (t != tensor.tensor || tensor.copy))
                 read.insert(*found);
         }
-        progress.set_tensor(verdicts.size() + 1, computed.size());
-        auto values = reference.evaluate({tensor.tensor}, read, progress);
+        teller.set_tensor(verdicts.size() + 1, computed.size());
+        auto values = reference.evaluate({tensor.tensor}, read, teller);
         if (!values) return fail(std::move(values.error()));
         verdicts.push_back(judge(graph, tensor, values->at(tensor.tensor)));
         known.try_emplace(tensor.tensor, tensor.data);
@@ -248,13 +258,13 @@ Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const st
 
 Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::vector<TensorData>& feeds,
                                                 const std::vector<Computed>& computed,
-                                                const std::vector<Computed>& other) {
+                                                const std::vector<Computed>& other, const Watcher& watcher) {
     std::map<TensorId, TensorData> values_of_other;
     for (const Computed& tensor : other) values_of_other.try_emplace(tensor.tensor, tensor.data);
     std::set<TensorId> targets;
     for (const Computed& tensor : computed) targets.insert(tensor.tensor);
-    Progress progress;
-    auto values = Reference(graph, feeds).evaluate(targets, {}, progress);
+    Teller teller(watcher);
+    auto values = Reference(graph, feeds).evaluate(targets, {}, teller);
     if (!values) return fail(std::move(values.error()));
     std::vector<Verdict> verdicts;
     for (const Computed& tensor : computed) {
@@ -266,4 +276,19 @@ Result<std::vector<Verdict>> compare_with_other(const Graph& graph, const std::v
     return verdicts;
 }
 
-}  // namespace heddle::cli
+Result<std::vector<Verdict>> compare_tensors(Graph graph, std::vector<TensorData> feeds, Engine& engine,
+                                             const ComparisonOptions& options) {
+    if (has_complex(graph)) {
+        graph = lower_complex(graph);
+        for (TensorData& feed : feeds) feed = feed.reals();
+    }
+    auto computed = compute(graph, feeds, engine, {.progress = options.progress}, options.notes);
+    if (!computed) return fail(std::move(computed.error()));
+    const Watcher watcher{.told = options.told, .progress = options.progress};
+    if (!options.unfused) return compare_with_reference(graph, feeds, *computed, watcher);
+    auto unfused = compute(graph, feeds, engine, {.fuse = false, .progress = options.progress}, options.notes);
+    if (!unfused) return fail(std::move(unfused.error()));
+    return compare_with_other(graph, feeds, *computed, *unfused, watcher);
+}
+
+}  // namespace heddle::inference

@@ -6,14 +6,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/explain_operation.h"
+#include "explain/operation.h"
 #include "graph/graph.h"
 #include "language/template.h"
 #include "pictures/draw_parts.h"
 #include "symbolic/environment.h"
 #include "target/target.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 
 // {patterns, dtypes, parameters, lets}: each from names to values, in the template's order.
 nlohmann::ordered_json bindings_json(Environment& environment);
@@ -43,4 +43,4 @@ std::string kernels_text(const nlohmann::ordered_json& json);
 // the index projects to.
 pictures::Picture draw_operator(const Graph& graph, const nlohmann::ordered_json& facts, Notations notations);
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

@@ -1,4 +1,4 @@
-#include "cli/explain_shard.h"
+#include "explain/shards.h"
 
 #include <nlohmann/json.hpp>
 
@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/support.h"
+#include "explain/arguments.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -217,4 +217,4 @@ std::string shards_text(const Json& json) {
     return text;
 }
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

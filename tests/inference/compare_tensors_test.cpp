@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "cli/compare_tensors.h"
+#include "inference/compare_tensors.h"
 #include "helpers/running.h"
 
-namespace heddle::cli {
+namespace heddle::inference {
 namespace {
 
 class CompareTensors : public testing::Test {
@@ -29,7 +29,7 @@ protected:
         return session.add_constant(name, values(std::move(shape)));
     }
     std::vector<Computed> computed(bool fuse = true) {
-        auto made = compute(graph_, feeds_, 1, {.folder = {}, .off = true}, fuse);
+        auto made = compute(graph_, feeds_, *make_engine(1), {.fuse = fuse});
         EXPECT_TRUE(made) << render(made.error());
         return std::move(*made);
     }
@@ -106,4 +106,4 @@ TEST_F(CompareTensors, an_operation_without_body_has_no_reference) {
 }
 
 }  // namespace
-}  // namespace heddle::cli
+}  // namespace heddle::inference

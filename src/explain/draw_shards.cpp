@@ -8,10 +8,10 @@
 #include <map>
 #include <set>
 
-#include "cli/explain_shard.h"
+#include "explain/shards.h"
 #include "pictures/draw_parts.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 namespace {
 
 using namespace pictures;
@@ -284,4 +284,4 @@ private:
 
 Picture draw_shards(const std::vector<ShardedOperation>& operations) { return ShardDrawing().run(operations); }
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

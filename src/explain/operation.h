@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 
 // {name, operator, parameters, class, index, inputs, outputs, axes, body}
 nlohmann::ordered_json operation_json(const Graph& graph, const Operation& operation);
@@ -23,4 +23,4 @@ std::string tensor_text(const nlohmann::ordered_json& tensor, Notations notation
 std::string indented(const std::string& text, int by);
 std::string text_of(const nlohmann::ordered_json& json, const char* key);
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

@@ -15,7 +15,7 @@
 #include "support/tensor_data.h"
 #include "symbolic/value.h"
 
-namespace heddle::cli {
+namespace heddle::explain {
 
 // One tensor for an input: a type, or a value that is known.
 struct InputArgument {
@@ -36,7 +36,11 @@ struct OperatorArguments {
 // Places are in the texts; all errors at once.
 Result<OperatorArguments> parse_operator_arguments(const Template& metakernel, const std::vector<std::string>& texts);
 
+// "batch=4,seq=128", several times. Code cli.binding.
+Result<std::map<std::string, int64_t>> parse_bindings(const std::vector<std::string>& texts,
+                                                      const char* option = "--bind");
+
 // NAME=TYPE without an operator: `dimensions` are those named so far. Codes as above.
 Result<InputArgument> parse_input_type(const std::string& text, std::map<std::string, int64_t>& dimensions);
 
-}  // namespace heddle::cli
+}  // namespace heddle::explain

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace heddle::cli {
+namespace heddle {
 
 // Words in lines of at most `width` columns; those behind the first begin `indent` columns in. A longer word has a line
 // of its own.
@@ -14,4 +14,4 @@ std::string filled(const std::string& text, size_t width, size_t indent);
 // single quotes.
 std::string continued(const std::string& text, size_t width);
 
-}  // namespace heddle::cli
+}  // namespace heddle

@@ -1,0 +1,41 @@
+// All that is known of an operator, applied to types: what `heddle explain` and Python's `Library.explain` give.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "language/library.h"
+#include "target/target.h"
+
+namespace heddle::explain {
+
+struct ExplanationOptions {
+    bool notations = false;  // all of each projection, not the rows alone
+    bool gradient = false;   // of the operator: its adjoint bodies; the parts below are of these then
+    bool equations = false, schedule = false, source = false;
+    std::vector<std::string> shards;  // "m=2,k=3": axes and parts
+    bool one_round = false;           // maxima and sums of exponentials together
+    bool picture = false;             // of the shards, or the operator
+};
+
+struct Explanation {
+    std::shared_ptr<const nlohmann::ordered_json> facts;
+    ExplanationOptions options;
+    std::string svg;    // empty: not asked for
+    Diagnostics notes;  // of the plan
+
+    std::string json() const;
+    std::string text() const;  // for people
+};
+
+// `name`: "softmax", "onnx:Softmax", "onnx:com.example::Swish". `arguments` as arguments.h reads them; without any there is
+// the template alone. `target` is asked for the machine that is compiled for. Codes: those of Library::find, of
+// parse_operator_arguments, of Session::apply, of gradients, shards and plans.
+Result<Explanation> explain(const Library& library, const std::string& name, const std::vector<std::string>& arguments,
+                            const std::function<Result<Target>()>& target, const ExplanationOptions& options);
+
+}  // namespace heddle::explain
