@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,5 +21,7 @@ Checksum checksum(std::span<const std::byte> bytes);
 // The first 128 bits of BLAKE3, as 32 hexadecimal digits: equal for equal contents alone.
 std::string digest(std::span<const std::byte> bytes);
 std::string digest(std::string_view text);
+// The same of bytes that `owner` keeps. Pages of a mapped file leave memory as soon as they are read.
+std::string digest(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner);
 
 }  // namespace heddle::cache

@@ -55,6 +55,8 @@ public:
     }
     // Until no thread is at work on what was cancelled.
     virtual void settle() {}
+    // Nobody wants code for a while: memory that the compiler has come by can be had by others.
+    virtual void rest() {}
     // The source or assembly text for one tree, for `explain --source`.
     virtual Result<std::string> source(const Tree& tree, const Target& target) = 0;
 };

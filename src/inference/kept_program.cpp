@@ -208,6 +208,7 @@ std::optional<std::vector<runtime::Block>> read_prepared(ByteReader& reader, con
 }
 
 std::optional<KeptProgram> read_program(ByteReader& reader, cache::Folder& folder, Engine& engine) {
+    engine.kernels->rest();  // before weights come
     KeptProgram program;
     program.input_names = reader.texts();
     program.output_names = reader.texts();
@@ -352,9 +353,9 @@ std::optional<std::string> digest_of_file(const std::string& path, cache::Folder
     if (const auto known = folder.find(cache::Kind::model, stamp))
         return std::string(reinterpret_cast<const char*>(known->bytes.data()), known->bytes.size());
     const auto size = static_cast<size_t>(status.st_size);
-    const auto memory = map_read_only(file, size, true);
+    const auto memory = map_read_only(file, size, false);
     if (!memory) return std::nullopt;
-    std::string digest = cache::digest({static_cast<const std::byte*>(memory.get()), size});
+    std::string digest = cache::digest({static_cast<const std::byte*>(memory.get()), size}, memory);
     if (::fstat(file.number(), &after) != 0 || stamp_of(after) != stamp) return std::nullopt;
     if (settled(after)) folder.store(cache::Kind::model, stamp, path, std::as_bytes(std::span(digest)));
     return digest;

@@ -118,6 +118,7 @@ Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan&
         if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
         added = add(missing, entries, progress);
     }
+    backend_->rest();
     if (!added) return fail(std::move(added.error()));
     for (const Missing& kernel : missing) {
         if (folder && !kernel.kept)

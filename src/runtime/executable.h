@@ -53,6 +53,8 @@ public:
 
     // Until no thread is at work on what was cancelled: before a process ends.
     void settle() { backend_->settle(); }
+    // The compiler's memory is free for others (codegen/backend.h).
+    void rest() { backend_->rest(); }
 
 private:
     struct Missing;

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <dlfcn.h>
+
 #include "helpers/running.h"
 #include "support/file.h"
 #include "support/resident_memory.h"
@@ -99,6 +101,38 @@ TEST(LentWeights, of_others_are_let_go_when_they_are_packed) {
         runtime::Session(executable, std::make_shared<ThreadPool>(1)).run({random_tensor({24, 300}, 1)});
     ASSERT_TRUE(result);
     EXPECT_EQ((*result)[0].real_at(77), 0);
+}
+
+// Pages in memory of the mapping in which this function stands.
+int64_t resident_around(const void* function) {
+    std::ifstream maps("/proc/self/smaps");
+    bool here = false;
+    for (std::string line; std::getline(maps, line);) {
+        uintptr_t begin = 0, end = 0;
+        int64_t kilobytes = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+            here = begin <= reinterpret_cast<uintptr_t>(function) && reinterpret_cast<uintptr_t>(function) < end;
+        if (here && std::sscanf(line.c_str(), "Rss: %ld", &kilobytes) == 1) return kilobytes * 1024;
+    }
+    return 0;
+}
+
+TEST(Compiler, leaves_memory_when_nobody_wants_code) {
+    Session session(library());
+    const TensorId x = session.add_input("x", {DType::float32, {24, 30}});
+    const plan::Plan plan = plan_of(session.finish({call(session, "softmax", {x}, {{"axis", StaticValue::of(1)}})}));
+    backends::LlvmBackend backend;
+    const auto object = [&] { return backend.objects({plan.trees[0].get()}, plan.target, 1); };
+    const auto first = object();
+    ASSERT_TRUE(first);
+    const void* place = ::dlsym(RTLD_DEFAULT, "LLVMGetVersion");
+    const int64_t before = resident_around(place);
+    EXPECT_GT(before, 1 << 20);
+    backend.rest();
+    EXPECT_LT(resident_around(place), before / 2);
+    const auto second = object();
+    ASSERT_TRUE(second);
+    EXPECT_EQ(*first, *second);
 }
 
 }  // namespace

@@ -1,4 +1,8 @@
 """What sessions keep in memory: weights once, programs within a limit."""
+import os
+import pathlib
+import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -60,3 +64,39 @@ def test_programs_go_at_a_limit():
         check(without, model, count)
         assert WEIGHTS <= session.memory_bytes() < 2 * WEIGHTS
     assert session.memory_bytes() < without.memory_bytes() < 2 * WEIGHTS
+
+
+PEAK = """
+import sys
+def status(name):
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(name))
+import numpy
+x = numpy.ones((24, 1600), numpy.float32)
+before = status("VmRSS")
+import heddle
+heddle.use_cache(sys.argv[2] or None)
+session = heddle.InferenceSession(sys.argv[1], threads=2)
+(y,) = session.run(None, {"x": x})
+print(float(abs(y).sum()), status("VmHWM") - before, session.memory_bytes())
+"""
+
+
+def test_the_peak_is_weights_and_little_more():
+    width, layers, little = 1600, 12, 40_000_000
+    real = onnx.TensorProto.FLOAT
+    random = np.random.default_rng(1)
+    weights = [onnx.numpy_helper.from_array((random.standard_normal((width, width)) / 40).astype(np.float32), f"w{i}")
+               for i in range(layers)]
+    nodes = [onnx.helper.make_node("MatMul", [f"h{i}" if i else "x", f"w{i}"], [f"h{i + 1}"]) for i in range(layers)]
+    model = model_of(nodes, [("x", real, ["rows", width])], [(f"h{layers}", real, ["rows", width])], weights)
+    sums = set()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.onnx"
+        path.write_bytes(model)
+        for kept in ("", f"{folder}/cache", f"{folder}/cache"):
+            done = subprocess.run([sys.executable, "-c", PEAK, str(path), kept], capture_output=True, text=True, check=True,
+                                  env={**os.environ, "PYTHONPATH": str(pathlib.Path(heddle.__file__).parent.parent)})
+            total, peak, memory = map(float, done.stdout.split())
+            sums.add(total)
+            assert layers * width * width * 4 <= memory <= peak < memory + little, (kept, peak, memory)
+    assert len(sums) == 1, sums

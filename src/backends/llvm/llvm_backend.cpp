@@ -31,6 +31,7 @@
 #include "backends/llvm/image.h"
 #include "backends/llvm/llvm_code.h"
 #include "support/progress.h"
+#include "support/resident_memory.h"
 
 namespace heddle::backends {
 namespace {
@@ -299,6 +300,8 @@ void LlvmBackend::settle() {
     }
     for (std::thread& thread : threads) thread.join();
 }
+
+void LlvmBackend::rest() { give_back_library(reinterpret_cast<const void*>(&llvm::sys::getHostCPUName)); }
 
 Result<std::shared_ptr<CompiledKernels>> LlvmBackend::link(const std::vector<std::string_view>& objects) {
     return load_images(objects);

@@ -27,6 +27,8 @@ public:
     // The assembly text.
     Result<std::string> source(const schedules::Tree& tree, const Target& target) override;
     void settle() override;
+    // LLVM's own code, tens of megabytes, leaves memory; it comes back from its file when it is called.
+    void rest() override;
     ~LlvmBackend() override { settle(); }
 
 private:

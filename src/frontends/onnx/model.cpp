@@ -4,6 +4,8 @@
 
 #include "frontends/onnx/functions.h"
 #include "frontends/onnx/tensor_proto.h"
+#include "support/descriptor.h"
+#include "support/file.h"
 
 namespace heddle::onnx {
 namespace {
@@ -285,7 +287,9 @@ Result<OnnxTensor> parse_tensor(const std::string& path, Bytes bytes, std::share
 Result<OnnxModel> read_model(const std::string& path) {
     auto file = map_file(path);
     if (!file) return fail(std::move(file.error()));
-    return parse_model(path, file->bytes, file->owner, data_files_beside(path));
+    auto model = parse_model(path, file->bytes, file->owner, data_files_beside(path));
+    give_back_pages(file->owner, file->bytes);  // the system may map more of a large file than was looked at
+    return model;
 }
 
 Result<OnnxTensor> read_tensor(const std::string& path) {
