@@ -26,6 +26,9 @@ target_link_libraries(heddle_python PRIVATE heddle_explain heddle_inference hedd
 set(package ${CMAKE_BINARY_DIR}/python/heddle)
 set_target_properties(heddle_python PROPERTIES OUTPUT_NAME _heddle LIBRARY_OUTPUT_DIRECTORY ${package})
 
+# Its types, for those who check programs that use it.
+add_custom_command(TARGET heddle_python POST_BUILD BYPRODUCTS ${package}/_heddle.pyi VERBATIM
+                   COMMAND ${Python_EXECUTABLE} -m nanobind.stubgen -q -i ${package} -m _heddle -o ${package}/_heddle.pyi)
 file(MAKE_DIRECTORY ${package})
 file(GLOB python_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/heddle/*)
 list(FILTER python_files EXCLUDE REGEX __pycache__)
@@ -39,5 +42,5 @@ foreach(item ${python_files} ${python_data})
   file(CREATE_LINK ${item} ${package}/${name} SYMBOLIC)
 endforeach()
 install(TARGETS heddle_python LIBRARY DESTINATION heddle COMPONENT python)
-install(FILES ${python_files} DESTINATION heddle COMPONENT python)
+install(FILES ${python_files} ${package}/_heddle.pyi DESTINATION heddle COMPONENT python)
 install(DIRECTORY ${python_data} DESTINATION heddle COMPONENT python)

@@ -175,6 +175,8 @@ class InferenceSession(Session):
     the CPU's give a warning. `progress` is told how far compiling is.
     """
 
+    _session: _heddle.ModelSession
+
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
                  sess_options: SessionOptions | None = None, providers: Iterable[Any] | None = None,
                  provider_options: Any = None, *, threads: int = 0, library: Library | None = None,
@@ -187,9 +189,11 @@ class InferenceSession(Session):
         check_providers(providers or [name for name, _ in options._providers], provider_options)
         if not threads:
             threads = options.intra_op_num_threads if options.use_per_session_threads else global_threads()
-        in_memory = isinstance(path_or_bytes, (bytes, bytearray, memoryview))
-        content = bytes(path_or_bytes) if in_memory else None
-        path = "model" if in_memory else os.fspath(path_or_bytes)
+        path, content = "model", None
+        if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+            content = bytes(path_or_bytes)
+        else:
+            path = os.fspath(path_or_bytes)
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
         super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
                                                options._dimensions, list(rules)), progress)

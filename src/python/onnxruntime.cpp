@@ -63,9 +63,13 @@ void bind_onnxruntime(nb::module_& module) {
     // Of a NumPy dtype, a name, or a number of ONNX.
     module.def("dtype_name", [](nb::handle type) { return std::string(name(any_dtype(type))); });
     module.def("onnx_number", [](nb::handle type) { return onnx_number(any_dtype(type)); });
-    module.def("numpy_type", [](nb::handle type) { return numpy_type_of(any_dtype(type)); });
+    module.def(
+        "numpy_type", [](nb::handle type) { return numpy_type_of(any_dtype(type)); },
+        nb::sig("def numpy_type(type: object) -> typing.Any"));
     // Its own memory.
-    module.def("copied", [](nb::handle array) { return to_python(array_of(array, "data").tensor.clone()); });
+    module.def(
+        "copied", [](nb::handle array) { return to_python(array_of(array, "data").tensor.clone()); },
+        nb::sig("def copied(array: object) -> typing.Any"));
 }
 
 }  // namespace heddle::python

@@ -148,7 +148,8 @@ void bind_session(nb::module_& module) {
     nb::class_<Session::Port>(module, "Port")
         .def_ro("name", &Session::Port::name)
         .def_ro("dtype", &Session::Port::dtype)
-        .def_ro("shape", &Session::Port::shape)
+        .def_ro("shape", &Session::Port::shape,
+                nb::for_getter(nb::sig("def shape(self) -> list[int | str | None] | None")))
         .def_ro("is_read", &Session::Port::is_read);
     nb::class_<Session>(module, "Session")
         .def_ro("inputs", &Session::inputs)

@@ -342,6 +342,40 @@ TEST(Programs, BuildGraphs) {
     EXPECT_EQ(single->tensor(single->outputs[0]).type.text(), "float32[2, 3]");
 }
 
+TEST(Programs, WholeGraphsAreAdded) {
+    Library library = library_of(operators);
+    auto part = program(library, "p = relu(x); q = concat([p, x], axis: 0)", {{"x", type({3})}});
+    ASSERT_TRUE(part) << render(part.error());
+    Session session(library);
+    const TensorId x = session.add_input("x", type({3}));
+    const TensorId p = session.apply(find(library, "relu"), {x}, {}, {.names = {"p"}})->front();
+    std::vector<TensorId> known(part->tensors.size(), no_id);
+    known[static_cast<size_t>(part->inputs[0])] = p;
+    std::vector<TensorId> results;
+    for (int copy = 0; copy < 2; copy++) results.push_back(session.add_graph(*part, known, "part.").front());
+    EXPECT_EQ(session.graph().operations.size(), 1 + 2 * part->operations.size());
+    EXPECT_EQ(session.graph().tensor(results[0]).name, "part.q");
+    // What is there already is not computed again.
+    known[static_cast<size_t>(part->inputs[0])] = x;
+    known[static_cast<size_t>(part->operations[0].outputs[0])] = p;
+    const size_t before = session.graph().operations.size();
+    results.push_back(session.add_graph(*part, known, "part.").front());
+    EXPECT_EQ(session.graph().operations.size(), before + part->operations.size() - 1);
+    Graph graph = session.finish(results);
+    ASSERT_TRUE(verify(graph)) << render(verify(graph).error());
+    TensorData value(DType::float32, {3});
+    for (int64_t i = 0; i < 3; i++) value.set_real(i, static_cast<double>(i) - 1);
+    auto values = evaluate_graph(graph, {value}, Precision::body);
+    ASSERT_TRUE(values) << render(values.error());
+    const TensorData& doubled = (*values)[static_cast<size_t>(graph.outputs[0])];
+    const TensorData& joined = (*values)[static_cast<size_t>(graph.outputs[2])];
+    for (int64_t i = 0; i < 3; i++) {
+        EXPECT_EQ(doubled.real_at(i), std::max(0.0, value.real_at(i)));
+        EXPECT_EQ(doubled.real_at(i + 3), std::max(0.0, value.real_at(i)));
+        EXPECT_EQ(joined.real_at(i + 3), value.real_at(i));
+    }
+}
+
 TEST(Programs, ErrorsPointIntoTheText) {
     Library library = library_of(operators);
     auto unknown = program(library, "y = rellu(x)", {{"x", type({3})}});
