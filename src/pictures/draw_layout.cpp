@@ -22,6 +22,7 @@ public:
     void run() {
         add_items();
         add_bends();
+        find_parts();
         for (int i = 0; i < sweeps; i++) order(i % 2 == 0);
         place_first();
         for (int i = 0; i < sweeps; i++) place(i % 2 == 0, true);
@@ -38,6 +39,7 @@ private:
         size_t layer = 0;
         bool passes = false;  // beside the frame of its layer
         size_t source = 0;    // the box of a bend's edges
+        size_t part = 0;      // of those that no edge joins
         double centre = 0;
         std::vector<size_t> above, below;
     };
@@ -87,6 +89,15 @@ private:
         for (size_t i = 0; i < items_.size(); i++) layers_[items_[i].layer].push_back(i);
     }
 
+    void find_parts() {
+        UnionFind<size_t> parts(items_.size());
+        for (size_t i = 0; i < items_.size(); i++) {
+            for (size_t below : items_[i].below)
+                parts.join(std::min(parts.root(i), parts.root(below)), std::max(parts.root(i), parts.root(below)));
+        }
+        for (size_t i = 0; i < items_.size(); i++) items_[i].part = parts.root(i);
+    }
+
     const std::vector<size_t>& neighbours(size_t item, bool downwards) const {
         return downwards ? items_[item].above : items_[item].below;
     }
@@ -95,20 +106,22 @@ private:
         std::vector<double> position(items_.size(), 0);
         for (size_t step = 0; step < layers_.size(); step++) {
             auto& layer = layers_[downwards ? step : layers_.size() - 1 - step];
-            std::vector<std::tuple<bool, double, size_t>> keys;
+            std::vector<std::tuple<bool, size_t, double, size_t>> keys;
             for (size_t i = 0; i < layer.size(); i++) {
                 double sum = 0;
                 const auto& near = neighbours(layer[i], downwards);
                 for (size_t neighbour : near) sum += position[neighbour];
                 // Without neighbours it stays where it was.
-                keys.push_back({items_[layer[i]].passes,
+                keys.push_back({items_[layer[i]].passes, items_[layer[i]].part,
                                 near.empty() ? static_cast<double>(i) : sum / static_cast<double>(near.size()),
                                 layer[i]});
             }
-            std::ranges::stable_sort(keys, {},
-                                     [](const auto& key) { return std::pair(std::get<0>(key), std::get<1>(key)); });
+            std::ranges::stable_sort(keys, {}, [](const auto& key) {
+                const auto& [passes, part, wanted, item] = key;
+                return std::tuple(passes, part, wanted);
+            });
             for (size_t i = 0; i < layer.size(); i++) {
-                layer[i] = std::get<2>(keys[i]);
+                layer[i] = std::get<3>(keys[i]);
                 position[layer[i]] = static_cast<double>(i);
             }
         }
@@ -176,19 +189,15 @@ private:
         }
     }
 
-    // Parts that no edge joins know nothing of one another: each goes as far to the left as those before it let it.
+    // Each part goes as far to the left as those before it let it.
     void pull_together() {
-        UnionFind<size_t> parts(items_.size());
-        for (size_t i = 0; i < items_.size(); i++) {
-            for (size_t below : items_[i].below) parts.join(i, below);
-        }
         struct Part {
             double left = HUGE_VAL;
             std::vector<size_t> items;
         };
         std::map<size_t, Part> by_root;
         for (size_t i = 0; i < items_.size(); i++) {
-            Part& part = by_root[parts.root(i)];
+            Part& part = by_root[items_[i].part];
             part.items.push_back(i);
             part.left = std::min(part.left, items_[i].centre - items_[i].width / 2);
         }

@@ -9,9 +9,9 @@
 namespace heddle::pictures {
 namespace {
 
-constexpr size_t longest = 400;                // nodes of a copy
-constexpr size_t least_saved = 3;              // nodes that a run must save
-constexpr int64_t most_compared = 50'000'000;  // nodes; graphs of hostile files are drawn as they are then
+constexpr size_t longest = 400;                 // nodes of a copy
+constexpr size_t least_saved = 3;               // nodes that a run must save
+constexpr int64_t most_compared = 200'000'000;  // nodes; graphs of hostile files are drawn as they are then
 
 class RepeatFinder {
 public:

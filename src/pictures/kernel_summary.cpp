@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "equations/equation_body.h"
-#include "equations/fusion.h"
 
 namespace heddle::pictures {
 namespace {
@@ -119,26 +118,29 @@ private:
 
 }  // namespace
 
-Result<Summaries> summarise(const Graph& graph, const Target& target) {
-    auto system = equations::lower(graph);
-    if (!system) return fail(std::move(system.error()));
-    equations::optimise(*system);
-    auto partition = equations::fuse(*system, target, {});
-    const OperationFinder finder(graph, *system);
+Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition) {
+    const OperationFinder finder(graph, system);
     Summaries summaries;
     for (const auto& batch : partition.batches) {
         for (int32_t k : batch) {
             const equations::Kernel& kernel = partition.kernels[static_cast<size_t>(k)];
             std::vector<std::string> names;
-            for (auto t : kernel.outputs) names.push_back(system->tensor(t).name);
+            for (auto t : kernel.outputs) names.push_back(system.tensor(t).name);
             KernelSummary& summary = summaries[fmt::format("{}", fmt::join(names, ", "))].emplace_back();
             for (int32_t e : kernel.equations) {
-                summary.equations.push_back(summary_of(*system, system->equation(e)));
-                finder.add(system->equation(e), summary.operations);
+                summary.equations.push_back(summary_of(system, system.equation(e)));
+                finder.add(system.equation(e), summary.operations);
             }
         }
     }
     return summaries;
+}
+
+Result<Summaries> summarise(const Graph& graph, const Target& target) {
+    auto system = equations::lower(graph);
+    if (!system) return fail(std::move(system.error()));
+    equations::optimise(*system);
+    return summarise(graph, *system, equations::fuse(*system, target, {}));
 }
 
 }  // namespace heddle::pictures

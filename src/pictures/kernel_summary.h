@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "equations/fusion.h"
 #include "graph/graph.h"
 #include "pictures/notation.h"
 #include "target/target.h"
@@ -22,9 +23,10 @@ struct KernelSummary {
     std::set<OperationId> operations;
 };
 
-// By the name of their launches: those of `run`, in order. The plan keeps no equations; the same pure functions give the
-// same ones again.
+// By the name of their launches: those of `run`, in order.
 using Summaries = std::map<std::string, std::vector<KernelSummary>>;
+Summaries summarise(const Graph& graph, const equations::System& system, const equations::Partition& partition);
+// A plan keeps no equations; the same pure functions give the same ones again.
 Result<Summaries> summarise(const Graph& graph, const Target& target);
 
 }  // namespace heddle::pictures

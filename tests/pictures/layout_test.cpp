@@ -62,6 +62,32 @@ TEST(Layout, a_chain_is_straight) {
     for (const auto& edge : layout.edges) EXPECT_NEAR(edge.points.front().x, edge.points.back().x, 0.01);
 }
 
+// What no edge joins is about as wide side by side as one beside the other.
+TEST(Layout, parts_keep_together) {
+    std::mt19937 random(6);
+    for (int trial = 0; trial < 40; trial++) {
+        Layout together;
+        double widths = -box_gap;
+        for (size_t part = 0; part < 3; part++) {
+            Layout alone;
+            for (size_t i = 0, count = 4 + random() % 16; i < count; i++) {
+                alone.nodes.push_back({.width = 40.0 + static_cast<double>(random() % 200), .height = 30});
+                if (i > 0) alone.edges.push_back({.from = i - 1 - random() % std::min<size_t>(i, 3), .to = i});
+            }
+            const size_t first = together.nodes.size();
+            for (const LayoutNode& node : alone.nodes) together.nodes.push_back(node);
+            for (const LayoutEdge& edge : alone.edges)
+                together.edges.push_back({.from = first + edge.from, .to = first + edge.to});
+            choose_layers(alone, 4000);
+            lay_out(alone);
+            widths += alone.width + box_gap;
+        }
+        choose_layers(together, 4000);
+        lay_out(together);
+        EXPECT_LE(together.width, 1.02 * widths) << "trial " << trial;  // rows push one another
+    }
+}
+
 // Frames hold their boxes and no others; edges that have nothing to do with them go around.
 TEST(Layout, frames_are_for_their_boxes_alone) {
     std::mt19937 random(5);
