@@ -261,7 +261,7 @@ private:
         for (const LayoutFrame& frame : layout_.frames) {
             if (frame.width > 0) reach(frame.corner.x, frame.corner.x + frame.width);
         }
-        std::vector<double> tops, bottoms;
+        std::vector<double> tops, bottoms, frame_tops, frame_bottoms;  // by layer; those of frames with their edges
         for (size_t layer = 0; layer < layers_.size(); layer++) {
             const size_t frame = frame_of_[layer];
             const bool enters = frame != no_frame && (layer == 0 || frame_of_[layer - 1] != frame);
@@ -269,10 +269,12 @@ private:
             double height = 0;
             for (size_t item : layers_[layer]) height = std::max(height, items_[item].height);
             if (enters) layout_.frames[frame].corner.y = y;
+            frame_tops.push_back(y);
             if (enters) y += frame_head;
             tops.push_back(y);
             bottoms.push_back(y += height);
             if (leaves) layout_.frames[frame].height = (y += frame_foot) - layout_.frames[frame].corner.y;
+            frame_bottoms.push_back(y);
             if (layer + 1 < layers_.size()) y += layer_gap;
         }
         for (Item& item : items_) item.centre -= left;
@@ -286,8 +288,9 @@ private:
             edge.points = {{items_[edge.from].centre, from.corner.y + from.height}};
             if (bottoms[from.layer] > edge.points[0].y) edge.points.push_back({edge.points[0].x, bottoms[from.layer]});
             for (size_t bend : paths_[e]) {
-                edge.points.push_back({items_[bend].centre, tops[items_[bend].layer]});
-                edge.points.push_back({items_[bend].centre, bottoms[items_[bend].layer]});
+                const Item& item = items_[bend];
+                edge.points.push_back({item.centre, (item.passes ? frame_tops : tops)[item.layer]});
+                edge.points.push_back({item.centre, (item.passes ? frame_bottoms : bottoms)[item.layer]});
             }
         }
         arrive();
