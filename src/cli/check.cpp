@@ -86,7 +86,7 @@ Diagnostics check_templates(const std::string& path, const CommonOptions& option
 Findings findings_of(const std::string& file, const Library& library, const CommonOptions& options) {
     if (file.ends_with(".onnx")) return check_model(file, library);
     if (!file.ends_with(".txt")) return {.problems = check_templates(file, options), .text = {}, .json = {}};
-    auto text = check_text(file, detect_host());
+    auto text = check_text(file, this_machine());
     if (!text) return {.problems = text.error(), .text = {}, .json = {}};
     return {.problems = {}, .text = *text, .json = {{"text", *text}}};
 }

@@ -4,7 +4,6 @@
 #include "cli/support.h"
 #include "explain/explanation.h"
 #include "flavours/kernel_matrix.h"
-#include "inference/host.h"
 #include "support/file.h"
 
 namespace heddle::cli {
@@ -13,9 +12,8 @@ namespace {
 Result<explain::Explanation> explained(const ExplainOptions& options) {
     auto library = open_libraries(options.common);
     if (!library) return fail(std::move(library.error()));
-    const auto target = [&]() -> Result<Target> {
-        if (!options.target.empty()) return load_target(options.target);
-        return inference::host_target(usable_folder({}).get());
+    const auto target = [&] {
+        return options.target.empty() ? Result<Target>(this_machine()) : load_target(options.target);
     };
     auto explanation = explain::explain(*library, options.operator_name, options.arguments, target,
                                         {.notations = options.notations,

@@ -13,6 +13,7 @@
 #include "cli/progress_line.h"
 #include "evaluate/work.h"
 #include "explain/arguments.h"
+#include "inference/host.h"
 #include "inference/model.h"
 #include "support/npy.h"
 
@@ -252,6 +253,8 @@ std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache) {
     warn(notes);
     return folder;
 }
+
+Target this_machine() { return inference::host_target(usable_folder({}).get()); }
 
 std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache) {
     return inference::make_engine(threads, inference::make_kernel_cache(usable_folder(cache)));

@@ -68,6 +68,8 @@ void warn(const Diagnostics& notes);
 
 // Null where it is off, or cannot be used, of which it warns.
 std::shared_ptr<cache::Folder> usable_folder(const CacheOptions& cache);
+// What runs choose for, as it was measured by the first of them.
+Target this_machine();
 // This machine, with what earlier runs have compiled; warns where that cannot be used.
 std::shared_ptr<inference::Engine> open_engine(int threads, const CacheOptions& cache);
 // Warns of what the plan has to say.
