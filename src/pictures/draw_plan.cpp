@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t most_title = 64;   // letters of operators' names in a box; the tooltip has all
 constexpr size_t most_results = 3;  // types in a box
+constexpr std::string_view no_break = "\u00a0";
 
 // The heaviest of a kernel's equations gives its colour.
 int weight_of(OperationClass c) {
@@ -48,7 +49,8 @@ std::string names_of(const Graph& graph, const std::set<OperationId>& operations
     for (const auto& [name, count] : runs) {
         if (left > count && !text.empty() && text.size() + name.size() > most_title)
             return fmt::format("{} and {} more", text, left);
-        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name, count > 1 ? fmt::format(" ×{}", count) : "");
+        text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name,
+                            count > 1 ? fmt::format("{}×{}", no_break, count) : "");
         left -= count;
     }
     return text;
