@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +17,9 @@ namespace heddle::python {
 namespace {
 
 using Bindings = std::map<std::string, int64_t>;
+
+// What ONNX Runtime says of a model that has none.
+constexpr int64_t no_version = std::numeric_limits<int64_t>::max();
 
 std::vector<Session::Port> ports_of(const std::vector<const onnx::OnnxValue*>& values, const Bindings& bindings) {
     std::vector<Session::Port> ports;
@@ -131,7 +135,7 @@ nb::dict metadata_of(const ModelSession& session) {
     result["domain"] = metadata.domain;
     result["description"] = metadata.description;
     result["graph_description"] = metadata.graph_description;
-    result["version"] = metadata.version;
+    result["version"] = metadata.version.value_or(no_version);
     result["custom_metadata_map"] = metadata.properties;
     return result;
 }

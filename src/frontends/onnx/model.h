@@ -93,7 +93,7 @@ struct OnnxFunction {
 // What a model says of itself, for people.
 struct OnnxMetadata {
     std::string producer_name, producer_version, domain, description, graph_description;
-    int64_t version = 0;
+    std::optional<int64_t> version;
     std::map<std::string, std::string> properties;
 };
 
