@@ -21,7 +21,9 @@ test: build
 	@scripts/test $(if $(OFFLINE),--offline)
 
 bench: build
+	@cmake --build --preset release --target heddle_python
 	@.venv/bin/python bench/peers.py
+	@.venv/bin/python bench/starts.py
 
 sanitize:
 	@scripts/setup clang-19 libclang-rt-19-dev

