@@ -94,7 +94,7 @@ private:
     void fill_columns(double wanted) {
         const size_t layers = heights_.size();
         columns_.clear();
-        for (const auto [first, end] : cut(wanted)) columns_.push_back({.first = first, .end = end});
+        for (const auto& [first, end] : cut(wanted)) columns_.push_back({.first = first, .end = end});
         column_of_.assign(layers, 0);
         for (size_t c = 0; c < columns_.size(); c++) {
             for (size_t layer = columns_[c].first; layer < columns_[c].end; layer++) column_of_[layer] = c;
