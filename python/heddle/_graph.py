@@ -55,9 +55,10 @@ class Graph:
         """The graph as a document in the published Loom layout (docs/graphs.md)."""
         return self._graph.json()
 
-    def svg(self, title: str = "graph") -> str:
-        """A picture of it, as `heddle graph --svg` draws."""
-        return self._graph.svg(title)
+    def svg(self, title: str = "graph", *, fused: bool = False, unfold: bool = False) -> str:
+        """A picture of it, as `heddle graph --svg` draws: of its operations, or, fused, of the launches that they become.
+        Unfolded, what repeats is drawn as often as it is there."""
+        return self._graph.svg(title, fused, unfold)
 
     def _repr_svg_(self) -> str:
         return self.svg()

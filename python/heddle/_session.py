@@ -231,11 +231,12 @@ class InferenceSession(Session):
     def disable_fallback(self) -> None:
         """There is nothing to fall back to."""
 
-    def svg(self, title: str = "model", **dimensions: int) -> str:
-        """A picture of the model's operations. Open dimensions have the sizes that are given, or those of the last run."""
+    def svg(self, title: str = "model", *, fused: bool = False, unfold: bool = False, **dimensions: int) -> str:
+        """A picture of the model's operations, or, fused, of the launches that they become. Unfolded, what repeats is drawn as
+        often as it is there. Open dimensions have the sizes that are given, or those of the last run."""
         sizes = {extent: given for port in self._session.inputs
                  for extent, given in zip(port.shape or [], self._shapes.get(port.name, ())) if isinstance(extent, str)}
-        return self._session.svg(title, {**sizes, **dimensions})
+        return self._session.svg(title, {**sizes, **dimensions}, fused, unfold)
 
     def _repr_svg_(self) -> str | None:
         try:

@@ -8,6 +8,7 @@
 #include "pictures/draw_parts.h"
 #include "gradient/gradient.h"
 #include "graph/complex.h"
+#include "inference/host.h"
 #include "python/model_session.h"
 
 namespace heddle::python {
@@ -133,7 +134,9 @@ public:
 
     std::string json() const { return interchange::print_graph_json(builder_.document()); }
 
-    std::string svg(const std::string& title) const { return svg_of(title, builder_.graph()); }
+    std::string svg(const std::string& title, bool fused, bool unfold) const {
+        return svg_of(title, fused ? computing({}) : builder_.graph(), fused, unfold);
+    }
 
     // What is wrong, as JSON; an empty list if nothing is.
     std::string validate(const std::string& environment, const std::string& folder) const {
@@ -143,10 +146,7 @@ public:
     }
 
     std::unique_ptr<Session> compile(const nb::list& outputs, int threads) const {
-        Graph graph = builder_.graph();
-        for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "compile"));
-        if (graph.outputs.empty()) graph.outputs = unused(graph);
-        graph = prune(graph);
+        const Graph graph = computing(outputs);
         auto specialise = [graph](const std::vector<TensorData>&, Progress*) -> Result<Graph> { return graph; };
         return std::make_unique<Session>(ports_of(graph, graph.inputs), ports_of(graph, graph.outputs), specialise,
                                          threads);
@@ -246,6 +246,14 @@ private:
                 .remedy = "graph.constant(name, array) makes a tensor of an array"}});
     }
 
+    // What computes these tensors, or all results that nothing reads.
+    Graph computing(const nb::list& outputs) const {
+        Graph graph = builder_.graph();
+        for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "compile"));
+        if (graph.outputs.empty()) graph.outputs = unused(graph);
+        return prune(graph);
+    }
+
     // Results that no operation reads.
     static std::vector<TensorId> unused(const Graph& graph) {
         std::vector<bool> read(graph.tensors.size(), false);
@@ -275,8 +283,18 @@ private:
 
 }  // namespace
 
-std::string svg_of(const std::string& title, const Graph& graph) {
-    return pictures::stacked(pictures::draw_operations(title, graph)).text();
+std::string svg_of(const std::string& title, const Graph& graph, bool fused, bool unfold) {
+    const auto draw = [&]() -> Result<std::vector<pictures::Picture>> {
+        if (!fused) return pictures::draw_operations(title, graph, unfold);
+        auto plan = plan::make_plan(graph, inference::host_target(kept_folder().get()));
+        if (!plan) return fail(std::move(plan.error()));
+        return pictures::draw_plan(title, graph, *plan, {}, unfold);
+    };
+    const auto pages = value_or_raise([&] {
+        nb::gil_scoped_release others_run;
+        return draw();
+    }());
+    return pictures::stacked(pages).text();
 }
 
 void bind_graph(nb::module_& module) {

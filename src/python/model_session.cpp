@@ -216,9 +216,9 @@ void bind_model(nb::module_& module) {
     nb::class_<ModelSession, Session>(module, "ModelSession")
         .def("metadata", &metadata_of)
         .def("rewrites", &ModelSession::rewrites)
-        .def("svg", [](const ModelSession& session, const std::string& title, const Bindings& dimensions) {
-            return svg_of(title, value_or_raise(session.graph_with(dimensions)));
-        });
+        .def("svg",
+             [](const ModelSession& session, const std::string& title, const Bindings& dimensions, bool fused,
+                bool unfold) { return svg_of(title, value_or_raise(session.graph_with(dimensions)), fused, unfold); });
     module.def("model_session", &model_session, nb::arg("path"), nb::arg("content").none(), nb::arg("library"),
                nb::arg("threads"), nb::arg("bindings"), nb::arg("rules"));
 }

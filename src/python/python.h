@@ -132,8 +132,9 @@ private:
     Calls calls_;
 };
 
-// The picture of its operations.
-std::string svg_of(const std::string& title, const Graph& graph);
+// The picture of its operations, or of the launches that they become on this machine. `unfold`: what repeats is drawn as often
+// as it is there.
+std::string svg_of(const std::string& title, const Graph& graph, bool fused, bool unfold);
 
 void bind_session(nb::module_& module);
 void bind_library(nb::module_& module);

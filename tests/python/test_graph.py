@@ -217,7 +217,9 @@ def test_what_notebooks_show():
     session = heddle.InferenceSession(doubling())
     assert repr(session) == "InferenceSession(x: float32[batch, 4] -> y: float32[batch, 4], z: float32[batch, 4])"
     assert session._repr_svg_() is None, "nobody knows the batch"
-    ElementTree.fromstring(session.svg(batch=3))
+    plain, fused = session.svg(batch=3), session.svg(batch=3, fused=True)
+    assert plain != fused and ElementTree.fromstring(plain) is not None and ElementTree.fromstring(fused) is not None
+    assert graph.svg(fused=True) != graph.svg() == graph.svg(unfold=True)
     session.run(None, {"x": np.zeros((2, 4), np.float32)})
     ElementTree.fromstring(session._repr_svg_())
     with refused("onnx.unbound_dimension"):
