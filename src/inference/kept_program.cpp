@@ -208,7 +208,6 @@ std::optional<std::vector<runtime::Block>> read_prepared(ByteReader& reader, con
 }
 
 std::optional<KeptProgram> read_program(ByteReader& reader, cache::Folder& folder, Engine& engine) {
-    engine.kernels->rest();  // before weights come
     KeptProgram program;
     program.input_names = reader.texts();
     program.output_names = reader.texts();
@@ -224,6 +223,7 @@ std::optional<KeptProgram> read_program(ByteReader& reader, cache::Folder& folde
     if (!plan) return std::nullopt;
     const bool fits = plan->input_names.size() == program.input_names.size() &&
                       plan->output_names.size() == program.output_names.size();
+    engine.kernels->make_way(*plan);
     auto prepared = read_prepared(reader, *plan, engine, folder);
     if (!fits || !prepared || !reader.fine() || !reader.at_end()) return std::nullopt;
     auto executable = runtime::Executable::make_prepared(std::move(*plan), *engine.kernels, *engine.pool,

@@ -91,6 +91,11 @@ Result<void> KernelCache::add(const std::vector<Missing>& missing, std::vector<E
     return {};
 }
 
+void KernelCache::make_way(const plan::Plan& plan) {
+    constexpr int64_t little = 16 << 20;  // to come back costs a compile of one kernel a tenth of its time
+    if (plan.prepared_bytes() > little) backend_->rest();
+}
+
 Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan& plan, int threads,
                                                                KernelCounts* counts, Progress* progress) {
     constexpr std::chrono::milliseconds patience{10};
@@ -118,7 +123,6 @@ Result<std::vector<KernelCache::Entry>> KernelCache::functions(const plan::Plan&
         if (auto made = compile(missing, plan, threads, progress); !made) return fail(std::move(made.error()));
         added = add(missing, entries, progress);
     }
-    backend_->rest();
     if (!added) return fail(std::move(added.error()));
     for (const Missing& kernel : missing) {
         if (folder && !kernel.kept)
@@ -164,6 +168,7 @@ Result<std::shared_ptr<const Executable>> Executable::make(plan::Plan plan, Kern
     if (!functions) return fail(std::move(functions.error()));
     PreparedStore own;
     if (!store) store = &own;
+    cache.make_way(plan);
     auto prepared = prepare(plan, *functions, pool, *store, progress);
     if (!prepared) return fail(std::move(prepared.error()));
     give_up_constants(plan);

@@ -53,8 +53,8 @@ public:
 
     // Until no thread is at work on what was cancelled: before a process ends.
     void settle() { backend_->settle(); }
-    // The compiler's memory is free for others (codegen/backend.h).
-    void rest() { backend_->rest(); }
+    // Before the weights of this plan come to memory: the compiler's own goes (codegen/backend.h), if it counts beside them.
+    void make_way(const plan::Plan& plan);
 
 private:
     struct Missing;
