@@ -26,9 +26,6 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::phases: return "made of constants only: computed once, in the prepare phase";
     case Refusal::Why::opaque: return "an opaque operation";
     case Refusal::Why::path: return "another kernel stands between";
-    case Refusal::Why::launch_only:
-        return fmt::format("it would save a launch, but leave {:.0f} tasks of a kernel that others could still join",
-                           refusal.tasks);
     case Refusal::Why::apart: return "a kernel of theirs could not be made";
     }
     return "";
@@ -173,8 +170,8 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
     return true;
 }
 
-// A small producer that others read too (a mask) takes common axes from a large reader: a launch is not worth them,
-// since what the reader could still be joined with over those axes saves far more (scores with their softmax).
+// A small producer that others read too (a mask) takes common axes from a large reader: a launch is not worth them, as
+// long as the reader could be joined with others over those axes, which saves far more (scores with their softmax).
 bool Grouping::saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain) {
     const bool first_is_larger = cost_of(a).seconds > cost_of(b).seconds;
     const KernelCost &larger = cost_of(first_is_larger ? a : b), &smaller = cost_of(first_is_larger ? b : a);
@@ -259,12 +256,11 @@ void Grouping::offer(int32_t a, int32_t b) {
         refusal.why = Refusal::Why::no_gain;
     } else if (refuses_second_contraction(a, b, joined)) {
         refusal.why = Refusal::Why::second_contraction;
-    } else if (saves_only_a_launch(a, b, joined, refusal.gain)) {
-        refusal.why = Refusal::Why::launch_only;
     } else {
         refusal.why = Refusal::Why::path;  // all that can still stand against it
-        heap_.push_back({refusal.gain, longest_path_through(a, b), offers_++, a, b, version_[static_cast<size_t>(a)],
-                         version_[static_cast<size_t>(b)]});
+        const bool late = saves_only_a_launch(a, b, joined, refusal.gain);
+        heap_.push_back({late, refusal.gain, longest_path_through(a, b), offers_++, a, b,
+                         version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
         std::push_heap(heap_.begin(), heap_.end());
     }
 }

@@ -20,7 +20,6 @@ struct Refusal {
         phases,
         opaque,
         path,
-        launch_only,
         apart,
     };
     Why why = Why::no_gain;
@@ -46,12 +45,14 @@ private:
     // Of equal gains the one on the longer path wins: what stays apart beside that path (a shortcut's convolution) can
     // then share a launch with something on it.
     struct Offer {
+        bool late;  // when nothing else is left
         double gain;
         int32_t path;
         int64_t number;
         int32_t a, b;
         int version_a, version_b;
         bool operator<(const Offer& other) const {
+            if (late != other.late) return late;
             if (gain != other.gain) return gain < other.gain;
             return path != other.path ? path < other.path : number > other.number;
         }

@@ -138,7 +138,9 @@ TEST(FindRepeats, random_layers) {
             last = repeat.end();
             saved += repeat.length * (repeat.count - 1);
         }
-        if (length * (count - 1) >= 3) EXPECT_GE(saved, length * (count - 1)) << "trial " << trial;
+        if (length * (count - 1) >= 3) {
+            EXPECT_GE(saved, length * (count - 1)) << "trial " << trial;
+        }
     }
 }
 

@@ -68,7 +68,9 @@ TEST(KernelSummary, every_operation_is_in_a_launch) {
     const auto launches = launches_of(graph);
     for (const Operation& operation : graph.operations) {
         ASSERT_TRUE(launches.contains(operation.name)) << operation.name;
-        if (operation.operator_name == "matmul") EXPECT_EQ(launches.at(operation.name), 1u) << operation.name;
+        if (operation.operator_name == "matmul") {
+            EXPECT_EQ(launches.at(operation.name), 1u) << operation.name;
+        }
     }
 }
 
@@ -102,8 +104,12 @@ TEST(KernelSummary, parts_of_one_tensor) {
     const auto launches = launches_of(graph);
     for (const Operation& operation : graph.operations) {
         ASSERT_TRUE(launches.contains(operation.name)) << operation.name;
-        if (operation.operator_name == "matmul") EXPECT_EQ(launches.at(operation.name), 1u) << operation.name;
-        if (operation.operator_name == "relu") EXPECT_EQ(launches.at(operation.name), 1u) << operation.name;
+        if (operation.operator_name == "matmul") {
+            EXPECT_EQ(launches.at(operation.name), 1u) << operation.name;
+        }
+        if (operation.operator_name == "relu") {
+            EXPECT_EQ(launches.at(operation.name), 1u) << operation.name;
+        }
     }
 }
 

@@ -102,8 +102,9 @@ SeenPage expect_readable(const Picture& picture) {
             // Only what is too wide for any box is cut, and then it is in the tooltip.
             const size_t cut = text.text.find("…");
             EXPECT_TRUE(cut == std::string::npos || own.width >= 290) << text.text;
-            if (cut != std::string::npos)
+            if (cut != std::string::npos) {
                 EXPECT_NE(own.tooltip.find(text.text.substr(0, cut)), std::string::npos) << text.text;
+            }
         }
         for (size_t i = 1; i < own.texts.size(); i++)
             EXPECT_GE(own.texts[i].y - own.texts[i - 1].y, own.texts[i].size) << "lines of one box";
