@@ -22,7 +22,7 @@ double product(const FusionGraph& graph, const std::vector<int32_t>& slots) {
 
 KernelCost CostModel::opaque_cost() const {
     KernelCost cost;
-    cost.seconds = target_.launch_seconds;
+    cost.seconds = choice_numbers::seconds_of_a_kernel(target_);
     return cost;
 }
 
@@ -115,7 +115,7 @@ double CostModel::seconds_of(const KernelCost& cost) const {
         cost.tasks >= target_.cores ? cost.tasks / (std::ceil(cost.tasks / target_.cores) * target_.cores) : 1.0;
     const double bandwidth = std::min(target_.bandwidth, target_.bandwidth_one_core * cores);
     const double arithmetic = target_.operations * cores * busy;
-    double seconds = target_.launch_seconds;
+    double seconds = choice_numbers::seconds_of_a_kernel(target_);
     for (const Work& work : {cost.main, cost.reductions})
         seconds += std::max(work.bytes / bandwidth, work.operations / arithmetic);
     return seconds;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -175,9 +176,9 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
 bool Grouping::saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain) {
     const bool first_is_larger = cost_of(a).seconds > cost_of(b).seconds;
     const KernelCost &larger = cost_of(first_is_larger ? a : b), &smaller = cost_of(first_is_larger ? b : a);
-    const double many = choice_numbers::small_producer * target_.launch_seconds;
-    return gain <= choice_numbers::hardly_a_launch * target_.launch_seconds && smaller.seconds <= many &&
-           larger.seconds > many && joined.tasks < larger.tasks;
+    const double many = choice_numbers::small_producer * choice_numbers::seconds_of_a_kernel(target_);
+    return gain <= choice_numbers::hardly_a_launch * choice_numbers::seconds_of_a_kernel(target_) &&
+           smaller.seconds <= many && larger.seconds > many && joined.tasks < larger.tasks;
 }
 
 // Joining two contractions pays where the tensor between them is larger than what stays: attention's scores.
@@ -259,7 +260,8 @@ void Grouping::offer(int32_t a, int32_t b) {
     } else {
         refusal.why = Refusal::Why::path;  // all that can still stand against it
         const bool late = saves_only_a_launch(a, b, joined, refusal.gain);
-        heap_.push_back({late, refusal.gain, longest_path_through(a, b), offers_++, a, b,
+        // To a nanosecond: what sums of seconds round off must not decide between equals.
+        heap_.push_back({late, std::round(refusal.gain * 1e9), longest_path_through(a, b), offers_++, a, b,
                          version_[static_cast<size_t>(a)], version_[static_cast<size_t>(b)]});
         std::push_heap(heap_.begin(), heap_.end());
     }
@@ -354,7 +356,7 @@ void Grouping::run() {
         if (version_[static_cast<size_t>(best.a)] != best.version_a) continue;
         if (version_[static_cast<size_t>(best.b)] != best.version_b) continue;
         if (path_through_others(best.a, best.b) || path_through_others(best.b, best.a)) continue;
-        merge(best.a, best.b, best.gain);
+        merge(best.a, best.b, best.gain * 1e-9);
         offer_neighbours(best.b);
     }
 }

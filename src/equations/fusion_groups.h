@@ -46,7 +46,7 @@ private:
     // then share a launch with something on it.
     struct Offer {
         bool late;  // when nothing else is left
-        double gain;
+        double gain;  // nanoseconds
         int32_t path;
         int64_t number;
         int32_t a, b;

@@ -8,12 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pictures/draw_parts.h"
-#include "explain/operation.h"
 #include "equations/cost.h"
+#include "explain/operation.h"
 #include "gradient/gradient.h"
+#include "pictures/draw_parts.h"
 #include "plan/plan.h"
 #include "symbolic/bindings.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::explain {
 namespace {
@@ -43,10 +44,10 @@ Result<Modelled> modelled(const Graph& graph, const Target& target) {
     auto costs = equations::costs_of(*system, partition, target);
     Modelled sum;
     for (const auto& batch : partition.batches) {
-        sum.seconds += target.launch_seconds;  // one for all kernels of the batch
+        sum.seconds += choice_numbers::seconds_of_a_kernel(target);  // one for all kernels of the batch
         for (int32_t kernel : batch) {
             const equations::KernelCost& cost = costs[static_cast<size_t>(kernel)];
-            sum.seconds += cost.seconds - target.launch_seconds;
+            sum.seconds += cost.seconds - choice_numbers::seconds_of_a_kernel(target);
             sum.bytes += cost.main.bytes + cost.reductions.bytes;
             sum.operations += cost.main.operations + cost.reductions.operations;
         }

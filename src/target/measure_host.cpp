@@ -1,6 +1,7 @@
 #include "target/measure_host.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -107,7 +108,10 @@ void leave_caches(const std::byte* from, size_t size) {
 // To multiples of `step`, at least one.
 double to_steps(double value, double step) { return std::max(1.0, std::round(value / step)) * step; }
 
-double to_two_digits(double value) { return std::stod(fmt::format("{:.1e}", value)); }
+// To one of ten steps a decade, each a quarter more than the one before.
+double to_tenth_of_decade(double value) {
+    return std::stod(fmt::format("{:.1e}", std::pow(10, std::round(std::log10(value) * 10) / 10)));
+}
 
 class Pages {
 public:
@@ -223,7 +227,7 @@ private:
             leave();
             least = std::min(least, seconds_of([&] { Vectors::read(pages_.begin(), pages_.size()); }));
         }
-        target_.bandwidth_one_core = to_two_digits(whole / least);
+        target_.bandwidth_one_core = to_tenth_of_decade(whole / least);
         const size_t part = pages_.size() / static_cast<size_t>(pool_.threads()) / read_at_once * read_at_once;
         const auto rounds = rounds_together(
             {.limit = 6e-3, .count = 20},
@@ -232,27 +236,46 @@ private:
                 seconds_together([](int64_t) { Vectors::multiply_add(2'000); });  // wakes them
             },
             [&](int64_t task) { Vectors::read(pages_.begin() + static_cast<size_t>(task) * part, part); });
-        const double shared = rounds.empty() ? 0 : to_two_digits(whole / rounds.front());
+        const double shared = rounds.empty() ? 0 : to_tenth_of_decade(whole / rounds.front());
         target_.bandwidth = std::max(shared, target_.bandwidth_one_core);
     }
 
     void all_cores() {
-        constexpr int64_t many = 10'000, few = 200;
+        constexpr int64_t many = 10'000;
         const double each = least_seconds(10, [] { Vectors::multiply_add(many); });
         const auto rounds = rounds_together(
             {.limit = 20e-3, .count = 3, .fast = 1.03 * each}, [] {}, [](int64_t) { Vectors::multiply_add(many); });
         // Threads of one core halve it. What took longer was disturbed: as if each core were like this one.
         const bool disturbed = rounds.empty() || rounds.front() > 2.2 * each;
         const double seconds = disturbed ? each : std::max(each, rounds.front());
-        target_.operations = to_two_digits(2.0 * many * accumulators * target_.lanes(sizeof(float)) / seconds);
-        // A launch is what short tasks take longer together; the quarter that is least disturbed tells. No launch takes
-        // ten times of what is assumed: it was disturbed, too.
-        const auto launches =
-            rounds_together({.limit = 10e-3, .count = 200}, [] {}, [](int64_t) { Vectors::multiply_add(few); });
-        const double alone = least_seconds(20, [] { Vectors::multiply_add(few); });
-        if (launches.empty()) return;
-        const double launch = std::max(1e-7, launches[launches.size() / 4] - alone);
-        if (launch < 10 * target_.launch_seconds) target_.launch_seconds = to_two_digits(launch);
+        target_.operations = to_tenth_of_decade(2.0 * many * accumulators * target_.lanes(sizeof(float)) / seconds);
+        launch(seconds / each);
+    }
+
+    // What a launch takes longer than its share of the work, where there are some tasks of a microsecond a thread, as
+    // programs have them: threads begin late, ask for tasks, and end unevenly. The median of rounds in which all took
+    // part. `slower` is each task where all cores are busy. A launch of 20 us was disturbed.
+    void launch(double slower) {
+        constexpr int64_t each = 250, tasks = 8;
+        std::vector<double> rounds;
+        const double share = slower * least_seconds(20, [] { Vectors::multiply_add(each * tasks); });
+        std::vector<std::atomic<int>> taken(static_cast<size_t>(pool_.threads()));
+        const auto begin = std::chrono::steady_clock::now();
+        while (rounds.size() < 300 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(12)) {
+            for (auto& count : taken) count = 0;
+            const double seconds = seconds_of([&] {
+                pool_.run(tasks * pool_.threads(), 1, [&](int thread, int64_t, int64_t) {
+                    Vectors::multiply_add(each);
+                    taken[static_cast<size_t>(thread)]++;
+                });
+            });
+            if (std::ranges::all_of(taken, [](int count) { return 2 * count >= tasks; }))
+                rounds.push_back(seconds - share);
+        }
+        if (rounds.empty()) return;
+        std::ranges::nth_element(rounds, rounds.begin() + rounds.size() / 2);
+        const double launch = std::max(1e-7, rounds[rounds.size() / 2]);
+        if (launch < 20e-6) target_.launch_seconds = to_tenth_of_decade(launch);
     }
 
     Target& target_;

@@ -33,7 +33,8 @@ void for_each_field(T& target, F f) {
     f("bandwidth_one_core", target.bandwidth_one_core, speed, "bytes that one core reads from memory a second");
     f("operations", target.operations, speed,
       "operations of 32 bits a second and core, all cores busy (a multiply-add is two)");
-    f("launch_seconds", target.launch_seconds, speed, "seconds of a launch of empty tasks on all cores");
+    f("launch_seconds", target.launch_seconds, speed,
+      "seconds that short tasks on all cores take longer than their work");
     f("maximum_equations", target.maximum_equations, design, "equations of a kernel, at most");
     f("maximum_buffers", target.maximum_buffers, design, "buffers of a kernel, at most");
 }

@@ -30,7 +30,7 @@ struct Target {
     double bandwidth = 30e9;  // of memory: bytes a second, all cores
     double bandwidth_one_core = 18e9;
     double operations = 100e9;     // of 32 bits, a second and core, all cores busy; a multiply-add is two
-    double launch_seconds = 3e-6;  // until all cores have found nothing to do
+    double launch_seconds = 3e-7;  // that short tasks on all cores take longer than their work
     int maximum_equations = 64;    // of a kernel
     int maximum_buffers = 64;
 
