@@ -39,57 +39,43 @@ double least_seconds(int rounds, const Loop& loop) {
 // Loops of vectors of 64 or 32 bytes. Registers 0 to 13 take sums; what stands in them is zero, so no operation is slow.
 constexpr int accumulators = 14;
 constexpr int chained = 16;
-constexpr size_t read_at_once = 512;
 
 #define HEDDLE_VECTOR_REGISTERS                                                                                \
     "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
         "xmm13", "xmm14", "xmm15"
 
-#define HEDDLE_VECTOR_LOOPS(NAME, REGISTER, BYTES)                                \
-    struct NAME {                                                                 \
-        static constexpr size_t bytes = BYTES;                                    \
-        static void multiply_add(int64_t rounds) {                                \
-            asm volatile("vzeroall" ::: HEDDLE_VECTOR_REGISTERS);                 \
-            for (int64_t round = 0; round < rounds; round++)                      \
-                asm volatile(                                                     \
-                    ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13\n"                    \
-                    "vfmadd231ps %%" REGISTER "14, %%" REGISTER "15, %%" REGISTER \
-                    "\\n\n"                                                       \
-                    ".endr\n" ::                                                  \
-                        : HEDDLE_VECTOR_REGISTERS);                               \
-            asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);               \
-        }                                                                         \
-        static void multiply_add_chain(int64_t rounds) {                          \
-            asm volatile("vzeroall" ::: HEDDLE_VECTOR_REGISTERS);                 \
-            for (int64_t round = 0; round < rounds; round++)                      \
-                asm volatile(                                                     \
-                    ".rept 16\n"                                                  \
-                    "vfmadd231ps %%" REGISTER "14, %%" REGISTER "15, %%" REGISTER \
-                    "0\n"                                                         \
-                    ".endr\n" ::                                                  \
-                        : HEDDLE_VECTOR_REGISTERS);                               \
-            asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);               \
-        }                                                                         \
-        static void read(const std::byte* from, size_t size) {                    \
-            for (size_t at = 0; at < size; at += read_at_once)                    \
-                asm volatile(                                                     \
-                    ".set offset, 0\n"                                            \
-                    ".rept 512 / " #BYTES                                         \
-                    "\n"                                                          \
-                    "vmovups offset(%0), %%" REGISTER                             \
-                    "0\n"                                                         \
-                    ".set offset, offset + " #BYTES                               \
-                    "\n"                                                          \
-                    ".endr\n" ::"r"(from + at)                                    \
-                    : "memory", HEDDLE_VECTOR_REGISTERS);                         \
-            asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);               \
-        }                                                                         \
+#define HEDDLE_LOOP(NAME, INSTRUCTIONS)                                                                          \
+    static void NAME(int64_t rounds) {                                                                           \
+        asm volatile("vzeroall" ::: HEDDLE_VECTOR_REGISTERS);                                                    \
+        for (int64_t round = 0; round < rounds; round++) asm volatile(INSTRUCTIONS ::: HEDDLE_VECTOR_REGISTERS); \
+        asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);                                                  \
+    }
+
+#define HEDDLE_VECTOR_LOOPS(NAME, REGISTER, BYTES)                                                \
+    struct NAME {                                                                                 \
+        static constexpr size_t bytes = BYTES;                                                    \
+        HEDDLE_LOOP(multiply_add,                                                                 \
+                    ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13\n"                                    \
+                    "vfmadd231ps %%" REGISTER "14, %%" REGISTER "15, %%" REGISTER "\\n\n.endr\n") \
+        HEDDLE_LOOP(multiply_add_chain,                                                           \
+                    ".rept 16\n"                                                                  \
+                    "vfmadd231ps %%" REGISTER "14, %%" REGISTER "15, %%" REGISTER "0\n.endr\n")   \
+        static constexpr size_t at_once = 8 * BYTES;                                              \
+        static void read(const std::byte* from, size_t size) {                                    \
+            for (size_t at = 0; at < size; at += at_once)                                         \
+                asm volatile(                                                                     \
+                    ".irp n,0,1,2,3,4,5,6,7\n"                                                    \
+                    "vmovups \\n * " #BYTES "(%0), %%" REGISTER "\\n\n.endr\n" ::"r"(from + at)   \
+                    : "memory", HEDDLE_VECTOR_REGISTERS);                                         \
+            asm volatile("vzeroupper" ::: HEDDLE_VECTOR_REGISTERS);                               \
+        }                                                                                         \
     };
 
 HEDDLE_VECTOR_LOOPS(LongVectors, "zmm", 64)
 HEDDLE_VECTOR_LOOPS(ShortVectors, "ymm", 32)
 
 #undef HEDDLE_VECTOR_LOOPS
+#undef HEDDLE_LOOP
 #undef HEDDLE_VECTOR_REGISTERS
 
 // Additions that wait for each other, one a cycle on every x86-64. (Of a register: constants are added without execution.)
@@ -163,8 +149,8 @@ private:
 
     // A cycle, of what fits into a cache. Read several times, at least 256 kB in all.
     double bytes_per_cycle(int64_t size) const {
-        const size_t whole =
-            std::clamp<size_t>(static_cast<size_t>(size) / read_at_once * read_at_once, read_at_once, pages_.size());
+        const size_t whole = std::clamp<size_t>(static_cast<size_t>(size) / Vectors::at_once * Vectors::at_once,
+                                                Vectors::at_once, pages_.size());
         const size_t times = std::max<size_t>(1, (256 << 10) / whole);
         Vectors::read(pages_.begin(), whole);
         const double seconds = least_seconds(12, [&] {
@@ -228,7 +214,7 @@ private:
             least = std::min(least, seconds_of([&] { Vectors::read(pages_.begin(), pages_.size()); }));
         }
         target_.bandwidth_one_core = to_tenth_of_decade(whole / least);
-        const size_t part = pages_.size() / static_cast<size_t>(pool_.threads()) / read_at_once * read_at_once;
+        const size_t part = pages_.size() / static_cast<size_t>(pool_.threads()) / Vectors::at_once * Vectors::at_once;
         const auto rounds = rounds_together(
             {.limit = 6e-3, .count = 20},
             [&] {
