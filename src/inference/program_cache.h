@@ -34,8 +34,8 @@ public:
     // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same
     // inputs.
     // Threads may call at once: one waits for the other. `progress` is told if a program is made, and can end that; the
-    // programs that are there stay, and the next call makes it anew. `profile` gets the time of each launch. Codes: those of `specialise`, of compiling, of
-    // Session::run; support.cancelled.
+    // programs that are there stay, and the next call makes it anew. `profile` gets the time of each launch. Codes: those
+    // of `specialise`, of compiling, of Session::run; support.cancelled.
     Result<std::vector<TensorData>> run(const std::string& key, const std::vector<TensorData>& inputs,
                                         const Specialise& specialise, Progress* progress = nullptr,
                                         std::vector<runtime::LaunchTime>* profile = nullptr);

@@ -351,9 +351,11 @@ Result<void> Session::run(const std::vector<TensorData>& inputs, std::vector<Ten
     if (auto fine = check_decided(p, inputs); !fine) return fine;
     const auto as_left = arena_->take(p, user_);
     if (!as_left) return fail(as_left.error());
-    for (const plan::Buffer& buffer : p.buffers) {
-        if (!*as_left && buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0)
-            fill_margins(arena_->workspace() + buffer.offset, buffer);
+    if (!*as_left) {
+        for (const plan::Buffer& buffer : p.buffers) {
+            if (buffer.kind == plan::Buffer::Kind::margins && buffer.first >= 0)
+                fill_margins(arena_->workspace() + buffer.offset, buffer);
+        }
     }
     auto address = [&](int32_t b) -> std::byte* {
         const plan::Buffer& buffer = p.buffers[static_cast<size_t>(b)];

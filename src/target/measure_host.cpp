@@ -1,7 +1,6 @@
 #include "target/measure_host.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -168,16 +167,17 @@ private:
         target_.l3_bytes_per_cycle = to_steps(bytes_per_cycle(beyond), 2);
     }
 
-    // One task a thread. Nothing where a thread came late, so that another took two.
-    std::optional<double> seconds_together(const std::function<void(int64_t task)>& task) {
-        std::vector<int> taken(static_cast<size_t>(pool_.threads()));
+    // So many tasks a thread. Nothing where a thread came so late that others took more than half of its share.
+    std::optional<double> seconds_together(int64_t tasks, const std::function<void(int64_t task)>& work) {
+        std::vector<int64_t> taken(static_cast<size_t>(pool_.threads()));
         const double seconds = seconds_of([&] {
-            pool_.run(pool_.threads(), 1, [&](int thread, int64_t begin, int64_t) {
-                task(begin);
-                taken[static_cast<size_t>(thread)]++;
+            pool_.run(tasks * pool_.threads(), 1, [&](int thread, int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; task++) work(task);
+                taken[static_cast<size_t>(thread)] += end - begin;
             });
         });
-        return std::ranges::count(taken, 1) == pool_.threads() ? std::optional(seconds) : std::nullopt;
+        const auto took_part = [&](int64_t count) { return 2 * count >= tasks; };
+        return std::ranges::all_of(taken, took_part) ? std::optional(seconds) : std::nullopt;
     }
 
     // When rounds are enough: so many take at most `fast` seconds, or all together `limit`.
@@ -185,18 +185,19 @@ private:
         double limit;
         size_t count;
         double fast = std::numeric_limits<double>::infinity();
+        int64_t tasks = 1;  // a thread
     };
 
     // Seconds of rounds in which all threads took part; sorted.
     std::vector<double> rounds_together(const Until& until, const Loop& prepare,
-                                        const std::function<void(int64_t)>& task) {
+                                        const std::function<void(int64_t task)>& work) {
         std::vector<double> rounds;
         size_t fast = 0;
         const auto begin = std::chrono::steady_clock::now();
         while (fast < until.count &&
                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < until.limit) {
             prepare();
-            const auto seconds = seconds_together(task);
+            const auto seconds = seconds_together(until.tasks, work);
             if (!seconds) continue;
             rounds.push_back(*seconds);
             fast += *seconds <= until.fast;
@@ -219,7 +220,7 @@ private:
             {.limit = 6e-3, .count = 20},
             [&] {
                 leave();
-                seconds_together([](int64_t) { Vectors::multiply_add(2'000); });  // wakes them
+                seconds_together(1, [](int64_t) { Vectors::multiply_add(2'000); });  // wakes them
             },
             [&](int64_t task) { Vectors::read(pages_.begin() + static_cast<size_t>(task) * part, part); });
         const double shared = rounds.empty() ? 0 : to_tenth_of_decade(whole / rounds.front());
@@ -243,24 +244,11 @@ private:
     // part. `slower` is each task where all cores are busy. A launch of 20 us was disturbed.
     void launch(double slower) {
         constexpr int64_t each = 250, tasks = 8;
-        std::vector<double> rounds;
         const double share = slower * least_seconds(20, [] { Vectors::multiply_add(each * tasks); });
-        std::vector<std::atomic<int>> taken(static_cast<size_t>(pool_.threads()));
-        const auto begin = std::chrono::steady_clock::now();
-        while (rounds.size() < 300 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(12)) {
-            for (auto& count : taken) count = 0;
-            const double seconds = seconds_of([&] {
-                pool_.run(tasks * pool_.threads(), 1, [&](int thread, int64_t, int64_t) {
-                    Vectors::multiply_add(each);
-                    taken[static_cast<size_t>(thread)]++;
-                });
-            });
-            if (std::ranges::all_of(taken, [](int count) { return 2 * count >= tasks; }))
-                rounds.push_back(seconds - share);
-        }
+        const auto rounds = rounds_together(
+            {.limit = 12e-3, .count = 300, .tasks = tasks}, [] {}, [](int64_t) { Vectors::multiply_add(each); });
         if (rounds.empty()) return;
-        std::ranges::nth_element(rounds, rounds.begin() + rounds.size() / 2);
-        const double launch = std::max(1e-7, rounds[rounds.size() / 2]);
+        const double launch = std::max(1e-7, rounds[rounds.size() / 2] - share);
         if (launch < 20e-6) target_.launch_seconds = to_tenth_of_decade(launch);
     }
 
