@@ -24,6 +24,7 @@ bench: build
 	@cmake --build --preset release --target heddle_python
 	@.venv/bin/python bench/peers.py
 	@.venv/bin/python bench/starts.py
+	@.venv/bin/python bench/gallery.py
 
 sanitize:
 	@scripts/setup clang-19 libclang-rt-19-dev

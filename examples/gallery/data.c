@@ -1,0 +1,45 @@
+// Loops for data.yaml.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void crc32(const uint8_t *data, uint32_t *y, long n) {
+    uint32_t table[256];
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320u : 0);
+    }
+    uint32_t c = ~0u;
+    for (long t = 0; t < n; t++) c = c >> 8 ^ table[(c ^ data[t]) & 255];
+    *y = ~c;
+}
+
+// Four counts a value: one value again and again does not wait for its own count.
+void histogram(const int32_t *x, int64_t *y, long n, long bins) {
+    int32_t *counts = calloc(4 * bins, sizeof(int32_t));
+    long k = 0;
+    for (; k + 4 <= n; k += 4) {
+        for (long lane = 0; lane < 4; lane++) counts[lane * bins + x[k + lane]]++;
+    }
+    for (; k < n; k++) counts[x[k]]++;
+    for (long bin = 0; bin < bins; bin++)
+        y[bin] = (int64_t)counts[bin] + counts[bins + bin] + counts[2 * bins + bin] + counts[3 * bins + bin];
+    free(counts);
+}
+
+void segment_sum(const float *restrict x, const int32_t *segment, float *restrict y, long n, long d, long segments) {
+    memset(y, 0, segments * d * sizeof(float));
+    for (long k = 0; k < n; k++) {
+        for (long c = 0; c < d; c++) y[segment[k] * d + c] += x[k * d + c];
+    }
+}
+
+static int order(const void *a, const void *b) {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+void rank_sort(const float *x, float *y, long n) {
+    memcpy(y, x, n * sizeof(float));
+    qsort(y, n, sizeof(float), order);
+}

@@ -1,0 +1,35 @@
+"""References of data.yaml."""
+import zlib
+
+import numpy as np
+
+from gallery import operator
+
+
+# A checksum is a chain: each byte's table entry depends on all bytes before it.
+@operator(inputs=lambda random, n: {"data": random.integers_of(np.uint8, 0, 256, n)}, test={"n": 301}, bench={"n": 1 << 20},
+          work=lambda n: {"dependent_reads": n})
+def crc32(data):
+    return np.uint32(zlib.crc32(data.tobytes()))
+
+
+@operator(inputs=lambda random, n, bins: {"x": random.integers_of(np.int32, 0, bins, n), "bins": bins},
+          test={"n": 3000, "bins": 21}, bench={"n": 10_000_000, "bins": 256}, work=lambda n, bins: {"scatter": n})
+def histogram(x, bins):
+    return np.bincount(x, minlength=bins)
+
+
+@operator(inputs=lambda random, n, d, segments: {
+              "x": random.floats(n, d), "segment": np.sort(random.integers_of(np.int32, 0, segments, n)), "segments": segments},
+          test={"n": 300, "d": 5, "segments": 20}, bench={"n": 500_000, "d": 16, "segments": 10_000},
+          work=lambda n, d, segments: {"float32": n * d})
+def segment_sum(x, segment, segments):
+    y = np.zeros((segments, x.shape[1]), np.float32)
+    np.add.at(y, segment, x)
+    return y
+
+
+@operator(inputs=lambda random, n: {"x": np.floor(random.floats(n) * 50)}, test={"n": 150}, bench={"n": 4096},
+          work=lambda n: {"float32": n * n / 2})  # each pair once, though a sort needs fewer
+def rank_sort(x):
+    return np.sort(x)

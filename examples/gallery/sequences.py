@@ -1,0 +1,113 @@
+"""References of sequences.yaml."""
+import numpy as np
+
+from gallery import operator
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+@operator(inputs=lambda random, heads, n, d: {name: random.floats(heads, n, d) for name in "qkv"}
+          | {"slope": 2.0 ** -np.arange(1, heads + 1, dtype=np.float32)},
+          test={"heads": 3, "n": 37, "d": 8}, bench={"heads": 8, "n": 1024, "d": 64},
+          work=lambda heads, n, d: {"float32": heads * n * n * (2 * d + 4), "exp": heads * n * n})
+def alibi_attention(q, k, v, slope):
+    places = np.arange(q.shape[1])
+    far = abs(places[:, None] - places)
+    return (softmax(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[2]) - slope[:, None, None] * far, 2) @ v).astype(np.float32)
+
+
+@operator(inputs=lambda random, steps, heads, d: {name: random.floats(steps, heads, d) for name in "rkv"}
+          | {"decay": np.float32(0.5) + random.shares(steps, heads, d) / 2, "u": random.floats(heads, d)},
+          test={"steps": 11, "heads": 3, "d": 8}, bench={"steps": 1024, "heads": 16, "d": 64}, tolerance=1e-4,
+          # the pair, the sum's multiply-adds with and without u, the decay
+          work=lambda steps, heads, d: {"float32": 4 * steps * heads * d * d})
+def rwkv6(r, k, v, decay, u):
+    y, s = np.zeros_like(r), np.zeros((r.shape[1], r.shape[2], r.shape[2]), np.float32)
+    for t in range(len(r)):
+        pair = k[t, :, :, None] * v[t, :, None]
+        y[t] = (r[t, :, :, None] * (s + u[:, :, None] * pair)).sum(1)
+        s = decay[t, :, :, None] * s + pair
+    return y
+
+
+def gated(random, steps, heads, d):
+    q, k, v = random.floats(3, steps, heads, d)
+    return {"q": q, "k": k / np.linalg.norm(k, axis=2, keepdims=True), "v": v,
+            "gate": np.float32(0.9) + random.shares(steps, heads) / 10, "share": random.shares(steps, heads)}
+
+
+@operator(inputs=gated, test={"steps": 11, "heads": 3, "d": 8}, bench={"steps": 1024, "heads": 16, "d": 64}, tolerance=1e-4,
+          work=lambda steps, heads, d: {"float32": 4 * steps * heads * d * d})
+def gated_delta_rule(q, k, v, gate, share):
+    y, s = np.zeros_like(q), np.zeros((q.shape[1], q.shape[2], q.shape[2]), np.float32)
+    for t in range(len(q)):
+        s = gate[t, :, None, None] * s
+        change = share[t, :, None] * (v[t] - np.einsum("hi,hij->hj", k[t], s))
+        s = s + k[t, :, :, None] * change[:, None]
+        y[t] = np.einsum("hi,hij->hj", q[t], s)
+    return y
+
+
+def selective(random, steps, channels, states):
+    return {"x": random.floats(steps, channels), "delta": random.shares(steps, channels) / 10,
+            "A": -np.tile(np.arange(1, states + 1, dtype=np.float32), (channels, 1)), "B": random.floats(steps, states),
+            "C": random.floats(steps, states), "D": random.floats(channels)}
+
+
+@operator(inputs=selective, test={"steps": 11, "channels": 19, "states": 5},
+          bench={"steps": 1024, "channels": 1024, "states": 16}, tolerance=1e-4,
+          work=lambda steps, channels, states: {"float32": 4 * steps * channels * states, "exp": steps * channels * states})
+def mamba_scan(x, delta, A, B, C, D):
+    y, h = np.zeros_like(x), np.zeros_like(A)
+    for t in range(len(x)):
+        h = np.exp(delta[t, :, None] * A) * h + (delta[t] * x[t])[:, None] * B[t]
+        y[t] = h @ C[t] + D * x[t]
+    return y
+
+
+@operator(inputs=lambda random, steps, states: {"start": random.floats(states), "move": random.floats(states, states),
+                                                "seen": random.floats(steps, states)},
+          test={"steps": 17, "states": 9}, bench={"steps": 1024, "states": 128},
+          # an addition, a comparison, a choice
+          work=lambda steps, states: {"float32": 3 * steps * states ** 2})
+def viterbi(start, move, seen):
+    best, back = start, []
+    for t in range(len(seen)):
+        through = best[:, None] + move
+        back.append(through.argmax(0))
+        best = through.max(0) + seen[t]
+    path = [best.argmax()]
+    for t in range(len(seen) - 1, 0, -1):
+        path.append(back[t][path[-1]])
+    return np.array(path[::-1]), best.max()
+
+
+@operator(inputs=lambda random, batch, heads, n, d: {"x": random.floats(batch, heads, n, d)},
+          test={"batch": 2, "heads": 3, "n": 9, "d": 16}, bench={"batch": 8, "heads": 16, "n": 1024, "d": 64},
+          tolerance=1e-4,  # an angle of 1,000 in float32 is right to 0.0001
+          work=lambda batch, heads, n, d: {"float32": 2 * batch * heads * n * d, "sin": n * d})
+def rotary_interleaved(x):
+    n, d = x.shape[-2:]
+    angle = np.arange(n)[:, None] * np.float32(10000) ** (-np.arange(0, d, 2, dtype=np.float32) / d)
+    turned = x.view(np.complex64) * np.exp(1j * angle)
+    return turned.astype(np.complex64).view(np.float32)
+
+
+@operator(inputs=lambda random, outer, n, inner: {"x": random.floats(outer, n, inner)},
+          test={"outer": 3, "n": 11, "inner": 19}, bench={"outer": 32, "n": 256, "inner": 512},
+          work=lambda outer, n, inner: {"float32": 4 * outer * n * inner, "exp": outer * n * inner})
+def softmax_middle(x):
+    return softmax(x, 1)
+
+
+@operator(inputs=lambda random, n, d: {"a": random.floats(n, d), "b": random.floats(n, d)},
+          test={"n": 21, "d": 13}, bench={"n": 1024, "d": 256},
+          work=lambda n, d: {"float32": n * n * (d + 4), "exp": n * n})
+def contrastive_loss(a, b):
+    a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
+    alike = 10 * a @ b.T
+    across, down = (np.log(np.exp(alike).sum(axis)) for axis in (1, 0))
+    return np.float32(np.mean((across + down) / 2 - np.diag(alike)))
