@@ -76,3 +76,28 @@ void biquad(const float *x, const float *b, const float *a, float *y, long chann
         }
     }
 }
+
+void fir(const float *x, const float *response, float *y, long channels, long n, long taps) {
+    enum { block = 1024 };
+    for (long c = 0; c < channels; c++) {
+        for (long begin = 0; begin < n; begin += block) {
+            const long end = begin + block < n ? begin + block : n;
+            const float *from = x + c * n;
+            float *restrict to = y + c * n;
+            for (long t = begin; t < end; t++) to[t] = 0;
+            for (long k = 0; k < taps; k++) {
+                for (long t = begin > k ? begin : k; t < end; t++) to[t] += response[k] * from[t - k];
+            }
+        }
+    }
+}
+
+void autocorrelation(const float *x, float *y, long n, long size, long lags) {
+    for (long piece = 0; piece < (n - lags) / size; piece++, x += size, y += lags) {
+        float *restrict to = y;
+        for (long lag = 0; lag < lags; lag++) to[lag] = 0;
+        for (long k = 0; k < size; k++) {
+            for (long lag = 0; lag < lags; lag++) to[lag] += x[k] * x[k + lag];
+        }
+    }
+}

@@ -25,3 +25,18 @@ def biquad(x, b, a):
         y[:, t] = b[0] * x[:, t] + p
         p, q = b[1] * x[:, t] - a[0] * y[:, t] + q, b[2] * x[:, t] - a[1] * y[:, t]
     return y
+
+
+@operator(inputs=lambda random, channels, n, taps: {"x": random.floats(channels, n), "response": random.floats(taps)},
+          test={"channels": 3, "n": 70, "taps": 9}, bench={"channels": 2, "n": 96_000, "taps": 128}, tolerance=1e-4,
+          work=lambda channels, n, taps: {"float32": channels * n * taps})
+def fir(x, response):
+    return np.stack([np.convolve(channel, response)[:x.shape[1]] for channel in x])
+
+
+@operator(inputs=lambda random, n, size, lags: {"x": random.floats(n), "size": size, "lags": lags},
+          test={"n": 300, "size": 32, "lags": 20}, bench={"n": 96_000, "size": 512, "lags": 400}, tolerance=1e-4,
+          work=lambda n, size, lags: {"float32": (n - lags) // size * size * lags})
+def autocorrelation(x, size, lags):
+    starts = np.arange((len(x) - lags) // size) * size
+    return np.stack([[x[s:s + size] @ x[s + lag:s + lag + size] for lag in range(lags)] for s in starts])

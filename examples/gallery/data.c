@@ -43,3 +43,33 @@ void rank_sort(const float *x, float *y, long n) {
     memcpy(y, x, n * sizeof(float));
     qsort(y, n, sizeof(float), order);
 }
+
+void bucketise(const float *x, const float *bound, int32_t *y, long n, long k) {
+    for (long i = 0; i < n; i++) {
+        int32_t low = 0, more = k;
+        while (more > 0) {  // without branches
+            const int32_t half = (more + 1) / 2;
+            low += low + half <= k && bound[low + half - 1] <= x[i] ? half : 0;
+            more -= half;
+        }
+        y[i] = low;
+    }
+}
+
+void compact(const float *x, float *y, int64_t *count, long n) {
+    long place = 0;
+    for (long i = 0; i < n; i++) {
+        y[place] = x[i];
+        place += x[i] != 0;
+    }
+    *count = place;
+    memset(y + place, 0, (n - place) * sizeof(float));
+}
+
+void hash_rows(const uint8_t *x, uint32_t *y, long rows, long n) {
+    for (long r = 0; r < rows; r++) {
+        uint32_t h = 2166136261u;
+        for (long t = 0; t < n; t++) h = (h ^ x[r * n + t]) * 16777619u;
+        y[r] = h;
+    }
+}

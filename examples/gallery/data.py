@@ -33,3 +33,25 @@ def segment_sum(x, segment, segments):
           work=lambda n: {"float32": n * n / 2})  # each pair once, though a sort needs fewer
 def rank_sort(x):
     return np.sort(x)
+
+
+@operator(inputs=lambda random, n, k: {"x": random.floats(n), "bound": np.sort(random.floats(k))}, test={"n": 300, "k": 9},
+          bench={"n": 1_000_000, "k": 31}, work=lambda n, k: {"float32": n * np.log2(k + 1)})
+def bucketise(x, bound):
+    return np.searchsorted(bound, x, "right").astype(np.int32)
+
+
+@operator(inputs=lambda random, n: {"x": np.maximum(random.floats(n), 0)}, test={"n": 300}, bench={"n": 4_000_000},
+          work=lambda n: {"float32": 2 * n})
+def compact(x):
+    found = x[x != 0]
+    return np.concatenate([found, np.zeros(len(x) - len(found), x.dtype)]), np.int64(len(found))
+
+
+@operator(inputs=lambda random, rows, n: {"x": random.integers_of(np.uint8, 0, 256, rows, n)}, test={"rows": 37, "n": 9},
+          bench={"rows": 65536, "n": 32}, work=lambda rows, n: {"uint32": 2 * rows * n})
+def hash_rows(x):
+    h = np.full(len(x), 2166136261, np.uint32)
+    for t in range(x.shape[1]):
+        h = (h ^ x[:, t]) * np.uint32(16777619)
+    return h

@@ -85,3 +85,116 @@ void sinkhorn(const float *restrict K, const float *restrict a, const float *res
     free(v);
     free(sums);
 }
+
+void log_sum_exp_product(const float *a, const float *b, float *y, long n) {
+    float *high = malloc(n * sizeof(float));
+    for (long i = 0; i < n; i++) {
+        float *restrict sum = y + i * n, *restrict top = high;
+        for (long j = 0; j < n; j++) top[j] = -INFINITY;
+        memset(sum, 0, n * sizeof(float));
+        for (long k = 0; k < n; k++) {
+            for (long j = 0; j < n; j++) top[j] = larger(top[j], a[i * n + k] + b[k * n + j]);
+        }
+        for (long k = 0; k < n; k++) {
+            for (long j = 0; j < n; j++) sum[j] += expf(a[i * n + k] + b[k * n + j] - top[j]);
+        }
+        for (long j = 0; j < n; j++) sum[j] = top[j] + logf(sum[j]);
+    }
+    free(high);
+}
+
+void k_means_step(const float *x, const float *centre, float *y, long n, long d, long k) {
+    float *columns = malloc(d * k * sizeof(float)), *apart = malloc(k * sizeof(float));
+    long *size = calloc(k, sizeof(long));
+    for (long c = 0; c < k; c++) {
+        for (long j = 0; j < d; j++) columns[j * k + c] = centre[c * d + j];
+    }
+    memset(y, 0, k * d * sizeof(float));
+    for (long i = 0; i < n; i++) {
+        float *restrict far = apart;
+        memset(far, 0, k * sizeof(float));
+        for (long j = 0; j < d; j++) {
+            for (long c = 0; c < k; c++) far[c] += (x[i * d + j] - columns[j * k + c]) * (x[i * d + j] - columns[j * k + c]);
+        }
+        long nearest = 0;
+        for (long c = 1; c < k; c++) nearest = far[c] < far[nearest] ? c : nearest;
+        size[nearest]++;
+        for (long j = 0; j < d; j++) y[nearest * d + j] += x[i * d + j];
+    }
+    for (long c = 0; c < k; c++) {
+        for (long j = 0; j < d; j++) y[c * d + j] = size[c] ? y[c * d + j] / size[c] : centre[c * d + j];
+    }
+    free(columns);
+    free(apart);
+    free(size);
+}
+
+void cholesky(const float *A, float *L, long n) {
+    float *rest = malloc(n * n * sizeof(float));  // row t: column t of L, as it becomes
+    memcpy(rest, A, n * n * sizeof(float));
+    memset(L, 0, n * n * sizeof(float));
+    for (long t = 0; t < n; t++) {
+        float *column = rest + t * n;
+        const float scale = 1 / sqrtf(column[t]);
+        for (long i = t; i < n; i++) L[i * n + t] = column[i] *= scale;
+        for (long i = t + 1; i < n; i++) {
+            float *restrict row = rest + i * n;
+            for (long j = i; j < n; j++) row[j] -= column[i] * column[j];
+        }
+    }
+    free(rest);
+}
+
+void tridiagonal_solve(const float *low, const float *middle, const float *high, const float *b, float *x, long n, long systems) {
+    float *ratio = malloc(n * systems * sizeof(float));
+    for (long t = 0; t < n; t++) {
+        const float *l = low + t * systems, *m = middle + t * systems, *h = high + t * systems, *in = b + t * systems;
+        const float *ratio_before = ratio + (t - 1) * systems, *before = x + (t - 1) * systems;
+        float *restrict r = ratio + t * systems, *restrict part = x + t * systems;
+        for (long s = 0; s < systems; s++) {
+            const float scale = 1 / (t ? m[s] - l[s] * ratio_before[s] : m[s]);
+            r[s] = h[s] * scale;
+            part[s] = (t ? in[s] - l[s] * before[s] : in[s]) * scale;
+        }
+    }
+    for (long t = n - 1; t-- > 0;) {
+        const float *r = ratio + t * systems, *behind = x + (t + 1) * systems;
+        float *restrict part = x + t * systems;
+        for (long s = 0; s < systems; s++) part[s] -= r[s] * behind[s];
+    }
+    free(ratio);
+}
+
+static float dot(const float *restrict a, const float *restrict b, long n) {
+    float lanes[16] = {0}, sum = 0;
+    long k = 0;
+    for (; k + 16 <= n; k += 16) {
+        for (long l = 0; l < 16; l++) lanes[l] += a[k + l] * b[k + l];
+    }
+    for (; k < n; k++) sum += a[k] * b[k];
+    for (long l = 0; l < 16; l++) sum += lanes[l];
+    return sum;
+}
+
+void conjugate_gradient(const float *A, const float *b, float *restrict x, long n, long steps) {
+    float *restrict rest = malloc(n * sizeof(float)), *restrict direction = malloc(n * sizeof(float)),
+          *restrict image = malloc(n * sizeof(float));
+    memset(x, 0, n * sizeof(float));
+    memcpy(rest, b, n * sizeof(float));
+    memcpy(direction, b, n * sizeof(float));
+    float size = dot(rest, rest, n);
+    for (long t = 0; t < steps; t++) {
+        for (long i = 0; i < n; i++) image[i] = dot(A + i * n, direction, n);
+        const float step = size / dot(direction, image, n);
+        for (long i = 0; i < n; i++) {
+            x[i] += step * direction[i];
+            rest[i] -= step * image[i];
+        }
+        const float next = dot(rest, rest, n);
+        for (long i = 0; i < n; i++) direction[i] = rest[i] + next / size * direction[i];
+        size = next;
+    }
+    free(rest);
+    free(direction);
+    free(image);
+}

@@ -57,3 +57,57 @@ def sinkhorn(K, a, b, steps):
         u = a / (K @ v)
         v = b / (u @ K)
     return u[:, None] * K * v
+
+
+@operator(inputs=square, test={"n": 45}, bench={"n": 256}, work=lambda n: {"float32": 4 * n ** 3, "exp": n ** 3, "log": n * n})
+def log_sum_exp_product(a, b):
+    return np.log(np.exp(a[:, :, None] + b).sum(1))
+
+
+@operator(inputs=lambda random, n, d, k: {"x": random.floats(n, d), "centre": random.floats(k, d)},
+          test={"n": 300, "d": 5, "k": 7}, bench={"n": 65536, "d": 16, "k": 64}, tolerance=1e-4,
+          work=lambda n, d, k: {"float32": 2 * n * d * k + 2 * n * k + n * d})
+def k_means_step(x, centre):
+    nearest = ((x[:, None] - centre) ** 2).sum(2).argmin(1)
+    return np.stack([x[nearest == c].mean(0) if (nearest == c).any() else centre[c] for c in range(len(centre))])
+
+
+def positive(random, n):
+    x = random.floats(n, n)
+    return x @ x.T / n + np.eye(n, dtype=np.float32)
+
+
+@operator(inputs=lambda random, n: {"A": positive(random, n)}, test={"n": 37}, bench={"n": 256}, tolerance=1e-4,
+          work=lambda n: {"float32": n ** 3 / 6, "dependent": 6 * n})  # a root, a product, a difference wait for each other
+def cholesky(A):
+    return np.linalg.cholesky(A)
+
+
+@operator(inputs=lambda random, n, systems: {
+              "low": random.floats(n, systems), "middle": 4 + random.shares(n, systems), "high": random.floats(n, systems),
+              "b": random.floats(n, systems)},
+          test={"n": 19, "systems": 21}, bench={"n": 512, "systems": 1024}, tolerance=1e-4,
+          work=lambda n, systems: {"float32": 6 * n * systems, "divide": n * systems})
+def tridiagonal_solve(low, middle, high, b):
+    n, systems = b.shape
+    matrices = np.zeros((systems, n, n))
+    at = np.arange(n)
+    matrices[:, at, at] = middle.T
+    matrices[:, at[1:], at[:-1]] = low[1:].T
+    matrices[:, at[:-1], at[1:]] = high[:-1].T
+    return np.linalg.solve(matrices, b.T[:, :, None])[:, :, 0].T.astype(np.float32)
+
+
+@operator(inputs=lambda random, n, steps: {"A": positive(random, n), "b": random.floats(n), "steps": steps},
+          test={"n": 37, "steps": 5}, bench={"n": 512, "steps": 50}, tolerance=1e-3,
+          work=lambda n, steps: {"float32": (n * n + 6 * n) * steps})
+def conjugate_gradient(A, b, steps):
+    at, rest, direction = np.zeros_like(b), b, b
+    for _ in range(steps):
+        image = A @ direction
+        size = rest @ rest
+        step = size / (direction @ image)
+        at = at + step * direction
+        rest = rest - step * image
+        direction = rest + rest @ rest / size * direction
+    return at

@@ -68,3 +68,95 @@ void lattice_boltzmann(const float *restrict f, float *restrict y, long n) {
         }
     }
 }
+
+void wave(const float *height, const float *speed, float *y, long n, long steps) {
+    float *other = malloc(n * n * sizeof(float)), *v = malloc(n * n * sizeof(float));
+    float *from = steps % 2 ? other : y, *to = steps % 2 ? y : other;
+    memcpy(from, height, n * n * sizeof(float));
+    memcpy(to, height, n * n * sizeof(float));
+    memcpy(v, speed, n * n * sizeof(float));
+    for (long t = 0; t < steps; t++) {
+        for (long i = 1; i < n - 1; i++) {
+            const float *row = from + i * n, *up = row - n, *down = row + n;
+            float *restrict fast = v + i * n, *restrict next = to + i * n;
+            for (long j = 1; j < n - 1; j++) {
+                fast[j] += 0.25f * (up[j] + down[j] + row[j - 1] + row[j + 1] - 4 * row[j]);
+                next[j] = row[j] + fast[j];
+            }
+        }
+        swap(&from, &to);
+    }
+    free(other);
+    free(v);
+}
+
+static float beside(const float *u, long up, long down, long i, long left, long right, long j) {
+    return u[up + j] + u[down + j] + u[i + left] + u[i + right] - 4 * u[i + j];
+}
+
+void gray_scott(const float *a, const float *b, float *u, float *v, long n, long steps) {
+    const size_t bytes = n * n * sizeof(float);
+    float *spare = malloc(2 * bytes), *p = steps % 2 ? spare : u, *q = steps % 2 ? spare + n * n : v;
+    float *next_p = steps % 2 ? u : spare, *next_q = steps % 2 ? v : spare + n * n;
+    memcpy(p, a, bytes);
+    memcpy(q, b, bytes);
+    for (long t = 0; t < steps; t++) {
+        for (long i = 0; i < n; i++) {
+            const long row = i * n, up = (i + n - 1) % n * n, down = (i + 1) % n * n;
+            float *restrict to_p = next_p + row, *restrict to_q = next_q + row;
+#define CELL(left, right, j)                                                                                                 \
+    const float meet = p[row + j] * q[row + j] * q[row + j];                                                                 \
+    to_p[j] = p[row + j] - meet + 0.04f * (1 - p[row + j]) + 0.2f * beside(p, up, down, row, left, right, j);                \
+    to_q[j] = q[row + j] + meet - 0.1f * q[row + j] + 0.1f * beside(q, up, down, row, left, right, j)
+            { CELL(n - 1, 1, 0); }
+            for (long j = 1; j < n - 1; j++) { CELL(j - 1, j + 1, j); }
+            { CELL(n - 2, 0, n - 1); }
+#undef CELL
+        }
+        swap(&p, &next_p);
+        swap(&q, &next_q);
+    }
+    free(spare);
+}
+
+#include <math.h>
+
+void n_body(const float *place, const float *mass, float *y, long n) {
+    const float *x = place, *v = place + n, *w = v + n;
+    for (long i = 0; i < n; i++) {
+        float sums[3][16] = {{0}};
+        long j = 0;
+        for (; j < n; j += 16) {
+            const long wide = n - j < 16 ? n - j : 16;
+            for (long l = 0; l < wide; l++) {
+                const float a = x[j + l] - x[i], b = v[j + l] - v[i], c = w[j + l] - w[i], r = a * a + b * b + c * c + 0.01f;
+                const float pull = mass[j + l] / (r * sqrtf(r));
+                sums[0][l] += pull * a;
+                sums[1][l] += pull * b;
+                sums[2][l] += pull * c;
+            }
+        }
+        for (long c = 0; c < 3; c++) {
+            float sum = 0;
+            for (long l = 0; l < 16; l++) sum += sums[c][l];
+            y[c * n + i] = sum;
+        }
+    }
+}
+
+void mandelbrot(int *y, long steps, long height, long width) {
+    for (long i = 0; i < height; i++) {
+        for (long j = 0; j < width; j++) {
+            const float cx = j * (float)(3.0 / width) - 2, cy = i * (float)(2.0 / height) - 1;
+            float x = cx, v = cy;
+            int n = 0;
+            while (n < steps && x * x + v * v <= 4) {
+                const float next = x * x - v * v + cx;
+                v = 2 * x * v + cy;
+                x = next;
+                n++;
+            }
+            y[i * width + j] = n;
+        }
+    }
+}

@@ -37,3 +37,49 @@ def lattice_boltzmann(f):
     along = 3 * (RIGHT[:, None, None] * u + DOWN[:, None, None] * v)
     rest = WEIGHT[:, None, None] * density * (1 + along + along ** 2 / 2 - 1.5 * (u * u + v * v))
     return (g + 0.6 * (rest - g)).astype(np.float32)
+
+
+def around(u, mode):
+    p = np.pad(u, 1, mode=mode)
+    return p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * u
+
+
+@operator(inputs=lambda random, n, steps: {"height": random.floats(n, n), "speed": np.zeros((n, n), np.float32), "steps": steps},
+          test={"n": 37, "steps": 6}, bench={"n": 512, "steps": 500},
+          work=lambda n, steps: {"float32": 6 * n * n * steps})
+def wave(height, speed, steps):
+    u, v = height, speed
+    for _ in range(steps):
+        v = np.pad((v + np.float32(0.25) * around(u, "edge"))[1:-1, 1:-1], 1)
+        u = u + v
+    return u
+
+
+@operator(inputs=lambda random, n, steps: {"a": random.shares(n, n), "b": random.shares(n, n) / 2, "steps": steps},
+          test={"n": 37, "steps": 6}, bench={"n": 512, "steps": 200}, tolerance=1e-4,
+          work=lambda n, steps: {"float32": 17 * n * n * steps})
+def gray_scott(a, b, steps):
+    for _ in range(steps):
+        meet = a * b * b
+        a, b = (a - meet + 0.04 * (1 - a) + 0.2 * around(a, "wrap"), b + meet - 0.1 * b + 0.1 * around(b, "wrap"))
+    return a, b
+
+
+@operator(inputs=lambda random, n: {"place": random.floats(3, n), "mass": random.shares(n)}, test={"n": 37}, bench={"n": 4096},
+          tolerance=1e-4, work=lambda n: {"float32": 12 * n * n, "sqrt": n * n})
+def n_body(place, mass):
+    apart = place[:, None, :] - place[:, :, None]
+    return (mass * ((apart ** 2).sum(0) + 0.01) ** -1.5 * apart).sum(2)
+
+
+@operator(inputs=lambda random, steps, height, width: {"steps": steps, "height": height, "width": width},
+          test={"steps": 9, "height": 16, "width": 24}, bench={"steps": 100, "height": 512, "width": 768},
+          work=lambda steps, height, width: {"float32": 8 * steps * height * width})
+def mandelbrot(steps, height, width):
+    c = (np.arange(width, dtype=np.float32) * np.float32(3 / width) - 2
+         + 1j * (np.arange(height, dtype=np.float32) * np.float32(2 / height) - 1)[:, None]).astype(np.complex64)
+    z, n = c, np.zeros((height, width), np.int32)
+    for _ in range(steps):
+        inside = z.real ** 2 + z.imag ** 2 <= 4
+        z, n = np.where(inside, z * z + c, z), n + inside
+    return n

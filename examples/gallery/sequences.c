@@ -204,3 +204,90 @@ void contrastive_loss(const float *a, const float *b, float *loss, long n, long 
     free(b_scale);
     free(down);
 }
+
+static int32_t less(int32_t a, int32_t b) { return a < b ? a : b; }
+static int32_t more(int32_t a, int32_t b) { return a > b ? a : b; }
+
+void edit_distance(const int32_t *a, const int32_t *b, int32_t *y, long m, long n) {
+    int32_t *d = malloc((n + 1) * sizeof(int32_t));
+    for (long j = 0; j <= n; j++) d[j] = j;
+    for (long i = 1; i <= m; i++) {
+        int32_t both = d[0];
+        d[0] = i;
+        for (long j = 1; j <= n; j++) {
+            const int32_t found = less(both + (a[i - 1] != b[j - 1]), less(d[j], d[j - 1]) + 1);
+            both = d[j];
+            d[j] = found;
+        }
+    }
+    *y = d[n];
+    free(d);
+}
+
+void smith_waterman(const int32_t *a, const int32_t *b, int32_t *y, long m, long n) {
+    int32_t *h = calloc(n + 1, sizeof(int32_t)), best = 0;
+    for (long i = 1; i <= m; i++) {
+        int32_t both = 0;
+        for (long j = 1; j <= n; j++) {
+            const int32_t found = more(more(both + (a[i - 1] == b[j - 1] ? 3 : -2), more(h[j], h[j - 1]) - 2), 0);
+            both = h[j];
+            h[j] = found;
+            best = more(best, found);
+        }
+    }
+    *y = best;
+    free(h);
+}
+
+void dynamic_time_warping(const float *a, const float *b, float *y, long m, long n) {
+    float *d = malloc((n + 1) * sizeof(float));
+    for (long j = 0; j <= n; j++) d[j] = j ? INFINITY : 0;
+    for (long i = 1; i <= m; i++) {
+        float both = d[0];
+        d[0] = INFINITY;
+        for (long j = 1; j <= n; j++) {
+            const float near = d[j] < d[j - 1] ? d[j] : d[j - 1], found = fabsf(a[i - 1] - b[j - 1]) + (near < both ? near : both);
+            both = d[j];
+            d[j] = found;
+        }
+    }
+    *y = d[n];
+    free(d);
+}
+
+void cumulative_sum(const float *x, float *y, long n) {
+    float sum = 0;
+    for (long t = 0; t < n; t++) y[t] = sum += x[t];
+}
+
+// Eight rows at once, whose chains do not wait for each other.
+void decaying_sum(const float *a, const float *x, float *y, long rows, long n) {
+    for (long r = 0; r < rows; r += 8) {
+        const long wide = rows - r < 8 ? rows - r : 8;
+        float h[8] = {0};
+        for (long t = 0; t < n; t++) {
+            for (long l = 0; l < wide; l++) y[(r + l) * n + t] = h[l] = a[(r + l) * n + t] * h[l] + x[(r + l) * n + t];
+        }
+    }
+}
+
+void local_attention(const float *q, const float *k, const float *v, float *y, long heads, long n, long d, long window) {
+    float *score = malloc(window * sizeof(float));
+    const float scale = 1 / sqrtf(d);
+    for (long h = 0; h < heads; h++) {
+        for (long i = 0; i < n; i++) {
+            const long seen = i + 1 < window ? i + 1 : window;
+            for (long j = 0; j < seen; j++) score[j] = dot(q + (h * n + i) * d, k + (h * n + i - j) * d, d) * scale;
+            const float high = largest(score, seen);
+            float sum = 0, *restrict to = y + (h * n + i) * d;
+            memset(to, 0, d * sizeof(float));
+            for (long j = 0; j < seen; j++) {
+                const float weight = expf(score[j] - high);
+                sum += weight;
+                for (long c = 0; c < d; c++) to[c] += weight * v[(h * n + i - j) * d + c];
+            }
+            for (long c = 0; c < d; c++) to[c] /= sum;
+        }
+    }
+    free(score);
+}

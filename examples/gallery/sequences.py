@@ -111,3 +111,63 @@ def contrastive_loss(a, b):
     alike = 10 * a @ b.T
     across, down = (np.log(np.exp(alike).sum(axis)) for axis in (1, 0))
     return np.float32(np.mean((across + down) / 2 - np.diag(alike)))
+
+
+def table(a, b, first, cell):
+    """The last of the cells of a table, each computed from those above left, above and left; and the largest."""
+    d = [first(j) for j in range(len(b) + 1)]
+    largest = max(d)
+    for i in range(1, len(a) + 1):
+        row = [first(i)]
+        for j in range(1, len(b) + 1):
+            row.append(cell(a[i - 1], b[j - 1], d[j - 1], d[j], row[j - 1]))
+        d, largest = row, max(largest, *row)
+    return d[-1], largest
+
+
+def letters(random, m, n):
+    return {"a": random.integers_of(np.int32, 0, 4, m), "b": random.integers_of(np.int32, 0, 4, n)}
+
+
+@operator(inputs=letters, test={"m": 17, "n": 23}, bench={"m": 2000, "n": 2500}, work=lambda m, n: {"int32": 6 * m * n})
+def edit_distance(a, b):
+    return np.int32(table(a, b, lambda k: k, lambda p, q, both, above, left: min(both + (p != q), above + 1, left + 1))[0])
+
+
+@operator(inputs=letters, test={"m": 17, "n": 23}, bench={"m": 2000, "n": 2500}, work=lambda m, n: {"int32": 8 * m * n})
+def smith_waterman(a, b):
+    return np.int32(table(a, b, lambda k: 0, lambda p, q, both, above, left:
+                          max(0, both + (3 if p == q else -2), above - 2, left - 2))[1])
+
+
+@operator(inputs=lambda random, m, n: {"a": random.floats(m), "b": random.floats(n)}, test={"m": 17, "n": 23},
+          bench={"m": 2000, "n": 2500}, work=lambda m, n: {"float32": 5 * m * n})
+def dynamic_time_warping(a, b):
+    return np.float32(table(a, b, lambda k: np.inf if k else 0,
+                            lambda p, q, both, above, left: abs(p - q) + min(both, above, left))[0])
+
+
+@operator(inputs=lambda random, n: {"x": random.shares(n)}, test={"n": 70}, bench={"n": 4_000_000}, tolerance=1e-3,
+          work=lambda n: {"float32": n})  # no chain: parts may be added before what is left of them is known
+def cumulative_sum(x):
+    return x.astype(np.float64).cumsum().astype(np.float32)
+
+
+@operator(inputs=lambda random, rows, n: {"a": random.shares(rows, n), "x": random.floats(rows, n)},
+          test={"rows": 21, "n": 19}, bench={"rows": 256, "n": 16384},
+          work=lambda rows, n: {"float32": rows * n, "dependent": n})
+def decaying_sum(a, x):
+    y, h = np.zeros_like(x), 0
+    for t in range(x.shape[1]):
+        y[:, t] = h = a[:, t] * h + x[:, t]
+    return y
+
+
+@operator(inputs=lambda random, heads, n, d, window: {name: random.floats(heads, n, d) for name in "qkv"} | {"window": window},
+          test={"heads": 2, "n": 37, "d": 8, "window": 11}, bench={"heads": 8, "n": 2048, "d": 64, "window": 128},
+          work=lambda heads, n, d, window: {"float32": heads * n * window * (2 * d + 3), "exp": heads * n * window})
+def local_attention(q, k, v, window):
+    places = np.arange(q.shape[1])
+    far = places[:, None] - places
+    score = np.where((far >= 0) & (far < window), q @ k.swapaxes(1, 2) / np.sqrt(q.shape[2]), -np.inf)
+    return (softmax(score, 2) @ v).astype(np.float32)

@@ -266,3 +266,123 @@ void unet_up(const float *x, const float *skip, const float *up, const float *we
     }
     free(both);
 }
+
+void pixel_shuffle(const float *x, float *y, long c, long n, long r) {
+    for (long k = 0; k < c / (r * r); k++) {
+        for (long i = 0; i < n; i++) {
+            for (long a = 0; a < r; a++) {
+                for (long j = 0; j < n; j++) {
+                    for (long b = 0; b < r; b++) *y++ = x[(((k * r + a) * r + b) * n + i) * n + j];
+                }
+            }
+        }
+    }
+}
+
+void bilinear_upsampling(const float *x, float *y, long c, long n) {
+    float *low = malloc(n * sizeof(float));
+    for (long k = 0; k < c; k++) {
+        for (long i = 0; i < 2 * n; i++) {
+            const float *near = x + (k * n + i / 2) * n, *far = x + (k * n + clamp(i % 2 ? i / 2 + 1 : i / 2 - 1, n)) * n;
+            float *restrict to = y + (k * 2 * n + i) * 2 * n, *restrict row = low;
+            for (long j = 0; j < n; j++) row[j] = 0.75f * near[j] + 0.25f * far[j];
+            to[0] = row[0];
+            for (long j = 0; j < n - 1; j++) {
+                to[2 * j + 1] = 0.75f * row[j] + 0.25f * row[j + 1];
+                to[2 * j + 2] = 0.25f * row[j] + 0.75f * row[j + 1];
+            }
+            to[2 * n - 1] = row[n - 1];
+        }
+    }
+    free(low);
+}
+
+// Columns of five windows' sums move down with the rows.
+void ssim(const float *a, const float *b, float *y, long n) {
+    const long size = 7, wide = n - size + 1;
+    float *sums = malloc(5 * n * sizeof(float));
+    for (long i = 0; i < wide; i++) {
+        memset(sums, 0, 5 * n * sizeof(float));
+        for (long p = 0; p < size; p++) {
+            const float *u = a + (i + p) * n, *v = b + (i + p) * n;
+            for (long j = 0; j < n; j++) {
+                sums[j] += u[j];
+                sums[n + j] += v[j];
+                sums[2 * n + j] += u[j] * u[j];
+                sums[3 * n + j] += v[j] * v[j];
+                sums[4 * n + j] += u[j] * v[j];
+            }
+        }
+        for (long j = 0; j < wide; j++) {
+            float m[5];
+            for (long s = 0; s < 5; s++) {
+                const float *at = sums + s * n + j;
+                m[s] = (at[0] + at[1] + at[2] + at[3] + at[4] + at[5] + at[6]) * (1 / 49.f);
+            }
+            const float va = m[2] - m[0] * m[0], vb = m[3] - m[1] * m[1], both = m[4] - m[0] * m[1];
+            y[i * wide + j] = (2 * m[0] * m[1] + 0.0001f) * (2 * both + 0.0009f) /
+                              ((m[0] * m[0] + m[1] * m[1] + 0.0001f) * (va + vb + 0.0009f));
+        }
+    }
+    free(sums);
+}
+
+void sobel(const float *x, float *restrict y, long h, long w) {
+    float *from = padded(x, h, w, 1);
+    for (long i = 0; i < h; i++) {
+        const float *up = from + i * (w + 2), *row = up + w + 2, *down = row + w + 2;
+        for (long j = 0; j < w; j++) {
+            const float across = up[j + 2] - up[j] + 2 * (row[j + 2] - row[j]) + down[j + 2] - down[j];
+            const float along = down[j] - up[j] + 2 * (down[j + 1] - up[j + 1]) + down[j + 2] - up[j + 2];
+            y[i * w + j] = sqrtf(across * across + along * along);
+        }
+    }
+    free(from);
+}
+
+static long mirrored(long i, long n) { return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i; }
+
+void gaussian_blur(const float *x, float *y, long h, long w) {
+    const float a = 0.0625f, b = 0.25f, c = 0.375f;
+    float *line = malloc((w + 4) * sizeof(float));
+    for (long i = 0; i < h; i++) {
+        const float *rows[5];
+        for (long k = 0; k < 5; k++) rows[k] = x + mirrored(i + k - 2, h) * w;
+        float *restrict middle = line + 2, *restrict to = y + i * w;
+        for (long j = 0; j < w; j++) middle[j] = a * (rows[0][j] + rows[4][j]) + b * (rows[1][j] + rows[3][j]) + c * rows[2][j];
+        for (long k = 1; k <= 2; k++) {
+            middle[-k] = middle[k];
+            middle[w - 1 + k] = middle[w - 1 - k];
+        }
+        for (long j = 0; j < w; j++) to[j] = a * (line[j] + line[j + 4]) + b * (line[j + 1] + line[j + 3]) + c * line[j + 2];
+    }
+    free(line);
+}
+
+void integral_image(const float *x, float *y, long h, long w) {
+    for (long i = 0; i < h; i++) {
+        float sum = 0;
+        for (long j = 0; j < w; j++) {
+            sum += x[i * w + j];
+            y[i * w + j] = sum + (i ? y[(i - 1) * w + j] : 0);
+        }
+    }
+}
+
+void census(const uint8_t *x, uint32_t *y, long h, long w) {
+    const long wide = w + 4;
+    uint8_t *from = calloc((h + 4) * wide, 1);
+    for (long i = 0; i < h; i++) memcpy(from + (i + 2) * wide + 2, x + i * w, w);
+    for (long i = 0; i < h; i++) {
+        const uint8_t *centre = x + i * w;
+        uint32_t *restrict to = y + i * w;
+        memset(to, 0, w * sizeof(uint32_t));
+        for (long a = 0; a < 5; a++) {
+            for (long b = 0; b < 5; b++) {
+                const uint8_t *near = from + (i + a) * wide + b;
+                for (long j = 0; j < w; j++) to[j] |= (uint32_t)(near[j] > centre[j]) << (5 * a + b);
+            }
+        }
+    }
+    free(from);
+}

@@ -126,3 +126,57 @@ def transposed_convolution(x, weight):
 def unet_up(x, skip, up, weight):
     both = windows(np.concatenate([skip, spread(x, up)]), 3)
     return np.maximum(np.einsum("kcab,chwab->khw", weight, both), 0)
+
+
+@operator(inputs=lambda random, c, n, r: {"x": random.floats(c, n, n), "r": r},
+          test={"c": 8, "n": 13, "r": 2}, bench={"c": 64, "n": 128, "r": 2}, work=lambda c, n, r: {})
+def pixel_shuffle(x, r):
+    c, h, w = x.shape
+    return x.reshape(c // r ** 2, r, r, h, w).transpose(0, 3, 1, 4, 2).reshape(c // r ** 2, h * r, w * r)
+
+
+@operator(inputs=lambda random, c, n: {"x": random.floats(c, n, n)}, test={"c": 3, "n": 13}, bench={"c": 32, "n": 128},
+          work=lambda c, n: {"float32": 4 * 4 * c * n * n})
+def bilinear_upsampling(x):
+    def doubled(x):  # along the first dimension
+        p = np.concatenate([x[:1], x, x[-1:]])
+        return np.stack([0.75 * x + 0.25 * p[:-2], 0.75 * x + 0.25 * p[2:]], 1).reshape(-1, *x.shape[1:])
+    return doubled(doubled(x.transpose(1, 2, 0)).swapaxes(0, 1)).transpose(2, 1, 0)
+
+
+@operator(inputs=lambda random, n: {"a": random.shares(n, n), "b": random.shares(n, n)}, test={"n": 37}, bench={"n": 512},
+          tolerance=1e-4,  # sums of windows by rows and columns: two times two additions for each of five
+          work=lambda n: {"float32": (3 + 5 * 4 + 15) * n * n, "divide": n * n})
+def ssim(a, b):
+    def mean(x):
+        return np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (7, 7)).mean((2, 3))
+    ma, mb = mean(a), mean(b)
+    va, vb, both = mean(a * a) - ma ** 2, mean(b * b) - mb ** 2, mean(a * b) - ma * mb
+    y = (2 * ma * mb + 0.0001) * (2 * both + 0.0009) / ((ma ** 2 + mb ** 2 + 0.0001) * (va + vb + 0.0009))
+    return y.astype(np.float32)
+
+
+@operator(inputs=lambda random, h, w: {"x": random.shares(h, w)}, test={"h": 37, "w": 41}, bench={"h": 1080, "w": 1920},
+          work=lambda h, w: {"float32": 10 * h * w, "sqrt": h * w})
+def sobel(x):
+    v, smooth, slope = windows(x, 3, mode="edge"), np.float32([1, 2, 1]), np.float32([-1, 0, 1])
+    return np.hypot(np.einsum("hwab,a,b", v, smooth, slope), np.einsum("hwab,a,b", v, slope, smooth))
+
+
+@operator(inputs=lambda random, h, w: {"x": random.shares(h, w)}, test={"h": 37, "w": 41}, bench={"h": 1080, "w": 1920},
+          work=lambda h, w: {"float32": 10 * h * w})
+def gaussian_blur(x):
+    weight = np.float32([1, 4, 6, 4, 1]) / 16
+    return np.einsum("hwab,a,b", windows(x, 5, mode="reflect"), weight, weight)
+
+
+@operator(inputs=lambda random, h, w: {"x": random.shares(h, w)}, test={"h": 37, "w": 41}, bench={"h": 1080, "w": 1920},
+          tolerance=1e-4, work=lambda h, w: {"float32": 2 * h * w})
+def integral_image(x):
+    return x.astype(np.float64).cumsum(0).cumsum(1).astype(np.float32)
+
+
+@operator(inputs=lambda random, h, w: {"x": random.integers_of(np.uint8, 0, 256, h, w)}, test={"h": 37, "w": 41},
+          bench={"h": 1080, "w": 1920}, work=lambda h, w: {"uint8": 24 * h * w, "uint32": 24 * h * w})
+def census(x):
+    return ((windows(x, 5) > x[:, :, None, None]) << np.arange(25, dtype=np.uint32).reshape(5, 5)).sum((2, 3), dtype=np.uint32)
