@@ -27,7 +27,7 @@ import numpy as np
 
 import gallery
 
-SECONDS = 60        # for a command; an operator that needs more is a failure
+SECONDS = 30        # for a command; an operator that needs more is a failure
 SHARE = 0.15        # of the limit
 RATIO = 1.2         # to the loop in C
 COMPILE_MS = 100
@@ -53,7 +53,7 @@ class Heddle:
         except subprocess.TimeoutExpired:
             raise Failure(f"heddle {arguments[0]}: more than {SECONDS} s") from None
         if done.returncode:
-            raise Failure(f"heddle {arguments[0]}: {(done.stderr or 'failed').strip().splitlines()[0]}")
+            raise Failure(f"heddle {arguments[0]}: {(done.stderr or f'status {done.returncode}').strip().splitlines()[0]}")
         return done.stdout
 
     def machine(self):

@@ -44,15 +44,14 @@ void rank_sort(const float *x, float *y, long n) {
     qsort(y, n, sizeof(float), order);
 }
 
-void bucketise(const float *x, const float *bound, int32_t *y, long n, long k) {
-    for (long i = 0; i < n; i++) {
-        int32_t low = 0, more = k;
-        while (more > 0) {  // without branches
-            const int32_t half = (more + 1) / 2;
-            low += low + half <= k && bound[low + half - 1] <= x[i] ? half : 0;
-            more -= half;
+void bucketise(const float *restrict x, const float *restrict bound, int32_t *restrict y, long n, long k) {
+    enum { block = 1024 };  // all bounds for each, in vectors
+    memset(y, 0, n * sizeof(int32_t));
+    for (long begin = 0; begin < n; begin += block) {
+        const long end = begin + block < n ? begin + block : n;
+        for (long c = 0; c < k; c++) {
+            for (long i = begin; i < end; i++) y[i] += bound[c] <= x[i];
         }
-        y[i] = low;
     }
 }
 

@@ -1,4 +1,5 @@
 // Loops for physics.yaml.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,8 +120,6 @@ void gray_scott(const float *a, const float *b, float *u, float *v, long n, long
     free(spare);
 }
 
-#include <math.h>
-
 void n_body(const float *place, const float *mass, float *y, long n) {
     const float *x = place, *v = place + n, *w = v + n;
     for (long i = 0; i < n; i++) {
@@ -144,19 +143,17 @@ void n_body(const float *place, const float *mass, float *y, long n) {
     }
 }
 
-void mandelbrot(int *y, long steps, long height, long width) {
-    for (long i = 0; i < height; i++) {
-        for (long j = 0; j < width; j++) {
-            const float cx = j * (float)(3.0 / width) - 2, cy = i * (float)(2.0 / height) - 1;
-            float x = cx, v = cy;
-            int n = 0;
-            while (n < steps && x * x + v * v <= 4) {
-                const float next = x * x - v * v + cx;
-                v = 2 * x * v + cy;
-                x = next;
-                n++;
-            }
-            y[i * width + j] = n;
+void mandelbrot(const float *c, int *y, long height, long width, long steps) {
+    for (long i = 0; i < height * width; i++) {
+        const float cx = c[2 * i], cy = c[2 * i + 1];
+        float x = cx, v = cy;
+        int n = 0;
+        while (n < steps && x * x + v * v <= 4) {
+            const float next = x * x - v * v + cx;
+            v = 2 * x * v + cy;
+            x = next;
+            n++;
         }
+        y[i] = n;
     }
 }

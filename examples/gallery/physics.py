@@ -72,13 +72,16 @@ def n_body(place, mass):
     return (mass * ((apart ** 2).sum(0) + 0.01) ** -1.5 * apart).sum(2)
 
 
-@operator(inputs=lambda random, steps, height, width: {"steps": steps, "height": height, "width": width},
-          test={"steps": 9, "height": 16, "width": 24}, bench={"steps": 100, "height": 512, "width": 768},
-          work=lambda steps, height, width: {"float32": 8 * steps * height * width})
-def mandelbrot(steps, height, width):
-    c = (np.arange(width, dtype=np.float32) * np.float32(3 / width) - 2
-         + 1j * (np.arange(height, dtype=np.float32) * np.float32(2 / height) - 1)[:, None]).astype(np.complex64)
-    z, n = c, np.zeros((height, width), np.int32)
+def plane(random, height, width, steps):
+    c = np.linspace(-2, 1, width) + 1j * np.linspace(-1, 1, height)[:, None]
+    return {"c": c.astype(np.complex64), "steps": steps}
+
+
+@operator(inputs=plane, test={"height": 16, "width": 24, "steps": 9}, bench={"height": 512, "width": 768, "steps": 100},
+          apart=0.001,  # near the border of the set, a rounding decides
+          work=lambda height, width, steps: {"float32": 8 * steps * height * width})
+def mandelbrot(c, steps):
+    z, n = c, np.zeros(c.shape, np.int32)
     for _ in range(steps):
         inside = z.real ** 2 + z.imag ** 2 <= 4
         z, n = np.where(inside, z * z + c, z), n + inside
