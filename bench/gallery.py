@@ -194,7 +194,7 @@ def main():
     folder = ROOT / "bench/results"
     folder.mkdir(parents=True, exist_ok=True)
     report = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "machine": machine, "rounds": options.rounds,
-              "threads": options.threads, "results": results}
+              "threads": options.threads, "summary": summary(results), "results": results}
     path = folder / ("gallery.json" if not options.names else "gallery_part.json")
     path.write_text(json.dumps(report, indent=2) + "\n")
     print(f"wrote {path.relative_to(ROOT)}")

@@ -55,3 +55,11 @@ def hash_rows(x):
     for t in range(x.shape[1]):
         h = (h ^ x[:, t]) * np.uint32(16777619)
     return h
+
+
+@operator(inputs=lambda random, n, d, k: {"x": random.floats(n, d), "centre": random.floats(k, d)},
+          test={"n": 300, "d": 5, "k": 7}, bench={"n": 65536, "d": 16, "k": 64}, tolerance=1e-4,
+          work=lambda n, d, k: {"float32": 2 * n * d * k + 2 * n * k + n * d})
+def k_means_step(x, centre):
+    nearest = ((x[:, None] - centre) ** 2).sum(2).argmin(1)
+    return np.stack([x[nearest == c].mean(0) if (nearest == c).any() else centre[c] for c in range(len(centre))])

@@ -70,10 +70,20 @@ class Operator:
         return FOLDER / f"{self.group}.yaml"
 
     @property
+    def template(self):
+        """As YAML, or its family's with what is its own."""
+        for name, template in _templates(self.templates).items():
+            if isinstance(template, dict) and self.name in [name, *template.get("family", {})]:
+                return template | template.get("family", {}).get(self.name, {})
+        raise KeyError(self.name)
+
+    @property
     def outputs(self):
-        """Their names."""
-        return next(list(template["outputs"]) for name, template in _templates(self.templates).items()
-                    if isinstance(template, dict) and self.name in [name, *template.get("family", {})])
+        return list(self.template["outputs"])
+
+    @property
+    def doc(self):
+        return self.template["doc"]
 
 
 OPERATORS = {}

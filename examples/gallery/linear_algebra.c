@@ -103,32 +103,6 @@ void log_sum_exp_product(const float *a, const float *b, float *y, long n) {
     free(high);
 }
 
-void k_means_step(const float *x, const float *centre, float *y, long n, long d, long k) {
-    float *columns = malloc(d * k * sizeof(float)), *apart = malloc(k * sizeof(float));
-    long *size = calloc(k, sizeof(long));
-    for (long c = 0; c < k; c++) {
-        for (long j = 0; j < d; j++) columns[j * k + c] = centre[c * d + j];
-    }
-    memset(y, 0, k * d * sizeof(float));
-    for (long i = 0; i < n; i++) {
-        float *restrict far = apart;
-        memset(far, 0, k * sizeof(float));
-        for (long j = 0; j < d; j++) {
-            for (long c = 0; c < k; c++) far[c] += (x[i * d + j] - columns[j * k + c]) * (x[i * d + j] - columns[j * k + c]);
-        }
-        long nearest = 0;
-        for (long c = 1; c < k; c++) nearest = far[c] < far[nearest] ? c : nearest;
-        size[nearest]++;
-        for (long j = 0; j < d; j++) y[nearest * d + j] += x[i * d + j];
-    }
-    for (long c = 0; c < k; c++) {
-        for (long j = 0; j < d; j++) y[c * d + j] = size[c] ? y[c * d + j] / size[c] : centre[c * d + j];
-    }
-    free(columns);
-    free(apart);
-    free(size);
-}
-
 void cholesky(const float *A, float *L, long n) {
     float *rest = malloc(n * n * sizeof(float));  // row t: column t of L, as it becomes
     memcpy(rest, A, n * n * sizeof(float));

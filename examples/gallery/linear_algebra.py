@@ -64,14 +64,6 @@ def log_sum_exp_product(a, b):
     return np.log(np.exp(a[:, :, None] + b).sum(1))
 
 
-@operator(inputs=lambda random, n, d, k: {"x": random.floats(n, d), "centre": random.floats(k, d)},
-          test={"n": 300, "d": 5, "k": 7}, bench={"n": 65536, "d": 16, "k": 64}, tolerance=1e-4,
-          work=lambda n, d, k: {"float32": 2 * n * d * k + 2 * n * k + n * d})
-def k_means_step(x, centre):
-    nearest = ((x[:, None] - centre) ** 2).sum(2).argmin(1)
-    return np.stack([x[nearest == c].mean(0) if (nearest == c).any() else centre[c] for c in range(len(centre))])
-
-
 def positive(random, n):
     x = random.floats(n, n)
     return x @ x.T / n + np.eye(n, dtype=np.float32)

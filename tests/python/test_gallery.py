@@ -1,6 +1,7 @@
 """Each operator of examples/gallery: kernels and the loop in C beside NumPy, at small sizes; and its picture."""
 import functools
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree
 
@@ -35,3 +36,12 @@ def check(operator):
 
 for operator in gallery.load().values():
     globals()[f"test_{operator.name}"] = functools.partial(check, operator)
+
+
+def test_the_page_shows_what_is_there():
+    there = "\n".join(path.read_text() for path in gallery.FOLDER.glob("*.yaml"))
+    page = (ROOT / "docs/gallery.md").read_text()
+    shown = re.findall(r"^```yaml\n(.*?)^```", page, re.S | re.M)
+    assert shown
+    for template in shown:
+        assert template in there, template
