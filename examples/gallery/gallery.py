@@ -148,7 +148,7 @@ def difference(operator, found, expected):
     found, expected = np.asarray(found), np.asarray(expected)
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return f"{type_text(found)} instead of {type_text(expected)}"
-    wrong, worst = found != expected, ""
+    wrong, worst = (found != expected) & ~((found != found) & (expected != expected)), ""  # NaNs are equal
     if np.issubdtype(expected.dtype, np.inexact):
         bound = operator.tolerance * float(np.abs(expected[np.isfinite(expected)]).max(initial=0))
         with np.errstate(invalid="ignore"):
