@@ -54,6 +54,7 @@ class Operator:
     work: object       # of sizes: {kind: count}, see limit()
     tolerance: float   # of what the kernels and C compute, relative to the largest element
     apart: float       # the share of elements of other types, or beyond it, that a rounding may tip over
+    smooth: bool       # at the test's inputs, so that differences show the derivative
 
     def made(self, sizes):
         """{name: array}, {name: parameter}."""
@@ -89,12 +90,12 @@ class Operator:
 OPERATORS = {}
 
 
-def operator(*, inputs, test, bench, work, tolerance=1e-5, apart=0):
+def operator(*, inputs, test, bench, work, tolerance=1e-5, apart=0, smooth=True):
     """Adds the function below to the gallery, as the reference of the template that has its name."""
     def add(reference):
         name = reference.__name__
         OPERATORS[name] = Operator(name, pathlib.Path(reference.__code__.co_filename).stem, reference, inputs, test, bench, work,
-                                   tolerance, apart)
+                                   tolerance, apart, smooth)
         return reference
     return add
 
