@@ -94,6 +94,9 @@ public:
     virtual CodeValue convert(CodeValue value, DType dtype) = 0;
     virtual CodeValue reinterpret(CodeValue value, DType dtype) = 0;  // the same bits, of the same width
     virtual CodeValue any(CodeValue mask) = 0;
+    // The same scalar int64, of which nothing is known: what is computed from it is computed again, so that values of a
+    // rare branch do not occupy registers before it.
+    virtual CodeValue again(CodeValue value) = 0;
 
     // `mask`: lanes that are not in it are not read and give 0; of width 1 for a scalar.
     virtual CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) = 0;
@@ -120,6 +123,8 @@ public:
     virtual void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) = 0;
     virtual void repeat_while(const std::function<CodeValue()>& condition, const Action& body) = 0;
     virtual void branch(CodeValue condition, const Action& then, const Action& otherwise) = 0;
+    // A branch that is hardly ever taken: its code may lie out of the way.
+    virtual void rarely(CodeValue condition, const Action& then) = 0;
     virtual void stop(int status) = 0;  // the kernel returns
     virtual void comment(const std::string& text) = 0;
 

@@ -45,6 +45,7 @@ public:
     CodeValue reinterpret(CodeValue value, DType dtype) override {
         return known({Form::reinterpret, value.handle}, dtype, value.width, 0);
     }
+    CodeValue again(CodeValue value) override { return fresh(value.dtype, 1); }
     CodeValue any(CodeValue mask) override { return known({Form::any, mask.handle}, DType::boolean, 1); }
 
     CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue>) override {
@@ -83,6 +84,10 @@ public:
         count_ += 2;
         inside(then);
         inside(otherwise);
+    }
+    void rarely(CodeValue, const Action& then) override {
+        count_++;
+        inside(then);
     }
     void stop(int) override { count_++; }
     void comment(const std::string&) override {}

@@ -112,12 +112,14 @@ CodeAddress Walker::address(const Address& address, int i, int j) {
 }
 
 CodeAddress Walker::address(MemoryId memory, const Index& index) {
-    return {memory, index.value ? *index.value : integer(0), index.constant, index.moves};
+    const CodeValue first = index.value ? *index.value : integer(0);
+    return {memory, reads_again_ ? code_.again(first) : first, index.constant, index.moves};
 }
 
 CodeValue Walker::lane_indices(const Address& address, int i, int j) {
     const Lanewise sum = lanewise(address.element, i, j, false);
-    CodeValue indices = code_.broadcast(whole(sum.first), width_);
+    const CodeValue first = whole(sum.first);
+    CodeValue indices = code_.broadcast(reads_again_ ? code_.again(first) : first, width_);
     for (const auto& [scale, factor] : sum.strides) {
         const CodeValue stride = scaled(integer(1), scale, factor);
         const CodeValue moved =
@@ -186,23 +188,20 @@ CodeValue Walker::check(const Expression& e, int i, int j) {
     CodeValue bad = code_.operation(CodeOp::bit_xor, within, one);
     if (active) bad = code_.operation(CodeOp::bit_and, bad, *active);
     const CodeValue found = value.width > 1 ? code_.any(bad) : bad;
-    code_.branch(
-        found,
-        [&] {
-            CodeValue first = value;
-            if (value.width > 1) {
-                first = code_.lane(value, 0);
-                for (int lane = value.width - 1; lane >= 0; lane--) {
-                    first = code_.select(code_.lane(bad, lane), code_.lane(value, lane), first);
-                }
+    code_.rarely(found, [&] {
+        CodeValue first = value;
+        if (value.width > 1) {
+            first = code_.lane(value, 0);
+            for (int lane = value.width - 1; lane >= 0; lane--) {
+                first = code_.select(code_.lane(bad, lane), code_.lane(value, lane), first);
             }
-            code_.report(0, integer(e.integer));
-            code_.report(1, cast(code_, first, DType::int64));
-            code_.report(2, bound);
-            code_.report(3, task_);
-            code_.stop(1);
-        },
-        [] {});
+        }
+        code_.report(0, integer(e.integer));
+        code_.report(1, cast(code_, first, DType::int64));
+        code_.report(2, bound);
+        code_.report(3, task_);
+        code_.stop(1);
+    });
     if (!active) return value;
     return code_.select(*active, value, widened(code_, code_.integer(value.dtype, 0), value.width));
 }

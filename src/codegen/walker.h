@@ -81,6 +81,10 @@ private:
     void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
     void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row);
     void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
+    bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
+    class NanSearch;
+    CodeValue value_of_numbers(ExpressionId id, int i, int j, NanSearch& search);
+    void update_extreme(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
     void store_element(const Store& node, int i, int j);
     void store_value(const Store& node, CodeValue value, int i, int j, std::optional<CodeValue> active);
     void preload(const Update& node);
@@ -135,6 +139,8 @@ private:
     std::map<std::tuple<LetId, int, int>, CodeValue> lets_;
     std::optional<Cell> running_;  // the pointer of the last PrefetchStart
     std::vector<Kept> kept_;       // of the Rows around
+    int unrolled_ = 0;             // loops around that are written out
+    bool reads_again_ = false;     // no load takes the place of an earlier one
     CodeValue task_;
     int depth_ = 0;
 

@@ -95,7 +95,7 @@ void Chooser::choose_row_sizes() {
 void Chooser::choose() {
     if (group_.update) return choose_update();
     collect();
-    group_.width = lane_width();
+    group_.width = lane_width(choice_numbers::least_element);
     choose_lanes();
     if (group_.lanes < 0) {
         group_.width = 1;
@@ -105,6 +105,7 @@ void Chooser::choose() {
     }
     choose_rows();
     choose_packing();
+    if (!group_.transposed) widen_narrow_lanes();
     choose_tile_size();
     drop_single_panels();
     choose_fused_rows();

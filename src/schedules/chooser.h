@@ -28,7 +28,8 @@ private:
     bool is_member(TensorIndex tensor) const;
     bool is_stored(TensorIndex tensor) const;
     void collect();
-    int lane_width() const;
+    int lane_width(int64_t widest) const;
+    void widen_narrow_lanes();
     bool is_candidate(AxisId axis) const;
     double cost(AxisId axis) const;
     std::optional<PackedOperand> packable(const ReadAccess& read, AxisId lanes) const;

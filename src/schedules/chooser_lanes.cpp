@@ -36,10 +36,13 @@ void Chooser::collect() {
     }
 }
 
-// Lanes of a vector: the widest element that the phase computes with or moves. Coordinates do not count.
-int Chooser::lane_width() const {
-    int64_t widest = choice_numbers::least_element;
-    auto see = [&](DType dtype) { widest = std::max(widest, bytes(dtype)); };
+// Lanes of a vector: the widest element that the phase computes with or moves, and this one at least. Coordinates do not
+// count.
+int Chooser::lane_width(int64_t widest) const {
+    auto see = [&](DType dtype) {
+        const bool as_single = is_float(dtype) && is_narrow(dtype);
+        widest = std::max(widest, as_single ? bytes(DType::float32) : bytes(dtype));
+    };
     for (EquationIndex index : group_.equations()) {
         const KernelEquation& e = equation(index);
         bool is_index = e.reducer && is_argument(*e.reducer);
@@ -141,7 +144,7 @@ double Chooser::cost(AxisId axis) const {
         for (EquationIndex index : writes_)
             total += written(index) * (reduces ? choice_numbers::written_behind_reduction : 1);
     }
-    int64_t extent = hint(axis), width = lane_width();
+    int64_t extent = hint(axis), width = lane_width(choice_numbers::least_element);
     return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;
 }
 
@@ -159,6 +162,26 @@ void Chooser::choose_lanes() {
         }
     }
     group_.lanes_reduced = contains(group_.reduced, group_.lanes);
+}
+
+// Elements of 8 and 16 bits fill a vector where each access is of neighbours: machines gather, scatter and transpose 32
+// bits. No wider than the axis.
+void Chooser::widen_narrow_lanes() {
+    const auto is_gathered = [](Movement movement) {
+        return movement == Movement::strided || movement == Movement::indirect;
+    };
+    for (const ReadAccess& read : reads_) {
+        const bool packed = std::ranges::any_of(group_.packed, [&](const auto& p) { return p.read == read.value; });
+        if (!packed && is_gathered(movements_.of(read.value, group_.lanes))) return;
+    }
+    for (const std::vector<EquationIndex>* written : {&stream_writes_, &writes_}) {
+        for (EquationIndex index : *written) {
+            const KernelEquation& e = equation(index);
+            if (is_gathered(movements_.of(e.tensor, e.left, group_.lanes))) return;
+        }
+    }
+    const int widest = lane_width(1);
+    while (group_.width < widest && group_.width < hint(group_.lanes)) group_.width *= 2;
 }
 
 // Whether vectors along the axis hold neighbours of the updated tensor, all at places chosen alike.

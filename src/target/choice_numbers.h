@@ -32,7 +32,7 @@ inline constexpr double fold_of_lanes = 0.3;             // a reduced axis: its 
 // Updates at places that data choose: elements along an axis from which vectors pay, and how many at once. Design.
 inline constexpr int64_t shortest_update_vector = 8;
 inline constexpr int64_t most_update_vectors = 4;
-inline constexpr int64_t least_element = 4;  // bytes: narrower ones are computed in lanes of 32 bits
+inline constexpr int64_t least_element = 4;  // bytes: what moves by gathers and transposes, in lanes of 32 bits at least
 
 // ---- packing
 

@@ -225,6 +225,8 @@ CCode::Value CCode::any(Value mask) {
     return inline_value(DType::boolean, 1, name);
 }
 
+CCode::Value CCode::again(Value value) { return value; }
+
 std::string CCode::pointer(const Address& address) const {
     std::string index = text(address.index);
     for (Value move : address.moves) index += " + " + text(move);
@@ -333,6 +335,14 @@ void CCode::branch(Value condition, const Action& then, const Action& otherwise)
     line("} else {");
     indent_++;
     otherwise();
+    indent_--;
+    line("}");
+}
+
+void CCode::rarely(Value condition, const Action& then) {
+    line(fmt::format("if (__builtin_expect({}, 0)) {{", text(condition)));
+    indent_++;
+    then();
     indent_--;
     line("}");
 }

@@ -37,6 +37,7 @@ public:
     Value convert(Value value, DType dtype) override;
     Value reinterpret(Value value, DType dtype) override;
     Value any(Value mask) override;
+    Value again(Value value) override;
     Value load(const Address& address, int width, std::optional<Value> mask) override;
     void store(const Address& address, Value value, std::optional<Value> mask, bool non_temporal) override;
     Value gather(MemoryId memory, Value indices, std::optional<Value> mask) override;
@@ -55,6 +56,7 @@ public:
     void repeat_while(const std::function<Value()>& condition, const Action& body) override;
     void branch(Value condition, const Action& then, const Action& otherwise) override;
     void stop(int status) override;
+    void rarely(Value condition, const Action& then) override;
     void comment(const std::string& text) override;
     Value task_begin() override { return inline_value(DType::int64, 1, "begin"); }
     Value task_end() override { return inline_value(DType::int64, 1, "end"); }

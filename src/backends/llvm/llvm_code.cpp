@@ -1,6 +1,7 @@
 #include "backends/llvm/llvm_code.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
@@ -40,6 +41,7 @@ public:
     CodeValue convert(CodeValue value, DType dtype) override;
     CodeValue reinterpret(CodeValue value, DType dtype) override;
     CodeValue any(CodeValue mask) override;
+    CodeValue again(CodeValue value) override;
     CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) override;
     void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) override;
     CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) override;
@@ -57,6 +59,7 @@ public:
     void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) override;
     void repeat_while(const std::function<CodeValue()>& condition, const Action& body) override;
     void branch(CodeValue condition, const Action& then, const Action& otherwise) override;
+    void rarely(CodeValue condition, const Action& then) override;
     void stop(int status) override;
     void comment(const std::string&) override {}
     CodeValue task_begin() override { return wrap(DType::int64, 1, function_->getArg(2)); }
@@ -293,6 +296,12 @@ CodeValue LlvmCode::any(CodeValue mask) {
     return wrap(DType::boolean, 1, builder_.CreateOrReduce(value(mask)));
 }
 
+CodeValue LlvmCode::again(CodeValue v) {
+    llvm::Type* int64 = builder_.getInt64Ty();
+    auto* same = llvm::InlineAsm::get(llvm::FunctionType::get(int64, {int64}, false), "", "=r,0", false);
+    return wrap(v.dtype, 1, builder_.CreateCall(same, {value(v)}));
+}
+
 llvm::Value* LlvmCode::pointer(const CodeAddress& address) {
     llvm::Type* element = memory_type(dtype_of(address.memory));
     llvm::Value* base = memories_[static_cast<size_t>(address.memory)];
@@ -460,6 +469,15 @@ void LlvmCode::branch(CodeValue condition, const Action& then, const Action& oth
     jump(after);
     builder_.SetInsertPoint(no);
     otherwise();
+    jump(after);
+    builder_.SetInsertPoint(after);
+}
+
+void LlvmCode::rarely(CodeValue condition, const Action& then) {
+    llvm::BasicBlock *yes = new_block("rare"), *after = new_block("usual");
+    builder_.CreateCondBr(value(condition), yes, after, llvm::MDBuilder(context_).createUnlikelyBranchWeights());
+    builder_.SetInsertPoint(yes);
+    then();
     jump(after);
     builder_.SetInsertPoint(after);
 }
