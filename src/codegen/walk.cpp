@@ -597,7 +597,9 @@ void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::
         return;
     }
     value = widened(code_, value, width_);
-    if (access == Access::strided || access == Access::indexed) {
+    if (access == Access::interleaved) {
+        store_interleaved(node.address, value, i, j, active);
+    } else if (access == Access::strided || access == Access::indexed) {
         code_.scatter(node.address.memory, lane_indices(node.address, i, j), value, active);
     } else {
         const auto mask = access == Access::packed ? std::nullopt : active;

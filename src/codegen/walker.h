@@ -99,6 +99,15 @@ private:
     CodeValue check(const Expression& e, int i, int j);
     CodeValue load(ExpressionId id, int i, int j);
     CodeValue load_uniform(const Expression& e, int i, int j, std::optional<CodeValue> guard);
+    // Lanes that are `step` elements apart, the first element that one of them wants.
+    struct Interleaved {
+        CodeAddress first;
+        int64_t step;
+    };
+    Interleaved interleaved(const Address& address, int i, int j);
+    CodeValue wanted_of(int64_t step, int part, std::optional<CodeValue> active);
+    CodeValue load_interleaved(const Address& address, int i, int j, std::optional<CodeValue> active);
+    void store_interleaved(const Address& address, CodeValue value, int i, int j, std::optional<CodeValue> active);
     void load_transposed(ExpressionId id, int j);
     std::optional<CodeValue> lane_mask(int j) const;
     std::optional<CodeValue> row_exists(ExpressionId id, int i) const;

@@ -124,6 +124,7 @@ double Chooser::cost(AxisId axis) const {
         if (movement == Movement::indirect) return choice_numbers::chosen_by_data;
         if (movement == Movement::still) return choice_numbers::unmoved;
         if (movement == Movement::unit || packs) return choice_numbers::neighbours;
+        if (movement == Movement::interleaved) return choice_numbers::interleaved;
         return transposes ? choice_numbers::transposed : choice_numbers::scattered;
     };
     for (const ReadAccess& read : reads_) {
@@ -168,7 +169,7 @@ void Chooser::choose_lanes() {
 // bits. No wider than the axis.
 void Chooser::widen_narrow_lanes() {
     const auto is_gathered = [](Movement movement) {
-        return movement == Movement::strided || movement == Movement::indirect;
+        return movement >= Movement::interleaved;
     };
     for (const ReadAccess& read : reads_) {
         const bool packed = std::ranges::any_of(group_.packed, [&](const auto& p) { return p.read == read.value; });

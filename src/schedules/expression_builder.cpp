@@ -77,7 +77,8 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
             bool local = assembly_.kernel.tensor(tensor).role == KernelTensor::Role::local;
             Movements movements(assembly_.kernel, assembly_.storage);
             bool unit = movements.unit_dimension(tensor) == static_cast<int>(moving[0]);
-            if (group_.windowed || (factor == 1 && (local || unit))) {
+            const bool interleaves = axis == group_.lanes && unit && is_interleaving(factor);
+            if (group_.windowed || interleaves || (factor == 1 && (local || unit))) {
                 add_term(affine, axis, factor, stride(tensor, moving[0]));
                 continue;
             }
@@ -153,15 +154,17 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
         if (depends(part, Variable::Kind::lane)) return Access::indexed;
     }
     int lanes = 0, rows = 0;
-    bool unit = false, row_unit = false;
+    bool unit = false, interleaving = false, row_unit = false;
     for (const Term& term : element.terms) {
         Variable::Kind kind = assembly_.result.tree.variable(term.variable).kind;
         bool one = term.scale == 1 && term.number.is(1);
-        if (kind == Variable::Kind::lane) lanes++, unit = one;
+        if (kind == Variable::Kind::lane)
+            lanes++, unit = one, interleaving = is_interleaving(term.scale) && term.number.is(1);
         if (kind == Variable::Kind::row) rows++, row_unit = one;
     }
     if (lanes == 0) return Access::uniform;
     if (lanes == 1 && unit) return Access::contiguous;
+    if (lanes == 1 && interleaving) return Access::interleaved;
     bool values_move = std::any_of(element.values.begin(), element.values.end(),
                                    [&](const auto& part) { return depends(part.first, Variable::Kind::row); });
     bool guard_moves = guard >= 0 && depends(guard, Variable::Kind::row);

@@ -1,10 +1,12 @@
 #include "schedules/movements.h"
 
+#include "schedules/tree.h"
+
 namespace heddle::schedules {
 
 Movement Movements::of(TensorIndex tensor, Coordinates coordinates, AxisId axis) const {
     int moving = 0, unit = unit_dimension(tensor);
-    bool by_one = false;
+    int64_t by = 0;  // along the dimension of stride one
     for (size_t d = 0; d < coordinates.size(); d++) {
         if (!depends_on(coordinates[d], axis)) continue;
         for (const auto& [part, unused] : parts_of(coordinates[d]).values) {
@@ -12,14 +14,15 @@ Movement Movements::of(TensorIndex tensor, Coordinates coordinates, AxisId axis)
         }
         int64_t factor = coefficient(coordinates[d], axis);
         moving++;
-        by_one = factor == 1 && static_cast<int>(d) == unit;
+        by = static_cast<int>(d) == unit ? factor : 0;
     }
     if (moving == 0) return Movement::still;
     const LocalStorage& storage = storage_[static_cast<size_t>(tensor)];
     bool open = kernel_.tensor(tensor).role == KernelTensor::Role::local && storage.order.empty() &&
                 storage.kind != LocalStorage::Kind::output;
     if (open && plain_dimension(coordinates, axis)) return Movement::unit;
-    return moving == 1 && by_one ? Movement::unit : Movement::strided;
+    if (moving > 1) return Movement::strided;
+    return by == 1 ? Movement::unit : is_interleaving(by) ? Movement::interleaved : Movement::strided;
 }
 
 Movement Movements::of(Expr read, AxisId axis) const {

@@ -8,7 +8,8 @@
 
 namespace heddle::schedules {
 
-enum class Movement : uint8_t { still, unit, strided, indirect };
+// interleaved: along the dimension of stride one, by a coefficient that permutes serve (is_interleaving).
+enum class Movement : uint8_t { still, unit, interleaved, strided, indirect };
 
 // How accesses move; knows the order of locals as far as it is decided.
 class Movements {

@@ -102,12 +102,17 @@ enum class Access : uint8_t {
     contiguous,  // the lane variable's coefficient is 1
     packed,      // contiguous; the lane variable's coefficient counts for the block's first lane (i.e. its base) only.
                  // Vector j lies at j * width behind it. Loaded whole, never masked: the last panel is padded
+    interleaved, // the lane variable's coefficient is -1, 2, 3 or 4, in the text: neighbours, permuted. Only what lanes
+                 // want is read and written
     strided,     // any coefficient of the lane variable: gather or scatter
     indexed,     // an expression in the address depends on lanes: gather or scatter
     transposed,  // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
                  // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
                  // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
 };
+
+// Coefficients of the lane variable that are served by permutes.
+constexpr bool is_interleaving(int64_t coefficient) { return coefficient == -1 || (coefficient >= 2 && coefficient <= 4); }
 
 struct Address {
     MemoryId memory = no_id;

@@ -182,7 +182,7 @@ private:
         reader_.expect("[");
         a.element = affine();
         reader_.expect("]");
-        for (auto access : {Access::uniform, Access::contiguous, Access::packed, Access::strided, Access::indexed,
+        for (auto access : {Access::uniform, Access::contiguous, Access::packed, Access::interleaved, Access::strided, Access::indexed,
                             Access::transposed}) {
             if (!reader_.take(tree_names::access(access))) continue;
             a.access = access;

@@ -176,11 +176,12 @@ private:
 
     void check_access(const Address& a, ExpressionId guard) {
         int lanes = 0, rows = 0;
-        bool unit = false, row_unit = false, indexed = false, rows_indexed = false;
+        bool unit = false, interleaving = false, row_unit = false, indexed = false, rows_indexed = false;
         for (const Term& term : a.element.terms) {
             Variable::Kind kind = tree_.variable(term.variable).kind;
             bool one = term.scale == 1 && term.number.is(1);
-            if (kind == Variable::Kind::lane) lanes++, unit = one;
+            if (kind == Variable::Kind::lane)
+                lanes++, unit = one, interleaving = is_interleaving(term.scale) && term.number.is(1);
             if (kind == Variable::Kind::row) rows++, row_unit = one;
             if (kind == Variable::Kind::fused_row) rows += 2;
         }
@@ -193,6 +194,7 @@ private:
         case Access::uniform: fits = lanes == 0 && !indexed; break;
         case Access::contiguous: fits = lanes == 1 && unit && !indexed; break;
         case Access::packed: fits = lanes == 1 && !indexed; break;
+        case Access::interleaved: fits = lanes == 1 && interleaving && !indexed; break;
         case Access::strided: fits = lanes >= 1 && !indexed; break;
         case Access::indexed: fits = indexed; break;
         case Access::transposed:

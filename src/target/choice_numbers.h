@@ -25,6 +25,7 @@ inline constexpr int64_t cache_line = 64;  // bytes: a prefetch's step
 inline constexpr double neighbours = 1;                  // stride one, or an operand that will be packed
 inline constexpr double unmoved = 0.6;                   // one element for all lanes: a broadcast, or no load at all
 inline constexpr double transposed = 3;                  // 16 loads and 64 shuffles serve 16 vectors
+inline constexpr double interleaved = 4;                 // two to four loads and as many permutes
 inline constexpr double scattered = 16;                  // a gather or scatter: one access a lane
 inline constexpr double chosen_by_data = 20;             // the same, its places computed for each lane
 inline constexpr double written_behind_reduction = 0.1;  // share of a write's cost: once for all terms
