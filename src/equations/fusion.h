@@ -14,6 +14,7 @@
 namespace heddle::equations {
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
+void narrow_sums(System& system);           // sums of small integers, in small types
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
 void compose_views(System& system);         // 1. views into every reader where the result is clean
 void substitute_pointwise(System& system);  // 2. and 3.

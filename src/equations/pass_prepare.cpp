@@ -37,6 +37,7 @@ void mark_prepared(System& system) {
 void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
+    narrow_sums(system);
     mark_prepared(system);
     name_expensive(system);
     mark_prepared(system);

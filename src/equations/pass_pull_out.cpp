@@ -109,32 +109,12 @@ void PullOut::pull(int32_t index) {
     collect_factors(equation.right, factors);
     for (Expr factor : factors) (moves(equation, factor) ? moving : staying).push_back(factor);
     if (moving.empty() || staying.empty()) return;
-    // The sum gets a name of its own; the old name is the product behind it.
+    // The old name is the product behind the sum.
     Arena& arena = *system_.arena;
-    SystemTensor sum;
-    sum.name = tensor.name + "_sum";
-    sum.dtype = tensor.dtype;
-    sum.shape = tensor.shape;
-    sum.sizes = tensor.sizes;
-    sum.operation = tensor.operation;
-    Equation inner = equation;
-    inner.right = product_of(arena, staying);
-    Equation outer = equation;
-    outer.reducer.reset();
-    outer.reduced.clear();
     Arena::Substitution renaming;
-    for (AxisId& axis : outer.axes) {
-        const AxisId own = arena.add_axis(Axis(arena.axis(axis)));
-        renaming[axis] = arena.axis_value(own);
-        axis = own;
-    }
-    for (Expr& left : outer.left) left = arena.substitute(left, renaming);
-    inner.tensor = system_.add_tensor(std::move(sum));
-    std::vector<Expr> product = {arena.read(inner.tensor, tensor.dtype, outer.left)};
+    std::vector<Expr> product = {name_reduction(system_, index, "_sum", product_of(arena, staying), renaming)};
     for (Expr factor : moving) product.push_back(arena.substitute(factor, renaming));
-    outer.right = product_of(arena, product);
-    system_.equation(index) = outer;
-    system_.add_equation(std::move(inner));
+    system_.equation(index).right = product_of(arena, product);
 }
 
 void PullOut::run() {

@@ -280,6 +280,35 @@ double hint_points(const Arena& arena, const std::vector<AxisId>& axes) {
     return points;
 }
 
+Expr name_reduction(System& system, int32_t index, const std::string& suffix, Expr term,
+                    Arena::Substitution& renaming) {
+    Arena& arena = *system.arena;
+    const SystemTensor& whole = system.tensor(system.equation(index).tensor);
+    SystemTensor tensor;
+    tensor.name = whole.name + suffix;
+    tensor.dtype = term->dtype;
+    tensor.shape = whole.shape;
+    tensor.sizes = whole.sizes;
+    tensor.operation = whole.operation;
+    Equation inner = system.equation(index);
+    inner.right = term;
+    Equation outer = inner;
+    outer.reducer.reset();
+    outer.reduced.clear();
+    for (AxisId& axis : outer.axes) {
+        const AxisId own = arena.add_axis(Axis(arena.axis(axis)));
+        renaming[axis] = arena.axis_value(own);
+        axis = own;
+    }
+    for (Expr& left : outer.left) left = arena.substitute(left, renaming);
+    inner.tensor = system.add_tensor(std::move(tensor));
+    const Expr read = arena.read(inner.tensor, term->dtype, outer.left);
+    outer.right = read;
+    system.equation(index) = std::move(outer);
+    system.add_equation(std::move(inner));
+    return read;
+}
+
 bool reads_inside(const System& system, Expr value) {
     for (Expr e : walk(value)) {
         if (e->kind != Kind::read) continue;

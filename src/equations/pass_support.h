@@ -73,6 +73,10 @@ double hint_points(const Arena& arena, const std::vector<AxisId>& axes);
 double hint_points(const System& system,
                    const Equation& equation);  // where its right side is worked out: a scatter's terms
 
+// Gives the reduction of the only equation of a tensor, outside of scans, a tensor of its own, of `term` and its dtype;
+// the equation is left with its left side, over axes that `renaming` gives. Returns what it reads now.
+Expr name_reduction(System& system, int32_t index, const std::string& suffix, Expr term, Arena::Substitution& renaming);
+
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
 // Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
 Expr lazy_conjunction(const System& system, Expr first, Expr then);

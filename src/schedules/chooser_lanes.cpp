@@ -37,14 +37,16 @@ void Chooser::collect() {
 }
 
 // Lanes of a vector: the widest element that the phase computes with or moves, and this one at least. Coordinates do not
-// count.
+// count. What is done once behind all terms may take several vectors for one.
 int Chooser::lane_width(int64_t widest) const {
-    auto see = [&](DType dtype) {
-        const bool as_single = is_float(dtype) && is_narrow(dtype);
-        widest = std::max(widest, as_single ? bytes(DType::float32) : bytes(dtype));
-    };
     for (EquationIndex index : group_.equations()) {
         const KernelEquation& e = equation(index);
+        const bool behind = !group_.reductions.empty() && contains(group_.after, index);
+        const int64_t share = behind ? choice_numbers::vectors_behind_reduction : 1;
+        auto see = [&](DType dtype) {
+            const bool as_single = is_float(dtype) && is_narrow(dtype);
+            widest = std::max(widest, (as_single ? bytes(DType::float32) : bytes(dtype)) / share);
+        };
         bool is_index = e.reducer && is_argument(*e.reducer);
         if (!is_index) see(kernel_.tensor(e.tensor).dtype);
         std::vector<Expr> open{e.right};

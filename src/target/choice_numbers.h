@@ -30,6 +30,8 @@ inline constexpr double scattered = 16;                  // a gather or scatter:
 inline constexpr double chosen_by_data = 20;             // the same, its places computed for each lane
 inline constexpr double written_behind_reduction = 0.1;  // share of a write's cost: once for all terms
 inline constexpr double fold_of_lanes = 0.3;             // a reduced axis: its lanes are joined in the end
+// Vectors that may stand for one behind a reduction, where its result becomes a wider type. Design.
+inline constexpr int64_t vectors_behind_reduction = 4;
 // Updates at places that data choose: elements along an axis from which vectors pay, and how many at once. Design.
 inline constexpr int64_t shortest_update_vector = 8;
 inline constexpr int64_t most_update_vectors = 4;
