@@ -224,11 +224,21 @@ private:
     AxisId column_axis(const Equation& equation, const std::vector<Expr>& operands, Expr* vector_operand) const {
         if (operands.size() < 2) return no_id;
         auto candidate = [&](Expr read) {
+            const auto shared = [&](AxisId axis) {
+                return contains(equation.axes, axis) && std::ranges::any_of(operands, [&](Expr other) {
+                    return other != read && contains(other->axes, axis);
+                });
+            };
+            // In one coordinate with an axis of the other operand it shifts that one, and makes no column.
+            const auto shifts = [&](AxisId axis) {
+                return std::ranges::any_of(read->parts(), [&](Expr coordinate) {
+                    return contains(coordinate->axes, axis) && std::ranges::any_of(coordinate->axes, shared);
+                });
+            };
             AxisId best = no_id;
             for (AxisId axis : read->axes) {
-                bool elsewhere = !contains(equation.axes, axis);
-                for (Expr other : operands) elsewhere |= other != read && contains(other->axes, axis);
-                if (!elsewhere && (best < 0 || system_.arena->hint(axis) > system_.arena->hint(best))) best = axis;
+                if (!contains(equation.axes, axis) || shared(axis) || shifts(axis)) continue;
+                if (best < 0 || system_.arena->hint(axis) > system_.arena->hint(best)) best = axis;
             }
             return best;
         };

@@ -41,7 +41,7 @@ void Chooser::collect() {
 int Chooser::lane_width(int64_t widest) const {
     for (EquationIndex index : group_.equations()) {
         const KernelEquation& e = equation(index);
-        const bool behind = !group_.reductions.empty() && contains(group_.after, index);
+        const bool behind = !group_.reductions.empty() && std::ranges::find(group_.after, index) != group_.after.end();
         const int64_t share = behind ? choice_numbers::vectors_behind_reduction : 1;
         auto see = [&](DType dtype) {
             const bool as_single = is_float(dtype) && is_narrow(dtype);

@@ -159,6 +159,34 @@ TEST(PassPullOut, TheSoftmaxDivisionLeavesTheProduct) {
     EXPECT_EQ(live(b.system), 5u);  // max, exp, sum, product, product times 1 / sum
 }
 
+// The type that the sum of the terms is accumulated in, and those of all right sides.
+std::string types_after_narrowing(const std::string& text) {
+    auto system = parse_system(std::make_shared<SourceText>("system", text));
+    EXPECT_TRUE(system) << (system ? "" : render(system.error()));
+    if (!system) return "";
+    narrow_sums(*system);
+    expect_sound(*system);
+    std::string types;
+    for (int32_t index : system->order()) types += std::string(name(system->equation(index).right->dtype)) + " ";
+    return types;
+}
+
+TEST(PassNarrow, ASumOfSmallIntegersIsSmall) {
+    const auto sum = [](const std::string& term, int64_t terms, const std::string& dtype = "int64") {
+        return types_after_narrowing(fmt::format("system s\n in x: uint8[9, 3000]\n out y: {0}[9]\n"
+                                                 " for i < 9: y[i] = sum(k < {1} : {2})\n outputs y\n",
+                                                 dtype, terms, term));
+    };
+    EXPECT_EQ(sum("(value.less(x[i, k], uint8(3)) ? 1 : 0)", 127), "int8 int64 ");
+    EXPECT_EQ(sum("(value.less(x[i, k], uint8(3)) ? 1 : 0)", 128), "uint8 int64 ");
+    EXPECT_EQ(sum("(value.less(x[i, k], uint8(3)) ? 1 : -1)", 127), "int8 int64 ");
+    EXPECT_EQ(sum("(value.less(x[i, k], uint8(3)) ? 1 : -1)", 128), "int16 int64 ");
+    EXPECT_EQ(sum("int64(x[i, k])", 257), "uint16 int64 ");
+    EXPECT_EQ(sum("int64(x[i, k])", 258), "int32 int64 ");
+    EXPECT_EQ(sum("int32(x[i, k])", 258, "int32"), "int32 ");
+    EXPECT_EQ(sum("x[i, k]", 258, "uint8"), "uint8 ");  // it may wrap, and does so all the same
+}
+
 TEST(PassPrepare, WhatIsMadeOfConstantsIsPrepared) {
     SystemBuilder b;
     const TensorIndex scaled = b.unary(b.weights({8, 8}), ScalarOp::exp);

@@ -1,5 +1,6 @@
-// Products of other semirings, windows and extremes: with NaN and infinities among floats, and in elements of 8 and 16
-// bits, compiled code gives what the interpreter does.
+// What vectors are filled with: products of other semirings, with NaN and infinities; elements of 8 and 16 bits; lanes
+// that are a few elements apart, or lie backwards. Compiled code gives what the interpreter does.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -60,6 +61,29 @@ of_neighbours:
     y = s > 3 ? b[@k, @n] * 2 + s : -b[@k, @n]
     best = argmax(i < $k : b[i, @n] + b[@k, @n])
     found = b[@k, @n] == 3
+apart:
+  params: {step: int, first: int}
+  inputs: {a: "$T[$m, $k]", b: "$T[$k, $n]"}
+  index: "[$k, j = ($n - $first + $step - 1) // $step]"
+  outputs: {y: "$T"}
+  body: "y = b[@k, $step * @j + $first]"
+backwards:
+  inputs: {a: "$T[$m, $k]", b: "$T[$k, $n]"}
+  index: "[$k, $n]"
+  outputs: {y: "$T"}
+  body: "y = b[@k, $n - 1 - @n] + (b[@k, 2 - @n] ?? 1)"
+joined:
+  inputs: {a: "$T[$m, $k]", b: "$T[$k, $n]"}
+  index: "[$k, $n]"
+  outputs: {y: "$T[$k, 3 * $n]"}
+  body: |
+    for c < 3:
+      y[@k, 3 * @n + c] = c == 0 ? b[@k, @n] : c == 1 ? -b[@k, @n] : b[0, @n]
+paired:
+  inputs: {a: "$T[$m, $k]", b: "$T[$k, $n]"}
+  index: "[$m]"
+  outputs: {y: "$T"}
+  body: "y = sum(j < $k // 2 : a[@m, 2 * j] - a[@m, 2 * j + 1] * 2)"
 columns_turned:
   inputs: {a: "$T[$m, $k]", b: "$T[$k, $n]"}
   index: "[$n, $k]"
@@ -91,6 +115,7 @@ void check(const std::string& name, DType dtype, int64_t m, int64_t k, int64_t n
                                            data(dtype, {k, n}, share_of_specials, random)};
     const std::string call = name == "greatest_in_rows" ? "y, z = greatest_in_rows(a, b)"
                              : name == "of_neighbours"  ? "y, i, f = of_neighbours(a, b)"
+                             : name.ends_with(")")      ? "y = " + name
                                                         : "y = " + name + "(a, b)";
     auto graph = build_program(std::make_shared<SourceText>("call", call), library, inputs);
     ASSERT_TRUE(graph) << render(graph.error());
@@ -109,26 +134,35 @@ void check(const std::string& name, DType dtype, int64_t m, int64_t k, int64_t n
 const char* const of_floats[] = {"max_plus",         "min_plus",            "min_max",
                                  "greatest_in_rows", "greatest_in_columns", "of_neighbours"};
 
-TEST(Semirings, NanAndInfinities) {
+TEST(Vectors, NanAndInfinities) {
     for (const char* name : of_floats) {
-        for (DType dtype : {DType::float32, DType::float64, DType::float16}) {
-            // None, a few tiles with some, and nearly all.
-            for (double share : {0.0, 0.01, 0.6}) check(name, dtype, 13, 37, 70, share);
-            check(name, dtype, 1, 5, 200, 0.1);
-        }
+        // None, a few tiles with some, and nearly all.
+        for (double share : {0.0, 0.01, 0.6}) check(name, DType::float32, 13, 37, 70, share);
+        check(name, DType::float64, 5, 9, 40, 0.05);
+        check(name, DType::float16, 1, 5, 200, 0.1);
     }
 }
 
-TEST(Semirings, NarrowElements) {
+TEST(Vectors, NarrowElements) {
     for (DType dtype : {DType::uint8, DType::int8, DType::int16, DType::uint16}) {
-        for (const char* name : of_floats) check(name, dtype, 13, 37, 150, 0);
-        for (const char* name : {"sum_of_products", "columns_turned"}) {
+        for (const char* name : {"max_plus", "min_max", "of_neighbours", "sum_of_products", "columns_turned"})
             check(name, dtype, 13, 37, 150, 0);
-            check(name, dtype, 5, 3, 7, 0);
-            check(name, dtype, 1, 200, 64, 0);
-        }
+        check("sum_of_products", dtype, 1, 200, 64, 0);
     }
     for (int64_t n : {1, 9, 64, 150}) check("or_and", DType::boolean, 13, 37, n, 0);
+}
+
+TEST(Vectors, LanesApart) {
+    for (DType dtype : {DType::float32, DType::uint8, DType::float64}) {
+        for (int64_t n : {5, 16, 67}) {
+            check("backwards", dtype, 3, 4, n, 0);
+            check("joined", dtype, 3, 4, n, 0);
+            check("paired", dtype, 3, 2 * n + 1, 4, 0);
+            for (int step : {2, 3, 4, 5})
+                check(fmt::format("apart(a, b, step: {}, first: {})", step, step - 1), dtype, 3, 4, n, 0);
+        }
+    }
+    check("apart(a, b, step: 2, first: 1)", DType::boolean, 3, 4, 70, 0);
 }
 
 }  // namespace
