@@ -281,12 +281,15 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
 bool Scatter::chooses(AxisId axis) const { return contains(chosen, axis); }
 
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation) {
-    if (equation.scan >= 0) return std::nullopt;  // at every step it is a filtered sum
+    // In a scan, one at every step.
+    const auto is_own = [&](Expr read) { return read->tensor() == equation.tensor; };
+    if (equation.scan >= 0 && std::ranges::any_of(reads(equation), is_own)) return std::nullopt;
     Arena& arena = *system.arena;
     if (!equation.reducer || !joining_op(*equation.reducer) || equation.right->kind != Kind::select)
         return std::nullopt;
     if (equation.right->parts()[2] != neutral(arena, *equation.reducer, equation.right->dtype)) return std::nullopt;
-    return Inverter(system, equation).run();
+    std::optional<Scatter> result = Inverter(system, equation).run();
+    return result && equation.scan >= 0 && result->chooses(equation.ordered) ? std::nullopt : result;
 }
 
 std::optional<ScatterInto> scatter_into(const System& system, const Equation& reader) {

@@ -111,7 +111,9 @@ void KernelFormer::add_scatter(const Equation& from, const ScatterInto& into) {
     sched::KernelEquation fill, update;
     fill.tensor = update.tensor = index_.at(from.tensor);
     fill.light = update.light = request_.kernel.light.contains(e);
+    if (from.scan >= 0) fill.ordered = update.ordered = axis_of(from.ordered);
     for (AxisId axis : from.axes) {
+        if (axis == from.ordered) continue;
         fill.axes.push_back(axis_of(axis));
         if (into.update.chooses(axis))
             chosen_.insert(axis_of(axis));

@@ -223,6 +223,20 @@ chosen_from_none:
     scan t < $k:
       place[t] = argmax(i < $n if i > place[t - 1] : x[i]) from -1
     y = sum(r < $k if place[r] == @i : g[r])
+followed_links:
+  doc: At each step terms go where data say, and to the step itself.
+  inputs: {source: "int64[$links]", to: "int64[$links]", x: "$T[$n]", w: "$T[$links]"}
+  index: "[]"
+  outputs: {y: "$T[$n]", z: "$T[$n]", u: "$T[6, $n]"}
+  body: |
+    scan t < 6:
+      let found[i < $n] = sum(k < $links if to[k] == i && w[k] < 1 : r[t - 1, source[k]] * w[k])
+      r[t, i < $n] = 0.5 * x[i] + 0.25 * found[i] from x[i]
+      d[t, i < $n] = min(d[t - 1, i], min(k < $links if to[k] == i : d[t - 1, source[k]] + w[k] * w[k])) from i == 0 ? 0.0 : 9.0
+      c[t, i < $n] = sum(k < $links if source[k] + t == i : w[k]) from 0
+      u[t, i] = c[t, i]
+    y[i] = r[5, i]
+    z[i] = d[5, i]
 filtered_where_asked:
   doc: What the filter reads lies inside only where the condition holds.
   inputs: {x: "$T[$a, $c]"}
@@ -382,6 +396,13 @@ TEST(WholePrograms, InitialValues) {
 TEST(WholePrograms, AFilterIsReadOnlyWhereItIsAsked) {
     for (const char* name : {"filtered_where_asked", "asked_twice", "asked_in_a_reduction", "solved_and_asked"})
         check(std::string("y = ") + name + "(x)", {{"x", {7, 3}}});
+}
+
+TEST(WholePrograms, AScatterAtEachStep) {
+    for (int64_t n : {1, 7, 40})
+        for (int64_t links : {1, 5, 200})
+            check("y, z, u = followed_links(a, b, x, w)",
+                  {{"a", {links}, n}, {"b", {links}, n}, {"x", {n}}, {"w", {links}}});
 }
 
 TEST(WholePrograms, AFilterTakesNeutralTerms) {
