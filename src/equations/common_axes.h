@@ -47,7 +47,7 @@ struct FusionNode {
     int operations = 0;
     double points = 1;    // with reduced axes
     double elements = 1;  // without
-    double bytes = 0;     // of what it makes
+    double bytes = 0;     // of what it makes, or of the steps of it that are kept
     int32_t first_slot = 0, slot_count = 0;
     std::vector<int32_t> rows, columns;  // slots, of a contraction
     std::vector<NodeRead> reads;

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "equations/common_axes.h"
+#include "equations/kept_steps.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
 
@@ -37,7 +38,8 @@ bool holds(const std::vector<AxisId>& sorted, AxisId axis) {
 
 class NodeBuilder {
 public:
-    NodeBuilder(const System& system, FusionGraph& graph) : system_(system), graph_(graph) {}
+    NodeBuilder(const System& system, FusionGraph& graph)
+        : system_(system), graph_(graph), kept_(kept_steps(system)) {}
 
     void add_equation(int32_t index);
     void add_reads_of_scan(int32_t scan);
@@ -53,6 +55,7 @@ private:
 
     const System& system_;
     FusionGraph& graph_;
+    std::vector<KeptSteps> kept_;  // by tensor
     FactCache facts_;
     std::map<int32_t, int32_t> node_of_;  // equation -> node
 };
@@ -168,6 +171,10 @@ void NodeBuilder::add_equation(int32_t index) {
     node.elements = hint_points(*system_.arena, equation.axes);
     node.points = hint_points(system_, equation);
     node.bytes = node.elements * static_cast<double>(bytes(tensor.dtype));
+    if (const KeptSteps& kept = kept_[static_cast<size_t>(equation.tensor)]; kept.places > 0 && equation.scan >= 0) {
+        const auto steps = static_cast<double>(std::max<int64_t>(1, system_.arena->hint(equation.ordered)));
+        node.bytes *= std::min(1.0, static_cast<double>(kept.places) / steps);
+    }
     const auto scatter = scatter_of(system_, equation);
     node.scatter = scatter.has_value();
     add_slots(node, equation, scatter);

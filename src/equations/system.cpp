@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <set>
 
 #include "expr/arena_interval.h"
 #include "zspace/checked.h"
@@ -86,21 +87,42 @@ private:
     }
 };
 
-// The equations of one scan in the order of a step: what an equation reads of this step comes before it.
-std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> members) {
-    std::vector<int32_t> result;
-    const auto waits = [&](int32_t reader) {
-        for (Expr read : reads(system.equation(reader))) {
-            for (int32_t maker : members) {
-                const Equation& made = system.equation(maker);
-                if (made.tensor == read->tensor() && step_of_read(system.equation(reader), read, made).value_or(0) >= 0)
-                    return true;
+// What the equations of a scan read of one another, of this step or of steps before.
+struct StepReads {
+    std::map<int32_t, std::set<int32_t>> present, before;  // makers, by reader
+
+    StepReads(const System& system, const std::vector<int32_t>& members) {
+        std::map<TensorIndex, std::vector<int32_t>> makers;
+        for (int32_t member : members) makers[system.equation(member).tensor].push_back(member);
+        for (int32_t reader : members) {
+            for (Expr read : reads(system.equation(reader))) {
+                const auto found = makers.find(read->tensor());
+                if (found == makers.end()) continue;
+                for (int32_t maker : found->second) {
+                    const auto step = step_of_read(system.equation(reader), read, system.equation(maker));
+                    (step.value_or(0) >= 0 ? present : before)[reader].insert(maker);
+                }
             }
         }
-        return false;
+    }
+};
+
+// The equations of one scan in the order of a step: what an equation reads of this step comes before it. What it reads of
+// the step before comes after it where that can be: the new value may then take the place of the old one.
+std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> members) {
+    StepReads reads(system, members);
+    std::vector<int32_t> result;
+    const auto waits = [&](int32_t reader) {
+        return std::ranges::any_of(members, [&](int32_t maker) { return reads.present[reader].contains(maker); });
+    };
+    const auto overwrites = [&](int32_t maker) {
+        return std::ranges::any_of(members, [&](int32_t reader) {
+            return reader != maker && reads.before[reader].contains(maker);
+        });
     };
     while (!members.empty()) {
-        const auto next = std::find_if_not(members.begin(), members.end(), waits);
+        auto next = std::ranges::find_if(members, [&](int32_t m) { return !waits(m) && !overwrites(m); });
+        if (next == members.end()) next = std::ranges::find_if_not(members, waits);
         if (next == members.end()) break;
         result.push_back(*next);
         members.erase(next);

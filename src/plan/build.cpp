@@ -37,7 +37,8 @@ public:
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         const auto kernels = static_cast<int64_t>(partition_.kernels.size());
         if (auto wanted = begin_stage(options_.progress, Stage::plan, kernels); !wanted) return fail(wanted.error());
-        maps_ = choose_storage(system_, partition_, target_);
+        kept_ = kept_steps(system_);
+        maps_ = choose_storage(system_, partition_, kept_);
         plan_.target = target_;
         name_interface();
         find_users();
@@ -134,18 +135,26 @@ private:
         return a == b && !a.has_margins();
     }
 
-    std::vector<int64_t> hint_shape(TensorIndex t) const {
+    // Of what is stored: of a scan's steps those that are kept.
+    std::vector<Size> stored_sizes(TensorIndex t) const {
         const SystemTensor& tensor = system_.tensor(t);
-        std::vector<int64_t> shape = tensor.shape;
-        for (size_t d = 0; d < tensor.sizes.size() && d < shape.size(); d++) {
-            if (tensor.sizes[d].named()) shape[d] = tensor.sizes[d].origin->evaluate(system_.representatives, shape[d]);
+        std::vector<Size> sizes(tensor.shape.begin(), tensor.shape.end());
+        std::copy(tensor.sizes.begin(), tensor.sizes.end(), sizes.begin());
+        if (const KeptSteps& kept = kept_[static_cast<size_t>(t)]; kept.places > 0) sizes[kept.dimension] = kept.places;
+        return sizes;
+    }
+
+    std::vector<int64_t> hint_shape(TensorIndex t) const {
+        std::vector<int64_t> shape;
+        for (const Size& size : stored_sizes(t)) {
+            shape.push_back(size.named() ? size.origin->evaluate(system_.representatives, size.value) : size.value);
         }
         return shape;
     }
 
     std::vector<bool> named(TensorIndex t) const {
         std::vector<bool> result;
-        for (const Size& size : system_.tensor(t).sizes) result.push_back(size.named());
+        for (const Size& size : stored_sizes(t)) result.push_back(size.named());
         return result;
     }
 
@@ -153,7 +162,8 @@ private:
     // ------------------------------------------------------------------------------------------------------
     int32_t add_buffer(Buffer buffer, TensorIndex t = no_id) {
         plan_.buffers.push_back(std::move(buffer));
-        plan_.graph_tensor.push_back(t < 0 ? no_id : system_.tensor(t).graph_tensor);
+        const bool whole = t >= 0 && kept_[static_cast<size_t>(t)].places == 0;
+        plan_.graph_tensor.push_back(whole ? system_.tensor(t).graph_tensor : no_id);
         return static_cast<int32_t>(plan_.buffers.size() - 1);
     }
 
@@ -169,7 +179,7 @@ private:
                       .bytes = map.elements() * bytes(tensor.dtype),
                       .base = map.offset() * bytes(tensor.dtype),
                       .filling = map.filling,
-                      .sizes = tensor.sizes,
+                      .sizes = stored_sizes(t),
                       .storage = map};
         using Kind = Buffer::Kind;
         if (tensor.kind == SystemTensor::Kind::constant) {
@@ -380,7 +390,7 @@ private:
                 if (auto done = prepare_constant(t); !done) return fail(std::move(done.error()));
             }
         }
-        auto formed = form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }, in_place_});
+        auto formed = form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }, kept_, in_place_});
         std::vector<int32_t> sources;
         for (TensorIndex t : formed.buffers) sources.push_back(buffer(t));
         std::string name;
@@ -410,6 +420,7 @@ private:
     Attempt& attempt_;
     System& system_;
     Partition& partition_;
+    std::vector<KeptSteps> kept_;  // by tensor
     std::vector<std::optional<StorageMap>> maps_;
     std::vector<int32_t> buffer_of_;
     std::map<TensorIndex, int32_t> input_of_, output_of_, pending_inputs_;

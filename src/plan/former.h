@@ -43,13 +43,8 @@ private:
     std::vector<equations::Expr> coordinates_of(equations::TensorIndex t, size_t d) const;
     std::vector<ViewDimension> view_of(equations::TensorIndex t, const StorageMap& map);
     bool may_move(equations::TensorIndex t, size_t dimension) const;
-    // How many steps of a scan's local are alive at a time: 1 if it is read at its own step only; 2 if its scan reads
-    // the step before too, and others read the last one only; 0: all of them.
-    struct KeptSteps {
-        int count = 0;
-        size_t dimension = 0;  // that counts the steps
-    };
-    KeptSteps kept_steps(equations::TensorIndex t) const;
+    // Of the steps of a scan, in this dimension; 0: it does not count steps, or all are kept.
+    int64_t places(equations::TensorIndex t, size_t dimension) const;
     void add_local(equations::TensorIndex t);
     void add_equation(int32_t e);
     void add_scatter(const equations::Equation& from, const equations::ScatterInto& into);

@@ -126,6 +126,10 @@ std::vector<ViewDimension> KernelFormer::view_of(TensorIndex t, const StorageMap
     std::vector<ViewDimension> view;
     for (int32_t d32 : map.order) {
         size_t d = static_cast<size_t>(d32);
+        if (const int64_t kept = places(t, d); kept > 0) {
+            if (kept > 1) view.push_back({.dimension = d, .extent = kept, .in_turn = true});
+            continue;
+        }
         auto coordinates = coordinates_of(t, d);
         bool fixed = std::all_of(coordinates.begin(), coordinates.end(),
                                  [](Expr c) { return c->kind == Kind::integer && c->integer == 0; });
@@ -155,39 +159,9 @@ bool KernelFormer::may_move(TensorIndex t, size_t dimension) const {
     return tensor.shape[dimension] != 1 || tensor.sizes[dimension].named();
 }
 
-KernelFormer::KeptSteps KernelFormer::kept_steps(TensorIndex t) const {
-    const auto& makers = system_.tensor(t).equations;
-    const auto step =
-        std::find_if(makers.begin(), makers.end(), [&](int32_t maker) { return system_.equation(maker).scan >= 0; });
-    if (step == makers.end()) return {};
-    const Equation& made = system_.equation(*step);
-    KeptSteps kept{1, 0};
-    while (linear_form(made.left[kept.dimension]).terms.size() != 1 ||
-           made.left[kept.dimension]->axes != std::vector{made.ordered})
-        kept.dimension++;
-    const int64_t last = made.left[kept.dimension]->high;
-    // Its place is a step's later: an initial value that no step waits for may come after them all.
-    const auto& order = request_.kernel.equations;
-    const auto runs = std::ranges::find(order, *step);
-    for (int32_t maker : makers) {
-        if (maker == *step) continue;
-        Expr at = system_.equation(maker).left[kept.dimension];
-        const bool first = at->kind == Kind::integer && at->integer == 0;
-        if (makers.size() != 2 || !first || std::find(order.begin(), runs, maker) == runs) return {};
-        kept.count = 2;
-    }
-    for (int32_t e : request_.kernel.equations) {
-        const Equation& reader = system_.equation(e);
-        for (Expr read : reads(reader)) {
-            if (read->tensor() != t) continue;
-            Expr at = read->parts()[kept.dimension];
-            const auto of_step = reader.scan == made.scan ? step_of_read(reader, read, made) : std::nullopt;
-            const bool at_last = at->kind == Kind::integer && at->integer == last && reader.scan != made.scan;
-            const bool alive = of_step ? *of_step > -kept.count : at_last && kept.count == 2;
-            if (!alive || read->kind != Kind::read) return {};
-        }
-    }
-    return kept;
+int64_t KernelFormer::places(TensorIndex t, size_t dimension) const {
+    const KeptSteps& kept = request_.kept[static_cast<size_t>(t)];
+    return kept.places > 0 && kept.dimension == dimension ? kept.places : 0;
 }
 
 // A local of one equation has that equation's axes for dimensions; one of several equations keeps the whole's.
@@ -198,21 +172,14 @@ void KernelFormer::add_local(TensorIndex t) {
     to.name = "l" + std::to_string(result_.kernel.tensors.size() - result_.buffers.size());
     to.dtype = from.dtype;
     std::vector<ViewDimension> view;
-    const KeptSteps kept = kept_steps(t);
-    if (from.equations.size() == 1) {
-        const Equation& writer = system_.equation(from.equations[0]);
-        for (size_t d = 0; d < writer.left.size(); d++) {
-            if (kept.count == 1 && d == kept.dimension) continue;
-            for (const Digit& digit : digits_of(writer.left[d]))
+    for (size_t d = 0; d < from.shape.size(); d++) {
+        if (const int64_t kept = places(t, d); kept > 0) {
+            if (kept > 1) view.push_back({.dimension = d, .extent = kept, .in_turn = true});
+        } else if (from.equations.size() == 1) {
+            for (const Digit& digit : digits_of(system_.equation(from.equations[0]).left[d]))
                 view.push_back({d, digit.radix, arena_.extent(digit.axis)});
-        }
-    } else {
-        for (size_t d = 0; d < from.shape.size(); d++) {
-            const bool in_turn = kept.count == 2 && d == kept.dimension;
-            if (in_turn)
-                view.push_back({.dimension = d, .extent = 2, .in_turn = true});
-            else if (may_move(t, d))
-                view.push_back({d, 0, from.shape[d]});
+        } else if (may_move(t, d)) {
+            view.push_back({d, 0, from.shape[d]});
         }
     }
     for (const ViewDimension& v : view) to.dimensions.push_back({.extent = v.extent, .stride = 0});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "equations/fusion.h"
+#include "equations/kept_steps.h"
 #include "equations/scatter.h"
 #include "plan/storage.h"
 #include "schedules/kernel.h"
@@ -28,6 +29,7 @@ struct FormRequest {
     const std::vector<std::optional<StorageMap>>& maps;
     // The row-major extents of a tensor at the representative of its size class.
     std::function<std::vector<int64_t>(equations::TensorIndex)> hint_shape;
+    const std::vector<equations::KeptSteps>& kept;  // by tensor
     // Tensors whose buffer holds what they start from (`overwriting` below): nothing fills them.
     const std::set<equations::TensorIndex>& in_place;
 };

@@ -88,8 +88,8 @@ using Preference = std::vector<int32_t>;
 
 class StorageChooser {
 public:
-    StorageChooser(const System& system, const Partition& partition)
-        : system_(system), partition_(partition), votes_(system.tensors.size()), margins_(system.tensors.size()) {}
+    StorageChooser(const System& system, const Partition& partition, const std::vector<KeptSteps>& kept)
+        : system_(system), partition_(partition), kept_(kept), votes_(system.tensors.size()), margins_(system.tensors.size()) {}
 
     std::vector<std::optional<StorageMap>> choose() {
         for (const Kernel& kernel : partition_.kernels) vote(kernel);
@@ -310,6 +310,8 @@ private:
     StorageMap map_of(TensorIndex t) const {
         const SystemTensor& tensor = system_.tensor(t);
         StorageMap map = StorageMap::row_major(tensor.shape);
+        if (const KeptSteps& kept = kept_[static_cast<size_t>(t)]; kept.places > 0)
+            map.extent[kept.dimension] = kept.places;
         const auto& votes = votes_[static_cast<size_t>(t)];
         bool read_by_nobody = tensor.is_output && !margins_[static_cast<size_t>(t)].fillings.size() && reads_of(t) == 0;
         if (!votes.empty() && !read_by_nobody) {
@@ -400,14 +402,16 @@ private:
 
     const System& system_;
     const Partition& partition_;
+    const std::vector<KeptSteps>& kept_;
     std::vector<std::map<Preference, double>> votes_;
     std::vector<Margin> margins_;
 };
 
 }  // namespace
 
-std::vector<std::optional<StorageMap>> choose_storage(const System& system, const Partition& partition, const Target&) {
-    return StorageChooser(system, partition).choose();
+std::vector<std::optional<StorageMap>> choose_storage(const System& system, const Partition& partition,
+                                                      const std::vector<KeptSteps>& kept) {
+    return StorageChooser(system, partition, kept).choose();
 }
 
 }  // namespace heddle::plan

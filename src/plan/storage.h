@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "equations/fusion.h"
+#include "equations/kept_steps.h"
 #include "equations/system.h"
 #include "target/target.h"
 
@@ -32,8 +33,9 @@ struct StorageMap {
 
 // A map for every tensor that is a buffer (read or written by a kernel as one), by TensorIndex; others have none.
 // The map of a system input or output is the one that our kernels use; its owner always sees row-major, so that a map
-// that is not row-major costs a layout copy at the edge.
+// that is not row-major costs a layout copy at the edge. Of what a scan makes it has the places of the `kept` steps.
 std::vector<std::optional<StorageMap>> choose_storage(const equations::System& system,
-                                                      const equations::Partition& partition, const Target& target);
+                                                      const equations::Partition& partition,
+                                                      const std::vector<equations::KeptSteps>& kept);
 
 }  // namespace heddle::plan

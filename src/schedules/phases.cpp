@@ -45,6 +45,16 @@ bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEqua
     return false;
 }
 
+// A member of the group reads, for the point of another, what the equation writes: the step before, in its place.
+bool replaces_early(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
+    for (EquationIndex index : group.equations()) {
+        for (const ReadAccess& read : reads_of(equation(kernel, index).right)) {
+            if (read.tensor == e.tensor && coordinates_of(read.value) != e.left) return true;
+        }
+    }
+    return false;
+}
+
 std::vector<AxisId> joined(std::vector<AxisId> axes, const std::vector<AxisId>& more) {
     axes.insert(axes.end(), more.begin(), more.end());
     return axes;
@@ -56,6 +66,7 @@ bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     auto members = group.equations();
     if (e.ordered != group.ordered) return false;
     if (e.update || group.update || writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
+    if (replaces_early(kernel, group, e)) return false;
     if (!e.reducer) {
         if (!same_axes(e.axes, group.axes) || !reads_any(kernel, e, members)) return false;
         if (!reads_all_own_points(kernel, e, members)) return false;

@@ -274,6 +274,28 @@ masked:
   inputs: {x: "$T[$s...]"}
   outputs: {y: "$T[$s...]"}
   body: "y = x[@s...] > 0 ? x[@s...] : $by"
+diffused:
+  doc: Of all steps the last is read, or the last two.
+  params: {steps: "int", back: "int"}
+  inputs: {x: "$T[$h, $w]"}
+  index: "[]"
+  outputs: {y: "$T[$h, $w]"}
+  body: |
+    scan t < $steps:
+      u[t, i < $h, j < $w] = 0.5 * u[t - 1, i, j] + 0.5 * (i > 0 && j > 0 ? u[t - 1, i - 1, j - 1] : 0) from x[i, j]
+    y[i, j] = u[$steps - 1, i, j] - u[$steps - 1 - $back, i, j]
+last_of_crossed:
+  doc: Two states that read each other, a sum over one, and a product over both.
+  params: {steps: "int"}
+  inputs: {x: "$T[$h, $w]"}
+  index: "[$h]"
+  outputs: {y: "$T[$h]"}
+  body: |
+    scan t < $steps:
+      let all = sum(j < $w : u[t - 1, j] * v[t - 1])
+      u[t, j < $w] = 0.5 * u[t - 1, j] + v[t - 1] - all from x[@h, j]
+      v[t] = tanh(v[t - 1] + u[t, 0] + all) from 0.5
+    y[@h] = v[$steps - 1] + max(j < $w : u[$steps - 1, j])
 extremes_taken:
   doc: The first of those taken, though nothing is worth less than what the filter leaves out.
   inputs: {x: "int64[$n]"}
@@ -375,6 +397,26 @@ TEST(WholePrograms, SeveralStatesReadBehindTheirScan) {
         check("y = state_space(u, e, A, B, C)",
               {{"u", {n, 3}}, {"e", {n, 3}}, {"A", {3, 4}}, {"B", {n, 4}}, {"C", {n, 4}}});
     }
+}
+
+TEST(WholePrograms, ScansOfWhichTheLastStepsAreRead) {
+    for (int steps : {0, 1, 2, 3, 10}) {
+        for (int back : {0, 1, 2}) {
+            if (back > steps) continue;
+            check("y = diffused(x, steps: " + std::to_string(steps) + ", back: " + std::to_string(back) + ")",
+                  {{"x", {5, 37}}});
+        }
+        check("y = last_of_crossed(x, steps: " + std::to_string(steps) + ")", {{"x", {35, 3}}});
+    }
+}
+
+// A thousand steps of a megabyte each.
+TEST(WholePrograms, StepsThatNobodyReadsAreNotKept) {
+    auto graph = build_program(std::make_shared<SourceText>("call", "y = diffused(x, steps: 1000, back: 1)"),
+                               library_with(operators), {{"x", {DType::float32, {512, 512}}}});
+    ASSERT_TRUE(graph) << render(graph.error());
+    const plan::Plan plan = plan_of(*graph);
+    EXPECT_LT(plan.workspace_bytes + plan.scratch_bytes, 5 << 20);
 }
 
 TEST(WholePrograms, AScanThatIsPrepared) { check("y = counted(x)", {{"x", {5}}}); }

@@ -253,10 +253,14 @@ private:
         for (int64_t i = 0; i < outputs_inside; i++) output({step}, choices_.once_in(4) ? 1 : 0);
         indent_ -= 2;
         scope_ = before;
+        // Often only the last steps are read: then only these are kept.
+        const bool whole = choices_.once_in(2), first = choices_.once_in(4);
         for (const State& state : states) {
-            scope_.arrays.push_back(state_array(state, {}, {step.extent}));
-            const std::string last = step.extent.value > 0 && choices_.once_in(2) ? step.extent.text + " - 1" : "-1";
-            scope_.arrays.push_back(state_array(state, {last}, {}));
+            if (whole) scope_.arrays.push_back(state_array(state, {}, {step.extent}));
+            if (first || step.extent.value == 0) scope_.arrays.push_back(state_array(state, {"-1"}, {}));
+            const int64_t back = 1 + choices_.weighted({6, 2, 1});
+            if (step.extent.value >= back)
+                scope_.arrays.push_back(state_array(state, {fmt::format("{} - {}", step.extent.text, back)}, {}));
         }
         output({}, choices_.below(2));
     }
