@@ -89,8 +89,20 @@ void Chooser::choose_tile_size() {
     // A packed operand's panel may not follow M; nor need others be wider than the axis.
     if (group_.packed.empty() && group_.lanes >= 0) {
         int64_t wanted = (hint(group_.lanes) + group_.width - 1) / group_.width;
+        if (group_.ordered >= 0 && !group_.lanes_reduced) wanted = std::min(wanted, vectors_of_each_core());
         group_.vectors = static_cast<int>(std::min<int64_t>(group_.vectors, std::max<int64_t>(1, wanted)));
     }
+}
+
+// A scan's tasks are few, and long: its lanes are cut only as far as all cores have some.
+int64_t Chooser::vectors_of_each_core() const {
+    int64_t tasks = 1;
+    for (AxisId axis : kernel_.common) {
+        if (axis != group_.lanes) tasks *= std::min<int64_t>(hint(axis), 1 << 20);
+    }
+    const int64_t cores = (target_.cores + tasks - 1) / std::max<int64_t>(1, tasks);
+    if (cores <= 1 || !contains(kernel_.common, group_.lanes)) return INT64_MAX;
+    return hint(group_.lanes) / (group_.width * cores);
 }
 
 // One row index over several row axes where tiles within the innermost divide badly.

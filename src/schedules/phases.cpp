@@ -27,11 +27,16 @@ int writers(const Kernel& kernel, TensorIndex tensor) {
                                           [&](const KernelEquation& e) { return e.tensor == tensor; }));
 }
 
+// One of several equations that write a tensor. A state's first value is made before its scan: beside its steps it is none.
+bool is_piece(const Kernel& kernel, const KernelEquation& e) {
+    return std::count_if(kernel.equations.begin(), kernel.equations.end(), [&](const KernelEquation& other) {
+               return other.tensor == e.tensor && other.ordered == e.ordered;
+           }) > 1;
+}
+
 bool writes_piece(const Kernel& kernel, const PhaseGroup& group) {
-    for (EquationIndex index : group.equations()) {
-        if (writers(kernel, equation(kernel, index).tensor) > 1) return true;
-    }
-    return false;
+    return std::ranges::any_of(group.equations(),
+                               [&](EquationIndex index) { return is_piece(kernel, equation(kernel, index)); });
 }
 
 // A tensor of the group and one of the reader could be the same memory at other points.
@@ -201,8 +206,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
     for (size_t i = 0; i < kernel.equations.size(); i++) {
         const KernelEquation& e = kernel.equations[i];
         auto index = EquationIndex(i);
-        bool piece = writers(kernel, e.tensor) > 1;
-        if (!groups.empty() && !piece && join(kernel, groups.back(), index)) continue;
+        if (!groups.empty() && !is_piece(kernel, e) && join(kernel, groups.back(), index)) continue;
         PhaseGroup group;
         group.axes = e.axes;
         group.reduced = e.reduced;

@@ -79,9 +79,11 @@ void Cutter::cut_lanes() {
             int64_t panel = int64_t{group.width} * group.vectors;
             bool stream = group.reductions.empty() && !group.update;
             // Beside other phases a stream takes the blocks that they want: its masks fit any.
-            if (stream && groups_.size() > 1 && group.packed.empty()) continue;
+            // Steps that run one after the other want whole vectors.
+            const bool steps = group.ordered >= 0;
+            if (stream && !steps && groups_.size() > 1 && group.packed.empty()) continue;
             cut.step = std::max(cut.step,
-                                stream ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel) : panel);
+                                stream && !steps ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel) : panel);
             if (!group.packed.empty()) cut.panel = std::lcm(cut.panel, panel);
         }
         cut.step = round_up(cut.step, cut.panel);
