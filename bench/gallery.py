@@ -166,6 +166,17 @@ def cpu_name():
     return names[0].split(":")[1].strip() if names else platform.processor()
 
 
+def write(results, machine, options):
+    """After each operator, so that what was measured is not lost."""
+    folder = ROOT / "bench/results"
+    folder.mkdir(parents=True, exist_ok=True)
+    report = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "machine": machine, "rounds": options.rounds,
+              "threads": options.threads, "summary": summary(results), "results": results}
+    path = folder / ("gallery_part.json" if options.names else "gallery.json")
+    path.write_text(json.dumps(report, indent=2) + "\n")
+    return path
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
@@ -190,13 +201,8 @@ def main():
                 except Failure as problem:
                     results[name] = {"error": str(problem)}
             print(line_of(name, results[name]), flush=True)
+            path = write(results, machine, options)
     print("\n".join(summary(results)))
-    folder = ROOT / "bench/results"
-    folder.mkdir(parents=True, exist_ok=True)
-    report = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "machine": machine, "rounds": options.rounds,
-              "threads": options.threads, "summary": summary(results), "results": results}
-    path = folder / ("gallery.json" if not options.names else "gallery_part.json")
-    path.write_text(json.dumps(report, indent=2) + "\n")
     print(f"wrote {path.relative_to(ROOT)}")
 
 
