@@ -1,8 +1,54 @@
 #include "expr/arena_interval.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
 #include "expr/scalar_interval.h"
+#include "zspace/checked.h"
 
 namespace heddle::expr {
+namespace {
+
+// Of the lesser of two: it is at most any mean of them, and there is one in which an axis that goes up in one and down
+// in the other cancels: min(x + 1, 2 n - x) <= n. `sign`: -1 for the greater of two, by its negative.
+std::optional<int64_t> most_of_mean(const Interned& lesser, int64_t sign) {
+    const CoordinateForm a = linear_form(lesser.parts()[0]), b = linear_form(lesser.parts()[1]);
+    for (const auto& [atom, up] : a.terms) {
+        const auto other = std::ranges::find(b.terms, atom, &std::pair<Expr, int64_t>::first);
+        if (other == b.terms.end() || (up < 0) == (other->second < 0)) continue;
+        const int64_t down = other->second;
+        if (up == INT64_MIN || down == INT64_MIN) return std::nullopt;
+        const auto whole = checked_add(std::abs(up), std::abs(down));
+        IntervalSum sum(0);
+        for (const auto& [form, weight] : {std::pair(&a, std::abs(down)), std::pair(&b, std::abs(up))}) {
+            sum.add(sign * weight, Interval::point(form->constant));
+            for (const auto& [term, factor] : form->terms) {
+                const auto weighted = checked_multiply(sign * weight, factor);
+                if (!weighted) return std::nullopt;
+                if (term != atom) sum.add(*weighted, interval(term));
+            }
+        }
+        const Interval mean = sum.interval();
+        if (!whole || !mean.known_high()) return std::nullopt;
+        return floor_divide(mean.high, *whole);
+    }
+    return std::nullopt;
+}
+
+Interval lesser_of(const Interned& e) {
+    Interval range = heddle::minimum(interval(e.parts()[0]), interval(e.parts()[1]));
+    if (const auto most = most_of_mean(e, 1); most && range.known()) range.high = std::min(range.high, *most);
+    return range;
+}
+
+Interval greater_of(const Interned& e) {
+    Interval range = heddle::maximum(interval(e.parts()[0]), interval(e.parts()[1]));
+    if (const auto most = most_of_mean(e, -1); most && range.known()) range.low = std::max(range.low, -*most);
+    return range;
+}
+
+}  // namespace
 
 Interval interval_of(const Interned& expression) {
     if (expression.dtype != DType::int64) return {};
@@ -18,8 +64,8 @@ Interval interval_of(const Interned& expression) {
     }
     case Kind::floor_divide: return heddle::floor_divide(operand(0), literal);
     case Kind::modulo: return floor_modulo(operand(0), literal);
-    case Kind::minimum: return heddle::minimum(operand(0), operand(1));
-    case Kind::maximum: return heddle::maximum(operand(0), operand(1));
+    case Kind::minimum: return lesser_of(expression);
+    case Kind::maximum: return greater_of(expression);
     case Kind::select: return hull(operand(1), operand(2));
     case Kind::cast: return heddle::interval_of(expression.parts()[0]->dtype);
     default: return {};

@@ -53,8 +53,8 @@ public:
     VariableId variable_of(AxisId axis) const { return bound_.at(axis); }
     // The value of a tensor that this phase computed at its own point.
     void define(TensorIndex tensor, ExpressionId value);
-    // Loops run only where this dimension of the guarded read lies inside.
-    void clear_guard(Expr read, size_t dimension) { cleared_.insert({read->id, dimension}); }
+    // Loops run only where these dimensions of guarded reads (by id) lie inside.
+    void clear_guards(std::set<std::pair<uint32_t, size_t>> dimensions);
     // Coordinates of this tensor lie inside wherever they are used: nothing is checked.
     void trust(TensorIndex tensor) { trusted_ = tensor; }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.

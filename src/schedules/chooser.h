@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "schedules/interior.h"
 #include "schedules/movements.h"
 #include "target/target.h"
 
@@ -25,6 +26,7 @@ public:
 private:
     int64_t hint(AxisId axis) const { return std::max<int64_t>(1, kernel_.hint(axis)); }
     const KernelEquation& equation(EquationIndex i) const { return kernel_.equations[static_cast<size_t>(i)]; }
+    Expr right(EquationIndex i) const { return inside_.of.at(i); }
     bool is_member(TensorIndex tensor) const;
     bool is_stored(TensorIndex tensor) const;
     void collect();
@@ -56,6 +58,7 @@ private:
     const std::vector<LocalStorage>& storage_;
     bool single_;
     Movements movements_;
+    RightSides inside_;                         // in the interior of every axis: what the nest mostly runs
     std::vector<ReadAccess> reads_;             // of the loop's body
     std::vector<EquationIndex> writes_;         // stored results
     std::vector<EquationIndex> stream_writes_;  // stored in the loop's body

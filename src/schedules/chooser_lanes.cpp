@@ -22,8 +22,10 @@ void Chooser::collect() {
     auto body = group_.before;
     const auto& results = group_.reductions.empty() ? group_.after : group_.reductions;
     body.insert(body.end(), results.begin(), results.end());
+    inside_ = right_sides(kernel_, group_);
+    for (AxisId axis : group_.axes) inside_ = interior_along(kernel_, inside_, axis).sides;
     for (EquationIndex index : body) {
-        for (const ReadAccess& read : reads_of(equation(index).right)) {
+        for (const ReadAccess& read : reads_of(right(index))) {
             bool known =
                 std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& r) { return r.value == read.value; });
             if (!known && !is_member(read.tensor)) reads_.push_back(read);
@@ -49,8 +51,8 @@ int Chooser::lane_width(int64_t widest) const {
         };
         bool is_index = e.reducer && is_argument(*e.reducer);
         if (!is_index) see(kernel_.tensor(e.tensor).dtype);
-        std::vector<Expr> open{e.right};
-        std::vector<bool> seen(e.right->id + size_t{1});
+        std::vector<Expr> open{right(index)};
+        std::vector<bool> seen(right(index)->id + size_t{1});
         while (!open.empty()) {
             Expr at = open.back();
             open.pop_back();

@@ -67,9 +67,9 @@ std::vector<ClippedGuard> clipped_guards(const Kernel& kernel, const PhaseGroup&
     return guards;
 }
 
-Interior interior_rows(const Kernel& kernel, AxisId rows, const std::vector<ClippedGuard>& guards) {
+InteriorRows interior_rows(const Kernel& kernel, AxisId rows, const std::vector<ClippedGuard>& guards) {
     int64_t extent = std::max<int64_t>(0, kernel.axis(rows).extent);
-    Interior interior{0, extent};
+    InteriorRows interior{0, extent};
     for (const ClippedGuard& guard : guards) {
         if (!guard.on_rows) continue;
         Expr coordinate = guard.value->parts()[guard.dimension];

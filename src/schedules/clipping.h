@@ -22,9 +22,9 @@ struct ClippedGuard {
 std::vector<ClippedGuard> clipped_guards(const Kernel& kernel, const PhaseGroup& group);
 
 // Rows [first, last) of the row axis for which every tap of the window lies inside, for all guards on rows.
-struct Interior {
+struct InteriorRows {
     int64_t first = 0, last = 0;
 };
-Interior interior_rows(const Kernel& kernel, AxisId rows, const std::vector<ClippedGuard>& guards);
+InteriorRows interior_rows(const Kernel& kernel, AxisId rows, const std::vector<ClippedGuard>& guards);
 
 }  // namespace heddle::schedules

@@ -30,6 +30,11 @@ void ExpressionBuilder::define(TensorIndex tensor, ExpressionId value) {
     built_.clear();
 }
 
+void ExpressionBuilder::clear_guards(std::set<std::pair<uint32_t, size_t>> dimensions) {
+    cleared_ = std::move(dimensions);
+    built_.clear();
+}
+
 void ExpressionBuilder::add_term(Affine& affine, AxisId axis, int64_t scale, Number number) {
     auto found = bound_.find(axis);
     if (found == bound_.end() || scale == 0) return;

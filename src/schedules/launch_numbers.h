@@ -51,8 +51,9 @@ struct NumberId {
         coefficient,
         value_coefficient,
         value_stride,
-        first_inside,  // rows that no window leaves
+        first_inside,  // of an axis' interior
         end_inside,
+        behind_inside,  // points from its first to the axis' end
         lower_clip,
         upper_clip,
         clip_divisor,

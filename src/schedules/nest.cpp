@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "schedules/clipping.h"
 #include "target/choice_numbers.h"
 
 namespace heddle::schedules {
@@ -14,27 +13,37 @@ using Subject = NumberSubject::Kind;
 
 class Nest {
 public:
-    Nest(Assembly& assembly, const PhaseGroup& group, VariableId step)
-        : assembly_(assembly), tree_(assembly.result.tree), group_(group), expressions_(assembly, group) {
-        if (group.ordered >= 0) expressions_.bind(group.ordered, step);
-        for (const ClippedGuard& guard : clipped_guards(assembly.kernel, group)) {
-            if (!needs_guard(assembly.kernel, guard.value, guard.dimension)) continue;
-            guards_.push_back(guard);
-            expressions_.clear_guard(guard.value, guard.dimension);
-        }
+    Nest(Assembly& assembly, const NestPlan& plan)
+        : assembly_(assembly),
+          tree_(assembly.result.tree),
+          plan_(plan),
+          group_(plan.group),
+          part_(plan.part),
+          expressions_(assembly, plan.group),
+          guards_(plan.guards),
+          border_(plan.part.border.has_value()) {
+        if (group_.ordered >= 0) expressions_.bind(group_.ordered, plan.step);
+        take(plan.sides);
     }
 
-    Phase build();
+    Block build();
 
 private:
     using Inner = std::function<Block()>;
     const KernelEquation& equation(EquationIndex i) const { return assembly_.kernel.equations[static_cast<size_t>(i)]; }
+    Expr right(EquationIndex i) const { return sides_.of.at(i); }
+    void take(RightSides sides);
     Range range(AxisId axis);
+    Range whole_range(AxisId axis);
+    Number inside(NumberId::Role role, AxisId axis, int64_t value);
+    Block loops();
+    Block border_of_lanes();
+    std::vector<AxisId> loops_around() const;
     Block serial(std::vector<AxisId> axes, const Inner& inner);
     Block lanes(const Inner& inner);
     Block rows(const Inner& inner);
     Rows row_tiles(Range range, std::vector<int> sizes, const Inner& inner);
-    Block cut_rows(const Inner& inner);
+    Block cut_rows(const Interior& decided, const Inner& inner);
     Block fused_rows(const Inner& inner);
     bool clip(For& loop, AxisId axis);
     bool may_unroll(const Block& body, int64_t extent) const;
@@ -55,13 +64,22 @@ private:
 
     Assembly& assembly_;
     Tree& tree_;
+    const NestPlan& plan_;
     const PhaseGroup& group_;
+    const Part& part_;
+    VariableId side_ = no_id;  // 0 before the interior, 1 behind it
+    RightSides sides_;         // at this place of the nest
+    std::vector<AxisId> around_;  // of a nest inside of another: bound there
     ExpressionBuilder expressions_;
     std::vector<AccumulatorId> accumulators_;  // of group_.reductions
     VariableId row_variable_ = no_id;          // of fused rows
-    std::vector<ClippedGuard> guards_;         // that ranges stand for
-    bool border_ = false;                      // single rows, whose windows are clipped
+    const std::vector<ClippedGuard>& guards_;  // that ranges stand for
+    bool border_;                              // single rows, whose windows are clipped
 };
+
+void append(Block& block, Block more) {
+    block.insert(block.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
 
 Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
 Bound bound(VariableId variable) { return {{{}, {{variable, 1, {false, 1}}}, {}}, {false, 1}}; }
@@ -76,7 +94,34 @@ std::optional<int64_t> Nest::window(AxisId axis) const {
     return std::nullopt;
 }
 
+void Nest::take(RightSides sides) {
+    sides_ = std::move(sides);
+    expressions_.clear_guards(sides_.inside);
+}
+
+Number Nest::inside(NumberId::Role role, AxisId axis, int64_t value) {
+    return assembly_.numbers.integer(value, {role, {Subject::axis, axis}});
+}
+
+// The border is one range for both sides: its ends move with the side.
 Range Nest::range(AxisId axis) {
+    Range range = whole_range(axis);
+    const auto cut = std::ranges::find(part_.inside, axis, &Cut::axis);
+    if (cut != part_.inside.end()) {
+        range.lower.push_back(bound(inside(Role::first_inside, axis, cut->first)));
+        range.upper.push_back(bound(inside(Role::end_inside, axis, cut->last)));
+    }
+    if (!part_.border || part_.border->axis != axis) return range;
+    const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(axis).extent);
+    const Number first = inside(Role::first_inside, axis, part_.border->first);
+    const Number last = inside(Role::end_inside, axis, part_.border->last);
+    const Number behind = inside(Role::behind_inside, axis, extent - part_.border->first);
+    range.lower.push_back({{{}, {{side_, 1, last}}, {}}, {false, 1}});
+    range.upper.push_back({{first, {{side_, 1, behind}}, {}}, {false, 1}});
+    return range;
+}
+
+Range Nest::whole_range(AxisId axis) {
     auto task = assembly_.task_variables.find(axis);
     bool of_task = task != assembly_.task_variables.end() && contains(group_.axes, axis);
     const TaskCut* cut = assembly_.tasks.find(axis);
@@ -107,6 +152,7 @@ Block Nest::serial(std::vector<AxisId> axes, const Inner& inner) {
 // where there is hardly more than one block.
 Lanes::Mask Nest::mask() const {
     if (group_.lanes_reduced) return Lanes::Mask::tail;
+    if (part_.border) return Lanes::Mask::always;
     int64_t block = int64_t{group_.vectors} * group_.width;
     if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
     if (group_.reductions.empty() && !group_.transposed) return Lanes::Mask::tail;
@@ -142,8 +188,9 @@ Block Nest::lanes(const Inner& inner) {
 Block Nest::rows(const Inner& inner) {
     if (group_.rows < 0) return inner();
     if (!group_.fused.empty()) return fused_rows(inner);
-    if (std::any_of(guards_.begin(), guards_.end(), [](const ClippedGuard& g) { return g.on_rows; }))
-        return cut_rows(inner);
+    const Interior inside = interior_along(assembly_.kernel, sides_, group_.rows);
+    const bool clips = std::any_of(guards_.begin(), guards_.end(), [](const ClippedGuard& g) { return g.on_rows; });
+    if (!group_.transposed && (clips || inside.decides)) return cut_rows(inside, inner);
     return {Statement{row_tiles(range(group_.rows), group_.row_sizes, inner)}};
 }
 
@@ -160,11 +207,13 @@ Rows Nest::row_tiles(Range range, std::vector<int> sizes, const Inner& inner) {
 }
 
 // Border, interior, border: a border's rows come one at a time, with clipped windows.
-Block Nest::cut_rows(const Inner& inner) {
-    Interior interior = interior_rows(assembly_.kernel, group_.rows, guards_);
-    const NumberSubject subject = {Subject::axis, group_.rows};
-    Number first = assembly_.numbers.integer(interior.first, {Role::first_inside, subject});
-    Number last = assembly_.numbers.integer(interior.last, {Role::end_inside, subject});
+Block Nest::cut_rows(const Interior& decided, const Inner& inner) {
+    const InteriorRows clipped = interior_rows(assembly_.kernel, group_.rows, guards_);
+    const int64_t begin = std::max(clipped.first, decided.first);
+    const int64_t end = std::max(begin, std::min(clipped.last, decided.last));
+    const Number first = this->inside(Role::first_inside, group_.rows, begin);
+    const Number last = this->inside(Role::end_inside, group_.rows, end);
+    const RightSides general = sides_;
     Range whole = range(group_.rows), before = whole, inside = whole, behind = whole;
     before.upper.push_back(bound(first));
     inside.lower.push_back(bound(first));
@@ -174,7 +223,9 @@ Block Nest::cut_rows(const Inner& inner) {
     border_ = true;
     block.push_back({row_tiles(before, {1}, inner)});
     border_ = false;
+    take(decided.sides);
     block.push_back({row_tiles(inside, group_.row_sizes, inner)});
+    take(general);
     border_ = true;
     block.push_back({row_tiles(behind, {1}, inner)});
     border_ = false;
@@ -216,6 +267,7 @@ bool Nest::clip(For& loop, AxisId axis) {
 
 // Windows are written out from the innermost one on, as long as the code stays short.
 bool Nest::may_unroll(const Block& body, int64_t extent) const {
+    if (part_.border) return false;
     int64_t updates = extent * group_.vectors * group_.maximum_rows;
     for (const Block* block = &body; !block->empty();) {
         const auto* loop = std::get_if<For>(&block->front().node);
@@ -291,7 +343,7 @@ Update Nest::update(EquationIndex index) {
     Update update;
     update.accumulator = accumulators_[static_cast<size_t>(position)];
     const Accumulator& accumulator = tree_.accumulator(update.accumulator);
-    update.value = expressions_.cast(expressions_.value(e.right), accumulator.dtype);
+    update.value = expressions_.cast(expressions_.value(right(index)), accumulator.dtype);
     const Expression& term = tree_.expression(update.value);
     update.fused = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype) &&
                    term.kind == Expression::Kind::scalar && term.op == ScalarOp::multiply;
@@ -359,7 +411,7 @@ void Nest::add_prefetches(Block& block) {
 Block Nest::body() {
     Block block;
     add_prefetches(block);
-    for (EquationIndex index : group_.before) define(block, index, expressions_.value(equation(index).right));
+    for (EquationIndex index : group_.before) define(block, index, expressions_.value(right(index)));
     for (EquationIndex index : group_.reductions) block.push_back({update(index)});
     return block;
 }
@@ -408,7 +460,7 @@ void Nest::epilogue(Block& block) {
         result.target = accumulators_[i];
         define(block, group_.reductions[i], assembly_.intern(result));
     }
-    for (EquationIndex index : group_.after) define(block, index, expressions_.value(equation(index).right));
+    for (EquationIndex index : group_.after) define(block, index, expressions_.value(right(index)));
 }
 
 Block Nest::store_update() {
@@ -438,33 +490,44 @@ Block Nest::update_loops() {
     });
 }
 
-Phase Nest::build() {
-    Phase phase;
-    for (EquationIndex index : group_.equations()) {
-        phase.name += (phase.name.empty() ? "" : "+") + assembly_.kernel.tensor(equation(index).tensor).name;
-    }
-    if (group_.update) {
-        phase.name += "_update";
-        phase.body = update_loops();
-        return phase;
-    }
+Block Nest::build() {
+    if (group_.update) return update_loops();
+    if (!part_.border) return loops();
+    For sides;
+    sides.variable = side_ = assembly_.variable(assembly_.axis_name(part_.border->axis) + "_side", Variable::Kind::loop);
+    sides.range = {{bound(Number{})}, {bound(Number{false, 2})}};
+    sides.body = loops();
+    return {Statement{std::move(sides)}};
+}
+
+std::vector<AxisId> Nest::loops_around() const {
     std::vector<AxisId> outside;
     for (AxisId axis : group_.axes) {
         bool inside =
             axis == group_.rows || (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
-        if (!inside) outside.push_back(axis);
+        if (!inside && !contains(around_, axis)) outside.push_back(axis);
     }
-    phase.body = serial(outside, [&] {
+    return outside;
+}
+
+Block Nest::loops() {
+    return serial(loops_around(), [&] {
         if (group_.lanes_reduced) return rows([&] { return core(); });
-        return lanes([&] { return rows([&] { return core(); }); });
+        Block block = lanes([&] { return rows([&] { return core(); }); });
+        if (plan_.beside) append(block, border_of_lanes());
+        return block;
     });
-    return phase;
+}
+
+Block Nest::border_of_lanes() {
+    Nest border(assembly_, *plan_.beside);
+    border.around_ = loops_around();
+    for (AxisId axis : border.around_) border.expressions_.bind(axis, expressions_.variable_of(axis));
+    return border.build();
 }
 
 }  // namespace
 
-Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step) {
-    return Nest(assembly, group, step).build();
-}
+Block build_nest(Assembly& assembly, const NestPlan& plan) { return Nest(assembly, plan).build(); }
 
 }  // namespace heddle::schedules

@@ -1,11 +1,37 @@
 // The one nest that serves every phase (docs/schedules.md, "The tree").
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <vector>
+
 #include "schedules/builder.h"
+#include "schedules/clipping.h"
+#include "schedules/interior.h"
 
 namespace heddle::schedules {
 
-// `step`: the variable of the ordered axis, if the group has one.
-Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step = no_id);
+// The points of an axis that have its interior's right sides.
+struct Cut {
+    AxisId axis = no_id;
+    int64_t first = 0, last = 0;
+};
+
+// What a nest runs over: the interiors of some axes, what the interior of another leaves, and all of the rest.
+struct Part {
+    std::vector<Cut> inside;
+    std::optional<Cut> border;
+};
+
+struct NestPlan {
+    PhaseGroup group;  // with its choices
+    Part part;
+    RightSides sides;                   // that hold in this part
+    std::vector<ClippedGuard> guards;   // that ranges stand for
+    VariableId step = no_id;            // of the ordered axis, if the group has one
+    std::shared_ptr<NestPlan> beside;   // inside the loops around the lanes: their border
+};
+
+Block build_nest(Assembly& assembly, const NestPlan& plan);
 
 }  // namespace heddle::schedules

@@ -1,7 +1,7 @@
 #include "schedules/schedule.h"
 
 #include "schedules/choices.h"
-#include "schedules/nest.h"
+#include "schedules/cut_phase.h"
 
 namespace heddle::schedules {
 

@@ -90,6 +90,13 @@ inline constexpr int most_masks = 4;  // of a block, that stay in registers: AVX
 // Of one element of a tile, from which its results are kept in memory and rows are finished one by one in a loop.
 inline constexpr int64_t operations_for_row_loop = 40;
 
+// ---- borders. Design
+
+inline constexpr int64_t shortest_cut_axis = 16;  // points that an axis with a border of its own has
+// What is decided for most points of an axis may leave out so many of them: this many, or this share.
+inline constexpr int64_t thin_border = 16;
+inline constexpr int64_t border_share = 8;
+
 // ---- prefetch
 
 // Steps of the innermost loop ahead, into L1. Measured: 7 x 7 x 512 175 -> 191; 14 x 14 x 256 205 -> 212; K 4096 198 -> 214.

@@ -50,7 +50,7 @@ inline Result<Prepared> prepare(const Kernel& kernel, const Target& target) {
     return prepared;
 }
 
-// A kernel of the corpus at some sizes, as its name says.
+// A kernel of the corpus at some sizes, as its name says. Those of one `test` have one tree.
 struct LoadedKernel {
     std::string test, name;
     Prepared prepared;
@@ -59,7 +59,8 @@ struct LoadedKernel {
 inline std::vector<LoadedKernel> load_kernels(const Target& target) {
     std::vector<LoadedKernel> loaded;
     for (const auto& test : schedules::testing::load_kernel_cases(in_source())) {
-        for (const auto& sizes : test.sizes) {
+        for (size_t i = 0; i < test.sizes.size(); i++) {
+            const auto& sizes = test.sizes[i];
             std::string name = test.name;
             for (const auto& [size, value] : sizes) name += " " + size + "=" + std::to_string(value);
             auto kernel = schedules::parse_kernel(
@@ -68,7 +69,7 @@ inline std::vector<LoadedKernel> load_kernels(const Target& target) {
             if (!kernel) continue;
             auto prepared = prepare(*kernel, target);
             EXPECT_TRUE(prepared) << name << "\n" << (prepared ? "" : render(prepared.error()));
-            if (prepared) loaded.push_back({test.name, name, std::move(*prepared)});
+            if (prepared) loaded.push_back({test.alone[i] ? name : test.name, name, std::move(*prepared)});
         }
     }
     return loaded;

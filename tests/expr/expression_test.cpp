@@ -62,6 +62,20 @@ TEST_F(ArenaTest, FlattenOfUnflattenIsTheSameCoordinate) {
     EXPECT_EQ(arena.add(arena.scale(arena.floor_divide(shifted, 6), 6), arena.modulo(shifted, 6)), shifted);
 }
 
+TEST_F(ArenaTest, MirroredCoordinatesAreKnownToStayInside) {
+    Expr i = axis(10), j = axis(4);
+    Expr up = arena.add(i, arena.integer(1)), down = arena.add(arena.integer(17), i, -1);
+    Expr behind = arena.minimum(up, down);
+    EXPECT_EQ(behind->low, 1);
+    EXPECT_EQ(behind->high, 9);
+    Expr before = arena.maximum(arena.add(i, arena.integer(-2)), arena.add(arena.integer(2), i, -1));
+    EXPECT_EQ(before->low, 0);
+    EXPECT_EQ(before->high, 7);
+    // Means by weights, with other axes beside: min(2 i + j, 30 - i) <= (30 * 2 + 3) / 3.
+    Expr weighted = arena.minimum(arena.add(arena.scale(i, 2), j), arena.add(arena.integer(30), i, -1));
+    EXPECT_EQ(weighted->high, 21);
+}
+
 TEST_F(ArenaTest, UnflattenOfFlattenGivesTheDigits) {
     Expr a = axis(4), b = axis(6), c = axis(5);
     Expr flat = arena.add(arena.add(arena.scale(a, 30), b, 5), c);

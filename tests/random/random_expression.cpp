@@ -53,8 +53,9 @@ Text ExpressionWriter::coordinate(const Extent& extent, int depth) {
     const std::vector<Variable> same = fitting(extent.value, true), any = fitting(extent.value, false);
     if (extent.value == 0) return same.empty() ? Text() : Text(choices_.one_of(same).name);
     const std::string last = fmt::format("{} - 1", extent.text);
-    switch (choices_.weighted({12, 2, 1, 1, 1, 1, 1, 2, 1})) {
+    switch (choices_.weighted({12, 2, 1, 1, 1, 1, 1, 2, 1, 3})) {
     case 0: break;
+    case 9: return same.empty() ? std::to_string(0) : beyond_border(choices_.one_of(same));
     case 1:
         if (any.empty()) break;
         return fmt::format("{} - {}", last, choices_.one_of(any).name);
@@ -84,6 +85,23 @@ Text ExpressionWriter::coordinate(const Extent& extent, int depth) {
     if (!same.empty() && !choices_.once_in(6)) return choices_.one_of(same).name;
     if (!any.empty()) return choices_.one_of(any).name;
     return std::to_string(choices_.below(std::min<int64_t>(extent.value, 4)));
+}
+
+// The variable moved a little, and what would leave the extent wrapped, clamped or mirrored; or taken apart.
+std::string ExpressionWriter::beyond_border(const Variable& variable) {
+    const std::string &v = variable.name, &n = variable.extent.text;
+    const int64_t by = choices_.below(4);
+    switch (choices_.below(9)) {
+    case 0: return fmt::format("({} + {}) % {}", v, by, n);
+    case 1: return fmt::format("({} + {} - {}) % {}", v, n, by, n);
+    case 2: return fmt::format("min({} + {}, {} - 1)", v, by, n);
+    case 3: return fmt::format("max({} - {}, 0)", v, by);
+    case 4: return fmt::format("clamp({} + {}, 0, {} - 1)", v, by - 2, n);
+    case 5: return fmt::format("clamp(abs({} - {}), 0, {} - 1)", v, by, n);
+    case 6: return fmt::format("clamp(min({} + {}, 2 * {} - 2 - {}), 0, {} - 1)", v, by, n, v, n);
+    case 7: return fmt::format("{} // {}", v, 2 + by);
+    default: return fmt::format("{} - {} % {}", v, v, 2 + by);
+    }
 }
 
 Text ExpressionWriter::indirect(const Extent& extent, int depth) {
@@ -253,13 +271,18 @@ std::string ExpressionWriter::window() {
     const Variable variable = choices_.one_of(scope_.variables);
     const std::string neighbour = fresh("a");
     const std::string place = fmt::format("{} + {} - 1", variable.name, neighbour);
+    const bool bounded = variable.extent.value == array.shape[moved].value && choices_.once_in(2);
+    const std::string &n = array.shape[moved].text, end = n + " - 1";
+    const std::string inside = choices_.once_in(2) ? fmt::format("clamp({}, 0, {})", place, end)
+                                                   : fmt::format("({} + {}) % {}", place, n, n);
     std::vector<std::string> at;
     for (size_t d = 0; d < array.shape.size(); d++) {
-        const Text one = d == moved ? Text(place) : coordinate(array.shape[d], 0);
+        const Text one = d == moved ? Text(bounded ? inside : place) : coordinate(array.shape[d], 0);
         if (!one) return leaf();
         at.push_back(*one);
     }
     const std::string read = fmt::format("{}[{}]", array.name, fmt::join(at, ", "));
+    if (bounded) return fmt::format("{}({} < 3 : {})", choices_.once_in(2) ? "max" : "sum", neighbour, read);
     if (choices_.once_in(2))
         return fmt::format("{}({} < 3 : {} ?? 0)", choices_.once_in(2) ? "max" : "sum", neighbour, read);
     return fmt::format("{}({} < 3 if {} >= 0 && {} < {} : {})", choices_.once_in(2) ? "max" : "sum", neighbour, place,
@@ -297,8 +320,23 @@ std::string ExpressionWriter::integer(int depth) {
     }
 }
 
+// Where a variable stands: at an end, near it, in a phase.
+std::string ExpressionWriter::place() {
+    const Variable variable = choices_.one_of(scope_.variables);
+    const std::string &v = variable.name, &n = variable.extent.text;
+    switch (choices_.below(6)) {
+    case 0: return fmt::format("{} == {}", v, choices_.below(3));
+    case 1: return fmt::format("{} == {} - 1", v, n);
+    case 2: return fmt::format("{} < {} - {}", v, n, choices_.below(4));
+    case 3: return fmt::format("({} > {} && {} < {} - 2)", v, choices_.below(3), v, n);
+    case 4: return fmt::format("{} % {} == {}", v, 2 + choices_.below(2), choices_.below(2));
+    default: return fmt::format("2 * {} < {}", v, n);
+    }
+}
+
 std::string ExpressionWriter::truth(int depth) {
     static const std::vector<std::string> orders = {"<", "<=", ">", ">=", "==", "!="};
+    if (!scope_.variables.empty() && choices_.once_in(4)) return place();
     switch (depth <= 0 ? choices_.below(2) : choices_.below(5)) {
     case 0: return fmt::format("{} {} {}", leaf(), choices_.one_of(orders), number());
     case 1: return fmt::format("{} {} {}", integer(0), choices_.one_of(orders), choices_.below(3));

@@ -62,6 +62,8 @@ protected:
     std::vector<Variable> fitting(int64_t extent, bool same);
     // Inside of 0 to below `extent`, where there is such a coordinate.
     Text coordinate(const Extent& extent, int depth);
+    std::string beyond_border(const Variable& variable);
+    std::string place();
     Text indirect(const Extent& extent, int depth);
     Text read(const Array& array, int depth);
     Text read_any(bool integer, int depth);

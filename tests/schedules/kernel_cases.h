@@ -16,6 +16,7 @@ namespace heddle::schedules::testing {
 struct KernelCase {
     std::string name;
     std::vector<std::map<std::string, int64_t>> sizes;
+    std::vector<bool> alone;  // by sizes: has code of its own
     std::string text;  // with $NAME and $(expression)
 };
 
@@ -34,7 +35,9 @@ inline std::vector<KernelCase> load_kernel_cases(const std::string& source_direc
             current = {};
         };
         while (std::getline(file, line)) {
-            if (line.rfind("sizes", 0) == 0) {
+            const bool alone = line.rfind("alone", 0) == 0;
+            if (alone || line.rfind("sizes", 0) == 0) {
+                current.alone.push_back(alone);
                 std::istringstream words(line.substr(5));
                 std::string word;
                 auto& sizes = current.sizes.emplace_back();

@@ -1,0 +1,120 @@
+#include "schedules/cut_phase.h"
+
+#include <algorithm>
+
+#include "schedules/nest.h"
+#include "zspace/checked.h"
+
+namespace heddle::schedules {
+namespace {
+
+// Packed operands are addressed by whole panels, fused rows by tasks that hold all of them.
+bool may_be_cut(const PhaseGroup& group) {
+    return group.lanes >= 0 && !group.lanes_reduced && !group.update && group.packed.empty() && group.fused.empty();
+}
+
+// The choices for a border: short code, a vector at a time.
+PhaseGroup choices_of_border(PhaseGroup group) {
+    group.rows = no_id;
+    group.row_sizes = {1};
+    group.transposed = group.contraction = group.non_temporal = false;
+    group.vectors = group.maximum_rows = 1;
+    return group;
+}
+
+// Whether vectors of the lanes' border read neighbours; else it goes point by point.
+bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group) {
+    const Movements movements(assembly.kernel, assembly.storage);
+    return std::ranges::all_of(group.equations(), [&](EquationIndex index) {
+        return std::ranges::all_of(reads_of(assembly.kernel.equations[static_cast<size_t>(index)].right),
+                                   [&](const ReadAccess& read) {
+                                       return movements.of(read.value, group.lanes) != Movement::indirect;
+                                   });
+    });
+}
+
+// A phase's nests: of each axis that is cut the border, inside those that are cut before; at last what is inside all.
+// In each, the border of the lanes lies beside their interior.
+class Nests {
+public:
+    Nests(Assembly& assembly, const PhaseGroup& group, VariableId step)
+        : assembly_(assembly), group_(group), step_(step), guards_(clipped_guards(assembly.kernel, group)) {
+        std::erase_if(guards_,
+                      [&](const ClippedGuard& g) { return !needs_guard(assembly.kernel, g.value, g.dimension); });
+        sides_ = right_sides(assembly.kernel, group);
+        for (const ClippedGuard& guard : guards_) sides_.inside.insert({guard.value->id, guard.dimension});
+    }
+
+    Block build() {
+        for (AxisId axis : group_.axes) {
+            if (may_be_cut(group_) && axis != group_.lanes && axis != group_.rows) cut(axis);
+        }
+        add(group_);
+        return std::move(block_);
+    }
+
+private:
+    void cut(AxisId axis) {
+        Interior interior = interior_along(assembly_.kernel, sides_, axis);
+        if (!interior.conditions) return;
+        const Cut cut = {axis, interior.first, interior.last};
+        part_.border = cut;
+        add(choices_of_border(group_));
+        part_.border.reset();
+        part_.inside.push_back(cut);
+        sides_ = std::move(interior.sides);
+    }
+
+    void add(const PhaseGroup& choices) {
+        const Interior lanes =
+            may_be_cut(group_) ? interior_along(assembly_.kernel, sides_, group_.lanes) : Interior{sides_};
+        NestPlan plan = {choices, part_, sides_, guards_, step_, nullptr};
+        if (lanes.decides) {
+            plan.beside = std::make_shared<NestPlan>(border_of(lanes));
+            plan.part.inside.push_back(*plan.beside->part.border);
+            plan.sides = lanes.sides;
+        }
+        Block nest = build_nest(assembly_, plan);
+        block_.insert(block_.end(), std::make_move_iterator(nest.begin()), std::make_move_iterator(nest.end()));
+    }
+
+    // Its vectors begin where they do in all of the axis; points alone go no further than they must.
+    NestPlan border_of(const Interior& lanes) {
+        Cut cut = {group_.lanes, lanes.first, lanes.last};
+        PhaseGroup choices = choices_of_border(group_);
+        if (has_vectors_in_border(assembly_, group_)) {
+            const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(group_.lanes).extent);
+            cut.first = std::min(extent, ceil_divide(cut.first, group_.width) * group_.width);
+            if (cut.last < extent) cut.last -= cut.last % group_.width;
+            cut.last = std::max(cut.first, cut.last);
+        } else {
+            choices.lanes = no_id;
+            choices.width = 1;
+        }
+        return {choices, {part_.inside, cut}, sides_, guards_, step_, nullptr};
+    }
+
+    Assembly& assembly_;
+    const PhaseGroup& group_;
+    const VariableId step_;
+    std::vector<ClippedGuard> guards_;
+    RightSides sides_;
+    Part part_;
+    Block block_;
+};
+
+}  // namespace
+
+Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step) {
+    const Kernel& kernel = assembly.kernel;
+    Phase phase;
+    for (EquationIndex index : group.equations()) {
+        phase.name += (phase.name.empty() ? "" : "+") +
+                      kernel.tensor(kernel.equations[static_cast<size_t>(index)].tensor).name;
+    }
+    if (group.update) phase.name += "_update";
+    phase.body = Nests(assembly, group, step).build();
+    return phase;
+}
+
+}  // namespace heddle::schedules

@@ -1,0 +1,280 @@
+#include "schedules/interior.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "expr/remake.h"
+#include "target/choice_numbers.h"
+#include "zspace/checked.h"
+
+namespace heddle::schedules {
+namespace {
+
+// Points first <= x < last of the axis.
+struct Span {
+    int64_t first = 0, last = 0;
+    int64_t size() const { return last - first; }
+};
+
+Span both(Span a, Span b) {
+    const int64_t first = std::max(a.first, b.first);
+    return {first, std::max(first, std::min(a.last, b.last))};
+}
+
+// step * x + what lies in 0 + [low, high]
+struct Line {
+    int64_t step = 0, low = 0, high = 0;
+};
+
+std::optional<bool> truth_of(Expr e) {
+    if (e->kind != Kind::integer || !is_bool(e->dtype)) return std::nullopt;
+    return e->integer != 0;
+}
+
+class Decider {
+public:
+    Decider(const Kernel& kernel, const RightSides& before, AxisId axis)
+        : kernel_(kernel),
+          arena_(*kernel.arena),
+          before_(before),
+          axis_(axis),
+          extent_(std::max<int64_t>(0, kernel.axis(axis).extent)),
+          span_{0, extent_} {}
+
+    Interior decide();
+
+private:
+    Expr made(Expr e, std::vector<Expr> operands);
+    std::vector<Expr> parts_wanted(Expr e) const;
+    std::optional<Line> line(Expr coordinate) const;
+    std::optional<int64_t> add_others(const CoordinateParts& parts, Line& line) const;
+    Span where(const Line& line, bool holds) const;
+    bool accept(Span span);
+    bool accept_condition(Span span);
+    struct Answer {
+        bool holds;
+        Span where;
+    };
+    std::optional<Answer> holds(Expr coordinate, bool preferred) const;
+    Expr lesser(Expr a, Expr b, Expr otherwise, bool minimum);
+    Expr division(Expr e, Expr dividend);
+    Expr logical(Expr e, const std::vector<Expr>& operands);
+    Expr guarded(Expr e, std::vector<Expr> operands);
+    Expr rebuilt(Expr e, std::vector<Expr> operands) { return arena_.rebuild(e, std::move(operands)); }
+
+    const Kernel& kernel_;
+    Arena& arena_;
+    const RightSides& before_;
+    AxisId axis_;
+    int64_t extent_;
+    Span span_;
+    Arena::Memo memo_;
+    Interior result_;
+};
+
+// Of axes alone, this one among them; others are of so few points that nearly all points of this one have one answer.
+std::optional<Line> Decider::line(Expr coordinate) const {
+    const CoordinateParts parts = parts_of(coordinate);
+    if (!parts.values.empty()) return std::nullopt;
+    Line line{.step = coefficient(coordinate, axis_), .low = parts.constant, .high = parts.constant};
+    if (line.step == 0 || line.step == INT64_MIN) return std::nullopt;
+    for (const auto& [axis, factor] : parts.axes) {
+        if (axis == axis_ || factor == INT64_MIN) continue;
+        const auto moved = checked_multiply(factor, std::max<int64_t>(1, kernel_.axis(axis).extent) - 1);
+        const auto few = checked_multiply(std::abs(factor) * 2, kernel_.hint(axis));
+        const auto many = checked_multiply(std::abs(line.step), kernel_.hint(axis_));
+        if (!moved || !few || (many && *few > *many)) return std::nullopt;
+        const auto end = checked_add(*moved < 0 ? line.low : line.high, *moved);
+        if (!end) return std::nullopt;
+        (*moved < 0 ? line.low : line.high) = *end;
+    }
+    const auto far = checked_multiply(line.step, extent_);
+    const bool fits = far && checked_add(line.low, *far) && checked_add(line.high, *far) && line.low > INT64_MIN / 2 &&
+                      line.high < INT64_MAX / 2;
+    return fits ? std::optional(line) : std::nullopt;
+}
+
+// Where the line is at least 0 for all points of the other axes (`holds`), or for none.
+Span Decider::where(const Line& line, bool holds) const {
+    // holds: step x + low >= 0; else -step x - high - 1 >= 0
+    const int64_t step = holds ? line.step : -line.step, constant = holds ? line.low : -line.high - 1;
+    Span span{0, extent_};
+    if (step > 0)
+        span.first = ceil_divide(-constant, step);
+    else
+        span.last = floor_divide(constant, -step) + 1;
+    return both(span, {0, extent_});
+}
+
+// Takes the points away that are not in the span, if they are few.
+bool Decider::accept(Span span) {
+    const int64_t left = extent_ - span.size();
+    if (left > std::max(choice_numbers::thin_border, extent_ / choice_numbers::border_share)) return false;
+    span_ = both(span_, span);
+    result_.decides = true;
+    return true;
+}
+
+bool Decider::accept_condition(Span span) {
+    const bool accepted = accept(span);
+    result_.conditions = result_.conditions || accepted;
+    return accepted;
+}
+
+// Whether the coordinate is at least 0 in the interior.
+std::optional<Decider::Answer> Decider::holds(Expr coordinate, bool preferred) const {
+    const auto found = line(coordinate);
+    if (!found) return std::nullopt;
+    const Span yes = where(*found, true), no = where(*found, false);
+    const bool answer = yes.size() == no.size() ? preferred : yes.size() > no.size();
+    return Answer{answer, answer ? yes : no};
+}
+
+// The lesser of both (the greater, of a maximum); where they are so as often, what grows with the axis.
+Expr Decider::lesser(Expr a, Expr b, Expr otherwise, bool minimum) {
+    const bool grows = coefficient(a, axis_) > 0;
+    const auto first = holds(minimum ? arena_.add(b, a, -1) : arena_.add(a, b, -1), grows);
+    if (!first || !accept(first->where)) return otherwise;
+    return first->holds ? a : b;
+}
+
+// c % m = c - q m and c // m = q, for the q of most points.
+Expr Decider::division(Expr e, Expr dividend) {
+    const auto found = line(dividend);
+    const int64_t divisor = e->integer;
+    Expr as_it_is = rebuilt(e, {dividend});
+    if (!found || divisor < 1) return as_it_is;
+    const int64_t move = found->step * std::max<int64_t>(0, extent_ - 1);
+    const int64_t least = floor_divide(found->low + std::min<int64_t>(0, move), divisor);
+    const int64_t most = floor_divide(found->high + std::max<int64_t>(0, move), divisor);
+    constexpr int64_t few = 8;  // of more quotients none has most points
+    if (most - least > few) return as_it_is;
+    int64_t best = least;
+    Span best_span;
+    for (int64_t quotient = least; quotient <= most; quotient++) {
+        const auto start = checked_multiply(quotient, divisor);
+        const auto end = start ? checked_add(*start, divisor) : std::nullopt;
+        if (!end) return as_it_is;
+        const Span above = where({found->step, found->low - *start, found->high - *start}, true);
+        const Span span = both(above, where({found->step, found->low - *end, found->high - *end}, false));
+        if (quotient != least && span.size() <= best_span.size()) continue;
+        best = quotient;
+        best_span = span;
+    }
+    if (!accept(best_span)) return as_it_is;
+    if (e->kind == Kind::floor_divide) return arena_.integer(best);
+    return arena_.add(dividend, arena_.integer(-best * divisor));
+}
+
+// What is decided in `not`, `and`, `or`.
+Expr Decider::logical(Expr e, const std::vector<Expr>& operands) {
+    const auto a = truth_of(operands[0]);
+    if (e->kind == Kind::scalar && e->op == ScalarOp::logical_not) return a ? arena_.truth(!*a) : rebuilt(e, operands);
+    const auto b = truth_of(operands[1]);
+    const bool conjunction = e->kind == Kind::conjunction || e->op == ScalarOp::logical_and;
+    if (a && b) return arena_.truth(conjunction ? *a && *b : *a || *b);
+    if (a) return *a == conjunction ? operands[1] : operands[0];
+    if (b) return *b == conjunction ? operands[0] : operands[1];
+    return rebuilt(e, operands);
+}
+
+Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
+    std::vector<size_t> inside;
+    for (size_t d = 0; d + 1 < operands.size(); d++) {
+        if (before_.inside.contains({e->id, d})) {
+            inside.push_back(d);
+            continue;
+        }
+        if (!depends_on(operands[d], axis_) || !needs_guard(kernel_, e, d)) continue;
+        const int64_t extent = kernel_.tensor(e->tensor()).dimensions[d].extent;
+        const auto found = line(operands[d]);
+        if (!found) continue;
+        const Span below = where({found->step, found->low - extent, found->high - extent}, false);
+        if (accept_condition(both(where(*found, true), below))) inside.push_back(d);
+    }
+    Expr read = rebuilt(e, std::move(operands));
+    for (size_t d : inside) result_.sides.inside.insert({read->id, d});
+    return read;
+}
+
+// Of a selection that is decided, its condition and the operand that is taken.
+std::vector<Expr> Decider::parts_wanted(Expr e) const {
+    const auto parts = e->parts();
+    if (e->kind != Kind::select) return {parts.begin(), parts.end()};
+    Expr condition = parts[0];
+    if (depends_on(condition, axis_)) {
+        const auto found = memo_.find(condition);
+        if (found == memo_.end()) return {condition};
+        condition = found->second;
+    }
+    const auto truth = truth_of(condition);
+    if (!truth) return {parts.begin(), parts.end()};
+    return {parts[0], parts[*truth ? 1 : 2]};
+}
+
+Expr Decider::made(Expr e, std::vector<Expr> operands) {
+    switch (e->kind) {
+    case Kind::select: return operands.size() == 2 ? operands[1] : rebuilt(e, std::move(operands));
+    case Kind::minimum:
+    case Kind::maximum: {
+        Expr otherwise = rebuilt(e, operands);
+        return lesser(operands[0], operands[1], otherwise, e->kind == Kind::minimum);
+    }
+    case Kind::floor_divide:
+    case Kind::modulo: return division(e, operands[0]);
+    case Kind::negative: {
+        const auto found = holds(operands[0], true);
+        if (!found || !accept_condition(found->where)) return rebuilt(e, std::move(operands));
+        return arena_.truth(!found->holds);
+    }
+    case Kind::inside: {
+        const auto found = line(operands[0]);
+        if (!found) return rebuilt(e, std::move(operands));
+        const Span below = where({found->step, found->low - e->integer, found->high - e->integer}, false);
+        const bool accepted = accept_condition(both(where(*found, true), below));
+        return accepted ? arena_.truth(true) : rebuilt(e, std::move(operands));
+    }
+    case Kind::guarded_read: return guarded(e, std::move(operands));
+    case Kind::conjunction: return logical(e, operands);
+    case Kind::scalar: {
+        const bool logic =
+            e->op == ScalarOp::logical_not || e->op == ScalarOp::logical_and || e->op == ScalarOp::logical_or;
+        return logic ? logical(e, operands) : rebuilt(e, std::move(operands));
+    }
+    default: return rebuilt(e, std::move(operands));
+    }
+}
+
+Interior Decider::decide() {
+    result_.sides.inside = before_.inside;
+    for (const auto& [index, right] : before_.of) {
+        result_.sides.of[index] = expr::remade(
+            right, memo_, [&](Expr e) { return depends_on(e, axis_) ? nullptr : e; },
+            [&](Expr e) { return parts_wanted(e); },
+            [&](Expr e, std::vector<Expr> operands) {
+                return e->kind == Kind::variable ? e : made(e, std::move(operands));
+            });
+    }
+    result_.first = span_.first;
+    result_.last = span_.last;
+    return result_;
+}
+
+}  // namespace
+
+RightSides right_sides(const Kernel& kernel, const PhaseGroup& group) {
+    RightSides sides;
+    for (EquationIndex index : group.equations())
+        sides.of[index] = kernel.equations[static_cast<size_t>(index)].right;
+    return sides;
+}
+
+Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis) {
+    const int64_t extent = std::max<int64_t>(0, kernel.axis(axis).extent);
+    if (kernel.hint(axis) < choice_numbers::shortest_cut_axis) return {sides, 0, extent, false};
+    Interior found = Decider(kernel, sides, axis).decide();
+    return found.decides ? found : Interior{sides, 0, extent, false};
+}
+
+}  // namespace heddle::schedules

@@ -1,0 +1,33 @@
+// The interior of an axis: where coordinates that wrap, are clamped or mirrored are plain sums of axes, where guarded
+// reads lie inside, and where conditions have one answer. A nest runs there without any of this; what is left of the
+// axis is a border, with the right sides as they were.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "schedules/phases.h"
+
+namespace heddle::schedules {
+
+// Right sides of a group's equations, as a part of a nest computes them.
+struct RightSides {
+    std::map<EquationIndex, Expr> of;
+    std::set<std::pair<uint32_t, size_t>> inside;  // dimensions of guarded reads (by id) that nothing leaves
+};
+
+RightSides right_sides(const Kernel& kernel, const PhaseGroup& group);
+
+// Points [first, last) of the axis, and the right sides that hold there. Of several answers, that of most points of
+// this launch is taken, if most points have one: another size whose border is nearly everything has code of its own.
+struct Interior {
+    RightSides sides;
+    int64_t first = 0, last = 0;
+    bool decides = false;     // else the sides are as they were, everywhere
+    bool conditions = false;  // a guard or a condition is decided, not addresses alone
+};
+Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis);
+
+}  // namespace heddle::schedules
