@@ -384,22 +384,20 @@ CodeValue double_to_odd_single(Code& code, CodeValue value) {
     return code.reinterpret(m.select(m.both(even, inexact), moved, raw), DType::float32);
 }
 
-// Truncates and saturates; NaN gives 0. In the type of the arithmetic of `dtype`.
+// Truncates and saturates; NaN gives 0. In the type of the arithmetic of `dtype`. The lowest integer is a float, so that
+// what lies below goes there first; the highest is not.
 CodeValue float_to_integer(Code& code, CodeValue value, DType dtype) {
     const Arithmetic m{code};
     const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
     const int bits = info(dtype).bits - (is_signed ? 1 : 0);
     double above = 1;
     for (int i = 0; i < bits; i++) above *= 2;
-    const CodeValue whole = m.op(CodeOp::truncate, value);
-    const CodeValue high = m.op(CodeOp::less_equal, m.real(value, above), whole);
-    const CodeValue low = m.less(whole, m.real(value, is_signed ? -above : 0));
-    const CodeValue outside = m.either(m.is_nan(value), m.either(high, low));
-    CodeValue result = code.convert(m.select(outside, m.zero(value), whole), info(dtype).arithmetic);
-    const int64_t lowest = is_signed ? (bits == 63 ? INT64_MIN : -(int64_t{1} << bits)) : 0;
+    const CodeValue lowest = m.real(value, is_signed ? -above : 0), end = m.real(value, above);
+    const CodeValue raised = m.select(m.less(value, lowest), lowest, value);
+    const CodeValue result =
+        code.convert(m.select(m.less(raised, end), raised, m.zero(value)), info(dtype).arithmetic);
     const int64_t highest = bits == 64 ? -1 : bits == 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
-    result = m.select(high, m.integer(result, highest), result);
-    return m.select(low, m.integer(result, lowest), result);
+    return m.select(m.op(CodeOp::less_equal, end, value), m.integer(result, highest), result);
 }
 
 }  // namespace

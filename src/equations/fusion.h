@@ -9,9 +9,18 @@
 #include <vector>
 
 #include "equations/system.h"
+#include "target/choice_numbers.h"
 #include "target/target.h"
 
 namespace heddle::equations {
+
+// How many parts a scatter's terms are cut into: at most so many, each with so many terms for an element of its copy of
+// the result, and so many at all.
+struct ScatterParts {
+    int64_t most = choice_numbers::most_scatter_parts;
+    double terms_an_element = choice_numbers::scatter_terms_an_element;
+    double terms = choice_numbers::scatter_terms_a_task;
+};
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
 void narrow_sums(System& system);           // sums of small integers, in small types
@@ -22,6 +31,7 @@ void distribute(System& system);        // 4. a pointwise reader of a several-eq
 void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
 void hoist_constants(System& system);   // expensive arithmetic on constants becomes tables of `prepare`
 void factor_axes(System& system);       // mixed-radix digits become axes of their own
+void split_scatters(System& system, const ScatterParts& limits = {});  // many terms of few elements
 void mark_prepared(System& system);
 void join_scans(System& system);  // readers that walk a scan's steps become equations of it
 void optimise(System& system);    // all of them, as often as docs/equations.md says

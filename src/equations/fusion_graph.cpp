@@ -6,6 +6,7 @@
 #include "equations/kept_steps.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::equations {
 namespace {
@@ -177,6 +178,7 @@ void NodeBuilder::add_equation(int32_t index) {
     }
     const auto scatter = scatter_of(system_, equation);
     node.scatter = scatter.has_value();
+    if (scatter && scatter->chooses(equation.axes.back())) node.operations += choice_numbers::scattered_term;
     add_slots(node, equation, scatter);
     if (!scatter) find_roles(node, equation);
     node.scan = equation.scan;

@@ -58,6 +58,7 @@ void optimise(System& system) {
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
     hoist_constants(system);
     factor_axes(system);
+    split_scatters(system);
     mark_prepared(system);
     join_scans(system);
 }

@@ -108,8 +108,9 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
         const NumberSubject place = where.at(d);
         if (!is_checked(tensor, c)) {
             for (const auto& [part, factor] : c.values) {
-                Number number =
-                    assembly_.numbers.integer(factor * stride_value(tensor, d), {Role::value_stride, place});
+                const Number number =
+                    factor == 1 ? stride(tensor, d)
+                                : assembly_.numbers.integer(factor * stride_value(tensor, d), {Role::value_stride, place});
                 affine.values.push_back({cast(value(part, guard), DType::int64), number});
             }
             continue;

@@ -130,6 +130,16 @@ inline constexpr double light_share = 1.0 / 64;
 inline constexpr double largest_tile = 64;  // tasks that walk one operand together: its cost is shared. Design
 inline constexpr double register_rows = 6;  // that a contraction wants: the 6 of 6 x 4; fewer cost operations
 inline constexpr double rounds_shared = 2;  // tasks a core that a shared operand leaves at least. Design
+// A scatter's terms in parts, each with a copy of the result: at most so many parts, each with so many terms for an
+// element of its copy (filling and adding up stay a few hundredths of the work; rows of terms go by vectors, and are not
+// split), and so many at all (some 30 us). Design.
+inline constexpr int64_t most_scatter_parts = 16;
+inline constexpr double scatter_terms_an_element = 8;
+inline constexpr double scatter_terms_a_task = 1 << 15;
+// Operations that a term counts whose place data choose: it goes alone, where others go by vectors. Measured: 0.6 to 2 ns,
+// where a core does 250 operations a nanosecond.
+inline constexpr double scattered_term = 256;
+
 // A small producer joins a large reader only for more than a launch: both in launches. Design, from scores with a mask.
 inline constexpr double small_producer = 8;
 inline constexpr double hardly_a_launch = 1.1;

@@ -200,6 +200,53 @@ TEST(PassPrepare, WhatIsMadeOfConstantsIsPrepared) {
     EXPECT_EQ(partition.batches.size(), 1u);
 }
 
+// How many bins get the terms of `terms` indices.
+System histogram(int64_t terms, int64_t bins, bool named) {
+    SystemBuilder b;
+    const TensorIndex place = b.input({terms}, "place");
+    b.system.tensor(place).dtype = DType::int64;
+    b.output(b.reduce({bins}, Reducer::sum, {terms}, [&](const Coordinates& i, const Coordinates& k) {
+        Expr chosen = b.arena().scalar(ScalarOp::equal, DType::boolean, {b.read(place, {k[0]}), i[0]});
+        return b.arena().select(chosen, b.number(1), b.number(0));
+    }));
+    if (named) {
+        System& system = b.system;
+        Equation& equation = system.equation(0);
+        const AxisId axis = b.arena().add_axis({.name = "k", .extent = terms, .named = true, .factor = 1});
+        equation.right = b.arena().substitute(equation.right, {{equation.reduced[0], b.arena().axis_value(axis)}});
+        equation.reduced = {axis};
+    }
+    return b.system;
+}
+
+TEST(PassSplitScatters, ManyTermsOfFewElementsArePartsThatAreTasks) {
+    System even = histogram(1 << 20, 100, false);
+    optimise(even);
+    expect_sound(even);
+    ASSERT_EQ(live(even), 2u);  // the copies, and their sum
+    const Partition partition = fuse(even, Target(), {});
+    ASSERT_EQ(partition.kernels.size(), 2u);
+    ASSERT_EQ(partition.kernels[0].common.size(), 1u);
+    EXPECT_EQ(partition.kernels[0].common[0].extent, 16);
+}
+
+TEST(PassSplitScatters, WhatIsLeftIsAddedBehindTheParts) {
+    System odd = histogram((1 << 20) + 3, 100, false), named = histogram(1 << 20, 100, true);
+    for (System* system : {&odd, &named}) {
+        optimise(*system);
+        expect_sound(*system);
+        EXPECT_EQ(live(*system), 4u);
+    }
+}
+
+TEST(PassSplitScatters, NothingIsSplitThatIsShortOrMakesMuch) {
+    System little = histogram(1 << 12, 100, false), wide = histogram(1 << 20, 1 << 18, false);
+    for (System* system : {&little, &wide}) {
+        optimise(*system);
+        EXPECT_EQ(live(*system), 1u);
+    }
+}
+
 std::vector<int64_t> extents(const CommonAxes& common) {
     std::vector<int64_t> result;
     for (const auto& axis : common.axes) result.push_back(axis.extent);

@@ -81,6 +81,22 @@ TEST(RandomFusion, MovementAndElementwiseBitForBit) {
     }
 }
 
+TEST(RandomFusion, ScattersInPartsAreWhole) {
+    const auto split = [](System& system) {
+        const size_t before = system.equations.size();
+        split_scatters(system, {.most = 4, .terms_an_element = 0.25, .terms = 1});
+        mark_prepared(system);
+        return system.equations.size() > before;
+    };
+    int systems = 0;
+    for (uint64_t seed = 30000; seed < 30400; seed++) {
+        const Trial result = trial(seed, false, {.system = split, .partition = {}});
+        ASSERT_EQ(result.difference, "") << "seed " << seed;
+        systems += result.damaged;
+    }
+    EXPECT_GE(systems, 20);
+}
+
 // Most of the systems that are damaged must be noticed, and there must be some.
 void expect_noticed(const Damage& damage, int systems, int at_least, int operations = 12) {
     int damaged = 0, noticed = 0;
