@@ -88,6 +88,7 @@ private:
     ExpressionId load(Expr value, ExpressionId guard);
     ExpressionId conjunction(ExpressionId a, ExpressionId b);
     ExpressionId negation(ExpressionId a);
+    ExpressionId compared(Expr coordinate, ExpressionId guard);
     bool depends(ExpressionId value, Variable::Kind kind) const;
     bool is_inside(Expr read) const;
 

@@ -341,6 +341,15 @@ ExpressionId ExpressionBuilder::literal(Expr e) {
     return cast(assembly_.intern(result), e->dtype);
 }
 
+// Coordinates that fit are compared in 32 bits: as many of them are in a vector as of floats.
+ExpressionId ExpressionBuilder::compared(Expr coordinate, ExpressionId guard) {
+    constexpr int64_t most = int64_t{1} << 30;
+    const bool plain = coordinate->kind == Kind::variable || coordinate->kind == Kind::linear;
+    const auto range = plain ? interval(assembly_.kernel, coordinate) : std::nullopt;
+    if (!range || !range->within(-most, most)) return value(coordinate, guard);
+    return index(parts_of(coordinate), DType::int32, assembly_.numbers.value(coordinate), guard);
+}
+
 // Operations on values, and on coordinates and conditions. A divisor is a launch number.
 ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
     Expression e;
@@ -349,13 +358,14 @@ ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
     // Arithmetic on types that are only stored is done in a wider one, and rounded or wrapped.
     e.dtype = info(v->dtype).arithmetic;
     for (Expr operand : v->parts()) {
-        ExpressionId built = value(operand, guard);
+        ExpressionId built = v->kind == Kind::negative ? compared(operand, guard) : value(operand, guard);
         e.operands.push_back(cast(built, info(assembly_.result.tree.expression(built).dtype).arithmetic));
     }
     Expression second;
     second.kind = Expression::Kind::integer;  // zero
     second.dtype = DType::int64;
     if (v->kind == Kind::negative) {
+        second.dtype = assembly_.result.tree.expression(e.operands[0]).dtype;
         e.operands.push_back(assembly_.intern(second));
     } else if (v->kind == Kind::floor_divide || v->kind == Kind::modulo) {
         second.kind = Expression::Kind::number;

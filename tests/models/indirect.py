@@ -139,6 +139,8 @@ def top_k(binary, folder, random):
     """What is wrong with TopK of one random case: many equals, few and many of the elements."""
     shape = tuple(random.integers(1, 40, random.integers(1, 4)).tolist())
     axis = int(random.integers(-len(shape), len(shape)))
+    if random.random() < 0.3:
+        shape = tuple(int(random.integers(128, 400)) if d == axis % len(shape) else min(s, 5) for d, s in enumerate(shape))
     count = int(random.integers(1, shape[axis] + 1)) if random.random() < 0.5 else 1 + shape[axis] // 5
     dtype = [np.float32, np.float64, np.int32, np.int64][random.integers(4)]
     x = random.integers(-9, 10, shape).astype(dtype) if random.random() < 0.5 else values(random, dtype, shape)

@@ -377,7 +377,8 @@ void RandomCalls::ordering() {
         const int64_t k = choices_.once_in(8) ? 0 : 1 + choices_.below(std::min<int64_t>(n, 6));
         made[d] = k;
         return results(
-            fmt::format("top_k({}, k: {}, axis: {}, largest: {})", x.name, k, d, truth(!choices_.once_in(3))),
+            fmt::format("{}({}, k: {}, axis: {}, largest: {})", choices_.once_in(2) ? "top_k_by_threshold" : "top_k",
+                        x.name, k, d, truth(!choices_.once_in(3))),
             {{.name = "", .type = {real_, made}}, {.name = "", .type = {DType::int64, made}, .limit = n}});
     }
     case 1: return result(fmt::format("sort({}, axis: {})", x.name, d), {real_, made});
