@@ -178,8 +178,9 @@ void NodeBuilder::add_equation(int32_t index) {
     }
     const auto scatter = scatter_of(system_, equation);
     node.scatter = scatter.has_value();
-    if (scatter && scatter->chooses(equation.axes.back())) node.operations += choice_numbers::scattered_term;
     add_slots(node, equation, scatter);
+    const bool one_by_one = scatter && scatter->chooses(equation.axes.back());
+    if (one_by_one && node.slot_count > 0) node.operations += choice_numbers::scattered_term;
     if (!scatter) find_roles(node, equation);
     node.scan = equation.scan;
     if (equation.scan < 0) add_reads(node, equation);
