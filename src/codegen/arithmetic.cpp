@@ -188,7 +188,9 @@ struct Arithmetic {
     }
 
     CodeValue run(const Recipe& recipe, std::span<const CodeValue> arguments) const;
-    CodeValue run(const Step& step, std::span<const CodeValue> arguments, const std::vector<CodeValue>& values) const;
+    void run(const Recipe& recipe, const RareSteps& rare, int width, std::vector<CodeValue>& values) const;
+    CodeValue run(const Step& step, std::span<const CodeValue> arguments, int width,
+                  const std::vector<CodeValue>& values) const;
 };
 
 DType dtype_of(StepType type) {
@@ -204,33 +206,60 @@ DType dtype_of(StepType type) {
 }
 
 CodeValue Arithmetic::run(const Recipe& recipe, std::span<const CodeValue> arguments) const {
+    const int width = arguments[0].width;
     std::vector<CodeValue> values(recipe.steps.size());
     const auto run_to = [&](size_t first, size_t last) {
-        for (size_t i = first; i < last; i++) values[i] = run(recipe.steps[i], arguments, values);
+        for (size_t i = first; i < last; i++) values[i] = run(recipe.steps[i], arguments, width, values);
     };
     size_t at = 0;
     for (const RareSteps& rare : recipe.rare) {
         run_to(at, rare.first);
+        run(recipe, rare, width, values);
         at = rare.last + rare.selections;
-        std::vector<Cell> chosen;
-        for (size_t i = rare.last; i < at; i++)
-            chosen.push_back(code.cell(values[static_cast<size_t>(recipe.steps[i].operands[2])]));
-        code.branch(
-            code.any(values[static_cast<size_t>(rare.mask)]),
-            [&] {
-                run_to(rare.first, at);
-                for (size_t i = rare.last; i < at; i++) code.set(chosen[i - rare.last], values[i]);
-            },
-            [] {});
-        for (size_t i = rare.last; i < at; i++) values[i] = code.get(chosen[i - rare.last]);
     }
     run_to(at, recipe.steps.size());
     return values[static_cast<size_t>(recipe.result)];
 }
 
-CodeValue Arithmetic::run(const Step& s, std::span<const CodeValue> arguments,
+// Makes the values of the selections that follow. The rare steps are a function of the steps before that they use;
+// constants among these are written there again.
+void Arithmetic::run(const Recipe& recipe, const RareSteps& rare, int width, std::vector<CodeValue>& values) const {
+    const auto step = [&](size_t i) -> const Step& { return recipe.steps[i]; };
+    std::vector<size_t> before, constants;
+    for (size_t i = rare.first; i < rare.last; i++) {
+        for (int32_t operand : step(i).operands) {
+            const auto used = static_cast<size_t>(operand);
+            if (operand < 0 || used >= rare.first) continue;
+            auto& list = step(used).primitive == Primitive::constant ? constants : before;
+            if (std::ranges::find(list, used) == list.end()) list.push_back(used);
+        }
+    }
+    std::vector<CodeValue> arguments;
+    for (size_t i : before) arguments.push_back(values[i]);
+    const auto body = [&](std::span<const CodeValue> given) {
+        std::vector<CodeValue> own(recipe.steps.size());
+        for (size_t k = 0; k < before.size(); k++) own[before[k]] = given[k];
+        for (size_t i : constants) own[i] = run(step(i), {}, width, own);
+        for (size_t i = rare.first; i < rare.last; i++) own[i] = run(step(i), {}, width, own);
+        std::vector<CodeValue> results;
+        for (size_t i = 0; i < rare.selections; i++)
+            results.push_back(own[static_cast<size_t>(step(rare.last + i).operands[1])]);
+        return results;
+    };
+    std::vector<Cell> chosen;
+    for (size_t i = 0; i < rare.selections; i++)
+        chosen.push_back(code.cell(values[static_cast<size_t>(step(rare.last + i).operands[2])]));
+    const CodeValue mask = values[static_cast<size_t>(rare.mask)];
+    code.rarely(code.any(mask), [&] {
+        const std::vector<CodeValue> results = code.function(rare.name, arguments, Runs::rarely, body);
+        for (size_t i = 0; i < rare.selections; i++)
+            code.set(chosen[i], code.select(mask, results[i], code.get(chosen[i])));
+    });
+    for (size_t i = 0; i < rare.selections; i++) values[rare.last + i] = code.get(chosen[i]);
+}
+
+CodeValue Arithmetic::run(const Step& s, std::span<const CodeValue> arguments, int width,
                           const std::vector<CodeValue>& values) const {
-    const int width = arguments[0].width;
     const auto v = [&](int i) { return values[static_cast<size_t>(s.operands[i])]; };
     const DType type = dtype_of(s.type);
     const auto unsigned_shift = [&](CodeValue x) {
@@ -439,7 +468,11 @@ CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands) {
     for (const CodeValue& v : operands) width = std::max(width, v.width);
     std::vector<CodeValue> v;
     for (const CodeValue& operand : operands) v.push_back(widened(code, operand, width));
-    if (const Recipe* function = recipe(op, v[0].dtype)) return m.run(*function, v);
+    if (const Recipe* function = recipe(op, v[0].dtype)) {
+        return code.function(std::string(info(op).name), v, Runs::always, [&](std::span<const CodeValue> arguments) {
+            return std::vector<CodeValue>{m.run(*function, arguments)};
+        })[0];
+    }
     const CodeValue a = v[0], b = v.size() > 1 ? v[1] : CodeValue{};
     const bool real = is_float(a.dtype);
     switch (op) {

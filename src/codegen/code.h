@@ -6,6 +6,8 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "schedules/tree.h"
 #include "support/dtype.h"
@@ -73,9 +75,18 @@ struct CodeAddress {
     std::vector<CodeValue> moves = {};
 };
 
+// How often the steps of a function run where it is called.
+enum class Runs : uint8_t { always, rarely };
+
 class Code {
 public:
     virtual ~Code() = default;
+
+    using Values = std::vector<CodeValue>;
+    // What `body` makes of the arguments, by arithmetic alone. A backend may write it once, as a function that the name
+    // and the arguments' types tell from others, or each time in place; what runs rarely is such a function.
+    virtual Values function(const std::string& name, std::span<const CodeValue> arguments, Runs runs,
+                            const std::function<Values(std::span<const CodeValue>)>& body) = 0;
 
     virtual CodeValue integer(DType dtype, int64_t value) = 0;  // booleans too
     virtual CodeValue real(DType dtype, double value) = 0;

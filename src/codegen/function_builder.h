@@ -35,8 +35,8 @@ struct Builder {
     }
 
     // What was written since there were `first` steps is rare; so many selections by `mask` follow.
-    void rare(V mask, size_t first, size_t selections) {
-        recipe.rare.push_back({mask.step, first, recipe.steps.size(), selections});
+    void rare(const char* name, V mask, size_t first, size_t selections) {
+        recipe.rare.push_back({name, mask.step, first, recipe.steps.size(), selections});
     }
 };
 

@@ -243,7 +243,7 @@ Reduced reduce_angle(V x) {
     const V is_far = 0x1p50 < absolute(x);
     const size_t before = x.builder->recipe.steps.size();
     const Reduced far = reduce_far_angle(x);
-    x.builder->rare(is_far, before, 3);
+    x.builder->rare("far_angle", is_far, before, 3);
     return {select(is_far, far.high, near.high), select(is_far, far.low, near.low),
             select(is_far, far.quadrant, near.quadrant)};
 }

@@ -2,6 +2,8 @@
 
 #include <bit>
 #include <map>
+#include <string>
+#include <tuple>
 #include <vector>
 
 namespace heddle::codegen {
@@ -12,6 +14,17 @@ class Counter : public Code {
 public:
     explicit Counter(const Tree& tree) : tree_(tree) {}
     int64_t count() const { return count_; }
+
+    // As in place; rare ones once a kernel, and a call each.
+    Values function(const std::string& name, std::span<const CodeValue> arguments, Runs runs,
+                    const std::function<Values(std::span<const CodeValue>)>& body) override {
+        if (runs == Runs::always) return body(arguments);
+        const auto [results, first] = functions_.try_emplace({name, arguments[0].dtype, arguments[0].width});
+        if (first) inside([&] { results->second = body(arguments); });
+        Values made;
+        for (const CodeValue& result : results->second) made.push_back(once(result.dtype, result.width));
+        return made;
+    }
 
     CodeValue integer(DType dtype, int64_t value) override { return known({Form::constant, id(value)}, dtype, 1, 0); }
     CodeValue real(DType dtype, double value) override {
@@ -153,6 +166,7 @@ private:
     int64_t count_ = 0;
     uintptr_t values_ = 0;
     std::map<Key, uintptr_t> known_;
+    std::map<std::tuple<std::string, DType, int>, Values> functions_;
     std::vector<Key> made_;
 };
 

@@ -125,9 +125,9 @@ constexpr CarryRule made(CarryRule rule) {
 }
 
 constexpr std::array carry_rules = {
-#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, ulps, meaning, carry, ...) \
+#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, size, ulps, meaning, carry, ...) \
     made<scalar_functions::meaning>(carries::carry),
-#define HEDDLE_FUNCTION(op, name, cost, ulps, value, carry, ...) made<scalar_functions::of_##op>(carries::carry),
+#define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, ...) made<scalar_functions::of_##op>(carries::carry),
 #include "expr/scalar_ops.def"
 };
 

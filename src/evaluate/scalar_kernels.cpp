@@ -70,7 +70,7 @@ void wrap_bool(void* result, const void* const* operands, int64_t count) {
 
 Kernel scalar_kernel(ScalarOp op, DType dtype, LaneType lanes) {
     switch (op) {
-#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, ulps, meaning, ...) \
+#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, size, ulps, meaning, ...) \
     case ScalarOp::op: return pick<scalar_functions::meaning>(dtype, lanes);
 #define HEDDLE_FUNCTION(op, ...) \
     case ScalarOp::op: return pick<scalar_functions::of_##op>(dtype, lanes);

@@ -281,7 +281,7 @@ T logistic(T x) {
 }
 
 #define HEDDLE_SCALAR(...)
-#define HEDDLE_FUNCTION(op, name, cost, ulps, value, carry, interval, first) \
+#define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, interval, first) \
     struct of_##op {                                                         \
         template <Floating T>                                                \
         static T apply(T x) {                                                \

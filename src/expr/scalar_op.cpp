@@ -25,7 +25,7 @@ constexpr T (*value_of())(T, T) {
 
 template <typename Meaning>
 constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view infix, ScalarClass kind, int operands,
-                           TypeSet accepts, int cost, double ulps, IntervalRule interval, std::string_view first,
+                           TypeSet accepts, int cost, int size, double ulps, IntervalRule interval, std::string_view first,
                            std::string_view second) {
     return {op,
             name,
@@ -34,6 +34,7 @@ constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view 
             operands,
             accepts,
             cost,
+            size,
             ulps,
             interval,
             {first, second},
@@ -42,11 +43,13 @@ constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view 
 }
 
 constexpr std::array table = {
-#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, ulps, function, carry, interval, first, second) \
-    row<meaning::function>(ScalarOp::op, name, infix, kind, operands, accepts, cost, ulps, IntervalRule::interval,    \
-                           first, second),
-#define HEDDLE_FUNCTION(op, name, cost, ulps, value, carry, interval, first) \
-    row<meaning::of_##op>(ScalarOp::op, name, "", arithmetic, 1, floats, cost, ulps, IntervalRule::interval, first, ""),
+#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, size, ulps, function, carry, interval, first, \
+                      second)                                                                                      \
+    row<meaning::function>(ScalarOp::op, name, infix, kind, operands, accepts, cost, size, ulps,                   \
+                           IntervalRule::interval, first, second),
+#define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, interval, first)                             \
+    row<meaning::of_##op>(ScalarOp::op, name, "", arithmetic, 1, floats, cost, size, ulps, IntervalRule::interval, \
+                          first, ""),
 #include "expr/scalar_ops.def"
 };
 static_assert(table.size() == scalar_op_count);

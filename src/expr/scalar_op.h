@@ -62,6 +62,7 @@ struct ScalarOpInfo {
     int operands;
     TypeSet accepts;
     int cost;
+    int size;
     double ulps;
     IntervalRule interval;
     std::array<std::string_view, 2> shares;  // of the adjoint, by operand

@@ -178,6 +178,27 @@ TEST(Functions, AnglesToTheEndOfTheRange) {
     }
 }
 
+// By it schedules choose how often a term is written out. A step on doubles is two instructions beside float32's one.
+TEST(Functions, SizesAreThoseOfTheRecipes) {
+    const auto is_free = [](const Step& step) {
+        return step.primitive == Primitive::constant || step.primitive == Primitive::argument ||
+               step.primitive == Primitive::bits_of || step.primitive == Primitive::float_of_bits;
+    };
+    const auto is_double = [](const Step& step) {
+        return step.type == StepType::float64 || step.type == StepType::int64 || step.type == StepType::mask64;
+    };
+    for (ScalarOp op : with_recipes()) {
+        const Recipe& made = *recipe(op, DType::float32);
+        int64_t size = 0;
+        for (size_t i = 0; i < made.steps.size(); i++) {
+            const bool rare = std::ranges::any_of(
+                made.rare, [&](const RareSteps& steps) { return steps.first <= i && i < steps.last; });
+            if (!rare && !is_free(made.steps[i])) size += is_double(made.steps[i]) ? 2 : 1;
+        }
+        EXPECT_NEAR(size, heddle::info(op).size, 2 + size / 20) << heddle::info(op).name;
+    }
+}
+
 TEST(Functions, InstructionsHaveNoRecipe) {
     EXPECT_EQ(recipe(ScalarOp::add, DType::float32), nullptr);
     EXPECT_EQ(recipe(ScalarOp::exp, DType::int32), nullptr);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 namespace heddle::backends {
 namespace {
@@ -15,14 +16,6 @@ std::string scalar_type(DType dtype) { return dtype == DType::float16 ? "_Float1
 std::string lane_type(DType dtype) { return dtype == DType::boolean ? "int8_t" : scalar_type(dtype); }
 std::string vector_name(DType dtype, int width) { return fmt::format("{}_x{}", name(dtype), width); }
 
-DType signed_of_width(DType dtype) {
-    switch (bytes(dtype)) {
-    case 1: return DType::int8;
-    case 2: return DType::int16;
-    case 4: return DType::int32;
-    default: return DType::int64;
-    }
-}
 DType unsigned_of_width(DType dtype) {
     switch (bytes(dtype)) {
     case 1: return DType::uint8;
@@ -70,10 +63,26 @@ CCode::Value CCode::inline_value(DType dtype, int width, std::string text) {
     return {dtype, width, names_.size() - 1};
 }
 
-CCode::Value CCode::define(DType dtype, int width, const std::string& text) {
+CCode::Value CCode::fresh(DType dtype, int width, const std::string& text) {
     const std::string name = fmt::format("v{}", next_++);
     line(fmt::format("const {} {} = {};", type(dtype, width), name, text));
     return inline_value(dtype, width, name);
+}
+
+CCode::Value CCode::define(DType dtype, int width, const std::string& text) {
+    const std::string key = type(dtype, width) + text;
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    made_.push_back(key);
+    return known_[key] = fresh(dtype, width, text);
+}
+
+// What a block defines is not known behind it.
+void CCode::inside(const Action& block) {
+    const size_t before = made_.size();
+    indent_++;
+    block();
+    indent_--;
+    for (; made_.size() > before; made_.pop_back()) known_.erase(made_.back());
 }
 
 CCode::Value CCode::by_lane(DType dtype, int width, const std::string& text, const std::string& condition) {
@@ -84,7 +93,67 @@ CCode::Value CCode::by_lane(DType dtype, int width, const std::string& text, con
     return inline_value(dtype, width, name);
 }
 
+// Kernels in one file may have the same functions.
+void CCode::add_function(const std::string& name, const std::string& text) {
+    functions_ += fmt::format("#ifndef HEDDLE_{0}\n#define HEDDLE_{0}\n{1}#endif\n", name, text);
+}
+
+// What no operator of C does is a function of vectors, written once for each type: `text` says what lane l of its result
+// is, where `condition` holds, by the parameters.
+std::string CCode::helper(const std::string& name, DType dtype, int width, const std::string& parameters,
+                          const std::string& text, const std::string& condition) {
+    const std::string called = fmt::format("{}_{}", name, vector_name(dtype, width));
+    if (!helpers_.insert(called).second) return called;
+    const std::string vector = type(dtype, width);
+    add_function(called, fmt::format("static inline {0} {1}({2}) {{\n    {0} v = {{0}};\n    for (int l = 0; l < {3}; "
+                                     "l++) {4}v[l] = {5};\n    return v;\n}}\n",
+                                     vector, called, parameters, width,
+                                     condition.empty() ? "" : fmt::format("if ({}) ", condition), text));
+    return called;
+}
+
 std::string CCode::lane_text(Value value) const { return value.width == 1 ? text(value) : text(value) + "[l]"; }
+
+// Results are written through pointers.
+codegen::Code::Values CCode::function(const std::string& name, std::span<const Value> arguments, codegen::Runs,
+                                      const std::function<Values(std::span<const Value>)>& body) {
+    const std::string called = fmt::format("{}_{}_x{}", name, heddle::name(arguments[0].dtype), arguments[0].width);
+    auto found = results_.find(called);
+    if (found == results_.end()) {
+        std::string outside = std::exchange(text_, ""), head;
+        const int indent = std::exchange(indent_, 1);
+        const auto known = std::exchange(known_, {});
+        const auto made = std::exchange(made_, {});
+        Values own;
+        for (const Value& argument : arguments) {
+            const std::string taken = fmt::format("a{}", own.size());
+            head += fmt::format("{} {}, ", type(argument.dtype, argument.width), taken);
+            own.push_back(inline_value(argument.dtype, argument.width, taken));
+        }
+        found = results_.emplace(called, body(own)).first;
+        for (size_t i = 0; i < found->second.size(); i++) {
+            const Value& result = found->second[i];
+            head += fmt::format("{}{}* r{}", i == 0 ? "" : ", ", type(result.dtype, result.width), i);
+            line(fmt::format("*r{} = {};", i, text(result)));
+        }
+        add_function(called, fmt::format("static inline void {}({}) {{\n{}}}\n", called, head, text_));
+        text_ = std::move(outside);
+        indent_ = indent;
+        known_ = known;
+        made_ = made;
+    }
+    std::string given;
+    Values results;
+    for (const Value& argument : arguments) given += text(argument) + ", ";
+    for (const Value& result : found->second) {
+        const std::string made = fmt::format("v{}", next_++);
+        line(fmt::format("{} {};", type(result.dtype, result.width), made));
+        given += fmt::format("{}&{}", results.empty() ? "" : ", ", made);
+        results.push_back(inline_value(result.dtype, result.width, made));
+    }
+    line(fmt::format("{}({});", called, given));
+    return results;
+}
 
 CCode::Value CCode::integer(DType dtype, int64_t value) {
     if (dtype == DType::boolean) return inline_value(dtype, 1, value ? "(uint8_t)1" : "(uint8_t)0");
@@ -107,7 +176,9 @@ CCode::Value CCode::number(int64_t index) { return inline_value(DType::int64, 1,
 CCode::Value CCode::iota(DType dtype, int width) { return by_lane(dtype, width, "l"); }
 
 CCode::Value CCode::broadcast(Value scalar, int width) {
-    return by_lane(scalar.dtype, width, is_bool(scalar.dtype) ? fmt::format("-({} & 1)", text(scalar)) : text(scalar));
+    const std::string function = helper("broadcast", scalar.dtype, width, scalar_type(scalar.dtype) + " x",
+                                        is_bool(scalar.dtype) ? "-(x & 1)" : "x");
+    return define(scalar.dtype, width, fmt::format("{}({})", function, text(scalar)));
 }
 
 CCode::Value CCode::lane(Value vector, int lane) {
@@ -179,9 +250,13 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
 }
 
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
-    const std::string call = fmt::format("__builtin_fma{}({}, {}, {})", a.dtype == DType::float32 ? "f" : "",
-                                         lane_text(a), lane_text(b), lane_text(c));
-    return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
+    std::string function = a.dtype == DType::float32 ? "__builtin_fmaf" : "__builtin_fma";
+    if (a.width > 1) {
+        const std::string vector = type(a.dtype, a.width);
+        function = helper("fma", a.dtype, a.width, fmt::format("{0} a, {0} b, {0} c", vector),
+                          function + "(a[l], b[l], c[l])");
+    }
+    return define(a.dtype, a.width, fmt::format("{}({}, {}, {})", function, text(a), text(b), text(c)));
 }
 
 CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
@@ -189,15 +264,12 @@ CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
         return define(then.dtype, then.width,
                       fmt::format("{} ? {} : {}", text(condition), text(then), text(otherwise)));
     }
-    const DType bits = signed_of_width(then.dtype);
-    const std::string mask_type = type(bits, then.width);
-    Value mask = condition;
-    if (bytes(then.dtype) != 1) {
-        mask = define(bits, then.width, fmt::format("__builtin_convertvector({}, {})", text(condition), mask_type));
-    }
+    const std::string vector = type(then.dtype, then.width), mask = type(DType::boolean, then.width);
+    const std::string function = helper("select", then.dtype, then.width,
+                                        fmt::format("{0} mask, {1} then, {1} otherwise", mask, vector),
+                                        "mask[l] ? then[l] : otherwise[l]");
     return define(then.dtype, then.width,
-                  fmt::format("({0})((({1}){2} & ({1}){3}) | (({1}){4} & ~({1}){3}))", type(then.dtype, then.width),
-                              mask_type, text(then), text(mask), text(otherwise)));
+                  fmt::format("{}({}, {}, {})", function, text(condition), text(then), text(otherwise)));
 }
 
 CCode::Value CCode::convert(Value value, DType dtype) {
@@ -237,12 +309,16 @@ CCode::Value CCode::load(const Address& address, int width, std::optional<Value>
     const DType dtype = tree_.memory(address.memory).dtype;
     if (width == 1) {
         const std::string element = fmt::format("{}*{}", is_bool(dtype) ? "0 != " : "", pointer(address));
-        return define(dtype, 1, mask ? fmt::format("{} ? {} : 0", text(*mask), element) : element);
+        return fresh(dtype, 1, mask ? fmt::format("{} ? {} : 0", text(*mask), element) : element);
     }
-    const std::string name = fmt::format("p{}", next_++);
-    line(fmt::format("const {}* const {} = {};", memory_type(address.memory), name, pointer(address)));
-    const std::string element = is_bool(dtype) ? fmt::format("-({}[l] != 0)", name) : name + "[l]";
-    return by_lane(dtype, width, element, mask ? lane_text(*mask) : "");
+    std::string parameters = fmt::format("const {}* p", memory_type(address.memory)), given = pointer(address);
+    if (mask) {
+        parameters += fmt::format(", {} mask", type(DType::boolean, width));
+        given += ", " + text(*mask);
+    }
+    const std::string function = helper(mask ? "load_masked" : "load", dtype, width, parameters,
+                                        is_bool(dtype) ? "-(p[l] != 0)" : "p[l]", mask ? "mask[l]" : "");
+    return fresh(dtype, width, fmt::format("{}({})", function, given));
 }
 
 void CCode::store(const Address& address, Value value, std::optional<Value> mask, bool) {
@@ -293,7 +369,7 @@ codegen::Cell CCode::cell(Value initial) {
     line(fmt::format("{} {} = {};", type(initial.dtype, initial.width), name, text(initial)));
     return {initial.dtype, initial.width, inline_value(initial.dtype, initial.width, name).handle};
 }
-CCode::Value CCode::get(const Cell& cell) { return define(cell.dtype, cell.width, names_[cell.handle]); }
+CCode::Value CCode::get(const Cell& cell) { return fresh(cell.dtype, cell.width, names_[cell.handle]); }
 void CCode::set(const Cell& cell, Value value) { line(fmt::format("{} = {};", names_[cell.handle], text(value))); }
 
 codegen::Cells CCode::cells(DType dtype, int width, int64_t count) {
@@ -302,7 +378,7 @@ codegen::Cells CCode::cells(DType dtype, int width, int64_t count) {
     return {dtype, width, inline_value(dtype, width, name).handle};
 }
 CCode::Value CCode::get(const codegen::Cells& cells, Value index) {
-    return define(cells.dtype, cells.width, fmt::format("{}[{}]", names_[cells.handle], text(index)));
+    return fresh(cells.dtype, cells.width, fmt::format("{}[{}]", names_[cells.handle], text(index)));
 }
 void CCode::set(const codegen::Cells& cells, Value index, Value value) {
     line(fmt::format("{}[{}] = {};", names_[cells.handle], text(index), text(value)));
@@ -311,39 +387,31 @@ void CCode::set(const codegen::Cells& cells, Value index, Value value) {
 void CCode::repeat(Value first, Value end, int64_t step, const std::function<void(Value)>& body) {
     const std::string name = fmt::format("i{}", next_++);
     line(fmt::format("for (int64_t {} = {}; {} < {}; {} += {}) {{", name, text(first), name, text(end), name, step));
-    indent_++;
-    body(inline_value(DType::int64, 1, name));
-    indent_--;
+    inside([&] { body(inline_value(DType::int64, 1, name)); });
     line("}");
 }
 
 void CCode::repeat_while(const std::function<Value()>& condition, const Action& body) {
     line("for (;;) {");
-    indent_++;
-    const Value holds = condition();
-    line(fmt::format("if (!{}) break;", text(holds)));
-    body();
-    indent_--;
+    inside([&] {
+        const Value holds = condition();
+        line(fmt::format("if (!{}) break;", text(holds)));
+        body();
+    });
     line("}");
 }
 
 void CCode::branch(Value condition, const Action& then, const Action& otherwise) {
     line(fmt::format("if ({}) {{", text(condition)));
-    indent_++;
-    then();
-    indent_--;
+    inside(then);
     line("} else {");
-    indent_++;
-    otherwise();
-    indent_--;
+    inside(otherwise);
     line("}");
 }
 
 void CCode::rarely(Value condition, const Action& then) {
     line(fmt::format("if (__builtin_expect({}, 0)) {{", text(condition)));
-    indent_++;
-    then();
-    indent_--;
+    inside(then);
     line("}");
 }
 

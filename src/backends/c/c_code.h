@@ -2,6 +2,7 @@
 // of int8_t, 0 or -1 a lane.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,10 +21,13 @@ public:
 
     explicit CCode(const schedules::Tree& tree) : tree_(tree) {}
     const std::string& body() const { return text_; }
+    const std::string& functions() const { return functions_; }
     std::string type_definitions() const;
     std::string memory_type(MemoryId memory) const;
     std::string memory_name(MemoryId memory) const;
 
+    Values function(const std::string& name, std::span<const Value> arguments, codegen::Runs runs,
+                    const std::function<Values(std::span<const Value>)>& body) override;
     Value integer(DType dtype, int64_t value) override;
     Value real(DType dtype, double value) override;
     Value number(int64_t index) override;
@@ -63,11 +67,17 @@ public:
 
 private:
     void line(const std::string& text);
-    // A value whose text is used in place, and one with a variable of its own.
+    // A value whose text is used in place; one with a variable of its own; the same where the text's value never changes:
+    // an equal one of this block or one around it serves.
     Value inline_value(DType dtype, int width, std::string text);
+    Value fresh(DType dtype, int width, const std::string& text);
     Value define(DType dtype, int width, const std::string& text);
+    void inside(const Action& block);
     // A new vector, lane by lane: `text` may use the lane number l.
     Value by_lane(DType dtype, int width, const std::string& text, const std::string& condition = "");
+    void add_function(const std::string& name, const std::string& text);
+    std::string helper(const std::string& name, DType dtype, int width, const std::string& parameters,
+                       const std::string& text, const std::string& condition = "");
     const std::string& text(Value value) const { return names_[value.handle]; }
     std::string type(DType dtype, int width);
     std::string lane_text(Value value) const;  // lane l of a vector, or the scalar
@@ -77,7 +87,12 @@ private:
 
     const schedules::Tree& tree_;
     std::string text_;
+    std::string functions_;                  // that the body calls
+    std::map<std::string, Values> results_;  // of each of them, in its own body
+    std::set<std::string> helpers_;          // of them, those of vectors that are no functions of the walk
     std::vector<std::string> names_;
+    std::map<std::string, Value> known_;  // by type and text
+    std::vector<std::string> made_;       // keys of known_, in the order of their making
     std::set<std::pair<DType, int>> vectors_;
     int indent_ = 1;
     int next_ = 0;

@@ -6,6 +6,8 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 
@@ -28,6 +30,8 @@ public:
     LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name);
     void finish();
 
+    Values function(const std::string& name, std::span<const CodeValue> arguments, codegen::Runs runs,
+                    const std::function<Values(std::span<const CodeValue>)>& body) override;
     CodeValue integer(DType dtype, int64_t value) override;
     CodeValue real(DType dtype, double value) override;
     CodeValue number(int64_t index) override;
@@ -108,6 +112,13 @@ private:
     std::vector<llvm::Value*> memories_;
     std::vector<llvm::MDNode*> scopes_, others_;  // of each memory
     std::map<int64_t, llvm::Value*> numbers_;
+    struct Written {
+        llvm::Function* function = nullptr;
+        Values results;  // of its own body: their types
+    };
+    Written write_function(const std::string& name, std::span<const CodeValue> arguments,
+                           const std::function<Values(std::span<const CodeValue>)>& body);
+    std::map<std::string, Written> functions_;
     bool streams_ = false;
 };
 
@@ -193,6 +204,66 @@ llvm::Type* LlvmCode::scalar_type(DType dtype) {
     case DType::float64: return builder_.getDoubleTy();
     default: return builder_.getIntNTy(static_cast<unsigned>(bytes(dtype) * 8));
     }
+}
+
+LlvmCode::Written LlvmCode::write_function(const std::string& name, std::span<const CodeValue> arguments,
+                                           const std::function<Values(std::span<const CodeValue>)>& body) {
+    llvm::SmallVector<llvm::Type*> taken, given;
+    for (const CodeValue& argument : arguments) taken.push_back(value(argument)->getType());
+    const llvm::IRBuilderBase::InsertPointGuard place(builder_);
+    llvm::Function* const caller = function_;
+    llvm::Instruction* const cells_end = cells_end_;
+    // The types of the results are known when the body is written: it is moved then.
+    auto* draft = llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), taken, false),
+                                         llvm::Function::InternalLinkage, name, module_);
+    function_ = draft;
+    llvm::BasicBlock *entry = new_block("entry"), *start = new_block("start");
+    builder_.SetInsertPoint(entry);
+    cells_end_ = builder_.CreateBr(start);
+    builder_.SetInsertPoint(start);
+    Values parameters;
+    for (size_t i = 0; i < arguments.size(); i++)
+        parameters.push_back(wrap(arguments[i].dtype, arguments[i].width, draft->getArg(static_cast<unsigned>(i))));
+    Written written{nullptr, body(parameters)};
+    for (const CodeValue& result : written.results) given.push_back(value(result)->getType());
+    auto* results = llvm::StructType::get(context_, given);
+    written.function = llvm::Function::Create(llvm::FunctionType::get(results, taken, false),
+                                              llvm::Function::InternalLinkage, "", module_);
+    llvm::Value* all = llvm::PoisonValue::get(results);
+    for (unsigned i = 0; i < written.results.size(); i++)
+        all = builder_.CreateInsertValue(all, value(written.results[i]), i);
+    builder_.CreateRet(all);
+    written.function->splice(written.function->begin(), draft);
+    for (size_t i = 0; i < arguments.size(); i++)
+        draft->getArg(static_cast<unsigned>(i))->replaceAllUsesWith(written.function->getArg(static_cast<unsigned>(i)));
+    written.function->takeName(draft);
+    draft->eraseFromParent();
+    for (const llvm::Attribute::AttrKind kind : {llvm::Attribute::NoUnwind, llvm::Attribute::NoInline})
+        written.function->addFnAttr(kind);
+    written.function->addFnAttr("prefer-vector-width", "512");
+    written.function->setDoesNotAccessMemory();
+    function_ = caller;
+    cells_end_ = cells_end;
+    return written;
+}
+
+// What always runs is written in place: a call would cost the registers around it.
+codegen::Code::Values LlvmCode::function(const std::string& name, std::span<const CodeValue> arguments,
+                                         codegen::Runs runs,
+                                         const std::function<Values(std::span<const CodeValue>)>& body) {
+    if (runs == codegen::Runs::always) return body(arguments);
+    const std::string key = fmt::format("{}_{}_x{}", name, heddle::name(arguments[0].dtype), arguments[0].width);
+    auto found = functions_.find(key);
+    if (found == functions_.end()) found = functions_.emplace(key, write_function(key, arguments, body)).first;
+    llvm::SmallVector<llvm::Value*> given;
+    for (const CodeValue& argument : arguments) given.push_back(value(argument));
+    llvm::Value* made = builder_.CreateCall(found->second.function, given);
+    Values results;
+    for (const CodeValue& result : found->second.results) {
+        results.push_back(wrap(result.dtype, result.width,
+                               builder_.CreateExtractValue(made, static_cast<unsigned>(results.size()))));
+    }
+    return results;
 }
 
 CodeValue LlvmCode::integer(DType dtype, int64_t value) {

@@ -139,7 +139,7 @@ template <typename T>
 std::vector<Operation<T>> operations() {
     std::vector<Operation<T>> list;
 #define HEDDLE_FUNCTION(...)
-#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, ulps, meaning, ...) \
+#define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, size, ulps, meaning, ...) \
     add_operation<T, scalar_functions::meaning>(list, ScalarOp::op);
 #include "expr/scalar_ops.def"
     return list;
