@@ -55,6 +55,32 @@ std::vector<Expr> values_of(Expr root) {
     return values;
 }
 
+int64_t code_size(Expr root, AxisId lanes) {
+    int64_t size = 0;
+    for (Expr e : values_of(root)) {
+        // A value may vary by the conditions that it stands under; a coordinate does not.
+        if (e->is_coordinate() && !depends_on(e, lanes)) continue;
+        int64_t own = 0;
+        switch (e->kind) {
+        case Kind::scalar: own = info(e->op).size; break;
+        case Kind::cast: own = is_float(e->parts()[0]->dtype) && !is_float(e->dtype) ? 8 : 1; break;
+        case Kind::floor_divide:
+        case Kind::modulo: own = info(ScalarOp::modulo).size; break;
+        case Kind::inside:
+        case Kind::negative: own = 3; break;
+        case Kind::guarded_read: own = 2; break;
+        case Kind::minimum:
+        case Kind::maximum:
+        case Kind::conjunction:
+        case Kind::select:
+        case Kind::read: own = 1; break;
+        default: break;
+        }
+        size += bytes(e->dtype) > 4 ? 2 * own : own;
+    }
+    return size;
+}
+
 bool depends_on(Expr root, AxisId axis) { return std::ranges::binary_search(root->axes, axis); }
 
 CoordinateParts parts_of(Expr coordinate) {

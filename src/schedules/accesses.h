@@ -27,6 +27,8 @@ bool reads_tensor(Expr root, TensorIndex tensor);
 bool contains_read(Expr root);
 // Each value under `root` once: itself, operands, and what coordinates are made of besides axes.
 std::vector<Expr> values_of(Expr root);
+// About how many instructions `root` is for one vector along the axis; coordinates that are the same for all lanes do not count.
+int64_t code_size(Expr root, AxisId lanes);
 // Whether the value of `root` changes with the axis.
 bool depends_on(Expr root, AxisId axis);
 

@@ -107,6 +107,7 @@ void Chooser::choose() {
     choose_packing();
     if (!group_.transposed) widen_narrow_lanes();
     choose_tile_size();
+    bound_code();
     drop_single_panels();
     choose_fused_rows();
     choose_order();

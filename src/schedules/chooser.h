@@ -44,6 +44,7 @@ private:
     void choose_rows();
     void choose_tile_size();
     int64_t vectors_of_each_core() const;
+    void bound_code();
     void choose_fused_rows();
     void choose_packing();
     void choose_order();

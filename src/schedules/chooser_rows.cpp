@@ -1,5 +1,6 @@
 // Rows of the tile, its size, and several row axes in one.
 #include <algorithm>
+#include <bit>
 
 #include "schedules/chooser.h"
 #include "schedules/tiles.h"
@@ -103,6 +104,21 @@ int64_t Chooser::vectors_of_each_core() const {
     const int64_t cores = (target_.cores + tasks - 1) / std::max<int64_t>(1, tasks);
     if (cores <= 1 || !contains(kernel_.common, group_.lanes)) return INT64_MAX;
     return hint(group_.lanes) / (group_.width * cores);
+}
+
+// A long term is not written out for many vectors and rows: it hides latencies by itself.
+void Chooser::bound_code() {
+    if (group_.transposed) return;
+    const bool reduces = !group_.reductions.empty();
+    for (const auto* equations : {&group_.before, reduces ? &group_.reductions : &group_.after}) {
+        for (EquationIndex index : *equations) group_.term_size += code_size(equation(index).right, group_.lanes);
+    }
+    const int64_t most = std::max<int64_t>(1, choice_numbers::tile_code / std::max<int64_t>(1, group_.term_size));
+    const auto fits = [&](int beside) { return std::max<int64_t>(1, most / beside); };
+    group_.maximum_rows = static_cast<int>(std::min<int64_t>(group_.maximum_rows, fits(group_.vectors)));
+    // A packed operand's panels are as wide as its other readers'.
+    if (!group_.packed.empty() || group_.vectors <= fits(group_.maximum_rows)) return;
+    group_.vectors = static_cast<int>(std::bit_floor(static_cast<uint64_t>(fits(group_.maximum_rows))));
 }
 
 // One row index over several row axes where tiles within the innermost divide badly.

@@ -155,7 +155,10 @@ Lanes::Mask Nest::mask() const {
     if (part_.border) return Lanes::Mask::always;
     int64_t block = int64_t{group_.vectors} * group_.width;
     if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
-    if (group_.reductions.empty() && !group_.transposed) return Lanes::Mask::tail;
+    if (group_.reductions.empty() && !group_.transposed) {
+        const bool long_term = 2 * group_.term_size > choice_numbers::tile_code;
+        return long_term && assembly_.target.has_mask_registers() ? Lanes::Mask::always : Lanes::Mask::tail;
+    }
     if (assembly_.target.has_mask_registers() && group_.vectors <= choice_numbers::most_masks)
         return Lanes::Mask::always;
     if (group_.packed.empty()) return Lanes::Mask::edge;
@@ -275,8 +278,14 @@ bool Nest::may_unroll(const Block& body, int64_t extent) const {
         updates *= loop->unrolled;  // 0: it stays a loop
         block = &loop->body;
     }
+    int64_t written = updates;
+    if (group_.rows >= 0) {
+        written = 0;
+        for (int rows : group_.row_sizes) written += updates / group_.maximum_rows * rows;
+    }
     const bool shares_loads = group_.windowed || !group_.contraction;
     return extent > 0 && extent <= choice_numbers::longest_unrolled && updates > 0 &&
+           written * group_.term_size <= choice_numbers::unrolled_code &&
            updates <= (shares_loads ? choice_numbers::unrolled_window_updates : choice_numbers::unrolled_updates);
 }
 
@@ -445,7 +454,7 @@ bool Nest::loops_over_rows() const {
     if (group_.lanes_reduced) operations /= int64_t{group_.vectors} * group_.width;
     for (EquationIndex index : group_.after) {
         for (Expr e : walk(equation(index).right)) {
-            if (e->kind == expr::Kind::scalar) operations += info(e->op).cost;
+            if (e->kind == expr::Kind::scalar) operations += std::max(info(e->op).cost, info(e->op).size);
         }
     }
     return operations >= choice_numbers::operations_for_row_loop;

@@ -86,6 +86,10 @@ inline constexpr int64_t longest_unrolled = 8;   // iterations of a window
 inline constexpr int64_t unrolled_updates = 64;  // of a contraction's tile under such windows
 // Where windows of neighbouring rows share loads, and without rows.
 inline constexpr int64_t unrolled_window_updates = 128;
+// Instructions of the terms of a tile, and of those that windows write out. A longer term has fewer vectors and rows: so
+// many instructions hide their latencies, and a core takes in the next ones meanwhile.
+inline constexpr int64_t tile_code = 384;
+inline constexpr int64_t unrolled_code = 1200;
 inline constexpr int most_masks = 4;  // of a block, that stay in registers: AVX-512 has seven
 // Of one element of a tile, from which its results are kept in memory and rows are finished one by one in a loop.
 inline constexpr int64_t operations_for_row_loop = 40;
