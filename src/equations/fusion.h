@@ -25,11 +25,12 @@ struct ScatterParts {
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
 void narrow_sums(System& system);           // sums of small integers, in small types
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
+void merge_equal(System& system);           // equations that make the same
 void compose_views(System& system);         // 1. views into every reader where the result is clean
 void substitute_pointwise(System& system);  // 2. and 3.
 void distribute(System& system);        // 4. a pointwise reader of a several-equation name becomes several equations
 void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
-void hoist_constants(System& system);   // expensive arithmetic on constants becomes tables of `prepare`
+void hoist_expensive(System& system);   // expensive arithmetic that would be done again, or on constants
 void factor_axes(System& system);       // mixed-radix digits become axes of their own
 void split_scatters(System& system, const ScatterParts& limits = {});  // many terms of few elements
 void mark_prepared(System& system);

@@ -23,11 +23,20 @@ bool is_plain_kind(Kind kind) {
     }
 }
 
+// A list that is read at an axis is a chain of selections. A coordinate should rather be that than data.
+bool is_long(Expr e) {
+    constexpr size_t longest_value = 32, longest_coordinate = 128;  // nodes
+    if (e->kind == Kind::cast) e = e->parts()[0];
+    if (e->kind != Kind::select) return false;
+    return walk(e).size() > (e->dtype == DType::int64 ? longest_coordinate : longest_value);
+}
+
 }  // namespace
 
 bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
-    if (e->axes.empty() || data_.at(e) || plain_.at(e)) return false;
-    if (e->kind == Kind::cast && plain_.at(e->parts()[0])) return false;
+    if (e->axes.empty() || data_.at(e)) return false;
+    const Expr plain = e->kind == Kind::cast ? Expr(e->parts()[0]) : e;
+    if (plain_.at(plain) && !is_long(e)) return false;
     int64_t points = 1;
     int outer = 0;
     for (AxisId axis : e->axes) {
@@ -48,7 +57,10 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
         plain_[e] = plain;
     }
     // What is tabulated needs nothing below it.
-    auto given = [&](Expr e) -> Expr { return plain_.at(e) ? e : wanted(e, axes) ? table_read(e) : nullptr; };
+    auto given = [&](Expr e) -> Expr {
+        if (wanted(e, axes)) return table_read(e);
+        return plain_.at(e) ? e : nullptr;
+    };
     auto operands = [](Expr e) { return e->parts(); };
     Arena::Memo memo;
     return remade(right, memo, given, operands,

@@ -18,25 +18,6 @@ struct Canonical {
     std::vector<AxisId> axes;  // of the occurrence, in the order of the canonical ones
 };
 
-// Axes for canonical forms: the k-th of an extent.
-class CanonicalAxes {
-public:
-    explicit CanonicalAxes(Arena& arena) : arena_(arena) {}
-
-    AxisId get(size_t position, AxisId like) {
-        const Axis& axis = arena_.axis(like);
-        const auto key = std::tuple(position, axis.extent, axis.named, axis.factor, axis.hint);
-        auto found = made_.find(key);
-        if (found != made_.end()) return found->second;
-        Axis canonical = axis;
-        return made_[key] = arena_.add_axis(std::move(canonical));
-    }
-
-private:
-    Arena& arena_;
-    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t>, AxisId> made_;
-};
-
 Canonical canonical_form(Arena& arena, CanonicalAxes& pool, Expr expression) {
     Canonical result;
     Arena::Substitution renaming;
@@ -99,23 +80,6 @@ int32_t whole_equation(const System& system, const std::vector<Occurrence>& occu
         if (is_whole(system, system.equation(occurrence.equation), occurrence.expression)) return occurrence.equation;
     }
     return -1;
-}
-
-// The size of the dimension that `axis` walks, with its origin where a tensor knows it.
-Size size_of_axis(const System& system, const Equation& equation, AxisId axis) {
-    const int64_t extent = system.arena->extent(axis);
-    const auto is_axis = [&](Expr e) { return e->kind == Kind::variable && e->axes[0] == axis; };
-    const SystemTensor& tensor = system.tensor(equation.tensor);
-    for (size_t d = 0; d < tensor.sizes.size(); d++) {
-        if (is_axis(equation.left[d]) && tensor.sizes[d].value == extent) return tensor.sizes[d];
-    }
-    for (Expr read : reads(equation)) {
-        const SystemTensor& source = system.tensor(read->tensor());
-        for (size_t d = 0; d < source.sizes.size(); d++) {
-            if (is_axis(read->parts()[d]) && source.sizes[d].value == extent) return source.sizes[d];
-        }
-    }
-    return Size(extent);
 }
 
 // The occurrence's axes in the order in which its equation walks them.

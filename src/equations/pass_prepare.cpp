@@ -38,6 +38,7 @@ void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
     narrow_sums(system);
+    merge_equal(system);
     mark_prepared(system);
     name_expensive(system);
     mark_prepared(system);
@@ -56,7 +57,7 @@ void optimise(System& system) {
     }
     pull_out_factors(system);
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
-    hoist_constants(system);
+    hoist_expensive(system);
     factor_axes(system);
     split_scatters(system);
     mark_prepared(system);

@@ -238,6 +238,14 @@ bool CleanCache::is_clean(const System& system, Expr read) {
     return known_[read] = clean;
 }
 
+AxisId CanonicalAxes::get(size_t position, AxisId like) {
+    const Axis axis = arena_.axis(like);
+    const auto key = std::tuple(position, axis.extent, axis.named, axis.factor, axis.hint);
+    auto found = made_.find(key);
+    if (found != made_.end()) return found->second;
+    return made_[key] = arena_.add_axis(axis);
+}
+
 Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace) {
     return remade(root, [&](Expr node, std::vector<Expr> operands) {
         Expr made = arena.rebuild(node, std::move(operands));
@@ -307,6 +315,22 @@ Expr name_reduction(System& system, int32_t index, const std::string& suffix, Ex
     system.equation(index) = std::move(outer);
     system.add_equation(std::move(inner));
     return read;
+}
+
+Size size_of_axis(const System& system, const Equation& equation, AxisId axis) {
+    const int64_t extent = system.arena->extent(axis);
+    const auto is_axis = [&](Expr e) { return e->kind == Kind::variable && e->axes[0] == axis; };
+    const SystemTensor& tensor = system.tensor(equation.tensor);
+    for (size_t d = 0; d < tensor.sizes.size(); d++) {
+        if (is_axis(equation.left[d]) && tensor.sizes[d].value == extent) return tensor.sizes[d];
+    }
+    for (Expr read : reads(equation)) {
+        const SystemTensor& source = system.tensor(read->tensor());
+        for (size_t d = 0; d < source.sizes.size(); d++) {
+            if (is_axis(read->parts()[d]) && source.sizes[d].value == extent) return source.sizes[d];
+        }
+    }
+    return Size(extent);
 }
 
 bool reads_inside(const System& system, Expr value) {

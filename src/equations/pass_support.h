@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -60,6 +62,17 @@ private:
     std::unordered_map<Expr, bool> known_;
 };
 
+// Axes for canonical forms: the k-th of an extent.
+class CanonicalAxes {
+public:
+    explicit CanonicalAxes(Arena& arena) : arena_(arena) {}
+    AxisId get(size_t position, AxisId like);
+
+private:
+    Arena& arena_;
+    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t>, AxisId> made_;
+};
+
 // `root` with each read (its coordinates already replaced) given to `replace`; null keeps it.
 using ReadReplacement = std::function<Expr(Expr read)>;
 Expr replace_reads(Arena& arena, Expr root, const ReadReplacement& replace);
@@ -77,6 +90,8 @@ double hint_points(const System& system,
 // the equation is left with its left side, over axes that `renaming` gives. Returns what it reads now.
 Expr name_reduction(System& system, int32_t index, const std::string& suffix, Expr term, Arena::Substitution& renaming);
 
+// The size of the dimension that `axis` walks, with its origin where a tensor knows it.
+Size size_of_axis(const System& system, const Equation& equation, AxisId axis);
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
 // Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
 Expr lazy_conjunction(const System& system, Expr first, Expr then);

@@ -55,6 +55,63 @@ TEST(PassNames, WhatASelectionKeepsInBoundsIsNotComputedEverywhere) {
     EXPECT_EQ(live(b.system), 2u);
 }
 
+TEST(PassMerge, WhatTwoOperationsMakeAlikeIsMadeOnce) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({4, 8});
+    const auto squares = [&] {
+        return b.reduce({4, 1}, Reducer::sum, {8}, [&](const Coordinates& i, const Coordinates& k) {
+            return b.times(b.read(x, {i[0], k[0]}), b.read(x, {i[0], k[0]}));
+        });
+    };
+    const TensorIndex first = squares(), second = squares();
+    const TensorIndex other = b.reduce_last(x, Reducer::maximum);
+    b.output(b.pointwise({4, 8}, [&](const Coordinates& i) {
+        return b.plus(b.read_broadcast(first, i), b.plus(b.read_broadcast(second, i), b.read_broadcast(other, i)));
+    }));
+    merge_equal(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 3u);
+}
+
+TEST(PassMerge, AnOutputStays) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({4});
+    for (int i = 0; i < 2; i++) b.output(b.unary(x, ScalarOp::negate));
+    merge_equal(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 2u);
+}
+
+TEST(PassHoist, WhatAnOuterAxisRepeatsIsDoneOnce) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({64, 1024}), angle = b.input({1024}), scale = b.input({64});
+    b.output(b.pointwise({64, 1024}, [&](const Coordinates& i) {
+        return b.times(b.read(x, i), b.apply(ScalarOp::sin, {b.read(angle, {i[1]})}));
+    }));
+    // For an inner axis a kernel does it once anyhow.
+    b.output(b.pointwise({64, 1024}, [&](const Coordinates& i) {
+        return b.times(b.read(x, i), b.apply(ScalarOp::exp, {b.read(scale, {i[0]})}));
+    }));
+    hoist_expensive(b.system);
+    expect_sound(b.system);
+    ASSERT_EQ(live(b.system), 3u);
+    const Equation& hoisted = b.system.equations.back();
+    EXPECT_EQ(hoisted.points(b.arena()), 1024);
+    EXPECT_EQ(hoisted.right->op, ScalarOp::sin);
+}
+
+TEST(PassHoist, WhatASelectionKeepsInBoundsStays) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({64, 1024}), angle = b.input({512});
+    b.output(b.pointwise({64, 1024}, [&](const Coordinates& i) {
+        Expr value = b.apply(ScalarOp::sin, {b.read(angle, {i[1]})});
+        return b.arena().select(b.arena().less(i[1], b.arena().integer(512)), value, b.read(x, i));
+    }));
+    hoist_expensive(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 1u);
+}
+
 TEST(PassFactor, AnEmptyAxisCutsNothing) {
     SystemBuilder b;
     const TensorIndex made = b.unary(b.input({4, 9}), ScalarOp::negate);

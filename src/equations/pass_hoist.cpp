@@ -1,21 +1,24 @@
-// Constant arithmetic leaves the kernels: a subexpression that reads constants only, over fewer points than its
-// equation, becomes an equation of its own, which `prepare` computes once (a batch norm's rsqrt(variance + epsilon)).
+// Expensive arithmetic over fewer points than its equation has becomes an equation of its own. If it reads constants
+// only, `prepare` computes it once (a batch norm's rsqrt(variance + epsilon)). If the equation would do it again for each
+// point of axes around (a rotary embedding's angles, for each head), it is done once for all of them.
 #include <algorithm>
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "equations/scatter.h"
 #include "expr/remake.h"
 
 namespace heddle::equations {
 namespace {
 
-class ConstantHoister {
+class Hoister {
 public:
-    explicit ConstantHoister(System& system) : system_(system), arena_(*system.arena) {}
+    explicit Hoister(System& system) : system_(system), arena_(*system.arena) {}
 
     void run() {
         for (int32_t index : system_.order()) {
-            if (system_.tensor(system_.equation(index).tensor).prepared) continue;
+            const Equation& equation = system_.equation(index);
+            if (system_.tensor(equation.tensor).prepared || equation.scan >= 0) continue;
             Expr right = system_.equation(index).right;
             Expr hoisted = rewrite(index, right);
             if (hoisted != right) system_.equation(index).right = hoisted;
@@ -28,10 +31,14 @@ private:
         return tensor.kind == SystemTensor::Kind::constant || tensor.prepared;
     }
 
-    // Worth a table: it computes something expensive at plain axes of constants, at fewer points than the equation, and
-    // the table is no larger than the constants that it is made of.
     bool worth_hoisting(int32_t index, Expr e) {
         if (e->kind != Kind::scalar || e->axes.empty() || !facts_.of(e).expensive) return false;
+        return is_small_constant(index, e) || is_repeated(index, e);
+    }
+
+    // It computes something at plain axes of constants, at fewer points than the equation, and the table is no larger
+    // than the constants that it is made of.
+    bool is_small_constant(int32_t index, Expr e) const {
         double points = hint_points(arena_, e->axes), read = 0;
         if (points * 2 > hint_points(system_, system_.equation(index))) return false;
         for (Expr node : walk(e)) {
@@ -50,6 +57,24 @@ private:
                points <= read;
     }
 
+    // Axes around those that it needs make the equation do it again, so often that it counts beside the rest; and doing it
+    // once saves more than a kernel may cost.
+    bool is_repeated(int32_t index, Expr e) {
+        constexpr double least_repetitions = 4, least_saved = 1e5;  // operations
+        const Equation& equation = system_.equation(index);
+        if (scatter_of(system_, equation) || !reads_inside(system_, e)) return false;
+        if (std::ranges::any_of(walk(e), [&](Expr node) { return node->is_read() && system_.in_scan(node->tensor()); }))
+            return false;
+        std::vector<AxisId> order = equation.axes;
+        order.insert(order.end(), equation.reduced.begin(), equation.reduced.end());
+        const auto needs = [&](AxisId axis) { return std::ranges::binary_search(e->axes, axis); };
+        while (!order.empty() && !needs(order.back())) order.pop_back();
+        const double done = hint_points(arena_, order), needed = hint_points(arena_, e->axes);
+        const double operations = facts_.of(e).operations;
+        return done >= least_repetitions * needed && (done - needed) * operations >= least_saved &&
+               done * operations * 4 >= hint_points(system_, equation);
+    }
+
     // The greatest subexpressions worth it, from the root down.
     Expr rewrite(int32_t index, Expr root) {
         Arena::Memo memo;
@@ -62,9 +87,11 @@ private:
     }
 
     Expr table(int32_t index, Expr e) {
-        SystemTensor tensor{.name = system_.tensor(system_.equation(index).tensor).name + "_constant",
-                            .dtype = e->dtype};
-        tensor.prepared = true;
+        const Equation user = system_.equation(index);
+        SystemTensor tensor{.name = system_.tensor(user.tensor).name + "_hoisted", .dtype = e->dtype};
+        tensor.operation = system_.tensor(user.tensor).operation;
+        tensor.prepared = std::ranges::none_of(
+            walk(e), [&](Expr node) { return node->is_read() && !is_constant(node->tensor()); });
         Equation equation;
         Arena::Substitution renaming;
         std::vector<Expr> coordinates;
@@ -75,7 +102,7 @@ private:
             equation.left.push_back(arena_.axis_value(own));
             coordinates.push_back(arena_.axis_value(axis));
             tensor.shape.push_back(arena_.extent(axis));
-            tensor.sizes.push_back(arena_.extent(axis));
+            tensor.sizes.push_back(size_of_axis(system_, user, axis));
         }
         equation.right = arena_.substitute(e, renaming);
         equation.tensor = system_.add_tensor(std::move(tensor));
@@ -92,9 +119,9 @@ private:
 
 }  // namespace
 
-void hoist_constants(System& system) {
+void hoist_expensive(System& system) {
     mark_prepared(system);
-    ConstantHoister(system).run();
+    Hoister(system).run();
     mark_prepared(system);
 }
 
