@@ -69,8 +69,8 @@ public:
             solve(*next);
             equalities.erase(next);
         }
-        store_reductions(part.value);
-        for (NodeId condition : part.conditions) store_reductions(condition);
+        store_shared(part.value);
+        for (NodeId condition : part.conditions) store_shared(condition);
         NodeId value = terms_.substitute(part.value, by_);
         for (NodeId condition : part.conditions) add_condition(terms_, conditions_, terms_.substitute(condition, by_));
         return summed(value);
@@ -139,35 +139,58 @@ private:
         return std::nullopt;
     }
 
-    // A reduction that is the same for many points of the domain is computed once for each of its own points, if what
-    // stands for its variables is not as simple as they are.
-    void store_reductions(NodeId root) {
+    // A reduction or a long value that is the same for many points of the domain is computed once for each of its own
+    // points, if what stands for its variables is not as simple as they are: the adjoint of a window's sum is worked out
+    // at each point that the window is around, and not at each place in it.
+    void store_shared(NodeId root) {
         NodeList stack = {root};
         std::set<NodeId> seen;
         while (!stack.empty()) {
             const NodeId id = stack.back();
             stack.pop_back();
-            if (!seen.insert(id).second) continue;
-            if (terms_.node(id).kind != Node::Kind::reduce) {
-                std::span<const NodeId> operands = terms_.node(id).operands;
-                stack.insert(stack.end(), operands.begin(), operands.end());
-                continue;
-            }
-            std::vector<VariableId> axes;
-            bool moved = false, fewer = false;
-            for (VariableId variable : domain_) {
-                const bool used = terms_.depends(id, variable);
-                const Node::Kind kind = terms_.node(by_.variables.at(variable)).kind;
-                if (used) axes.push_back(variable);
-                moved = moved || (used && kind == Node::Kind::scalar);
-                fewer = fewer || (!used && kind != Node::Kind::integer);
-            }
-            if (!moved || !fewer || !terms_.safe(id)) continue;
-            const LocalId local = terms_.stored(id, axes);
-            NodeList at;
-            for (VariableId variable : axes) at.push_back(by_.variables.at(variable));
-            by_.nodes[id] = terms_.nodes().local(local, terms_.node(id).dtype, std::move(at));
+            if (!seen.insert(id).second || (worth_storing(id) && store(id))) continue;
+            if (terms_.node(id).kind == Node::Kind::reduce) continue;
+            std::span<const NodeId> operands = terms_.node(id).operands;
+            stack.insert(stack.end(), operands.begin(), operands.end());
         }
+    }
+
+    // More than reading it takes.
+    bool worth_storing(NodeId id) const {
+        constexpr int least = 4;  // operations
+        if (terms_.node(id).kind == Node::Kind::reduce) return true;
+        if (!is_float(terms_.node(id).dtype)) return false;
+        int operations = 0;
+        NodeList stack = {id};
+        std::set<NodeId> seen;
+        while (!stack.empty() && operations < least) {
+            const NodeId at = stack.back();
+            stack.pop_back();
+            const Node& node = terms_.node(at);
+            if (!seen.insert(at).second || !is_float(node.dtype)) continue;
+            if (node.kind == Node::Kind::reduce) return true;
+            if (node.kind == Node::Kind::scalar) operations += info(node.op).cost;
+            stack.insert(stack.end(), node.operands.begin(), node.operands.end());
+        }
+        return operations >= least;
+    }
+
+    bool store(NodeId id) {
+        std::vector<VariableId> axes;
+        bool moved = false, fewer = false;
+        for (VariableId variable : domain_) {
+            const bool used = terms_.depends(id, variable);
+            const Node::Kind kind = terms_.node(by_.variables.at(variable)).kind;
+            if (used) axes.push_back(variable);
+            moved = moved || (used && kind == Node::Kind::scalar);
+            fewer = fewer || (!used && kind != Node::Kind::integer);
+        }
+        if (!moved || !fewer || !terms_.safe(id)) return false;
+        const LocalId local = terms_.stored(id, axes);
+        NodeList at;
+        for (VariableId variable : axes) at.push_back(by_.variables.at(variable));
+        by_.nodes[id] = terms_.nodes().local(local, terms_.node(id).dtype, std::move(at));
+        return true;
     }
 
     // Coordinates that are all digits of one value become one equality for that value.

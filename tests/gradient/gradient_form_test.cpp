@@ -56,6 +56,17 @@ TEST(GradientForm, ReductionsThatManyPointsShareAreComputedOnce) {
     EXPECT_EQ(body.variable(body.locals[0].variables.back()).extent.value, 9);
 }
 
+// What a window's sum gets is worked out where the window is, not at each place in it.
+TEST(GradientForm, LongAdjointsThatManyPointsShareAreComputedOnce) {
+    const Graph graph = program({"y = lp_pool(X, kernel: [3])", {{"X", {1, 1, 12}}}}, DType::float64);
+    auto made = gradient(graph, graph.inputs);
+    ASSERT_TRUE(made) << render(made.error());
+    const Body& body = *made->operations.back().body;
+    const std::string text = print(*made);
+    ASSERT_EQ(body.locals.size(), 1u) << text;
+    EXPECT_EQ(body.variable(body.locals[0].variables.back()).extent.value, 10) << text;
+}
+
 TEST(GradientForm, NamedExtentsKeepTheirNames) {
     auto graph = build_program(std::make_shared<SourceText>("case", "y = numpy_matmul(a, b)"), library(),
                                {{"a", {DType::float32, {named_size("batch", 4), 3}}}, {"b", {DType::float32, {3, 7}}}});
