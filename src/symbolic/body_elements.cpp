@@ -122,11 +122,21 @@ void BodyElements::need_bool(Element a, std::string_view what, const Place& plac
     refuse(std::move(diagnostic));
 }
 
+// A small power is a product: at most three roundings, and no call.
+NodeId BodyElements::product(NodeId factor, int64_t times) {
+    NodeId result = no_id;
+    for (; times > 0; times /= 2) {
+        if (times % 2 == 1) result = result < 0 ? factor : nodes_.scalar(ScalarOp::multiply, {result, factor});
+        if (times > 1) factor = nodes_.scalar(ScalarOp::multiply, {factor, factor});
+    }
+    return result;
+}
+
 Element BodyElements::binary(ScalarOp op, Element a, Element b, const Place& place) {
     std::string_view spelled = info(op).infix;
-    if (op == ScalarOp::power && nodes_.literal_integer(b.node) == 2 && b.weak == Weak::integer && !is_bool(dtype(a))) {
-        // A square is a product: exact to the last place, and no call.
-        return {nodes_.scalar(ScalarOp::multiply, {a.node, a.node}), a.weak};
+    if (op == ScalarOp::power && b.weak == Weak::integer && !is_bool(dtype(a))) {
+        if (const auto exponent = nodes_.literal_integer(b.node); exponent && *exponent >= 2 && *exponent <= 8)
+            return {product(a.node, *exponent), a.weak};
     }
     DType type = unify(a, b, spelled, place);
     if (info(op).kind == ScalarClass::comparison) {

@@ -72,6 +72,7 @@ private:
     Element real(Element a);  // a weak integer becomes a weak float
     // Of a complex element, or re, im and conj of any.
     Element complex_function(ScalarOp op, Element a, const Place& place);
+    NodeId product(NodeId factor, int64_t times);
     void need_bool(Element a, std::string_view what, const Place& place);
     [[noreturn]] void refuse_types(std::string_view what, Element a, Element b, std::string reason, std::string remedy,
                                    const Place& place) const;

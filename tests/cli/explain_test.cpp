@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "command_test.h"
+#include "helpers/source_folder.h"
 
 namespace heddle {
 namespace {
@@ -96,6 +97,16 @@ TEST_F(Explain, gradients_are_operations_with_bodies) {
     refused = heddle({"explain", "not", "x=bool[8]", "--gradient"});
     EXPECT_EQ(refused.status, 1);
     EXPECT_CONTAINS(refused.errors, "gradient.input");
+}
+
+// What is repeated is a loop or a function, also where a gradient needs all of the forward body again.
+TEST_F(Explain, the_code_of_a_gradient_is_short) {
+    Json found = json({"ssim", "a=float32[512,512]", "b=float32[512,512]", "--library",
+                       in_source("examples/gallery/vision.yaml"), "--gradient", "--source"});
+    size_t bytes = 0;
+    for (const Json& kernel : found["source"]) bytes += kernel["c"].get<std::string>().size();
+    EXPECT_GT(bytes, 0u);
+    EXPECT_LE(bytes, 500'000u);
 }
 
 TEST_F(Explain, without_arguments_it_shows_the_template) {
