@@ -454,7 +454,8 @@ bool Nest::loops_over_rows() const {
     if (group_.lanes_reduced) operations /= int64_t{group_.vectors} * group_.width;
     for (EquationIndex index : group_.after) {
         for (Expr e : walk(equation(index).right)) {
-            if (e->kind == expr::Kind::scalar) operations += std::max(info(e->op).cost, info(e->op).size);
+            if (e->kind != expr::Kind::scalar) continue;
+            operations += is_expensive(e->op) ? std::max(info(e->op).cost, info(e->op).size) : info(e->op).cost;
         }
     }
     return operations >= choice_numbers::operations_for_row_loop;
