@@ -170,7 +170,7 @@ def write(results, machine, options):
     """After each operator, so that what was measured is not lost."""
     folder = ROOT / "bench/results"
     folder.mkdir(parents=True, exist_ok=True)
-    report = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "machine": machine, "rounds": options.rounds,
+    report = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "heddle": options.version, "machine": machine, "rounds": options.rounds,
               "threads": options.threads, "summary": summary(results), "results": results}
     path = folder / ("gallery_part.json" if options.names else "gallery.json")
     path.write_text(json.dumps(report, indent=2) + "\n")
@@ -189,6 +189,7 @@ def main():
         options.heddle = options.heddle / "heddle"
     operators = {name: operator for name, operator in gallery.load().items()
                  if not options.names or any(part in name or part == operator.group for part in options.names)}
+    options.version = subprocess.run([options.heddle, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     peers, results = gallery.Peers(), {}
     with tempfile.TemporaryDirectory(prefix="heddle-bench-") as cache:
         options.cache = cache

@@ -41,7 +41,7 @@ def main():
     def filled(match):
         name = match[1]
         if name == "summary":
-            text = (f"On {report['cpu']}, {report['date']}, one thread:\n\n"
+            text = (f"{report['heddle']} on {report['cpu']}, {report['date']}, one thread:\n\n"
                     + "\n".join(f"* {line}" for line in report["summary"]))
         else:
             text = table_of(name, report["results"])
