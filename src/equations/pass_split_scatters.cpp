@@ -19,6 +19,7 @@ public:
     void run() {
         for (int32_t index : system_.order()) {
             const Equation& equation = system_.equation(index);
+            if (equation.scan >= 0) continue;  // the steps of a scan are no tasks
             if (system_.tensor(equation.tensor).equations.size() != 1 || !keeps_its_type(equation)) continue;
             const auto scatter = scatter_of(system_, equation);
             if (!scatter || replaces(index)) continue;

@@ -5,6 +5,7 @@
 
 #include "equations/common_axes.h"
 #include "equations/fusion.h"
+#include "equations/kept_steps.h"
 #include "equations/pass_support.h"
 #include "system_builder.h"
 
@@ -302,6 +303,22 @@ TEST(PassSplitScatters, NothingIsSplitThatIsShortOrMakesMuch) {
         optimise(*system);
         EXPECT_EQ(live(*system), 1u);
     }
+}
+
+TEST(PassSplitScatters, NothingOfAScanIsSplit) {
+    auto system = parse_system(std::make_shared<const SourceText>(
+        "scan.txt",
+        "system s\n in x: float32[100]\n in to: int64[1000000]\n local h: float32[6, 100]\n local f: float32[5, 100]\n"
+        " out y: float32[100]\n for i < 100: h[0, i] = x[i]\n"
+        " for t < 5 named 1 ordered 0, i < 100: f[t, i] = sum(k < 1000000 : (i == to[k]) ? h[t, i] : 0.0)\n"
+        " for t < 5 named 1 ordered 0, i < 100: h[t + 1, i] = f[t, i]\n for i < 100: y[i] = h[5, i]\n outputs y\n"));
+    ASSERT_TRUE(system) << render(system.error());
+    optimise(*system);
+    expect_sound(*system);
+    for (const Equation& equation : system->equations) {
+        if (equation.reducer) EXPECT_EQ(system->arena->extent(equation.reduced[0]), 1000000);
+    }
+    EXPECT_FALSE(kept_steps(*system).empty());
 }
 
 std::vector<int64_t> extents(const CommonAxes& common) {
