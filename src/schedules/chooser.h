@@ -33,6 +33,7 @@ private:
     int lane_width(int64_t widest) const;
     void widen_narrow_lanes();
     bool is_candidate(AxisId axis) const;
+    bool decides_range(AxisId axis) const;
     double cost(AxisId axis) const;
     std::optional<PackedOperand> packable(const ReadAccess& read, AxisId lanes) const;
     int64_t rows_sharing(Expr read, AxisId lanes) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedules/chooser.h"
+#include "schedules/data_ranges.h"
 #include "target/choice_numbers.h"
 
 namespace heddle::schedules {
@@ -67,6 +68,12 @@ int Chooser::lane_width(int64_t widest) const {
     return std::max(1, target_.lanes(widest));
 }
 
+// Whether loops of the phase begin or end where data at this axis say: then its points are not done together.
+bool Chooser::decides_range(AxisId axis) const {
+    return std::ranges::any_of(data_bounds(kernel_, group_),
+                               [&](const DataBound& bound) { return depends_on(bound.value, axis); });
+}
+
 // Lanes may run along a free axis only if it moves every stored result, and along the last reduced one of an argument.
 bool Chooser::is_candidate(AxisId axis) const {
     auto moves = [&](EquationIndex index) {
@@ -74,6 +81,7 @@ bool Chooser::is_candidate(AxisId axis) const {
         return std::any_of(left.begin(), left.end(), [&](Expr c) { return coefficient(c, axis) != 0; });
     };
     if (contains(group_.axes, axis)) {
+        if (decides_range(axis)) return false;
         return std::all_of(writes_.begin(), writes_.end(), moves) &&
                std::all_of(stream_writes_.begin(), stream_writes_.end(), moves);
     }

@@ -39,7 +39,7 @@ void Chooser::choose_rows() {
     int best = 0;
     int64_t best_extent = 0;
     for (AxisId axis : group_.axes) {
-        if (axis == group_.lanes) continue;
+        if (axis == group_.lanes || decides_range(axis)) continue;
         int found = saved(axis);
         int64_t extent = std::min<int64_t>(hint(axis), target_.maximum_rows);
         if (found == 0 || found < best || (found == best && extent < best_extent)) continue;
@@ -51,7 +51,7 @@ void Chooser::choose_rows() {
     if (group_.rows >= 0 || group_.lanes_reduced) return;
     for (AxisId axis : group_.axes) {
         bool overlaps =
-            axis != group_.lanes && std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
+            axis != group_.lanes && !decides_range(axis) && std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
                 return std::ranges::any_of(coordinates_of(read.value), [&](Expr c) {
                     return coefficient(c, axis) != 0 && std::any_of(group_.reduced.begin(), group_.reduced.end(),
                                                                     [&](AxisId r) { return coefficient(c, r) != 0; });
@@ -129,7 +129,7 @@ void Chooser::choose_fused_rows() {
     std::vector<AxisId> more;
     while (at != group_.axes.begin()) {
         AxisId axis = *--at;
-        bool alike = axis != group_.lanes && contains(kernel_.common, axis);
+        bool alike = axis != group_.lanes && contains(kernel_.common, axis) && !decides_range(axis);
         for (const ReadAccess& read : reads_) {
             bool vector = movements_.of(read.value, group_.lanes) != Movement::still;
             if (vector && movements_.of(read.value, axis) != Movement::still) alike = false;

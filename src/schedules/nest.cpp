@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "schedules/data_ranges.h"
 #include "target/choice_numbers.h"
 
 namespace heddle::schedules {
@@ -23,6 +24,7 @@ public:
           guards_(plan.guards),
           border_(plan.part.border.has_value()) {
         if (group_.ordered >= 0) expressions_.bind(group_.ordered, plan.step);
+        data_bounds_ = data_bounds(assembly.kernel, group_);
         take(plan.sides);
     }
 
@@ -46,6 +48,7 @@ private:
     Block cut_rows(const Interior& decided, const Inner& inner);
     Block fused_rows(const Inner& inner);
     bool clip(For& loop, AxisId axis);
+    bool narrow(Range& range, AxisId axis);
     bool may_unroll(const Block& body, int64_t extent) const;
     Block reduced_loops(size_t depth, const Inner& inner);
     std::optional<int64_t> window(AxisId axis) const;
@@ -75,6 +78,7 @@ private:
     VariableId row_variable_ = no_id;          // of fused rows
     const std::vector<ClippedGuard>& guards_;  // that ranges stand for
     bool border_;                              // single rows, whose windows are clipped
+    std::vector<DataBound> data_bounds_;
 };
 
 void append(Block& block, Block more) {
@@ -178,6 +182,7 @@ Block Nest::lanes(const Inner& inner) {
     Lanes lanes;
     lanes.variable = assembly_.variable(assembly_.axis_name(group_.lanes), Variable::Kind::lane);
     lanes.range = range(group_.lanes);
+    narrow(lanes.range, group_.lanes);
     lanes.vectors = group_.vectors;
     lanes.width = group_.width;
     lanes.mask = mask();
@@ -268,6 +273,20 @@ bool Nest::clip(For& loop, AxisId axis) {
     return any;
 }
 
+// Narrows a range to what data leave of it, where that is one for the whole tile.
+bool Nest::narrow(Range& range, AxisId axis) {
+    bool any = false;
+    for (const DataBound& bound : data_bounds_) {
+        if (bound.reduced != axis) continue;
+        Affine end;
+        end.constant = {false, bound.offset};
+        end.values.push_back({expressions_.value(bound.value), {false, 1}});
+        (bound.upper ? range.upper : range.lower).push_back({std::move(end), {false, 1}});
+        any = true;
+    }
+    return any;
+}
+
 // Windows are written out from the innermost one on, as long as the code stays short.
 bool Nest::may_unroll(const Block& body, int64_t extent) const {
     if (part_.border) return false;
@@ -296,7 +315,8 @@ Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
     loop.range = range(axis);
     const auto extent = window(axis);
-    const bool clipped = clip(loop, axis);
+    const bool narrowed = narrow(loop.range, axis);
+    const bool clipped = clip(loop, axis) || narrowed;
     expressions_.bind(axis, loop.variable);
     loop.body = reduced_loops(depth + 1, inner);
     expressions_.unbind(axis);

@@ -43,6 +43,10 @@ inline constexpr int64_t least_element = 4;  // bytes: what moves by gathers and
 // packing; M = 32: 79 and 105; M = 1024: 82 and 196.
 inline constexpr int64_t least_rows_for_packing = 16;
 
+// Terms of a reduction from which a loop begins and ends where data say, and the points that say it are done one by one.
+// Below, all terms are computed under masks.
+inline constexpr int64_t least_range_of_data = 32;
+
 // ---- tiles: vectors by rows
 
 struct Tile {

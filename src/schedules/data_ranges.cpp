@@ -1,0 +1,102 @@
+#include "schedules/data_ranges.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "target/choice_numbers.h"
+
+namespace heddle::schedules {
+namespace {
+
+bool is_nothing(Expr value, Reducer reducer) {
+    const NeutralTerm term = neutral(reducer, value->dtype);
+    if (value->kind == Kind::integer) return value->integer == term.integer;
+    return value->kind == Kind::real && value->real == term.real;
+}
+
+// Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a.
+void conditions_of(Expr condition, std::vector<Expr>& found) {
+    const bool lazy = condition->kind == Kind::select && condition->parts()[2]->kind == Kind::integer &&
+                      condition->parts()[2]->integer == 0;
+    if (lazy) return conditions_of(condition->parts()[0], found);
+    const bool both = condition->kind == Kind::conjunction ||
+                      (condition->kind == Kind::scalar && condition->op == ScalarOp::logical_and);
+    if (!both) return found.push_back(condition);
+    for (Expr part : condition->parts()) conditions_of(part, found);
+}
+
+// What is read at coordinates that are no data themselves, and without a guard, may be read at any time.
+bool is_readable(const Kernel& kernel, Expr value) {
+    for (Expr e : walk(value)) {
+        if (e->kind == Kind::guarded_read || e->kind == Kind::inside) return false;
+        if (e->kind != Kind::read) continue;
+        if (kernel.tensor(e->tensor()).role == KernelTensor::Role::local) return false;
+        for (Expr coordinate : coordinates_of(e))
+            if (contains_read(coordinate)) return false;
+    }
+    return contains_read(value);
+}
+
+std::optional<DataBound> bound_of(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
+    if (condition->kind != Kind::scalar || condition->parts().size() != 2) return std::nullopt;
+    Expr axis_side = condition->parts()[0], value = condition->parts()[1];
+    ScalarOp op = condition->op;
+    if (contains_read(axis_side)) {
+        std::swap(axis_side, value);
+        op = op == ScalarOp::less            ? ScalarOp::greater
+             : op == ScalarOp::less_equal    ? ScalarOp::greater_equal
+             : op == ScalarOp::greater       ? ScalarOp::less
+             : op == ScalarOp::greater_equal ? ScalarOp::less_equal
+                                             : op;
+    }
+    if (axis_side->dtype != DType::int64 || contains_read(axis_side) || !is_readable(kernel, value)) return std::nullopt;
+    const CoordinateParts parts = parts_of(axis_side);
+    if (!parts.values.empty() || parts.axes.size() != 1 || parts.axes[0].second != 1) return std::nullopt;
+    DataBound bound{parts.axes[0].first, false, value, -parts.constant};
+    if (!contains(group.reduced, bound.reduced)) return std::nullopt;
+    for (AxisId axis : group.reduced)
+        if (depends_on(value, axis)) return std::nullopt;
+    switch (op) {
+    case ScalarOp::less: bound.upper = true; return bound;
+    case ScalarOp::less_equal: bound.upper = true, bound.offset += 1; return bound;
+    case ScalarOp::greater: bound.offset += 1; return bound;
+    case ScalarOp::greater_equal: return bound;
+    default: return std::nullopt;
+    }
+}
+
+bool is_same(const DataBound& a, const DataBound& b) {
+    return a.reduced == b.reduced && a.upper == b.upper && a.value == b.value && a.offset == b.offset;
+}
+
+std::vector<DataBound> bounds_of(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
+    std::vector<DataBound> bounds;
+    if (e.right->kind != Kind::select || !is_nothing(e.right->parts()[2], *e.reducer)) return bounds;
+    std::vector<Expr> conditions;
+    conditions_of(e.right->parts()[0], conditions);
+    for (Expr condition : conditions)
+        if (auto bound = bound_of(kernel, group, condition)) bounds.push_back(*bound);
+    return bounds;
+}
+
+}  // namespace
+
+std::vector<DataBound> data_bounds(const Kernel& kernel, const PhaseGroup& group) {
+    if (group.reductions.empty() || !group.before.empty() || group.update) return {};
+    std::vector<DataBound> shared;
+    for (size_t i = 0; i < group.reductions.size(); ++i) {
+        const KernelEquation& e = kernel.equations[static_cast<size_t>(group.reductions[i])];
+        if (!e.reducer || is_argument(*e.reducer)) return {};
+        const auto own = bounds_of(kernel, group, e);
+        if (i == 0) shared = own;
+        std::erase_if(shared, [&](const DataBound& bound) {
+            return std::ranges::none_of(own, [&](const DataBound& other) { return is_same(bound, other); });
+        });
+    }
+    std::erase_if(shared, [&](const DataBound& bound) {
+        return kernel.hint(bound.reduced) < choice_numbers::least_range_of_data;
+    });
+    return shared;
+}
+
+}  // namespace heddle::schedules

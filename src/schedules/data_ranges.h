@@ -1,0 +1,22 @@
+// Ranges of reduced axes that data decide: what a condition asks of a reduced axis and of values that do not depend on
+// it, loops can begin and end with.
+#pragma once
+
+#include <vector>
+
+#include "schedules/phases.h"
+
+namespace heddle::schedules {
+
+// The reduction's term is nothing where `reduced` is below value + offset (lower), or from there on (upper).
+struct DataBound {
+    AxisId reduced = no_id;
+    bool upper = false;
+    Expr value = nullptr;  // int64; reads what lies inside its tensors, and depends on no reduced axis
+    int64_t offset = 0;
+};
+
+// Those of all of the group's reductions, along axes that are long enough for it.
+std::vector<DataBound> data_bounds(const Kernel& kernel, const PhaseGroup& group);
+
+}  // namespace heddle::schedules
