@@ -165,6 +165,29 @@ V erf_of(V x) {
     return with_sign(select(a < 0.925, near, 1.0 - exp_of(log_complement)), x);
 }
 
+// From 1/2 on exp(-x^2) times a slow function, the square as a pair; below, what erf leaves.
+V erfc_of(V x) {
+    const V a = at_most(absolute(x), 28);
+    const V square = a * a;
+    const V rest = fma(a, a, 0.0 - square);
+    const V place = (a - 4.0) / (a + 4.0);
+    const V slow = polynomial(place, coefficients::scaled_erfc) / (1.0 + 2.0 * a);
+    const V tail = exp_of(0.0 - square) * (slow - slow * rest);
+    const V near = 1.0 - x * polynomial(square, coefficients::erf_double);
+    return select(a < 0.5, near, select(x < 0, 2.0 - tail, tail));
+}
+
+// Scaled where squares leave the numbers. An infinity wins over a NaN.
+V hypot_of(V x, V y) {
+    const V a = absolute(x), b = absolute(y);
+    const V large = select(a < b, b, a);
+    const V factor = select(0x1p500 < large, 0x1p-600, select(large < 0x1p-500, 0x1p600, number(x, 1)));
+    const V back = select(0x1p500 < large, 0x1p600, select(large < 0x1p-500, 0x1p-600, number(x, 1)));
+    const V p = a * factor, q = b * factor;
+    const V length = square_root(fma(p, p, q * q)) * back;
+    return select(equal(a, infinity) | equal(b, infinity), infinity, length);
+}
+
 // x = quadrant * pi/2 + high + low, |high| <= pi/4; Cody and Waite with fused products: the first is exact.
 struct Reduced {
     V high, low;
@@ -432,6 +455,8 @@ V in_double(V x) {
     return is_double(x) ? function(x) : narrow(function(widen(x)));
 }
 
+V rounded_hypot(V x, V y) { return is_double(x) ? hypot_of(x, y) : narrow(hypot_of(widen(x), widen(y))); }
+
 struct Row {
     ScalarOp op;
     V (*unary)(V) = nullptr;
@@ -449,6 +474,7 @@ constexpr Row table[] = {
     {ScalarOp::log1p, log1p_of},
     {ScalarOp::tanh, tanh_of},
     {ScalarOp::erf, erf_of},
+    {ScalarOp::erfc, in_double<erfc_of>},
     {ScalarOp::sigmoid, sigmoid_of},
     {ScalarOp::sin, in_double<sin_of>},
     {ScalarOp::cos, in_double<cos_of>},
@@ -463,6 +489,8 @@ constexpr Row table[] = {
     {ScalarOp::atanh, in_double<atanh_of>},
     {ScalarOp::power, nullptr, rounded_pow},
     {ScalarOp::atan2, nullptr, rounded_atan2},
+    {ScalarOp::hypotenuse, nullptr, rounded_hypot},
+    {ScalarOp::copy_sign, nullptr, [](V x, V y) { return with_sign(absolute(x), y); }},
 };
 
 Recipe write(const Row& row, StepType type) {

@@ -86,6 +86,12 @@ double carry_angle(double y, double ey, double x, double ex, double) {
     return 2 * (std::fabs(x) * ey + std::fabs(y) * ex) / square;
 }
 
+// Along a straight line no longer than the one between the operands.
+double carry_distance(double, double ea, double, double eb, double) { return ea + eb; }
+double carry_signed_copy(double a, double ea, double b, double eb, double) {
+    return ea + (eb > 0 && std::fabs(b) <= eb ? 2 * std::fabs(a) : 0);
+}
+
 // floor(a / b): the quotient, computed and rounded in some way, within its bound.
 double carry_floor_quotient(double a, double ea, double b, double eb, double r) {
     if (ea == 0 && eb == 0 && std::fmod(a, b) == 0) return 0;
@@ -112,6 +118,7 @@ constexpr CarryRule none{&carry_none, true}, sum{&carry_sum, true}, product{&car
     quotient{&carry_quotient}, floor_quotient{&carry_floor_quotient}, remainder{&carry_remainder},
     extreme{&carry_extreme, true}, same{&carry_one, true}, comparison{&carry_comparison, true},
     conjunction{&carry_and, true}, disjunction{&carry_or, true}, power{&carry_power}, angle{&carry_angle},
+    distance{&carry_distance}, signed_copy{&carry_signed_copy},
     reciprocal{&carry_reciprocal}, sine{&carry_sine}, cosine{&carry_cosine}, tangent{&carry_tangent}, bowl{&carry_cosh},
     monotone{}, sign{nullptr, true};
 }  // namespace carries

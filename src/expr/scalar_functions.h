@@ -1,6 +1,7 @@
 // What the scalar operations mean: the element rules of docs/language.md, "Bodies", one function object an operation.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -156,6 +157,30 @@ struct Atan2 {
     template <Floating T>
     static T apply(T a, T b) {
         return std::atan2(a, b);
+    }
+};
+struct Hypotenuse {
+    template <Floating T>
+    static T apply(T a, T b) {
+        return std::hypot(a, b);
+    }
+};
+struct CopySign {
+    template <Floating T>
+    static T apply(T a, T b) {
+        return std::copysign(a, b);
+    }
+};
+struct CountBits {
+    template <Integral T>
+    static T apply(T a) {
+        return static_cast<T>(std::popcount(static_cast<uint64_t>(a)));
+    }
+};
+struct BitLength {
+    template <Integral T>
+    static T apply(T a) {
+        return static_cast<T>(std::bit_width(static_cast<uint64_t>(a)));
     }
 };
 struct BitAnd {

@@ -72,7 +72,8 @@ constexpr std::array<ReducerRow, 8> reducers = {{
 
 bool is_in(DType dtype, TypeSet set) {
     if (is_narrow(dtype)) return false;
-    const TypeSet own = is_bool(dtype) ? bools : is_float(dtype) ? floats : is_complex(dtype) ? complexes : integers;
+    const TypeSet whole = info(dtype).kind == DTypeClass::unsigned_integer ? integers | naturals : integers;
+    const TypeSet own = is_bool(dtype) ? bools : is_float(dtype) ? floats : is_complex(dtype) ? complexes : whole;
     return (set & own) != 0;
 }
 

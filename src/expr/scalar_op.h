@@ -29,7 +29,7 @@ enum class ScalarClass : uint8_t {
 // Types that an operation takes; never one that is only stored.
 using TypeSet = uint8_t;
 namespace type_sets {
-inline constexpr TypeSet bools = 1, integers = 2, floats = 4, complexes = 8;
+inline constexpr TypeSet bools = 1, integers = 2, floats = 4, complexes = 8, naturals = 16;  // unsigned integers
 }
 
 // What is known of a result from the ends between which the operands lie (scalar_interval.h).
@@ -46,6 +46,7 @@ enum class IntervalRule : uint8_t {
     least,
     greatest,
     bits,  // of two integers or bools
+    bit_count,
     comparison,
     truth,  // 0 to 1
     negation,

@@ -92,6 +92,7 @@ private:
                 if (!node.collector.empty()) collectors_.try_emplace(node.collector, node.place);
             });
         }
+        for (const Syntax* solved : solved_names(made_)) bind_variable(solved->text, solved->place);
         if (made_.each) collectors_.try_emplace(made_.each->name, made_.each->place);
         for (const auto& [name, place] : collectors_) {
             auto dimension = dimensions_.find(name);
@@ -377,6 +378,25 @@ void check_template(const Draft& draft, const FunctionTable& functions, Diagnost
     TemplateChecker(draft, functions, sink).run();
 }
 
+namespace {
+
+// What changes nothing is static, and there are two terms to join.
+void check_neutral(const FunctionLet& function, const FunctionTable& functions, const std::set<std::string>& failed,
+                   DiagnosticSink& sink) {
+    NameChecker names(functions, sink);
+    names.failed = failed;
+    names.check(function.neutral);
+    if (function.parameters.size() == 2) return;
+    names.report({.code = "language.reducer",
+                  .summary = fmt::format("`{}` has {} parameters, and what changes nothing", function.name,
+                                         function.parameters.size()),
+                  .place = function.place,
+                  .reason = "what joins the terms of a reduction takes two of them",
+                  .remedy = "give it two parameters, or remove what stands behind `from`"});
+}
+
+}  // namespace
+
 void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& functions,
                      const std::set<std::string>& failed, DiagnosticSink& sink) {
     std::map<std::string, std::vector<std::string>> calls;
@@ -388,10 +408,12 @@ void check_functions(const std::vector<FunctionLet>& own, const FunctionTable& f
             names.scope[parameter] = {BareName::Kind::variable, function.place};
         }
         names.check(function.value);
+        if (function.neutral) check_neutral(function, functions, failed, sink);
         order.push_back(function.name);
         auto& list = calls[function.name];
         visit_all(function.value, [&](const Syntax& node) {
-            if (node.kind == Kind::call && functions.contains(node.text)) list.push_back(node.text);
+            const bool uses = node.kind == Kind::call || node.kind == Kind::reduction;
+            if (uses && functions.contains(node.text)) list.push_back(node.text);
         });
     }
     find_cycles(order, calls, [&](const std::vector<std::string>& cycle) {

@@ -27,7 +27,8 @@ SyntaxPointer substitute(const SyntaxPointer& syntax, const Values& values) {
         if (part) below = std::max(below, part->height);
     };
     for (auto& child : copy->children) replace(child);
-    for (auto& generator : copy->generators) replace(generator.range);
+    for (auto& generator : copy->generators)
+        for (SyntaxPointer* part : {&generator.range, &generator.first, &generator.end}) replace(*part);
     for (auto& argument : copy->named) replace(argument.value);
     for (SyntaxPointer* part :
          {&copy->filter, &copy->value, &copy->initial, &copy->pick, &copy->offset, &copy->extents}) {

@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 namespace heddle {
 namespace {
-
-std::string decimal(std::string_view hexadecimal) {
-    int64_t value = 0;
-    const char* last = hexadecimal.data() + hexadecimal.size();
-    const auto [stop, status] = std::from_chars(hexadecimal.data(), last, value, 16);
-    return stop == last && status == std::errc{} ? fmt::format("write {}", value) : "";
-}
 
 Complaint complaint(const Token& token, const Fragment& fragment) {
     const std::string_view spelling = std::string_view(fragment.text).substr(token.offset, token.length);
@@ -43,8 +35,8 @@ Complaint complaint(const Token& token, const Fragment& fragment) {
         complaint.summary = "a letter follows a number";
         complaint.remedy = "names begin with a letter, and products are written with *";
         if (spelling.starts_with("0x") || spelling.starts_with("0X")) {
-            complaint.summary = "numbers are written with decimal digits";
-            complaint.remedy = decimal(spelling.substr(2));
+            complaint.summary = "a hexadecimal number has the digits 0 to 9 and a to f";
+            complaint.remedy = "write an integer, as in 0x00ff";
         }
         break;
     case Token::Problem::unclosed_text:

@@ -73,7 +73,7 @@ private:
             return;
         }
         for (auto& line : parse_function_lets(*text, sink_, failed)) {
-            FunctionLet function{line.name, line.parameters, line.value, line.place};
+            FunctionLet function{line.name, line.parameters, line.value, line.place, line.neutral};
             bool known =
                 function_named(function.name) || is_reduction_name(function.name) || is_dtype_name(function.name);
             auto [other, fresh] = table.try_emplace(function.name, function);

@@ -50,7 +50,12 @@ std::string_view looked_up(const std::array<Pair, Count>& table, std::string_vie
 }
 
 // What NumPy and the frameworks call it, and what it is here.
-constexpr std::array<Pair, 14> foreign_functions = {{
+constexpr std::array<Pair, 19> foreign_functions = {{
+    {"clz", "leading_zeros(x)"},
+    {"ctz", "trailing_zeros(x)"},
+    {"bit_count", "popcount(x)"},
+    {"fma", "a * b + c, which is fused in a sum only"},
+    {"lgamma", "Stirling's series: the language has no gamma functions"},
     {"maximum", "max(a, b)"},
     {"minimum", "min(a, b)"},
     {"power", "a ^ b, or pow(a, b)"},
@@ -213,7 +218,8 @@ void NameChecker::check_extent(const Generator& generator) {
                 .summary = fmt::format("the extent of `{}` depends on a coordinate", generator.name),
                 .place = node.place,
                 .reason = "extents are known before there are index points",
-                .remedy = "take the whole extent and filter: sum(k < $n if k <= @n : ...)"});
+                .remedy = fmt::format("give a static bound, and behind it where the range ends: {} < $n to {}",
+                                      generator.name, print(*generator.range))});
     });
 }
 
@@ -302,6 +308,23 @@ void NameChecker::check_call(const Syntax& node) {
             .remedy = remedy});
 }
 
+// A reduction by another name than those of the language.
+void NameChecker::check_reducer(const Syntax& node) {
+    if (failed.contains(node.text)) return;
+    const auto own = functions_.find(node.text);
+    if (own != functions_.end() && own->second.neutral) return;
+    Complaint complaint{.code = "language.reducer",
+                        .summary = fmt::format("`{}` joins no terms", node.text),
+                        .place = node.mark,
+                        .reason = "sum, prod, min, max, any, all, mean, count, argmin and argmax do, and functions that say "
+                                  "what changes nothing"};
+    if (own == functions_.end())
+        complaint.remedy = asked(nearest_name(node.text, callable_names(functions_)));
+    if (complaint.remedy.empty())
+        complaint.remedy = fmt::format("write a function with what changes nothing: let: \"{}(a, b) = ... from 0\"", node.text);
+    report(std::move(complaint));
+}
+
 void NameChecker::check_children(const Syntax& node) {
     for (const auto& child : node.children) check(child);
     for (const auto& argument : node.named) check(argument.value);
@@ -319,12 +342,28 @@ void NameChecker::check(const SyntaxPointer& syntax) {
     case Kind::name: return check_bare_name(node);
     case Kind::call: return check_call(node);
     case Kind::reduction:
+        if (!is_reduction_name(node.text)) check_reducer(node);
+        [[fallthrough]];
     case Kind::comprehension:
         with_generators(node.generators, [&] {
             check(node.filter);
             check_children(node);
         });
         return;
+    case Kind::scoped: {
+        std::vector<std::string> added;
+        for (const auto& part : node.children) {
+            if (part->kind != Kind::let) {
+                check(part);
+                continue;
+            }
+            with_generators(part->generators, [&] { check(part->value); });
+            const auto kind = part->generators.empty() ? BareName::Kind::let : BareName::Kind::local;
+            if (declare(part->text, kind, part->mark)) added.push_back(part->text);
+        }
+        for (const std::string& let : added) scope.erase(let);
+        return;
+    }
     case Kind::spread: {
         const Kind item = node.children[0]->kind;
         if (!fill_allowed && node.children.size() == 1 && (item == Kind::integer || item == Kind::real)) {

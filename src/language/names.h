@@ -51,6 +51,8 @@ public:
         for (const Generator& generator : generators) {
             check_extent(generator);
             if (declare(generator.name, BareName::Kind::variable, generator.place)) added.push_back(generator.name);
+            check(generator.first);
+            check(generator.end);
         }
         inside();
         for (const std::string& name : added) scope.erase(name);
@@ -66,6 +68,7 @@ private:
     void check_bare_name(const Syntax& node);
     void check_coordinate(const Syntax& node);
     void check_call(const Syntax& node);
+    void check_reducer(const Syntax& node);
     void check_presence(const Syntax& node);
     void check_elements_allowed(const Syntax& node);
     void check_argument_count(const Syntax& node, int least, int most);

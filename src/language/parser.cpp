@@ -110,7 +110,8 @@ SyntaxPointer Parser::finish(std::shared_ptr<Syntax> made, const Token& first) {
         if (part) below = std::max(below, part->height);
     };
     for (const auto& child : made->children) look(child);
-    for (const auto& generator : made->generators) look(generator.range);
+    for (const auto& generator : made->generators)
+        for (const SyntaxPointer* part : {&generator.range, &generator.first, &generator.end}) look(*part);
     for (const auto& argument : made->named) look(argument.value);
     for (const SyntaxPointer* part :
          {&made->filter, &made->value, &made->initial, &made->pick, &made->offset, &made->extents}) {
@@ -308,12 +309,23 @@ SyntaxPointer Parser::primary() {
 
 // ---------------------------------------------------------------- calls, reductions, lists
 
+namespace {
+
+// f(k < n ...: what a function of the file's own joins terms over.
+bool is_range(const Syntax& call) {
+    const Syntax* first = call.children.empty() ? nullptr : call.children[0].get();
+    return first && first->kind == Kind::binary && first->text == "<" && first->children[0]->kind == Kind::name;
+}
+
+}  // namespace
+
 SyntaxPointer Parser::call(const Token& function) {
     Nesting nesting(*this);
     auto made = make(Kind::call, function);
     made->text = function.text;
     expect("(");
     if (accept(")")) return finish(made, function);
+    std::vector<Generator> parts;  // what is said of the ranges, by position
     do {
         if (peek().kind == Token::Kind::name && peek(1).is(":")) {
             Token name = take();
@@ -330,17 +342,31 @@ SyntaxPointer Parser::call(const Token& function) {
                      "put positional arguments first");
             }
             made->children.push_back(element());
+            parts.push_back(range_part());
         }
     } while (accept(","));
-    if (is_reduction_name(function.text) && made->named.empty() && (at(":") || at_word("if"))) {
-        return reduction(made, function);
+    const bool joins = is_reduction_name(function.text) || is_range(*made);
+    if (joins && made->named.empty() && (at(":") || at_word("if"))) {
+        return reduction(made, function, parts);
     }
+    if (std::ranges::any_of(parts, &Generator::is_part)) fail_expected("`:` behind the ranges of a reduction");
     expect(")");
     return finish(made, function);
 }
 
+// `from first`, `to end`, both or neither.
+Generator Parser::range_part() {
+    Generator part;
+    for (const auto& [word, value] : {std::pair("from", &part.first), std::pair("to", &part.end)}) {
+        if (!at_word(word)) continue;
+        take();
+        *value = sum();
+    }
+    return part;
+}
+
 // The arguments read so far were generators: `name < extent` each.
-SyntaxPointer Parser::reduction(std::shared_ptr<Syntax> made, const Token& first) {
+SyntaxPointer Parser::reduction(std::shared_ptr<Syntax> made, const Token& first, const std::vector<Generator>& parts) {
     made->kind = Kind::reduction;
     for (const SyntaxPointer& argument : made->children) {
         bool below =
@@ -350,7 +376,9 @@ SyntaxPointer Parser::reduction(std::shared_ptr<Syntax> made, const Token& first
                  "put an extent that is a condition in parentheses");
         }
         const SyntaxPointer& variable = argument->children[0];
-        made->generators.push_back({Generator::Kind::below, variable->text, argument->children[1], variable->place});
+        const Generator& part = parts[made->generators.size()];
+        made->generators.push_back({Generator::Kind::below, variable->text, argument->children[1], variable->place,
+                                    part.first, part.end});
     }
     made->children.clear();
     if (at_word("if")) {

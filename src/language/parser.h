@@ -47,9 +47,12 @@ public:
         std::vector<std::string> parameters;
         SyntaxPointer value;
         Place place;
+        SyntaxPointer neutral;
     };
     StaticAssignment static_let();    // $name = expression
-    StaticAssignment function_let();  // name(parameters) = expression
+    StaticAssignment function_let();  // name(parameters) = expression; without one where lets follow, and the value
+    SyntaxPointer let_statement();    // let name = expression
+    SyntaxPointer neutral();          // `from expression`, or null
 
     // ---- tokens
     const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
@@ -91,7 +94,8 @@ private:
     SyntaxPointer subscript(SyntaxPointer base, const Token& first);
     SyntaxPointer guard(SyntaxPointer access, const Token& first);
     SyntaxPointer call(const Token& function);
-    SyntaxPointer reduction(std::shared_ptr<Syntax> made, const Token& first);
+    SyntaxPointer reduction(std::shared_ptr<Syntax> made, const Token& first, const std::vector<Generator>& parts);
+    Generator range_part();
     SyntaxPointer comprehension(SyntaxPointer item, const Token& first);
     std::vector<Generator> generators();
 
@@ -104,7 +108,6 @@ private:
     std::vector<std::string> type_words();
     std::vector<std::string> flavour_words();
 
-    SyntaxPointer let_statement();
     SyntaxPointer equation();
     std::vector<SyntaxPointer> left_coordinates();
 

@@ -130,9 +130,16 @@ Parser::StaticAssignment Parser::function_let() {
     }
     expect(")");
     expect("=");
+    if (at_word("let") || at_end()) return made;  // the value is in the lines that follow
     made.value = expression();
-    expect_end();
+    made.neutral = neutral();
     return made;
+}
+
+SyntaxPointer Parser::neutral() {
+    if (!at_word("from")) return nullptr;
+    take();
+    return expression();
 }
 
 // ---------------------------------------------------------------- blocks
@@ -173,7 +180,7 @@ std::vector<Line> logical_lines(std::vector<Token> tokens) {
     for (Token& token : tokens) {
         if (token.kind == Token::Kind::end) break;
         if (token.begins_line && depth == 0 && !current.tokens.empty() &&
-            (token.indent <= current.indent || opens_block(current))) {
+            (token.indent <= current.indent || opens_block(current) || token.is_word("let"))) {
             flush();
         }
         if (token.is(";") && depth == 0) {
@@ -319,6 +326,77 @@ std::vector<Answer> parse_lines(const Fragment& fragment, DiagnosticSink& sink, 
     return answers;
 }
 
+// `name(parameters) = value`, or behind the `=` lets, line by line, and then the value.
+class FunctionParser {
+public:
+    FunctionParser(const Fragment& fragment, DiagnosticSink& sink, std::vector<std::string>& failed)
+        : fragment_(fragment), sink_(sink), failed_(failed), lines_(logical_lines(tokenize(fragment, sink))) {}
+
+    std::vector<Parser::StaticAssignment> run() {
+        std::vector<Parser::StaticAssignment> functions;
+        while (next_ < lines_.size()) {
+            const size_t first = next_;
+            try {
+                functions.push_back(function());
+            } catch (const ParseFailure&) {
+                note_failed(lines_[first], failed_);
+                while (next_ < lines_.size() && continues(lines_[first])) next_++;
+            }
+        }
+        return functions;
+    }
+
+private:
+    // A line of the block of the function that begins at `head`.
+    bool continues(const Line& head) const {
+        return lines_[next_].indent > head.indent || lines_[next_].first().is_word("let");
+    }
+
+    Parser::StaticAssignment function() {
+        const Line& head = lines_[next_++];
+        Parser parser(fragment_, head.tokens, sink_);
+        Parser::StaticAssignment made = parser.function_let();
+        std::vector<SyntaxPointer> parts;
+        if (parser.at_word("let")) {
+            parts.push_back(parser.let_statement());
+            parser.expect_end();
+        } else if (made.value || next_ == lines_.size() || !lines_[next_].first().is_word("let")) {
+            if (!made.value) parser.fail_expected("a value");
+            parser.expect_end();
+            return made;
+        }
+        while (next_ < lines_.size() && lines_[next_].first().is_word("let")) {
+            Parser line(fragment_, lines_[next_++].tokens, sink_);
+            parts.push_back(line.let_statement());
+            line.expect_end();
+        }
+        if (next_ == lines_.size())
+            parser.fail(parts.back()->place, "language.syntax", fmt::format("the function `{}` gives no value", made.name),
+                        "end its block with an expression");
+        Parser last(fragment_, lines_[next_++].tokens, sink_);
+        parts.push_back(last.expression());
+        made.neutral = last.neutral();
+        last.expect_end();
+        made.value = scoped(std::move(parts));
+        return made;
+    }
+
+    static SyntaxPointer scoped(std::vector<SyntaxPointer> parts) {
+        auto made = std::make_shared<Syntax>();
+        made->kind = Kind::scoped;
+        made->place = made->mark = parts.back()->place;
+        for (const SyntaxPointer& part : parts) made->height = std::max(made->height, part->height + 1);
+        made->children = std::move(parts);
+        return made;
+    }
+
+    const Fragment& fragment_;
+    DiagnosticSink& sink_;
+    std::vector<std::string>& failed_;
+    std::vector<Line> lines_;
+    size_t next_ = 0;
+};
+
 // The whole fragment by one rule.
 template <typename Rule>
 SyntaxPointer parse_whole(const Fragment& fragment, DiagnosticSink& sink, const Rule& rule) {
@@ -349,8 +427,7 @@ std::vector<Parser::StaticAssignment> parse_static_lets(const Fragment& fragment
 }
 std::vector<Parser::StaticAssignment> parse_function_lets(const Fragment& fragment, DiagnosticSink& sink,
                                                           std::vector<std::string>& failed) {
-    return parse_lines<Parser::StaticAssignment>(fragment, sink, failed,
-                                                 [](Parser& parser) { return parser.function_let(); });
+    return FunctionParser(fragment, sink, failed).run();
 }
 SyntaxPointer parse_expression(const Fragment& fragment, DiagnosticSink& sink) {
     return parse_whole(fragment, sink, [](Parser& parser) { return parser.expression(); });

@@ -42,6 +42,8 @@ std::string print_generators(const std::vector<Generator>& generators) {
         bool in = generator.kind == Generator::Kind::in;
         text += fmt::format("{} {} {}", generator.name, in ? "in" : "<",
                             print_at(*generator.range, in ? Precedence::disjunction : Precedence::sum));
+        if (generator.first) text += " from " + print_at(*generator.first, Precedence::sum);
+        if (generator.end) text += " to " + print_at(*generator.end, Precedence::sum);
     }
     return text;
 }
@@ -133,6 +135,11 @@ std::string print_node(const Syntax& node) {
         return fmt::format("{}({} : {})", node.text, print_with_filter(node), print(*node.children[0]));
     case Kind::list: return "[" + joined(node.children) + "]";
     case Kind::comprehension: return fmt::format("[{} for {}]", print(*node.children[0]), print_with_filter(node));
+    case Kind::scoped: {
+        std::string text;
+        for (const auto& child : node.children) text += (text.empty() ? "" : "; ") + print(*child);
+        return text;
+    }
     case Kind::whole: return "*";
     case Kind::wildcard:
     case Kind::any_dimension: return "_";

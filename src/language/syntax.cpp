@@ -29,6 +29,7 @@ std::string_view name(Syntax::Kind kind) {
     case reduction: return "a reduction";
     case list: return "a list";
     case comprehension: return "a comprehension";
+    case scoped: return "lets and a value";
     case whole: return "a whole dimension";
     case wildcard: return "a wildcard";
     case ranged: return "a range";
@@ -73,7 +74,8 @@ bool equal_reals(double a, double b) { return a == b || (std::isnan(a) && std::i
 bool equal(const Syntax& a, const Syntax& b) {
     if (&a == &b) return true;
     auto same_generator = [](const Generator& x, const Generator& y) {
-        return x.kind == y.kind && x.name == y.name && equal(x.range, y.range);
+        return x.kind == y.kind && x.name == y.name && equal(x.range, y.range) && equal(x.first, y.first) &&
+               equal(x.end, y.end);
     };
     auto same_argument = [](const NamedArgument& x, const NamedArgument& y) {
         return x.name == y.name && equal(x.value, y.value);

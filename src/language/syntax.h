@@ -18,13 +18,17 @@ namespace heddle {
 struct Syntax;
 using SyntaxPointer = std::shared_ptr<const Syntax>;
 
-// `name < extent`, or `name in list`. Binds `name` (a bare name) in what follows it.
+// `name < extent`, or `name in list`. Binds `name` (a bare name) in what follows it. In a reduction the range may be a
+// part of it that elements decide: `name < extent from first to end`.
 struct Generator {
     enum class Kind : uint8_t { below, in };
     Kind kind = Kind::below;
     std::string name;
     SyntaxPointer range;  // the extent, or the list
     Place place;          // of the name
+    SyntaxPointer first, end;  // of a reduction: null where the range has its own
+
+    bool is_part() const { return first || end; }
 };
 
 // `name: value` in a call; a field of a structured index projection function.
@@ -59,6 +63,7 @@ struct Syntax {
         reduction,  // text(generators if filter : children[0]); `text` is sum prod min max any all mean argmin argmax count
         list,       // [elements]; children are elements
         comprehension,  // [children[0] for generators if filter]; children[0] is an element (a spread may occur)
+        scoped,         // what a function gives, behind its lets; children: the lets, then the value
         // ---- elements: what else may stand in a list, a subscript, an index, an output's shape
         whole,          // *: the whole dimension
         wildcard,       // _
@@ -129,7 +134,8 @@ template <typename Visit>
 void visit_all(const SyntaxPointer& syntax, const Visit& visit) {
     if (!syntax) return;
     visit(*syntax);
-    for (const auto& generator : syntax->generators) visit_all(generator.range, visit);
+    for (const auto& generator : syntax->generators)
+        for (const SyntaxPointer* part : {&generator.range, &generator.first, &generator.end}) visit_all(*part, visit);
     visit_all(syntax->pick, visit);
     for (const auto& child : syntax->children) visit_all(child, visit);
     for (const auto& argument : syntax->named) visit_all(argument.value, visit);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -46,6 +47,77 @@ std::vector<TemplateAxis> index_axes(const Template& metakernel) {
         axes.push_back(std::move(axis));
     }
     return axes;
+}
+
+// ---------------------------------------------------------------- names that expressions in patterns bind
+
+namespace {
+
+using Bound = std::set<std::string, std::less<>>;
+
+// Static names of an expression that nothing binds; `solvable` where each stands in sums, differences and products.
+void find_unbound(const Syntax& written, const Bound& bound, bool solvable, std::vector<const Syntax*>& found, bool& all) {
+    if (written.kind == Syntax::Kind::static_name && !bound.contains(written.text)) {
+        found.push_back(&written);
+        all = all && solvable;
+    }
+    const bool arithmetic = written.kind == Syntax::Kind::binary &&
+                            (written.text == "+" || written.text == "-" || written.text == "*");
+    for (const SyntaxPointer& child : written.children)
+        if (child) find_unbound(*child, bound, solvable && arithmetic, found, all);
+    for (const Generator& generator : written.generators) find_unbound(*generator.range, bound, false, found, all);
+}
+
+bool is_pattern_part(Syntax::Kind kind) {
+    return kind == Syntax::Kind::dimension || kind == Syntax::Kind::dimensions ||
+           kind == Syntax::Kind::dimension_group || kind == Syntax::Kind::any_dimension ||
+           kind == Syntax::Kind::any_dimensions;
+}
+
+void find_expressions(const Syntax& pattern, std::vector<const Syntax*>& expressions) {
+    for (const SyntaxPointer& part : pattern.children) {
+        if (part->kind == Syntax::Kind::dimension_group) find_expressions(*part, expressions);
+        if (part->kind == Syntax::Kind::binary) expressions.push_back(part.get());
+    }
+}
+
+Bound bound_names(const Template& metakernel) {
+    Bound bound{"index"};
+    for (const Parameter& parameter : metakernel.params) bound.insert(parameter.name);
+    for (const StaticLet& let : metakernel.lets) bound.insert(let.name);
+    if (metakernel.each) bound.insert(metakernel.each->name);
+    for (const TensorSpec& input : metakernel.inputs) {
+        bound.insert(input.name);
+        if (input.dtype && input.dtype->kind == Syntax::Kind::static_name) bound.insert(input.dtype->text);
+        visit_all(input.shape, [&](const Syntax& node) {
+            if (is_pattern_part(node.kind)) bound.insert(node.text);
+            if (!node.collector.empty()) bound.insert(node.collector);
+        });
+    }
+    return bound;
+}
+
+}  // namespace
+
+std::vector<const Syntax*> solved_names(const Template& metakernel) {
+    std::vector<const Syntax*> expressions, solved;
+    for (const TensorSpec& input : metakernel.inputs)
+        if (input.shape) find_expressions(*input.shape, expressions);
+    if (expressions.empty()) return solved;
+    Bound bound = bound_names(metakernel);
+    for (size_t before = expressions.size() + 1; expressions.size() < before;) {
+        before = expressions.size();
+        std::erase_if(expressions, [&](const Syntax* expression) {
+            std::vector<const Syntax*> found;
+            bool all = true;
+            find_unbound(*expression, bound, true, found, all);
+            if (found.size() != 1 || !all) return found.empty();
+            bound.insert(found[0]->text);
+            solved.push_back(found[0]);
+            return true;
+        });
+    }
+    return solved;
 }
 
 // ---------------------------------------------------------------- operators of a composition

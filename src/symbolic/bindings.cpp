@@ -27,6 +27,10 @@ public:
         for (const BoundInput& input : state_.inputs) {
             if (input.given && input.spec->shape) visit(*input.spec->shape, input);
         }
+        for (const Syntax* solved : solved_names(*state_.metakernel)) {
+            const NameSlot& slot = *state_.slot(solved->text);
+            if (slot.phase == NameSlot::Phase::known) add(solved->text, compact(slot.value));
+        }
         return std::move(bindings_);
     }
 

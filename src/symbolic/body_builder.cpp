@@ -8,6 +8,7 @@
 #include "graph/body_rebuild.h"
 #include "symbolic/body_expression.h"
 #include "symbolic/environment_state.h"
+#include "symbolic/interleaving.h"
 #include "symbolic/projection.h"
 
 namespace heddle {
@@ -106,18 +107,7 @@ void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, Scope& sco
 void BodyBuilder::let(const Syntax& statement, Scope& scope) {
     expressions_.need_new_name(statement.text, scope, statement.place);
     scope.names.set(statement.text, Value::failed());  // until its value is known
-    if (statement.generators.empty()) {
-        Scope inner{&scope, {}};
-        scope.names.set(statement.text, expressions_.evaluate(*statement.value, inner));
-        return;
-    }
-    Scope inner{&scope, {}};
-    VariableList variables;
-    for (const Generator& generator : statement.generators)
-        expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
-    Element element = expressions_.element(*statement.value, inner);
-    LocalId local = expressions_.add_local(statement.text, std::move(variables), element);
-    scope.names.set(statement.text, Value::of(BodyArray{BodyArray::Kind::local, local}));
+    scope.names.set(statement.text, expressions_.let(statement, scope));
 }
 
 void BodyBuilder::parallel_block(const Syntax& statement, const Scope& scope, VariableList variables) {
@@ -419,6 +409,7 @@ void BodyBuilder::equation(const Syntax& statement, const Scope& scope, const Va
 
 Result<BodyResult> BodyBuilder::finished() {
     BodyResult result;
+    join_interleaved(body_, expressions_.nodes(), equation_places_);
     // Outputs and inputs in the template's order, whatever the order in which equations name them.
     InlineVector<size_t, 8> order(outputs_.size());
     result.inputs.reserve(expressions_.tensors().size());

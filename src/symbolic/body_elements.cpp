@@ -160,7 +160,8 @@ Element BodyElements::binary(ScalarOp op, Element a, Element b, const Place& pla
 
 Element BodyElements::binary_function(ScalarOp op, Element a, Element b, const Place& place) {
     std::string_view what = info(op).name;
-    if (op == ScalarOp::atan2 || op == ScalarOp::power) {
+    const bool of_floats = op == ScalarOp::atan2 || op == ScalarOp::hypotenuse || op == ScalarOp::copy_sign;
+    if (of_floats || op == ScalarOp::power) {
         a = real(a);
         b = real(b);
     }
@@ -171,10 +172,38 @@ Element BodyElements::binary_function(ScalarOp op, Element a, Element b, const P
         refuse_types(what, a, b, fmt::format("{} is not for bools", what), "use && and ||, or any and all", place);
     if ((is_bitwise(op) || op == ScalarOp::truncate_divide) && is_float(type))
         refuse_types(what, a, b, fmt::format("{} is for integers", what), "write a cast", place);
-    if (op == ScalarOp::atan2 && !is_float(type))
-        refuse_types(what, a, b, "atan2 is for floats", "write a cast", place);
+    if (of_floats && !is_float(type))
+        refuse_types(what, a, b, fmt::format("{} is for floats", what), "write a cast", place);
     if (op == ScalarOp::logical_xor) need_bool(a, what, place);
     return {nodes_.scalar(op, {a.node, b.node}), a.weak};
+}
+
+Element BodyElements::bits_counted(std::string_view function, Element a, const Place& place) {
+    const DType type = dtype(a);
+    if (!is_integer(type)) {
+        Diagnostic diagnostic = error("symbolic.dtype", place, fmt::format("{} of {}", function, type_name(a)));
+        diagnostic.expected = "an integer";
+        diagnostic.found = type_name(a);
+        diagnostic.remedy = "write a cast, as in uint32(...)";
+        refuse(std::move(diagnostic));
+    }
+    const int width = info(type).bits;
+    const DType plain = width == 8 ? DType::uint8 : width == 16 ? DType::uint16 : width == 32 ? DType::uint32 : DType::uint64;
+    const NodeId bits = nodes_.cast(a.node, plain);
+    const NodeId one = nodes_.integer(1, plain, true), wide = nodes_.integer(width, plain, true);
+    NodeId count;
+    if (function == "popcount")
+        count = nodes_.scalar(ScalarOp::count_bits, {bits});
+    else if (function == "bit_length")
+        count = nodes_.scalar(ScalarOp::bit_length, {bits});
+    else if (function == "leading_zeros")
+        count = nodes_.scalar(ScalarOp::subtract, {wide, nodes_.scalar(ScalarOp::bit_length, {bits})});
+    else  // the ones that stand below the lowest one of the value: all, of 0
+        count = nodes_.scalar(
+            ScalarOp::count_bits,
+            {nodes_.scalar(ScalarOp::bit_and, {nodes_.scalar(ScalarOp::bit_not, {bits}),
+                                               nodes_.scalar(ScalarOp::subtract, {bits, one})})});
+    return {nodes_.cast(count, type), a.weak};
 }
 
 Element BodyElements::unary_function(ScalarOp op, Element a, const Place& place) {

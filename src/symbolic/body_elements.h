@@ -37,6 +37,8 @@ public:
 
     // An operator without && and ||.
     Element binary(ScalarOp op, Element a, Element b, const Place& place);
+    // popcount, bit_length, leading_zeros, trailing_zeros: of an integer as the bits of its type.
+    Element bits_counted(std::string_view function, Element a, const Place& place);
     // A function of two elements: min max atan2 trunc_div bit_and ...
     Element binary_function(ScalarOp op, Element a, Element b, const Place& place);
     Element unary_function(ScalarOp op, Element a, const Place& place);

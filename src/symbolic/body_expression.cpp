@@ -120,6 +120,16 @@ Value BodyExpressions::of_body(const Syntax& syntax, const Scope& scope) {
     }
 }
 
+Value BodyExpressions::let(const Syntax& statement, const Scope& scope) {
+    Scope inner{&scope, {}};
+    if (statement.generators.empty()) return evaluate(*statement.value, inner);
+    VariableList variables;
+    for (const Generator& generator : statement.generators)
+        bind(generator, Variable::Kind::parallel, inner, variables);
+    Element value = element(*statement.value, inner);
+    return Value::of(BodyArray{BodyArray::Kind::local, add_local(statement.text, std::move(variables), value)});
+}
+
 // A bare tensor is the element that its pattern or its projection names.
 Value BodyExpressions::settled(Value value, const Place& place) {
     if (value.is_failed()) throw EvaluationFailure{};

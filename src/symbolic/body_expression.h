@@ -37,6 +37,7 @@ struct BodyState {
     std::optional<StateType> type;  // unknown in a first attempt: it is then read as 0
     bool assumed_real = false;      // a real 0, then; else an integer
     bool active = true;             // its scan has not ended
+    std::vector<StateId> delayed;   // those that are at each step what this one was 1, 2, ... steps before
     bool defined = false;           // its equation has been met
 };
 
@@ -78,6 +79,10 @@ protected:
     Value settled(Value value, const Place& place) override;
     Value accessed(const Value& base, const Syntax& syntax, const Scope& scope) override;
 
+public:
+    // A value, or a local array.
+    Value let(const Syntax& statement, const Scope& scope) override;
+
 private:
     Value input(int32_t position, const Place& place);
     Value index_coordinate(const Syntax& syntax);
@@ -95,7 +100,10 @@ private:
                         const Value& otherwise, const Place& place);
     Value read_local(LocalId local, const std::vector<Value>& coordinates, const Place& place);
     Value read_state(const BodyState& state, const std::vector<Value>& coordinates, const Place& place);
-    bool is_step_before(NodeId coordinate, VariableId step) const;
+    int64_t steps_back(NodeId coordinate, VariableId step) const;
+    StateId delayed_state(StateId id, int64_t steps);
+    Value read_earlier(StateId id, int64_t steps, std::vector<Value> coordinates, const Value& otherwise,
+                       const Place& place);
     std::optional<NodeId> as_stored(Element value, DType dtype);
     [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);
 
@@ -105,10 +113,14 @@ private:
     bool may_pick(const Syntax& reduction);
     bool must_unroll(const Syntax& syntax, const std::string& name);
     using Generators = InlineVector<const Generator*, 4>;
+    Value own_reduction(const Syntax& syntax, const FunctionLet& function, const Scope& scope);
+    VariableList points_of(const Syntax& syntax, VariableId step, std::initializer_list<NodeId> nodes);
+    void need_reducer(const Syntax& syntax, const FunctionLet& function, DType dtype);
     void unroll(const Syntax& syntax, const Generators& unrolled, size_t generator, const Scope& scope,
                 std::vector<Value>& terms, int64_t& count);
     Value reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer, const Scope& scope,
                   int64_t& count);
+    Value within_parts(const Generators& generators, const Scope& scope);
     Value filtered(const std::string& reducer, const Value& filter, const Value& term, const Place& place);
     Value mean(const Value& sum, int64_t count, const Place& place);
     void need_reducible(const std::string& reducer, Element operand, const Place& place);

@@ -90,10 +90,16 @@ Value BodyExpressions::guard(const Syntax& syntax, const Scope& scope) {
         Value inside = read_local(LocalId(index), coordinates, syntax.place);
         return chosen_inside(coordinates, extents, inside, otherwise, syntax.place);
     }
-    const BodyState& from = state(StateId(index));
-    Value inside = read_state(from, coordinates, syntax.place);
+    const BodyState from = state(StateId(index));
     add_extents(from.own);
     std::vector<Value> own(coordinates.begin() + 1, coordinates.end());
+    const int64_t back =
+        from.active && !coordinates.empty() ? steps_back(coordinate(coordinates[0], syntax.place), from.step) : 0;
+    if (back > 1) {
+        Value inside = read_earlier(StateId(index), back, coordinates, otherwise, syntax.place);
+        return chosen_inside(own, extents, inside, otherwise, syntax.place);
+    }
+    Value inside = read_state(from, coordinates, syntax.place);
     // The steps of a scan are those that there are; behind it any may be asked for, the initial value being one.
     if (!from.active) {
         Value one = Value::of(1);
@@ -204,13 +210,60 @@ StateId BodyExpressions::add_state(BodyState state) {
     return last_id<StateId>(states_);
 }
 
-bool BodyExpressions::is_step_before(NodeId coordinate, VariableId step) const {
+// How many steps before the present one a coordinate t - 1, t - 2, ... lies; 0 for any other.
+int64_t BodyExpressions::steps_back(NodeId coordinate, VariableId step) const {
     const Node& node = nodes_.node(coordinate);
-    if (node.kind != Node::Kind::scalar || node.operands.size() != 2) return false;
+    if (node.kind != Node::Kind::scalar || node.operands.size() != 2) return 0;
+    if (node.op != ScalarOp::subtract && node.op != ScalarOp::add) return 0;
     const Node& left = nodes_.node(node.operands[0]);
-    int64_t wanted = node.op == ScalarOp::subtract ? 1 : -1;
-    return (node.op == ScalarOp::subtract || node.op == ScalarOp::add) && left.kind == Node::Kind::variable &&
-           left.variable() == step && nodes_.literal_integer(node.operands[1]) == wanted;
+    const auto distance = nodes_.literal_integer(node.operands[1]);
+    if (left.kind != Node::Kind::variable || left.variable() != step || !distance) return 0;
+    return std::max<int64_t>(0, node.op == ScalarOp::subtract ? *distance : -*distance);
+}
+
+// A state that is at each step what `id` was `steps` before it. What it begins with is never read.
+StateId BodyExpressions::delayed_state(StateId id, int64_t steps) {
+    while (static_cast<int64_t>(states_[id].delayed.size()) < steps) {
+        const size_t already = states_[id].delayed.size();
+        const LocalId source = states_[already == 0 ? id : states_[id].delayed.back()].local;
+        BodyState delayed = states_[id];
+        delayed.name = fmt::format("{}_before{}", delayed.name, already + 1);
+        delayed.delayed.clear();
+        NodeList own;
+        for (VariableId axis : delayed.outer) own.push_back(nodes_.variable(axis));
+        for (VariableId& axis : delayed.own) {
+            const Variable variable = body_.variable(axis);
+            axis = nodes_.add_variable(variable.name, variable.kind, variable.extent);
+            own.push_back(nodes_.variable(axis));
+        }
+        const DType dtype = delayed.type->dtype;
+        const StateId made = add_state(std::move(delayed));
+        Local& local = body_.locals[states_[made].local];
+        local.value = nodes_.previous(source, dtype, std::move(own));
+        local.initial = nodes_.integer(0, dtype, true);
+        states_[id].delayed.push_back(made);
+    }
+    return states_[id].delayed[static_cast<size_t>(steps) - 1];
+}
+
+// s[t - steps, ...] ?? otherwise
+Value BodyExpressions::read_earlier(StateId id, int64_t steps, std::vector<Value> coordinates, const Value& otherwise,
+                                    const Place& place) {
+    constexpr int64_t most_steps = 64;
+    if (steps > most_steps) {
+        Diagnostic diagnostic = elements_.error("symbolic.state_step", place,
+                                                fmt::format("'{}' is read {} steps back", states_[id].name, steps));
+        diagnostic.expected = fmt::format("at most {}", most_steps);
+        diagnostic.remedy = "keep the steps in a state of its own, with an axis for them";
+        elements_.refuse(std::move(diagnostic));
+    }
+    const bool known = states_[id].type.has_value();
+    const BodyState from = states_[known ? delayed_state(id, steps - 1) : id];
+    const Value step = variable_value(from.step);
+    coordinates[0] = operations().binary(ScalarOp::subtract, step, Value::of(1), place);
+    const Value inside = read_state(from, coordinates, place);
+    const Value begun = operations().binary(ScalarOp::greater_equal, step, Value::of(steps - 1), place);
+    return operations().select(begun, inside, otherwise, place);
 }
 
 // Inside its scan at `t - 1` and, behind its equation, at `t`; after the scan at any step from -1.
@@ -218,7 +271,8 @@ Value BodyExpressions::read_state(const BodyState& state, const std::vector<Valu
     if (given.size() != 1 + state.own.size()) refuse_rank(state.name, 1 + state.own.size(), given.size(), place);
     NodeList coordinates;
     for (const Value& one : given) coordinates.push_back(coordinate(one, place));
-    const bool before = state.active && is_step_before(coordinates[0], state.step);
+    const int64_t back = state.active ? steps_back(coordinates[0], state.step) : 0;
+    const bool before = back == 1;
     const bool present = coordinates[0] == nodes_.variable(state.step);
     if (state.active && !before && !(present && state.defined)) {
         const std::string& step = body_.variable(state.step).name;
@@ -227,10 +281,14 @@ Value BodyExpressions::read_state(const BodyState& state, const std::vector<Valu
             present ? fmt::format("'{}' is read at {} before its equation", state.name, step)
                     : fmt::format("'{}' is read at a step that is neither {} nor the one before", state.name, step));
         diagnostic.expected = state.defined ? fmt::format("{0} or {0} - 1", step) : fmt::format("{} - 1", step);
-        diagnostic.reason = "a scan computes its steps in order, and keeps the one before";
+        diagnostic.reason = back > 1 ? "the first steps have none so far back"
+                                     : "a scan computes its steps in order";
+        const std::string own = state.own.empty() ? "" : ", ...";
         diagnostic.remedy =
-            present ? fmt::format("read {}[{} - 1, ...], or put its equation first", state.name, step)
-                    : fmt::format("read {}[{} - 1, ...], or read other steps after the scan", state.name, step);
+            back > 1  ? fmt::format("write {}[{} - {}{}] ?? v for a value before there are so many", state.name, step, back, own)
+            : present ? fmt::format("read {}[{} - 1{}], or put its equation first", state.name, step, own)
+                      : fmt::format("read {0}[{1} - 1{2}], {0}[{1} - 2{2}] ?? v, or other steps after the scan", state.name,
+                                    step, own);
         elements_.refuse(std::move(diagnostic));
     }
     if (!state.active && !state.defined) throw EvaluationFailure{};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "language/parser.h"
 #include "symbolic/body_expression.h"
 #include "symbolic/environment_state.h"
 
@@ -103,12 +104,16 @@ bool BodyExpressions::must_unroll(const Syntax& syntax, const std::string& name)
     auto below = [&](const SyntaxPointer& child) { return child && must_unroll(*child, name); };
     return std::any_of(syntax.children.begin(), syntax.children.end(), below) || below(syntax.filter) ||
            std::any_of(syntax.generators.begin(), syntax.generators.end(),
-                       [&](const Generator& generator) { return below(generator.range); }) ||
+                       [&](const Generator& generator) {
+                           return below(generator.range) || below(generator.first) || below(generator.end);
+                       }) ||
            std::any_of(syntax.named.begin(), syntax.named.end(),
                        [&](const NamedArgument& argument) { return below(argument.value); });
 }
 
 Value BodyExpressions::reduction(const Syntax& syntax, const Scope& scope) {
+    if (!is_reduction_name(syntax.text))
+        return own_reduction(syntax, environment_.metakernel().functions->at(syntax.text), scope);
     Generators unrolled, reduced_over;
     for (const Generator& generator : syntax.generators) {
         if (generator.kind != Generator::Kind::below)
@@ -116,6 +121,9 @@ Value BodyExpressions::reduction(const Syntax& syntax, const Scope& scope) {
                                      "");
         bool picks = may_pick(syntax) && (must_unroll(*syntax.children[0], generator.name) ||
                                           (syntax.filter && must_unroll(*syntax.filter, generator.name)));
+        if (picks && generator.is_part())
+            operations().refuse_type(generator.place, "a part of a list of tensors", "all of the list",
+                                     "keep terms with a filter: if ...");
         (picks ? unrolled : reduced_over).push_back(&generator);
     }
     int64_t count = 1;
@@ -198,6 +206,32 @@ void BodyExpressions::need_reducible(const std::string& reducer, Element operand
     elements_.refuse(std::move(diagnostic));
 }
 
+// `k < n from first to end` keeps the terms from first on and below end.
+Value BodyExpressions::within_parts(const Generators& generators, const Scope& scope) {
+    Value within = Value::of(true);
+    auto add = [&](const Generator& generator, const SyntaxPointer& limit, ScalarOp comparison) {
+        if (!limit) return;
+        const Value* variable = scope.find(generator.name);
+        if (variable->is_list())
+            operations().refuse_type(generator.place, "a part of the range of several variables", "one variable",
+                                     "keep terms with a filter: if all(...)");
+        const Value value = Value::of(Element{coordinate(evaluate(*limit, scope), limit->place), Element::Weak::integer});
+        const Value holds = operations().binary(comparison, *variable, value, limit->place);
+        // Both ends have a value at each point, whatever the other one says.
+        const NodeId node = operations().element(holds, limit->place).node;
+        const NodeId both =
+            within.is_boolean()
+                ? node
+                : nodes_.scalar(ScalarOp::logical_and, {operations().element(within, limit->place).node, node});
+        within = Value::of(Element{both, Element::Weak::no});
+    };
+    for (const Generator* generator : generators) {
+        add(*generator, generator->first, ScalarOp::greater_equal);
+        add(*generator, generator->end, ScalarOp::less);
+    }
+    return within;
+}
+
 Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generators, const std::string& reducer,
                                const Scope& scope, int64_t& count) {
     Scope inner{&scope, {}};
@@ -211,10 +245,14 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
             elements_.refuse(std::move(diagnostic));
         }
     }
-    Value filter = syntax.filter ? evaluate(*syntax.filter, inner) : Value::of(true);
-    if (filter.is_list())
-        operations().refuse_type(syntax.filter->place, "a list is never a condition", "one bool",
-                                 "write all(...) or any(...)");
+    Value filter = within_parts(generators, inner);
+    if (syntax.filter) {
+        const Value asked = evaluate(*syntax.filter, inner);
+        if (asked.is_list())
+            operations().refuse_type(syntax.filter->place, "a list is never a condition", "one bool",
+                                     "write all(...) or any(...)");
+        filter = operations().binary(ScalarOp::logical_and, filter, asked, syntax.filter->place);
+    }
     Element term = operations().element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
     need_reducible(reducer, term, syntax.children[0]->place);
     if (reducer == "count") {
@@ -242,9 +280,9 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     NodeId node = nodes_.reduce(combiner, type, variables, term.node, keep);
     Element result{node, is_argument(combiner) ? Element::Weak::integer : term.weak};
     if (reducer == "mean") {
-        if (syntax.filter)
-            operations().refuse_type(syntax.filter->place, "mean takes no filter", "sum and count",
-                                     "divide a sum by a count");
+        if (!unfiltered)
+            operations().refuse_type(syntax.filter ? syntax.filter->place : generators[0]->place, "mean takes no filter",
+                                     "sum and count", "divide a sum by a count");
         return mean(Value::of(result), count, syntax.place);
     }
     return Value::of(result);

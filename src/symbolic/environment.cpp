@@ -61,6 +61,7 @@ void add_names(Environment::State& state) {
     for (size_t i = 0; i < metakernel.inputs.size(); ++i) {
         add_slot(state, metakernel.inputs[i].name, NameSlot::Kind::input, static_cast<int32_t>(i));
     }
+    for (const Syntax* name : solved_names(metakernel)) add_slot(state, name->text, NameSlot::Kind::variable, 0);
     static const std::string index = "index";
     add_slot(state, index, NameSlot::Kind::index, 0);
 }

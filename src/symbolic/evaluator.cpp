@@ -80,6 +80,7 @@ Value Evaluator::evaluate_inner(const Syntax& syntax, const Scope& scope) {
     case Kind::attribute: return attribute(syntax, scope);
     case Kind::fill: return filled(syntax, scope);
     case Kind::call: return call(syntax, scope);
+    case Kind::scoped: return scoped(syntax, scope);
     case Kind::list: return list(syntax, expanded(syntax.children, fill_size_, scope));
     case Kind::comprehension: {
         std::vector<Value> elements;
@@ -406,6 +407,22 @@ Value Evaluator::user_function(const Syntax& syntax, const FunctionLet& function
                 diagnostic.contexts.push_back({fmt::format("in the call of {}", function.name), syntax.place});
         throw;
     }
+}
+
+Value Evaluator::scoped(const Syntax& syntax, const Scope& scope) {
+    Scope inner{&scope, {}};
+    for (const SyntaxPointer& part : syntax.children) {
+        if (part->kind != Syntax::Kind::let) return evaluate(*part, inner);
+        inner.names.set(part->text, let(*part, inner));
+    }
+    return Value::none();  // not reached: the value is the last
+}
+
+Value Evaluator::let(const Syntax& statement, const Scope& scope) {
+    if (statement.generators.empty()) return evaluate(*statement.value, scope);
+    Diagnostic diagnostic = operations_.error("symbolic.not_static", statement.place, "a local array stands in a body only");
+    diagnostic.remedy = "of static values make a list: [e for i < n]";
+    throw EvaluationFailure{{std::move(diagnostic)}};
 }
 
 // ---- static expressions

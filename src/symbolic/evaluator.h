@@ -91,6 +91,9 @@ protected:
     // base[...] and base[from:to] of what is no static value and no list.
     virtual Value accessed(const Value& base, const Syntax& syntax, const Scope& scope);
     virtual Value call(const Syntax& syntax, const Scope& scope);
+    Value user_function(const Syntax& syntax, const FunctionLet& function, const std::vector<Value>& arguments);
+    // What a let of a function names.
+    virtual Value let(const Syntax& statement, const Scope& scope);
     // A comprehension's variable.
     virtual void need_new_name(std::string_view, const Scope&, const Place&) {}
 
@@ -107,13 +110,13 @@ private:
     Value attribute(const Syntax& syntax, const Scope& scope);
     Value tensor_attribute(const Syntax& syntax, const BoundTensor& tensor);
     Value filled(const Syntax& syntax, const Scope& scope);
-    Value user_function(const Syntax& syntax, const FunctionLet& function, const std::vector<Value>& arguments);
     Value list(const Syntax& syntax, std::vector<Value> elements);
     void comprehend(const Syntax& syntax, size_t generator, const Scope& scope, std::vector<Value>& result);
     void append(const Syntax& element, const Scope& scope, std::vector<Value>& result, std::optional<size_t>& fill);
     void append_spread(const Syntax& spread, const Scope& scope, std::vector<Value>& result,
                        std::optional<size_t>& fill);
     Value given_presence(const Syntax& syntax);
+    Value scoped(const Syntax& syntax, const Scope& scope);
 
     Environment& environment_;
     Operations operations_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -109,6 +110,26 @@ Value complex_element(const FunctionCall& call) {
         call.operations.elements().complex(real, call.operations.element(call[1], call.place), call.place));
 }
 
+enum class Counted { ones, length, leading, trailing };
+constexpr std::string_view counted_names[] = {"popcount", "bit_length", "leading_zeros", "trailing_zeros"};
+
+template <Counted counted>
+Value counted_bits(const FunctionCall& call) {
+    if (!call[0].is_integer()) call.refuse_argument(0, "bits are those of an integer", "an integer");
+    const auto bits = static_cast<uint64_t>(call[0].integer());
+    return Value::of(static_cast<int64_t>(counted == Counted::ones      ? std::popcount(bits)
+                                          : counted == Counted::length  ? std::bit_width(bits)
+                                          : counted == Counted::leading ? std::countl_zero(bits)
+                                                                        : std::countr_zero(bits)));
+}
+
+template <Counted counted>
+Value counted_bits_of_element(const FunctionCall& call) {
+    const Element value = call.operations.element(call[0], call.place);
+    return Value::of(
+        call.operations.elements().bits_counted(counted_names[static_cast<size_t>(counted)], value, call.place));
+}
+
 Value user_error(const FunctionCall& call) {
     call.refuse_call("symbolic.user_error", call[0].is_text() ? call[0].text() : call[0].print());
 }
@@ -208,6 +229,18 @@ constexpr std::array rules = {
     FunctionRule{.name = "cast", .element = cast_element},
     FunctionRule{.name = "trunc_div", .fixed = truncating<true>},
     FunctionRule{.name = "trunc_rem", .fixed = truncating<false>},
+    FunctionRule{.name = "popcount",
+                 .fixed = counted_bits<Counted::ones>,
+                 .element = counted_bits_of_element<Counted::ones>},
+    FunctionRule{.name = "bit_length",
+                 .fixed = counted_bits<Counted::length>,
+                 .element = counted_bits_of_element<Counted::length>},
+    FunctionRule{.name = "leading_zeros",
+                 .fixed = counted_bits<Counted::leading>,
+                 .element = counted_bits_of_element<Counted::leading>},
+    FunctionRule{.name = "trailing_zeros",
+                 .fixed = counted_bits<Counted::trailing>,
+                 .element = counted_bits_of_element<Counted::trailing>},
     FunctionRule{.name = "complex", .element = complex_element},
 };
 

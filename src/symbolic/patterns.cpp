@@ -11,6 +11,7 @@
 #include "symbolic/environment_state.h"
 #include "symbolic/failures.h"
 #include "symbolic/operations.h"
+#include "symbolic/size_arithmetic.h"
 
 namespace heddle {
 namespace {
@@ -69,6 +70,8 @@ private:
     Result<void> bind(Pending& pending, const Syntax& dimension, int64_t first, Value value);
     Result<void> bind_collected(Pending& pending, const Syntax& dimension, Value value);
     Result<void> settle_joints();
+    bool solve_one();
+    std::optional<Size> solved(const Syntax& written, Size found, const Syntax*& unknown);
     Result<void> compare_all();
     Result<void> check_joint(const std::string& name, const Joint& joint, const std::vector<Size>& value);
     void describe_coordinates(const Pending& pending);
@@ -152,6 +155,9 @@ Result<void> Matcher::match_rounds() {
             if (*matched) --left;
         }
         if (auto settled = settle_joints(); !settled) return settled;
+        if (left == 0 || left == before) {
+            if (solve_one()) continue;
+        }
         if (left == 0) return {};
         if (left < before) continue;
         Diagnostic diagnostic = environment_.diagnostic(
@@ -430,6 +436,47 @@ Result<void> Matcher::compare_all() {
         return fail(std::move(diagnostic));
     }
     return {};
+}
+
+// The value of the one name that `written` has no value without, where all of it is `found`: of 2 * $half + 1 half of
+// what is left of found. Rounded down; whether it fits is compared later.
+std::optional<Size> Matcher::solved(const Syntax& written, Size found, const Syntax*& unknown) {
+    if (written.kind == Kind::static_name) {
+        const NameSlot* slot = state_.slot(written.text);
+        if (!slot || slot->kind != NameSlot::Kind::variable || slot->phase == NameSlot::Phase::known)
+            return std::nullopt;
+        unknown = &written;
+        return found;
+    }
+    if (written.kind != Kind::binary) return std::nullopt;
+    const auto left = environment_.evaluate(*written.children[0]), right = environment_.evaluate(*written.children[1]);
+    if (left.has_value() == right.has_value()) return std::nullopt;
+    const Value& known = left ? *left : *right;
+    if (!known.is_integer()) return std::nullopt;
+    const Size other = known.size();
+    std::optional<Size> rest;
+    if (written.text == "+") rest = difference_of_sizes(found, other);
+    if (written.text == "-") rest = left ? difference_of_sizes(other, found) : sum_of_sizes(found, other);
+    if (written.text == "*" && other.value > 0) rest = quotient_of_sizes(found, other);
+    if (!rest) return std::nullopt;
+    return solved(*written.children[left ? 1 : 0], *rest, unknown);
+}
+
+// Binds a name that only an expression has: $half of 2 * $half.
+bool Matcher::solve_one() {
+    for (const Comparison& comparison : comparisons_) {
+        if (comparison.dimension->kind != Kind::binary) continue;
+        const Syntax* unknown = nullptr;
+        const auto value = solved(*comparison.dimension, comparison.found.size(), unknown);
+        if (!value || value->value < 0) continue;
+        NameSlot& slot = *state_.slot(unknown->text);
+        slot.phase = NameSlot::Phase::known;
+        slot.value = Value::of(*value);
+        slot.bound_at = &unknown->place;
+        slot.bound_by = comparison.tensor->name;
+        return true;
+    }
+    return false;
 }
 
 // Every part must broadcast *to* the joint value.

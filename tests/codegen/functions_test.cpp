@@ -26,6 +26,8 @@ Long reference(ScalarOp op, Long x, Long y) {
 #include "expr/scalar_ops.def"
     case ScalarOp::power: return std::pow(x, y);
     case ScalarOp::atan2: return std::atan2(x, y);
+    case ScalarOp::hypotenuse: return std::hypot(x, y);
+    case ScalarOp::copy_sign: return std::copysign(x, y);
     default: return 0;
     }
 }

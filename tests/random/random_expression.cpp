@@ -177,7 +177,10 @@ std::string ExpressionWriter::binary(int depth) {
 
 std::string ExpressionWriter::unary(int depth) {
     const std::string a = real(depth - 1);
-    switch (choices_.below(8)) {
+    switch (choices_.below(11)) {
+    case 8: return fmt::format("erfc({})", a);
+    case 9: return fmt::format("hypot({}, {})", a, operand(depth - 1));
+    case 10: return fmt::format("copysign({}, {})", a, number());
     case 0: return fmt::format("(-{})", a);
     case 1: return fmt::format("tanh({})", a);
     case 2: return fmt::format("abs({})", a);
@@ -213,10 +216,19 @@ std::string ExpressionWriter::reduction(int depth) {
     static const std::vector<std::string> reducers = {"sum", "sum", "sum", "max", "min", "mean", "prod"};
     const std::string reducer = choices_.one_of(reducers);
     std::string filter, value;
-    const std::string variables = over([&] {
+    // A part of the last variable's range, which the variables before may decide.
+    auto limit = [&] {
+        const Text data = indirect({"", INT64_MAX}, 0);
+        return data ? *data : std::to_string(choices_.below(6) - 1);
+    };
+    const bool takes_part = reducer != "mean" && choices_.once_in(4);
+    const std::string first = takes_part && choices_.once_in(2) ? " from " + limit() : "";
+    const std::string part = takes_part ? first + " to " + limit() : first;
+    std::string variables = over([&] {
         if (reducer != "mean" && choices_.once_in(4)) filter = fmt::format(" if {}", truth(depth - 1));
         value = reducer == "sum" && choices_.once_in(2) ? fmt::format("{} * {}", leaf(), leaf()) : real(depth - 1);
     });
+    if (!variables.ends_with("]")) variables += part;
     return fmt::format("{}({}{} : {})", reducer, variables, filter, value);
 }
 

@@ -112,10 +112,26 @@ private:
         type.dtype = whole ? DType::int64 : real_;
         const std::string name = fmt::format("y{}", outputs_.size());
         const std::string value = whole ? fmt::format("int64({})", integer(2)) : real(3);
+        if (!whole && others == 0 && !left.empty() && choices_.once_in(8)) return interleaved(left, dimensions, type, value, outside);
         scope_ = outside;
         const bool bare = left.size() == index_.size() && choices_.once_in(2);
         line(fmt::format("{} = {}", bare ? name : fmt::format("{}[{}]", name, fmt::join(left, ", ")), value));
         outputs_.push_back(fmt::format("{}: \"{}[{}]\"", name, whole ? "int64" : "$T", fmt::join(dimensions, ", ")));
+        types_.push_back(std::move(type));
+    }
+
+    // Two equations that share the last dimension, by turns.
+    void interleaved(std::vector<std::string> left, std::vector<std::string> dimensions, Type type,
+                     const std::string& value, const Scope& outside) {
+        const std::string name = fmt::format("y{}", outputs_.size()), last = left.back(), other = real(2);
+        scope_ = outside;
+        for (const auto& [phase, right] : {std::pair(0, value), std::pair(1, other)}) {
+            left.back() = fmt::format("2 * {} + {}", last, phase);
+            line(fmt::format("{}[{}] = {}", name, fmt::join(left, ", "), right));
+        }
+        dimensions.back() = fmt::format("2 * {}", dimensions.back());
+        type.shape.back() *= 2;
+        outputs_.push_back(fmt::format("{}: \"$T[{}]\"", name, fmt::join(dimensions, ", ")));
         types_.push_back(std::move(type));
     }
 
@@ -220,6 +236,10 @@ private:
             case 2: value = fmt::format("tanh({} + {})", previous, real(2)); break;
             case 3: value = fmt::format("({}) ? {} : {}", truth(1), previous, real(1)); break;
             default: value = fmt::format("clamp({}, -4, 4)", real(3)); break;
+            }
+            if (choices_.once_in(4)) {
+                at[0] = fmt::format("{} - {}", step.name, 2 + choices_.below(3));
+                value = fmt::format("0.5 * ({}) + 0.25 * ({}[{}] ?? {})", value, state.name, fmt::join(at, ", "), number());
             }
             if (choices_.once_in(3)) {
                 const Scope here = scope_;

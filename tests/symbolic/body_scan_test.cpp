@@ -69,6 +69,29 @@ std::vector<double> values(const TensorData& tensor) {
     return list;
 }
 
+TEST(BodyScan, EarlierStepsAreReadWithAValueForThoseThatAreNot) {
+    EXPECT_EQ(values(result_of("    scan t < $n:\n"
+                               "      s[t] = x[@m, t] + (s[t - 2] ?? 10) from 100\n"
+                               "      y[@m, t] = s[t]\n",
+                               "y: \"$T[$m, $n]\"")),
+              (std::vector<double>{10, 101, 12, 13, 104, 18}));
+    // Steps further back, a value that depends on the step, and of an array also a coordinate outside.
+    EXPECT_EQ(values(result_of("    scan t < $n:\n"
+                               "      s[t, i < 2] = 1 + (s[t - 3, i - 1] ?? t) from 7\n"
+                               "      y[@m, t] = s[t, 1]\n",
+                               "y: \"$T[$m, $n]\"")),
+              (std::vector<double>{1, 2, 8, 1, 2, 8}));
+    // Before its equation, and behind the scan.
+    EXPECT_EQ(values(result_of("    scan t < $n:\n"
+                               "      let before = s[t - 2] ?? 0\n"
+                               "      s[t] = before + 1 from 5\n"
+                               "    y[@m, i] = s[i - 2] ?? 9\n",
+                               "y: \"$T[$m, $n]\"")),
+              (std::vector<double>{9, 5, 1, 9, 5, 1}));
+    EXPECT_EQ(code_of(scan("      s[t] = s[t - 65] ?? 0 from 0\n")), "symbolic.state_step");
+    EXPECT_EQ(code_of(scan("      s[t] = s[t + 1] ?? 0 from 0\n")), "symbolic.state_step");
+}
+
 TEST(BodyScan, ValuesStepByStep) {
     EXPECT_EQ(values(result_of("    scan t < $n:\n      s[t] = s[t - 1] + x[@m, t] from 0\n      y[@m, t] = s[t]\n",
                                "y: \"$T[$m, $n]\"")),
