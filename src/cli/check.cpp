@@ -4,6 +4,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/check_text.h"
 #include "cli/support.h"
@@ -60,32 +61,47 @@ Findings check_model(const std::string& path, const Library& library) {
             .json = {{"nodes", coverage.nodes}, {"covered", coverage.covered}, {"operators", coverage.operators}}};
 }
 
-Diagnostics check_templates(const std::string& path, const CommonOptions& options) {
+// "not tried: a, b (it has no body); c (no made-up tensors fit it: ...)"
+std::string untried_text(const std::map<std::string, std::vector<std::string>>& by_reason) {
+    std::string text;
+    for (const auto& [reason, names] : by_reason)
+        text += fmt::format("{}{} ({})", text.empty() ? "not tried: " : "; ", fmt::join(names, ", "), reason);
+    return text;
+}
+
+Findings check_templates(const std::string& path, const CommonOptions& options) {
+    auto refused = [](Diagnostics problems) { return Findings{std::move(problems), {}, {}}; };
     auto library = open_libraries(options);
-    if (!library) return library.error();
+    if (!library) return refused(library.error());
     auto space = library->add_library(path);
-    if (!space) return space.error();
+    if (!space) return refused(space.error());
     auto fine = library->check_all();
-    if (!fine) return fine.error();
+    if (!fine) return refused(fine.error());
     std::vector<std::string> own;
     for (const std::string& name : library->names()) own.push_back(*space + "::" + name);
     std::erase_if(own, [&](const std::string& name) { return !library->find(name); });
     flavours::Registry registry;
     Diagnostics rows = flavours::KernelMatrix(*library, registry).check(own);
-    if (!rows.empty()) return rows;
+    if (!rows.empty()) return refused(std::move(rows));
     auto rules = rewrite::load_rules(*library, *space);
-    if (!rules) return rules.error();
-    Diagnostics mistakes;
+    if (!rules) return refused(rules.error());
+    Findings findings;
+    std::map<std::string, std::vector<std::string>> untried;
     for (const std::string& name : own) {
-        Diagnostics found = rewrite::mistakes_of_every_use(**library->find(name), *library);
-        mistakes.insert(mistakes.end(), found.begin(), found.end());
+        const Template& metakernel = **library->find(name);
+        rewrite::Trial trial = rewrite::try_operator(metakernel, *library);
+        std::ranges::move(trial.mistakes, std::back_inserter(findings.problems));
+        if (trial.untried.empty()) continue;
+        untried[trial.untried].push_back(metakernel.name);
+        findings.json["untried"][metakernel.name] = trial.untried;
     }
-    return mistakes;
+    findings.text = untried_text(untried);
+    return findings;
 }
 
 Findings findings_of(const std::string& file, const Library& library, const CommonOptions& options) {
     if (file.ends_with(".onnx")) return check_model(file, library);
-    if (!file.ends_with(".txt")) return {.problems = check_templates(file, options), .text = {}, .json = {}};
+    if (!file.ends_with(".txt")) return check_templates(file, options);
     auto text = check_text(file, this_machine());
     if (!text) return {.problems = text.error(), .text = {}, .json = {}};
     return {.problems = {}, .text = *text, .json = {{"text", *text}}};

@@ -14,6 +14,7 @@ struct InstanceMaker::CallShapes {
     std::map<std::string, std::vector<Size>> several;  // $n...
     std::map<std::string, DType> dtypes;
     std::vector<std::optional<TensorType>> first;  // of each input of the operator
+    std::vector<const Syntax*> solved;             // names that only expressions bind
 };
 
 std::string Instance::text() const {
@@ -32,8 +33,8 @@ std::string Instance::text() const {
     return text;
 }
 
-InstanceMaker::InstanceMaker(const Rule& rule, const Library& library, uint64_t seed, bool named)
-    : rule_(rule), library_(library), random_(seed), named_(named) {}
+InstanceMaker::InstanceMaker(const Rule& rule, const Library& library, uint64_t seed, bool named, bool all_dtypes)
+    : rule_(rule), library_(library), random_(seed), named_(named), all_dtypes_(all_dtypes) {}
 
 Instance InstanceMaker::next() {
     made_ = {};
@@ -60,6 +61,7 @@ Instance InstanceMaker::next() {
 void InstanceMaker::fill(const CallPattern& pattern) {
     CallShapes shapes;
     shapes.first.resize(pattern.inputs.size());
+    shapes.solved = solved_names(*pattern.metakernel);
     for (const auto& operands : pattern.inputs) {
         for (const OperandPattern& operand : operands) {
             if (operand.call) fill(*operand.call);
@@ -194,6 +196,21 @@ std::vector<Size> InstanceMaker::narrowed(std::vector<Size> joint, bool may_drop
     return joint;
 }
 
+// The value of a dimension written as an expression of names that are bound: 2 * $half + 1. Nothing if it is of others.
+std::optional<Size> InstanceMaker::value_of(const Syntax& written, const CallShapes& shapes) {
+    if (written.kind == Kind::integer) return Size(written.integer);
+    if (written.kind == Kind::static_name) {
+        const auto known = shapes.single.find(written.text);
+        return known == shapes.single.end() ? std::nullopt : std::optional(known->second);
+    }
+    if (written.kind != Kind::binary) return std::nullopt;
+    const auto left = value_of(*written.children[0], shapes), right = value_of(*written.children[1], shapes);
+    if (!left || !right) return std::nullopt;
+    if (written.text == "+") return Size(left->value + right->value);
+    if (written.text == "*") return Size(left->value * right->value);
+    return std::nullopt;
+}
+
 void InstanceMaker::make_dimensions(const std::vector<SyntaxPointer>& dimensions, CallShapes& shapes,
                                     std::vector<Size>& into) {
     for (const auto& dimension : flat(dimensions)) {
@@ -214,7 +231,9 @@ void InstanceMaker::make_dimensions(const std::vector<SyntaxPointer>& dimensions
                 if (dimension->kind == Kind::dimensions) shapes.several.emplace(dimension->text, sizes);
             }
         } else {
-            sizes = {dimension->kind == Kind::integer ? Size(dimension->integer) : extent()};
+            for (const Syntax* solved : shapes.solved) shapes.single.try_emplace(solved->text, extent());
+            const auto known = value_of(*dimension, shapes);
+            sizes = {known ? *known : extent()};
         }
         if (dimension->broadcast) sizes = narrowed(std::move(sizes), dimension->kind == Kind::dimensions);
         into.insert(into.end(), sizes.begin(), sizes.end());
@@ -248,6 +267,11 @@ DType InstanceMaker::dtype_for(const TensorSpec& specification, const Template& 
     if (allowed.empty()) {
         using enum DType;
         allowed = {float32, float32, float32, float32, float64, int32, int32, int64, float16, uint8, boolean};
+        if (all_dtypes_) allowed.insert(allowed.end(), {complex64, complex64, uint32});
+        if (all_dtypes_ && chance(20)) {
+            allowed.clear();
+            for (const DTypeInfo& info : heddle::all_dtypes()) allowed.push_back(info.dtype);
+        }
     }
     DType dtype = allowed[below(allowed.size())];
     if (variable) shapes.dtypes.emplace(written->text, dtype);

@@ -21,8 +21,9 @@ struct Instance {
 // dtypes are those that the operators allow.
 class InstanceMaker {
 public:
-    // With `named`, each new dimension is a named one, so that shapes carry expressions over them.
-    InstanceMaker(const Rule& rule, const Library& library, uint64_t seed, bool named);
+    // With `named`, each new dimension is a named one, so that shapes carry expressions over them. With `all_dtypes`,
+    // dtypes that nothing constrains may also be complex or narrow ones.
+    InstanceMaker(const Rule& rule, const Library& library, uint64_t seed, bool named, bool all_dtypes = false);
     Instance next();
 
 private:
@@ -33,6 +34,7 @@ private:
     std::optional<TensorType> type_of(const OperandPattern& operand);
     void learn(const Syntax& pattern, const TensorType& type, CallShapes& shapes);
     TensorType make(const TensorSpec& specification, const Template& metakernel, CallShapes& shapes);
+    static std::optional<Size> value_of(const Syntax& written, const CallShapes& shapes);
     void make_dimensions(const std::vector<SyntaxPointer>& dimensions, CallShapes& shapes, std::vector<Size>& into);
     std::vector<Size> narrowed(std::vector<Size> joint, bool may_drop);
     DType dtype_for(const TensorSpec& specification, const Template& metakernel, CallShapes& shapes);
@@ -45,7 +47,7 @@ private:
     const Rule& rule_;
     const Library& library_;
     std::mt19937_64 random_;
-    bool named_;
+    bool named_, all_dtypes_;
     Instance made_;
     int64_t names_ = 0;
     size_t list_length_ = 1;  // of most lists of one instance

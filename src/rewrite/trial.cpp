@@ -11,17 +11,24 @@
 namespace heddle::rewrite {
 namespace {
 
-constexpr int most_trials = 200;
-constexpr int enough_failures = 8;  // in the body
+constexpr int most_trials = 400;
+constexpr int enough_failures = 8;    // of what no dtype makes right
+constexpr int many_failures = 60;     // of anything else
+constexpr int most_applications = 100;
 
+// What no other dtypes or parameters make right.
 constexpr std::array<std::string_view, 8> of_bodies = {
     "symbolic.footprint",        "symbolic.cover", "symbolic.guard",     "symbolic.scan", "symbolic.state_step",
     "symbolic.unknown_function", "symbolic.table", "symbolic.no_element"};
 
-bool is_of_body(const Diagnostics& problems) {
-    return std::ranges::all_of(problems, [](const Diagnostic& problem) {
-        return std::ranges::find(of_bodies, problem.code) != of_bodies.end();
-    });
+// What says nothing of the template: values that are known in a graph only, what its author refuses, limits.
+constexpr std::array<std::string_view, 5> of_the_instance = {
+    "symbolic.not_concrete", "symbolic.requirement", "symbolic.user_error", "symbolic.limit", "symbolic.dtype_set"};
+
+template <size_t N>
+bool are_of(const Diagnostics& problems, const std::array<std::string_view, N>& codes) {
+    return std::ranges::all_of(
+        problems, [&](const Diagnostic& problem) { return std::ranges::find(codes, problem.code) != codes.end(); });
 }
 
 // Of no elements, or of one along a dimension, much is right that is wrong otherwise.
@@ -34,7 +41,8 @@ bool is_degenerate(const Instance& instance) {
 }
 
 // A rule that matches the operator alone, applied to variables of its inputs' names: what instances are made of.
-Rule rule_of(const Template& metakernel, const RewriteRule& source) {
+// `whole`: with the optional inputs as well.
+Rule rule_of(const Template& metakernel, const RewriteRule& source, bool whole) {
     Rule rule;
     rule.source = &source;
     auto call = std::make_shared<Syntax>();
@@ -53,7 +61,7 @@ Rule rule_of(const Template& metakernel, const RewriteRule& source) {
     pattern->syntax = call;
     for (const TensorSpec& input : metakernel.inputs) {
         auto& operands = pattern->inputs.emplace_back();
-        if (input.optional) continue;
+        if (input.optional && !whole) continue;
         const auto kind = input.variadic ? OperandPattern::Kind::list : OperandPattern::Kind::variable;
         operands.push_back({kind, input.name, nullptr, nullptr});
     }
@@ -61,49 +69,93 @@ Rule rule_of(const Template& metakernel, const RewriteRule& source) {
     return rule;
 }
 
-Result<void> apply(const Template& metakernel, const Library& library, const Instance& instance) {
-    Session session(library);
-    std::vector<Argument> arguments;
-    for (const TensorSpec& input : metakernel.inputs) {
-        auto made = instance.tensors.find(input.name);
-        std::vector<TensorId> tensors;
-        if (made != instance.tensors.end())
-            for (const TensorType& type : made->second) tensors.push_back(session.add_input(input.name, type));
-        if (tensors.empty())
-            arguments.emplace_back();
-        else if (input.variadic)
-            arguments.emplace_back(std::move(tensors));
-        else
-            arguments.emplace_back(tensors[0]);
+// One use of an operator in a graph of its own.
+class Use {
+public:
+    Use(const Template& metakernel, const Library& library, const Instance& instance)
+        : metakernel_(metakernel), values_(instance.values), session_(library) {
+        for (const TensorSpec& input : metakernel.inputs) {
+            auto made = instance.tensors.find(input.name);
+            std::vector<TensorId> tensors;
+            if (made != instance.tensors.end())
+                for (const TensorType& type : made->second) tensors.push_back(session_.add_input(input.name, type));
+            if (tensors.empty())
+                arguments_.emplace_back();
+            else if (input.variadic)
+                arguments_.emplace_back(std::move(tensors));
+            else
+                arguments_.emplace_back(tensors[0]);
+        }
+        while (!arguments_.empty() && !arguments_.back().given) arguments_.pop_back();
     }
-    while (!arguments.empty() && !arguments.back().given) arguments.pop_back();
-    auto applied = session.apply(metakernel, arguments, instance.values);
-    if (!applied) return std::unexpected(std::move(applied.error()));
-    return {};
-}
+    // Whether inputs and parameters fit, and what is applied with them is right.
+    Diagnostics misfit() const {
+        auto bound = session_.bind(metakernel_, arguments_, values_);
+        return bound ? Diagnostics{} : std::move(bound.error());
+    }
+    Diagnostics failure() {
+        auto applied = session_.apply(metakernel_, arguments_, values_);
+        return applied ? Diagnostics{} : std::move(applied.error());
+    }
+
+private:
+    const Template& metakernel_;
+    const std::map<std::string, StaticValue>& values_;
+    Session session_;
+    std::vector<Argument> arguments_;
+};
+
+// The failures of one class of instances.
+struct Failures {
+    Diagnostics first;  // of those that count
+    int count = 0, of_bodies = 0;
+
+    void add(Diagnostics problems, const Instance& instance) {
+        of_bodies += are_of(problems, rewrite::of_bodies);
+        if (count++ > 0) return;
+        first = std::move(problems);
+        for (Diagnostic& problem : first)
+            problem.contexts.push_back({fmt::format("applied to {}; every use that was tried fails", instance.text()), {}});
+    }
+    bool suffice() const { return of_bodies >= enough_failures || count >= many_failures; }
+};
 
 }  // namespace
 
-Diagnostics mistakes_of_every_use(const Template& metakernel, const Library& library) {
-    if (metakernel.body.empty()) return {};
+Trial try_operator(const Template& metakernel, const Library& library) {
+    if (metakernel.body.empty() && metakernel.graph.empty()) return {{}, "it has no body"};
     const RewriteRule source;
-    const Rule rule = rule_of(metakernel, source);
-    InstanceMaker maker(rule, library, 1, false);
-    Diagnostics first;
-    int failures = 0;
-    for (int trial = 0; trial < most_trials && failures < enough_failures; ++trial) {
-        const Instance instance = maker.next();
-        if (is_degenerate(instance)) continue;
-        auto applied = apply(metakernel, library, instance);
-        if (applied) return {};
-        if (!is_of_body(applied.error())) continue;
-        if (failures++ > 0) continue;
-        first = std::move(applied.error());
-        for (Diagnostic& problem : first)
-            problem.contexts.push_back(
-                {fmt::format("applied to {}; every size that was tried fails", instance.text()), {}});
+    const Rule least = rule_of(metakernel, source, false), whole = rule_of(metakernel, source, true);
+    InstanceMaker makers[] = {{least, library, 1, false, true}, {whole, library, 2, false, true}};
+    Failures usual, degenerate;
+    bool small_succeeds = false;
+    std::string refused;
+    int applications = 0;
+    for (int trial = 0; trial < most_trials && applications < most_applications && !usual.suffice(); ++trial) {
+        const Instance instance = makers[trial % 2].next();
+        Use use(metakernel, library, instance);
+        if (Diagnostics misfit = use.misfit(); !misfit.empty()) {
+            refused = misfit[0].summary;
+            continue;
+        }
+        ++applications;
+        Diagnostics problems = use.failure();
+        const bool is_small = is_degenerate(instance);
+        if (problems.empty() && !is_small) return {};
+        if (problems.empty())
+            small_succeeds = true;
+        else if (are_of(problems, of_the_instance))
+            refused = problems[0].summary;
+        else
+            (is_small ? degenerate : usual).add(std::move(problems), instance);
     }
-    return failures == enough_failures ? first : Diagnostics{};
+    if (usual.suffice()) return {std::move(usual.first), {}};
+    if (usual.count == 0 && !small_succeeds && degenerate.suffice()) return {std::move(degenerate.first), {}};
+    if (small_succeeds && usual.count == 0) return {};
+    if (usual.count + degenerate.count > 0)
+        return {{}, "few made-up tensors and parameters fit it: " +
+                        (usual.count > 0 ? usual : degenerate).first[0].summary};
+    return {{}, fmt::format("no made-up tensors and parameters fit it{}{}", refused.empty() ? "" : ": ", refused)};
 }
 
 }  // namespace heddle::rewrite

@@ -1,14 +1,23 @@
 // Operators tried on made-up tensors, for what is wrong whatever they are applied to.
 #pragma once
 
+#include <string>
+
 #include "language/library.h"
 
 namespace heddle::rewrite {
 
-// The mistakes of a template's body that every application to dimensions of two and more meets: of many random instances
-// none succeeds, and those that get as far as the body fail there (symbolic.footprint, symbolic.cover and others that do
-// not depend on dtypes).
-// Empty where one succeeds, where none gets so far, and for what has no body.
-Diagnostics mistakes_of_every_use(const Template& metakernel, const Library& library);
+// What became of the trials of one template.
+struct Trial {
+    // Every made-up use that fits the inputs and parameters fails: the first of these failures. Empty where one succeeds.
+    Diagnostics mistakes;
+    // Why nothing is known of it: no made-up use fits, or each waits for values. Empty where it is known.
+    std::string untried;
+};
+
+// Random instances, dimensions of 0 and 1 among them, and dtypes that the constraints allow, until one is applied.
+// Failures of a body that do not depend on dtypes count from a few on; of others many are tried first. The work is
+// bounded, and the same each time.
+Trial try_operator(const Template& metakernel, const Library& library);
 
 }  // namespace heddle::rewrite

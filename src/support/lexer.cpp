@@ -113,7 +113,28 @@ private:
         if (end != last) bad(token, Token::Problem::letter_after_number);
     }
 
+    static bool is_hexadecimal(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+    // 0x00ff: an integer of 64 bits.
+    void hexadecimal(Token& token) {
+        const size_t from = at_;
+        at_ += 2;
+        while (is_hexadecimal(peek())) at_++;
+        token.text = text_.substr(from, at_ - from);
+        token.kind = Token::Kind::integer;
+        uint64_t magnitude = 0;
+        const char* last = token.text.data() + token.text.size();
+        const bool fits = std::from_chars(token.text.data() + 2, last, magnitude, 16).ec == std::errc{};
+        token.integer = static_cast<int64_t>(magnitude);
+        token.real = static_cast<double>(magnitude);
+        if (!fits) return bad(token, Token::Problem::too_large);
+        if (!is_letter(peek()) && peek() != '.') return;
+        while (is_word_character(peek()) || peek() == '.') at_++;
+        bad(token, Token::Problem::letter_after_number);
+    }
+
     void number(Token& token) {
+        if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X') && is_hexadecimal(peek(2))) return hexadecimal(token);
         size_t from = at_;
         bool real = false;
         while (is_digit(peek())) at_++;
