@@ -21,9 +21,12 @@ constexpr std::array<std::string_view, 8> of_bodies = {
     "symbolic.footprint",        "symbolic.cover", "symbolic.guard",     "symbolic.scan", "symbolic.state_step",
     "symbolic.unknown_function", "symbolic.table", "symbolic.no_element"};
 
-// What says nothing of the template: values that are known in a graph only, what its author refuses, limits.
-constexpr std::array<std::string_view, 5> of_the_instance = {
-    "symbolic.not_concrete", "symbolic.requirement", "symbolic.user_error", "symbolic.limit", "symbolic.dtype_set"};
+// What says nothing of the template: values that are known in a graph only, what its author refuses, limits, and shapes
+// that do not fit the parts of a composition.
+constexpr std::array<std::string_view, 9> of_the_instance = {
+    "symbolic.not_concrete", "symbolic.requirement",    "symbolic.user_error",
+    "symbolic.limit",        "symbolic.dtype_set",      "symbolic.shape_mismatch",
+    "symbolic.input_rank",   "symbolic.shape_conflict", "symbolic.broadcast"};
 
 template <size_t N>
 bool are_of(const Diagnostics& problems, const std::array<std::string_view, N>& codes) {
