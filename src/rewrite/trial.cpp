@@ -21,12 +21,14 @@ constexpr std::array<std::string_view, 8> of_bodies = {
     "symbolic.footprint",        "symbolic.cover", "symbolic.guard",     "symbolic.scan", "symbolic.state_step",
     "symbolic.unknown_function", "symbolic.table", "symbolic.no_element"};
 
-// What says nothing of the template: values that are known in a graph only, what its author refuses, limits, and shapes
-// that do not fit the parts of a composition.
-constexpr std::array<std::string_view, 9> of_the_instance = {
+// What says nothing of the template: values that are known in a graph only, what its author refuses, limits, sizes
+// that leave no room, and shapes that do not fit the parts of a composition.
+constexpr std::array<std::string_view, 14> of_the_instance = {
     "symbolic.not_concrete", "symbolic.requirement",    "symbolic.user_error",
     "symbolic.limit",        "symbolic.dtype_set",      "symbolic.shape_mismatch",
-    "symbolic.input_rank",   "symbolic.shape_conflict", "symbolic.broadcast"};
+    "symbolic.input_rank",   "symbolic.shape_conflict", "symbolic.broadcast",
+    "symbolic.extent",       "symbolic.range",          "symbolic.length",
+    "symbolic.overflow",     "symbolic.division_by_zero"};
 
 template <size_t N>
 bool are_of(const Diagnostics& problems, const std::array<std::string_view, N>& codes) {
