@@ -324,6 +324,16 @@ private:
         case ScalarOp::sign: return result((a > 0) - (a < 0));
         case ScalarOp::logical_not: return result(a == 0);
         case ScalarOp::bit_not: return result(~a);
+        case ScalarOp::count_bits: {
+            int64_t bits = 0;
+            for (auto rest = static_cast<uint64_t>(a); rest != 0; rest /= 2) bits += static_cast<int64_t>(rest % 2);
+            return result(bits);
+        }
+        case ScalarOp::bit_length: {
+            int64_t bits = 0;
+            for (auto rest = static_cast<uint64_t>(a); rest != 0; rest /= 2) ++bits;
+            return result(bits);
+        }
         default: return std::nullopt;
         }
     }
@@ -346,6 +356,8 @@ private:
         case ScalarOp::maximum: return result(nan ? std::nan("") : b > a ? b : a);
         case ScalarOp::power: return result(std::pow(a, b));
         case ScalarOp::atan2: return result(std::atan2(a, b));
+        case ScalarOp::hypotenuse: return result(std::hypot(a, b));
+        case ScalarOp::copy_sign: return result(std::copysign(a, b));
         case ScalarOp::equal: return truth(a == b);
         case ScalarOp::not_equal: return truth(a != b);
         case ScalarOp::less: return truth(a < b);
@@ -381,6 +393,7 @@ private:
         case ScalarOp::acosh: return result(std::acosh(a));
         case ScalarOp::atanh: return result(std::atanh(a));
         case ScalarOp::erf: return result(std::erf(a));
+        case ScalarOp::erfc: return result(std::erfc(a));
         case ScalarOp::sigmoid: return result(1 / (1 + std::exp(-a)));
         case ScalarOp::is_nan: return truth(std::isnan(a));
         case ScalarOp::is_infinite: return truth(std::isinf(a));
