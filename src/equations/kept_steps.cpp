@@ -22,7 +22,7 @@ public:
         const SystemTensor& info = system_.tensor(tensor);
         const Equation* step = step_of(info);
         if (!step || info.is_output) return {};
-        KeptSteps kept{1, dimension_of(*step)};
+        KeptSteps kept{1, *dimension_of(*step)};
         bool in_place = true;
         for (int32_t index : readers_[static_cast<size_t>(tensor)]) {
             const Equation& reader = system_.equation(index);
@@ -51,11 +51,12 @@ private:
             step = &made;
         }
         if (!step) return nullptr;
-        const size_t d = dimension_of(*step);
+        const auto d = dimension_of(*step);
+        if (!d) return nullptr;
         for (int32_t maker : tensor.equations) {
             const Equation& made = system_.equation(maker);
             if (made.dead || &made == step) continue;
-            const Expr at = made.left[d];
+            const Expr at = made.left[*d];
             if (at->kind != Kind::integer || at->integer != 0 || !is_read_in(step->scan, step->tensor)) return nullptr;
         }
         return step;
@@ -66,10 +67,14 @@ private:
                                    [&](int32_t reader) { return system_.equation(reader).scan == scan; });
     }
 
-    static size_t dimension_of(const Equation& step) {
-        size_t d = 0;
-        while (linear_form(step.left[d]).terms.size() != 1 || step.left[d]->axes != std::vector{step.ordered}) d++;
-        return d;
+    // Where the steps lie side by side; nothing if they are parted (written by turns with something else).
+    static std::optional<size_t> dimension_of(const Equation& step) {
+        for (size_t d = 0; d < step.left.size(); d++) {
+            const CoordinateForm form = linear_form(step.left[d]);
+            const bool alone = form.terms.size() == 1 && step.left[d]->axes == std::vector{step.ordered};
+            if (alone && form.terms[0].second == 1) return d;
+        }
+        return std::nullopt;
     }
 
     // How many steps are made between the one that is read and the reading: by the scan itself, or after its last step.

@@ -237,6 +237,17 @@ followed_links:
       u[t, i] = c[t, i]
     y[i] = r[5, i]
     z[i] = d[5, i]
+steps_by_turns:
+  doc: The steps of a result do not lie side by side.
+  inputs: {x: "$T[$n, ($n)]"}
+  index: "[i0 = $n, i1 = $n]"
+  outputs: {y: "$T[$n, $n, 2 * ($n + 2)]", z: "$T[$n, $n, 2]"}
+  body: |
+    scan t < ($n + 2):
+      h[t, j < $n] = 1 from 1
+      y[@i0, @i1, 2 * t + 0] = 1
+      y[@i0, @i1, 2 * t + 1] = h[t, @i0]
+    z[@i0, @i1, j] = h[0, @i0] + x[@i0, @i1]
 filtered_where_asked:
   doc: What the filter reads lies inside only where the condition holds.
   inputs: {x: "$T[$a, $c]"}
@@ -445,6 +456,10 @@ TEST(WholePrograms, AScatterAtEachStep) {
         for (int64_t links : {1, 5, 200})
             check("y, z, u = followed_links(a, b, x, w)",
                   {{"a", {links}, n}, {"b", {links}, n}, {"x", {n}}, {"w", {links}}});
+}
+
+TEST(WholePrograms, StepsByTurns) {
+    for (int64_t n : {1, 4}) check("y, z = steps_by_turns(x)", {{"x", {n, n}}});
 }
 
 TEST(WholePrograms, AFilterTakesNeutralTerms) {
