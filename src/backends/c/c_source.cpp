@@ -18,8 +18,6 @@ std::string c_source(const Tree& tree, const std::string& function_name) {
     codegen::walk(tree, code);
     std::string text = "#include <stdint.h>\n";
     text += fmt::format("// {}\n", tree.name);
-    // Its notes on passing wide vectors: the functions are inlined.
-    text += "#pragma GCC diagnostic ignored \"-Wpsabi\"\n";
     text += code.type_definitions() + code.functions();
     text += fmt::format("int32_t {}(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end) {{\n",
                         function_name);
