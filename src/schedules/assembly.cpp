@@ -66,6 +66,15 @@ Number Assembly::extent(AxisId axis) {
                            {Role::extent, {NumberSubject::Kind::axis, axis}});
 }
 
+Range Assembly::steps(AxisId ordered) {
+    for (const StepBlocks& blocks : kernel.step_blocks) {
+        if (blocks.steps != ordered) continue;
+        const Term before = {block_variables.at(blocks.blocks), -kernel.axis(ordered).extent, {false, 1}};
+        return {{{}}, {{{extent(ordered), {}, {}}, {false, 1}}, {{extent(blocks.all), {before}, {}}, {false, 1}}}};
+    }
+    return {{{}}, {{{extent(ordered), {}, {}}, {false, 1}}}};
+}
+
 void Assembly::add_tasks() {
     for (const TaskCut& cut : tasks.axes) {
         std::string name = axis_name(cut.axis);

@@ -32,6 +32,8 @@ struct Assembly {
     VariableId variable(const std::string& name, Variable::Kind kind);
     ExpressionId intern(Expression expression);
     Number extent(AxisId axis);
+    Range steps(AxisId ordered);  // that a task runs: all, or those of the present block
+    std::map<AxisId, VariableId> block_variables;  // of the loops that are open
     std::string axis_name(AxisId axis) const { return kernel.axis(axis).name; }
 
 private:

@@ -61,6 +61,14 @@ struct KernelEquation {
     // Of a scan: a further axis, whose points run in order. Equations of one ordered axis stand side by side and run
     // together, step after step; they read one another at this step and at those before.
     AxisId ordered = no_id;
+    // Made by the schedule alone (step_blocks.h): the axis of the blocks of steps that the equation runs in.
+    AxisId block = no_id;
+};
+
+// The steps of a scan in blocks, the last of which may be shorter: made by the schedule alone.
+struct StepBlocks {
+    AxisId steps = no_id, blocks = no_id;  // of one block; how many blocks
+    AxisId all = no_id;                    // of the scan
 };
 
 struct Kernel {
@@ -70,6 +78,7 @@ struct Kernel {
     std::vector<KernelTensor> tensors;      // buffers in order of first use, then locals
     std::vector<KernelEquation> equations;  // in order
     std::vector<AxisId> common;             // T, outermost first: tasks are independent over it
+    std::vector<StepBlocks> step_blocks;    // made by the schedule alone
 
     AxisId add_axis(Axis axis);  // before any expression is made: sums name axes in this order
     const Axis& axis(AxisId i) const { return arena->axis(i); }

@@ -25,6 +25,7 @@ public:
           border_(plan.part.border.has_value()) {
         if (group_.ordered >= 0) expressions_.bind(group_.ordered, plan.step);
         data_bounds_ = data_bounds(assembly.kernel, group_);
+        if (group_.block >= 0) expressions_.bind(group_.block, assembly.block_variables.at(group_.block));
         take(plan.sides);
     }
 
@@ -126,6 +127,9 @@ Range Nest::range(AxisId axis) {
 }
 
 Range Nest::whole_range(AxisId axis) {
+    const bool steps = std::ranges::any_of(assembly_.kernel.step_blocks,
+                                           [&](const StepBlocks& blocks) { return blocks.steps == axis; });
+    if (steps) return assembly_.steps(axis);
     auto task = assembly_.task_variables.find(axis);
     bool of_task = task != assembly_.task_variables.end() && contains(group_.axes, axis);
     const TaskCut* cut = assembly_.tasks.find(axis);

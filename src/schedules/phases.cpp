@@ -69,7 +69,7 @@ std::vector<AxisId> joined(std::vector<AxisId> axes, const std::vector<AxisId>& 
 bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
     auto members = group.equations();
-    if (e.ordered != group.ordered) return false;
+    if (e.ordered != group.ordered || e.block != group.block) return false;
     if (e.update || group.update || writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
     if (replaces_early(kernel, group, e)) return false;
     if (!e.reducer) {
@@ -212,6 +212,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
         group.reduced = e.reduced;
         group.update = e.update;
         group.ordered = e.ordered;
+        group.block = e.block;
         (e.reducer ? group.reductions : group.after).push_back(index);
         groups.push_back(std::move(group));
     }

@@ -29,6 +29,7 @@ struct PhaseGroup {
     std::vector<AxisId> reduced;
     bool update = false;     // of one equation, an update, in `after`: it shares its nest with nobody
     AxisId ordered = no_id;  // of the equations' scan: its loop stands around the phases
+    AxisId block = no_id;    // of blocks of steps: its loop stands around those of the steps
 
     // Choices (choices.h).
     AxisId lanes = no_id;  // -1: no axis at all

@@ -2,29 +2,67 @@
 
 #include "schedules/choices.h"
 #include "schedules/cut_phase.h"
+#include "schedules/step_blocks.h"
 
 namespace heddle::schedules {
 
-Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
-    if (auto correct = verify(kernel); !correct) return fail(correct.error());
-    std::vector<PhaseGroup> groups = group_phases(kernel);
-    std::vector<LocalStorage> storage = store_locals(kernel, groups);
-    choose(kernel, target, groups, storage);
-    Assembly assembly(kernel, target, std::move(groups), std::move(storage));
-    Block& body = assembly.result.tree.body;
-    for (size_t i = 0; i < assembly.groups.size();) {
+namespace {
+
+For loop_over(Assembly& assembly, AxisId axis) {
+    For loop;
+    loop.variable = assembly.variable(assembly.axis_name(axis), Variable::Kind::loop);
+    loop.range = assembly.steps(axis);
+    return loop;
+}
+
+// The phases of groups first .. end - 1, those of one scan under the loop over its steps.
+Block phases_of_block(Assembly& assembly, size_t first, size_t end) {
+    Block body;
+    for (size_t i = first; i < end;) {
         const AxisId ordered = assembly.groups[i].ordered;
         if (ordered < 0) {
             body.push_back({build_phase(assembly, assembly.groups[i++])});
             continue;
         }
-        For steps;
-        steps.variable = assembly.variable(assembly.axis_name(ordered), Variable::Kind::loop);
-        steps.range = {{{}}, {{{assembly.extent(ordered), {}, {}}, {false, 1}}}};
-        for (; i < assembly.groups.size() && assembly.groups[i].ordered == ordered; i++)
+        For steps = loop_over(assembly, ordered);
+        for (; i < end && assembly.groups[i].ordered == ordered; i++)
             steps.body.push_back({build_phase(assembly, assembly.groups[i], steps.variable)});
         body.push_back({std::move(steps)});
     }
+    return body;
+}
+
+// And those of one scan in blocks under the loop over its blocks.
+Block phases(Assembly& assembly, size_t first, size_t end) {
+    Block body;
+    for (size_t i = first; i < end;) {
+        const AxisId block = assembly.groups[i].block;
+        const size_t begin = i;
+        while (i < end && assembly.groups[i].block == block) i++;
+        if (block < 0) {
+            Block plain = phases_of_block(assembly, begin, i);
+            body.insert(body.end(), std::make_move_iterator(plain.begin()), std::make_move_iterator(plain.end()));
+            continue;
+        }
+        For blocks = loop_over(assembly, block);
+        assembly.block_variables[block] = blocks.variable;
+        blocks.body = phases_of_block(assembly, begin, i);
+        body.push_back({std::move(blocks)});
+    }
+    return body;
+}
+
+}  // namespace
+
+Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
+    if (auto correct = verify(kernel); !correct) return fail(correct.error());
+    const std::optional<Kernel> cut = in_step_blocks(kernel);
+    const Kernel& made = cut ? *cut : kernel;
+    std::vector<PhaseGroup> groups = group_phases(made);
+    std::vector<LocalStorage> storage = store_locals(made, groups);
+    choose(made, target, groups, storage);
+    Assembly assembly(made, target, std::move(groups), std::move(storage));
+    assembly.result.tree.body = phases(assembly, 0, assembly.groups.size());
     assembly.result.tree.name = "kernel";
     return std::move(assembly.result);
 }

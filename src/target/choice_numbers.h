@@ -127,6 +127,9 @@ inline constexpr int64_t pooled_row_tiles = 8;   // of a task. Design
 inline constexpr int64_t rows_of_several_phases = 48;
 inline constexpr int64_t rounds_of_cores = 2;  // blocks a core that a short launch still has. Design
 
+// Of a scan, for which its inputs are transposed at once: two tiles of transposes, 8 kB beside 64 lanes. Design.
+inline constexpr int64_t steps_of_block = 32;
+
 // ---- fusion
 
 // What a kernel of its own takes beside its work: the launch, which is measured, and code and data that are cold, loops
