@@ -1,4 +1,5 @@
 // The substitution passes one by one, on small systems.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
