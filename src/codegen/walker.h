@@ -1,4 +1,5 @@
-// The state of one walk over a tree (code.h). walk.cpp has statements and loops, walk_values.cpp values and addresses.
+// The state of one walk over a tree (code.h). walk.cpp has statements and loops, walk_values.cpp values and addresses,
+// walk_extremes.cpp minima and maxima of floats.
 #pragma once
 
 #include <map>
