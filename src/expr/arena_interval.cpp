@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "expr/scalar_interval.h"
 #include "zspace/checked.h"
@@ -21,13 +23,21 @@ std::optional<int64_t> most_of_mean(const Interned& lesser, int64_t sign) {
         if (up == INT64_MIN || down == INT64_MIN) return std::nullopt;
         const auto whole = checked_add(std::abs(up), std::abs(down));
         IntervalSum sum(0);
+        std::vector<std::pair<Expr, int64_t>> others;  // what occurs in both may cancel, too
         for (const auto& [form, weight] : {std::pair(&a, std::abs(down)), std::pair(&b, std::abs(up))}) {
             sum.add(sign * weight, Interval::point(form->constant));
             for (const auto& [term, factor] : form->terms) {
+                if (term == atom) continue;
+                const auto seen = std::ranges::find(others, term, &std::pair<Expr, int64_t>::first);
+                auto& total = seen == others.end() ? others.emplace_back(term, 0).second : seen->second;
                 const auto weighted = checked_multiply(sign * weight, factor);
-                if (!weighted) return std::nullopt;
-                if (term != atom) sum.add(*weighted, interval(term));
+                const auto both = weighted ? checked_add(total, *weighted) : std::nullopt;
+                if (!both) return std::nullopt;
+                total = *both;
             }
+        }
+        for (const auto& [term, factor] : others) {
+            if (factor != 0) sum.add(factor, interval(term));
         }
         const Interval mean = sum.interval();
         if (!whole || !mean.known_high()) return std::nullopt;

@@ -51,10 +51,8 @@ private:
     equations::Expr within(equations::Expr left, equations::Expr at);
     // The kernel's axis that stands for an axis of the present equation, or of the scatter whose terms it takes.
     schedules::AxisId axis_of(equations::AxisId axis) const;
-    std::vector<equations::Expr> viewed(equations::TensorIndex t, std::span<const equations::Expr> from,
-                                        bool known = false);
-    std::vector<equations::Expr> coordinates(equations::TensorIndex t, std::span<const equations::Expr> from,
-                                             bool known = false);
+    std::vector<equations::Expr> viewed(equations::TensorIndex t, std::span<const equations::Expr> from);
+    std::vector<equations::Expr> coordinates(equations::TensorIndex t, std::span<const equations::Expr> from);
     equations::Expr in_turn(equations::Expr c, int64_t places);
     equations::Expr digit(equations::TensorIndex t, const ViewDimension& v, equations::Expr c, bool local,
                           bool outermost);

@@ -13,8 +13,8 @@ sched::AxisId KernelFormer::axis_of(AxisId axis) const {
     return found != axes_.end() ? found->second : axes_.at({maker_, axis});
 }
 
-// Coordinates as the kernel sees the tensor, still the system's. `known`: they lie inside, whatever intervals say.
-std::vector<Expr> KernelFormer::viewed(TensorIndex t, std::span<const Expr> from, bool known) {
+// Coordinates as the kernel sees the tensor, still the system's.
+std::vector<Expr> KernelFormer::viewed(TensorIndex t, std::span<const Expr> from) {
     std::vector<Expr> result;
     bool local = result_.kernel.tensor(index_.at(t)).role == sched::KernelTensor::Role::local;
     const auto& view = views_.at(t);
@@ -24,14 +24,14 @@ std::vector<Expr> KernelFormer::viewed(TensorIndex t, std::span<const Expr> from
         if (view[i].in_turn)
             c = in_turn(c, view[i].extent);
         else if (view[i].radix > 0)
-            c = digit(t, view[i], c, local, known && outermost);
+            c = digit(t, view[i], c, local, outermost);
         result.push_back(c);
     }
     return result;
 }
 
-std::vector<Expr> KernelFormer::coordinates(TensorIndex t, std::span<const Expr> from, bool known) {
-    std::vector<Expr> result = viewed(t, from, known);
+std::vector<Expr> KernelFormer::coordinates(TensorIndex t, std::span<const Expr> from) {
+    std::vector<Expr> result = viewed(t, from);
     for (Expr& c : result) c = value(c);
     return result;
 }
@@ -43,6 +43,7 @@ Expr KernelFormer::in_turn(Expr c, int64_t places) {
     return arena_.scalar(ScalarOp::modulo, DType::int64, {step, arena_.integer(places)});
 }
 
+// Where a coordinate lies outside, its outermost digit does too: nothing wraps, since no selection takes that read.
 Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool local, bool outermost) {
     if (local) {
         const Equation& writer = system_.equation(system_.tensor(t).equations[0]);
@@ -51,8 +52,8 @@ Expr KernelFormer::digit(TensorIndex t, const ViewDimension& v, Expr c, bool loc
     }
     Expr shifted = arena_.floor_divide(c, v.radix);
     // Without elements no coordinate is ever computed.
-    outermost |= v.extent == 0 || (shifted->low >= 0 && shifted->high < v.extent);
-    return outermost ? shifted : arena_.modulo(shifted, v.extent);
+    const bool inside = v.extent == 0 || (shifted->low >= 0 && shifted->high < v.extent);
+    return outermost || inside ? shifted : arena_.modulo(shifted, v.extent);
 }
 
 // The system's expression in the kernel's arena: axes are classes, reads see tensors as the kernel does.

@@ -137,7 +137,7 @@ void KernelFormer::add_scatter(const Equation& from, const ScatterInto& into) {
     // What else is asked for may read where the data choose: only if that is inside.
     if (into.update.condition->kind != Kind::integer || into.update.condition->integer == 0)
         condition = arena.select(condition, value(into.update.condition), arena.truth(false));
-    update.left = coordinates(from.tensor, at, true);
+    update.left = coordinates(from.tensor, at);
     const DType dtype = system_.tensor(from.tensor).dtype;
     Expr before = arena.read(update.tensor, dtype, update.left), after = value(into.update.term);
     if (into.join) after = arena.scalar(*into.join, dtype, {before, after});

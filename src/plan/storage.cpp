@@ -11,6 +11,7 @@
 #include "equations/scatter.h"
 #include "expr/arena_interval.h"
 #include "plan/axis_classes.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::plan {
 
@@ -179,7 +180,8 @@ private:
     }
 
     // A scalar operand wants its reduced axes innermost, an output its column axis; a vector operand wants nothing, it
-    // is packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes'.
+    // is packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes',
+    // but not where one window for all of it slides along long rows. The steps of a scan are nobody's lanes.
     void vote_for_contraction(const Kernel& kernel, const std::map<EquationAxis, AxisClass>& classes, int32_t e) {
         const Equation& equation = system_.equation(e);
         std::vector<Expr> operands;
@@ -195,8 +197,10 @@ private:
                 add_vote(read->tensor(), reduced_dimensions(equation, read, rank_of(read)), weight);
             } else if (is_window(equation, read, rank_of(read))) {
                 Preference channel = channel_dimension(equation, read);
-                if (!channel.empty())
-                    vote_for_weights(operands, read->parts()[static_cast<size_t>(channel[0])], weight);
+                if (channel.empty()) continue;
+                Expr along = read->parts()[static_cast<size_t>(channel[0])];
+                if (slides_along_rows(equation, read) && !moves_others(operands, read, along)) continue;
+                vote_for_weights(operands, along, weight);
                 add_vote(read->tensor(), std::move(channel), weight);
             }
         }
@@ -253,12 +257,43 @@ private:
         return no_id;
     }
 
+    // The coefficient of the axis in the coordinate, or in what is wrapped, clamped or mirrored there: the greatest.
+    static int64_t step_along(Expr coordinate, AxisId axis) {
+        int64_t most = 0;
+        for (Expr part : expr::walk(coordinate)) {
+            if (part->kind == Kind::variable && part->axis() == axis) most = std::max<int64_t>(most, 1);
+            if (part->kind != Kind::linear) continue;
+            for (size_t i = 0; i < part->parts().size(); i++) {
+                Expr atom = part->parts()[i];
+                if (atom->kind == Kind::variable && atom->axis() == axis)
+                    most = std::max(most, std::abs(part->coefficients[i]));
+            }
+        }
+        return most;
+    }
+
+    // The window slides along rows as they lie, an element at a time: vectors of neighbours, in rows that fill them.
+    bool slides_along_rows(const Equation& equation, Expr read) const {
+        Expr innermost = read->parts()[rank_of(read) - 1];
+        return std::ranges::any_of(innermost->axes, [&](AxisId axis) {
+            return contains(equation.axes, axis) && axis != equation.ordered && step_along(innermost, axis) == 1 &&
+                   system_.arena->hint(axis) >= choice_numbers::row_of_windows;
+        });
+    }
+
+    // Each point along the axis has operands of its own.
+    static bool moves_others(const std::vector<Expr>& operands, Expr read, Expr axis) {
+        return std::ranges::any_of(operands, [&](Expr other) {
+            return other->tensor() != read->tensor() && std::ranges::binary_search(other->axes, axis->axis());
+        });
+    }
+
     Preference channel_dimension(const Equation& equation, Expr read) const {
         int32_t best = -1;
         int64_t best_extent = 1;
         for (size_t d = 0; d < rank_of(read); d++) {
             auto axis = lone_axis(read->parts()[d]);
-            if (!axis || !contains(equation.axes, *axis)) continue;
+            if (!axis || !contains(equation.axes, *axis) || *axis == equation.ordered) continue;
             int64_t extent = system_.arena->hint(*axis);
             if (extent > best_extent) {
                 best = static_cast<int32_t>(d);

@@ -130,15 +130,18 @@ bool needs_guard(const Kernel& kernel, Expr read, size_t d) {
 }
 
 bool is_window(const KernelEquation& equation, AxisId reduced) {
-    for (const ReadAccess& read : reads_of(equation.right)) {
-        for (Expr coordinate : coordinates_of(read.value)) {
-            if (coefficient(coordinate, reduced) == 0) continue;
-            for (const auto& [axis, factor] : parts_of(coordinate).axes) {
-                if (axis != reduced && contains(equation.axes, axis)) return true;
-            }
-        }
-    }
-    return false;
+    // A sum that both move, as it is or wrapped, clamped or mirrored.
+    const auto meets = [&](Expr sum) {
+        return sum->kind == Kind::linear && depends_on(sum, reduced) &&
+               std::ranges::any_of(parts_of(sum).axes, [&](const auto& term) {
+                   return term.first != reduced && contains(equation.axes, term.first);
+               });
+    };
+    return std::ranges::any_of(reads_of(equation.right), [&](const ReadAccess& read) {
+        return std::ranges::any_of(coordinates_of(read.value), [&](Expr coordinate) {
+            return depends_on(coordinate, reduced) && std::ranges::any_of(expr::walk(coordinate), meets);
+        });
+    });
 }
 
 bool contains(const std::vector<AxisId>& axes, AxisId axis) {

@@ -111,7 +111,7 @@ void Chooser::bound_code() {
     if (group_.transposed) return;
     const bool reduces = !group_.reductions.empty();
     for (const auto* equations : {&group_.before, reduces ? &group_.reductions : &group_.after}) {
-        for (EquationIndex index : *equations) group_.term_size += code_size(equation(index).right, group_.lanes);
+        for (EquationIndex index : *equations) group_.term_size += code_size(right(index), group_.lanes);
     }
     const int64_t most = std::max<int64_t>(1, choice_numbers::tile_code / std::max<int64_t>(1, group_.term_size));
     const auto fits = [&](int beside) { return std::max<int64_t>(1, most / beside); };

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "expr/arena_interval.h"
 #include "expr/remake.h"
 #include "target/choice_numbers.h"
 #include "zspace/checked.h"
@@ -27,6 +28,15 @@ struct Line {
     int64_t step = 0, low = 0, high = 0;
 };
 
+// What is added may be any of [from, to].
+bool spread(Line& line, int64_t from, int64_t to) {
+    const auto low = checked_add(line.low, from), high = checked_add(line.high, to);
+    if (!low || !high) return false;
+    line.low = *low;
+    line.high = *high;
+    return true;
+}
+
 std::optional<bool> truth_of(Expr e) {
     if (e->kind != Kind::integer || !is_bool(e->dtype)) return std::nullopt;
     return e->integer != 0;
@@ -48,7 +58,7 @@ private:
     Expr made(Expr e, std::vector<Expr> operands);
     std::vector<Expr> parts_wanted(Expr e) const;
     std::optional<Line> line(Expr coordinate) const;
-    std::optional<int64_t> add_others(const CoordinateParts& parts, Line& line) const;
+    bool is_short(int64_t way, const Line& line) const;
     Span where(const Line& line, bool holds) const;
     bool accept(Span span);
     bool accept_condition(Span span);
@@ -73,21 +83,31 @@ private:
     Interior result_;
 };
 
-// Of axes alone, this one among them; others are of so few points that nearly all points of this one have one answer.
+// Beside the points of this axis.
+bool Decider::is_short(int64_t way, const Line& line) const {
+    const auto all = checked_multiply(std::abs(line.step), kernel_.hint(axis_));
+    return !all || way <= *all;
+}
+
+// Of this axis, and of what other axes make of so few values that nearly all points of this one have one answer.
 std::optional<Line> Decider::line(Expr coordinate) const {
     const CoordinateParts parts = parts_of(coordinate);
-    if (!parts.values.empty()) return std::nullopt;
     Line line{.step = coefficient(coordinate, axis_), .low = parts.constant, .high = parts.constant};
     if (line.step == 0 || line.step == INT64_MIN) return std::nullopt;
     for (const auto& [axis, factor] : parts.axes) {
         if (axis == axis_ || factor == INT64_MIN) continue;
         const auto moved = checked_multiply(factor, std::max<int64_t>(1, kernel_.axis(axis).extent) - 1);
         const auto few = checked_multiply(std::abs(factor) * 2, kernel_.hint(axis));
-        const auto many = checked_multiply(std::abs(line.step), kernel_.hint(axis_));
-        if (!moved || !few || (many && *few > *many)) return std::nullopt;
-        const auto end = checked_add(*moved < 0 ? line.low : line.high, *moved);
-        if (!end) return std::nullopt;
-        (*moved < 0 ? line.low : line.high) = *end;
+        if (!moved || !few || !is_short(*few, line)) return std::nullopt;
+        if (!spread(line, std::min<int64_t>(0, *moved), std::max<int64_t>(0, *moved))) return std::nullopt;
+    }
+    for (const auto& [value, factor] : parts.values) {
+        const Interval range = expr::interval(value);
+        if (depends_on(value, axis_) || !range.known()) return std::nullopt;
+        const auto from = checked_multiply(factor, factor < 0 ? range.high : range.low);
+        const auto to = checked_multiply(factor, factor < 0 ? range.low : range.high);
+        const auto few = from && to ? checked_multiply(checked_subtract(*to, *from).value_or(INT64_MAX), 2) : std::nullopt;
+        if (!few || !is_short(*few, line) || !spread(line, *from, *to)) return std::nullopt;
     }
     const auto far = checked_multiply(line.step, extent_);
     const bool fits = far && checked_add(line.low, *far) && checked_add(line.high, *far) && line.low > INT64_MIN / 2 &&

@@ -37,6 +37,10 @@ inline constexpr int64_t shortest_update_vector = 8;
 inline constexpr int64_t most_update_vectors = 4;
 inline constexpr int64_t least_element = 4;  // bytes: what moves by gathers and transposes, in lanes of 32 bits at least
 
+// Elements of a row from which a window that slides along it by one is read as it lies: no other axis is laid innermost
+// for its lanes. Design.
+inline constexpr int64_t row_of_windows = 64;
+
 // ---- packing
 
 // Rows that use one element of a packed operand, from which a copy of its own pays. Measured: M = 8: 66 in place, 36 with
