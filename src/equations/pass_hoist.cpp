@@ -32,7 +32,8 @@ private:
     }
 
     bool worth_hoisting(int32_t index, Expr e) {
-        if (e->kind != Kind::scalar || e->axes.empty() || !facts_.of(e).expensive) return false;
+        const bool computes = e->kind == Kind::scalar || e->kind == Kind::cast;  // the table is of the type that is used
+        if (!computes || e->axes.empty() || !facts_.of(e).expensive) return false;
         return is_small_constant(index, e) || is_repeated(index, e);
     }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rewrite/instance.h"
+#include "symbolic/environment.h"
 #include "symbolic/session.h"
 
 namespace heddle::rewrite {

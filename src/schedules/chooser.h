@@ -34,6 +34,7 @@ private:
     void widen_narrow_lanes();
     bool is_candidate(AxisId axis) const;
     bool decides_range(AxisId axis) const;
+    double share_of_writes() const;
     double cost(AxisId axis) const;
     std::optional<PackedOperand> packable(const ReadAccess& read, AxisId lanes) const;
     int64_t rows_sharing(Expr read, AxisId lanes) const;

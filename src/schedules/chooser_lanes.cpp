@@ -129,6 +129,13 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId la
     return packed;
 }
 
+// What a write behind the reductions counts beside a read of each term.
+double Chooser::share_of_writes() const {
+    double terms = 1;
+    for (AxisId axis : group_.reduced) terms *= static_cast<double>(hint(axis));
+    return std::min(choice_numbers::written_behind_reduction, choice_numbers::terms_like_a_write / std::max(terms, 1.0));
+}
+
 double Chooser::cost(AxisId axis) const {
     bool reduces = !group_.reductions.empty(), reduced = contains(group_.reduced, axis);
     double total = reduced ? choice_numbers::fold_of_lanes : 0;
@@ -154,8 +161,7 @@ double Chooser::cost(AxisId axis) const {
     };
     for (EquationIndex index : stream_writes_) total += written(index);
     if (!reduced) {
-        for (EquationIndex index : writes_)
-            total += written(index) * (reduces ? choice_numbers::written_behind_reduction : 1);
+        for (EquationIndex index : writes_) total += written(index) * (reduces ? share_of_writes() : 1);
     }
     int64_t extent = hint(axis), width = lane_width(choice_numbers::least_element);
     return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;

@@ -28,7 +28,8 @@ inline constexpr double transposed = 3;                  // 16 loads and 64 shuf
 inline constexpr double interleaved = 4;                 // two to four loads and as many permutes
 inline constexpr double scattered = 16;                  // a gather or scatter: one access a lane
 inline constexpr double chosen_by_data = 20;             // the same, its places computed for each lane
-inline constexpr double written_behind_reduction = 0.1;  // share of a write's cost: once for all terms
+inline constexpr double written_behind_reduction = 0.1;  // share of a write's cost: once for all terms, at most
+inline constexpr double terms_like_a_write = 16;         // beyond ten times as many terms, this by their number
 inline constexpr double fold_of_lanes = 0.3;             // a reduced axis: its lanes are joined in the end
 // Vectors that may stand for one behind a reduction, where its result becomes a wider type. Design.
 inline constexpr int64_t vectors_behind_reduction = 4;
