@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schedules/launch_numbers.h"
@@ -54,7 +55,7 @@ public:
     void unbind(AxisId axis);
     VariableId variable_of(AxisId axis) const { return bound_.at(axis); }
     // The value of a tensor that this phase computed at its own point.
-    void define(TensorIndex tensor, ExpressionId value);
+    void define(const KernelEquation& equation, ExpressionId value);
     // Loops run only where these dimensions of guarded reads (by id) lie inside.
     void clear_guards(std::set<std::pair<uint32_t, size_t>> dimensions);
     // Coordinates of this tensor lie inside wherever they are used: nothing is checked.
@@ -97,7 +98,7 @@ private:
     Assembly& assembly_;
     const PhaseGroup& group_;
     std::map<AxisId, VariableId> bound_;
-    std::map<TensorIndex, ExpressionId> defined_;
+    std::map<TensorIndex, std::pair<const KernelEquation*, ExpressionId>> defined_;
     std::set<std::pair<uint32_t, size_t>> cleared_;  // by id
     TensorIndex trusted_ = no_id;
     std::map<std::pair<uint32_t, ExpressionId>, ExpressionId> built_;  // by id and guard

@@ -27,7 +27,7 @@ private:
     int64_t hint(AxisId axis) const { return std::max<int64_t>(1, kernel_.hint(axis)); }
     const KernelEquation& equation(EquationIndex i) const { return kernel_.equations[static_cast<size_t>(i)]; }
     Expr right(EquationIndex i) const { return inside_.of.at(i); }
-    bool is_member(TensorIndex tensor) const;
+    bool is_made_here(Expr read) const;
     bool is_stored(TensorIndex tensor) const;
     void collect();
     int lane_width(int64_t widest) const;

@@ -7,11 +7,12 @@
 
 namespace heddle::schedules {
 
-bool Chooser::is_member(TensorIndex tensor) const {
-    for (EquationIndex index : group_.equations()) {
-        if (equation(index).tensor == tensor) return true;
-    }
-    return false;
+// A result of the phase at its own point; of another step it is read like any other tensor.
+bool Chooser::is_made_here(Expr read) const {
+    return std::ranges::any_of(group_.equations(), [&](EquationIndex index) {
+        const KernelEquation& e = equation(index);
+        return e.tensor == read->tensor() && (group_.ordered < 0 || coordinates_of(read) == e.left);
+    });
 }
 
 bool Chooser::is_stored(TensorIndex tensor) const {
@@ -29,7 +30,7 @@ void Chooser::collect() {
         for (const ReadAccess& read : reads_of(right(index))) {
             bool known =
                 std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& r) { return r.value == read.value; });
-            if (!known && !is_member(read.tensor)) reads_.push_back(read);
+            if (!known && !is_made_here(read.value)) reads_.push_back(read);
         }
     }
     for (EquationIndex index : group_.equations()) {

@@ -68,12 +68,13 @@ private:
     void add(const PhaseGroup& choices) {
         const Interior lanes =
             may_be_cut(group_) ? interior_along(assembly_.kernel, sides_, group_.lanes) : Interior{sides_};
-        NestPlan plan = {choices, part_, sides_, guards_, step_, nullptr};
+        NestPlan plan = {choices, part_, sides_, guards_, step_, {}};
         if (lanes.decides) {
-            plan.beside = std::make_shared<NestPlan>(border_of(lanes));
-            plan.part.inside.push_back(*plan.beside->part.border);
+            plan.beside.push_back(border_of(lanes));
+            plan.part.inside.push_back(*plan.beside.back().part.border);
             plan.sides = lanes.sides;
         }
+        cut_as_steps_move(plan);
         Block nest = build_nest(assembly_, plan);
         block_.insert(block_.end(), std::make_move_iterator(nest.begin()), std::make_move_iterator(nest.end()));
     }
@@ -91,7 +92,23 @@ private:
             choices.lanes = no_id;
             choices.width = 1;
         }
-        return {choices, {part_.inside, cut}, sides_, guards_, step_, nullptr};
+        return {choices, {part_.inside, cut, {}}, sides_, guards_, step_, {}};
+    }
+
+    // The lanes of a scan's stream, where a condition changes at a point that moves with the steps: a nest on either side.
+    void cut_as_steps_move(NestPlan& plan) {
+        const bool stream = plan.group.reductions.empty() && plan.group.rows < 0;
+        if (!may_be_cut(plan.group) || !stream || plan.group.ordered < 0) return;
+        Expr condition = moving_condition(plan.sides, plan.group.lanes, plan.group.ordered);
+        if (!condition) return;
+        NestPlan other = {plan.group, plan.part, {}, plan.guards, plan.step, {}};
+        const auto take = [&](NestPlan& side, bool holds) {
+            side.part.moving = MovingCut{condition, holds};
+            side.sides = sides_where(assembly_.kernel, plan.sides, plan.group.lanes, condition, holds);
+        };
+        take(other, false);
+        take(plan, true);
+        plan.beside.push_back(std::move(other));
     }
 
     Assembly& assembly_;

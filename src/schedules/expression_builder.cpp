@@ -25,8 +25,8 @@ void ExpressionBuilder::unbind(AxisId axis) {
     built_.clear();
 }
 
-void ExpressionBuilder::define(TensorIndex tensor, ExpressionId value) {
-    defined_[tensor] = value;
+void ExpressionBuilder::define(const KernelEquation& equation, ExpressionId value) {
+    defined_[equation.tensor] = {&equation, value};
     built_.clear();
 }
 
@@ -420,7 +420,10 @@ ExpressionId ExpressionBuilder::load(Expr v, ExpressionId guard) {
 }
 
 ExpressionId ExpressionBuilder::read(Expr v, ExpressionId guard) {
-    if (auto found = defined_.find(v->tensor()); found != defined_.end()) return found->second;
+    if (auto found = defined_.find(v->tensor()); found != defined_.end()) {
+        const auto& [equation, value] = found->second;
+        if (equation->ordered < 0 || coordinates_of(v) == equation->left) return value;  // else of another step
+    }
     for (const PackedOperand& operand : group_.packed) {
         if (operand.read != v) continue;
         Expression e;

@@ -53,6 +53,7 @@ public:
           span_{0, extent_} {}
 
     Interior decide();
+    RightSides given(Expr condition, bool holds);
 
 private:
     Expr made(Expr e, std::vector<Expr> operands);
@@ -79,6 +80,8 @@ private:
     AxisId axis_;
     int64_t extent_;
     Span span_;
+    Expr known_ = nullptr;  // a condition whose answer is given, and nothing else
+    bool known_holds_ = false;
     Arena::Memo memo_;
     Interior result_;
 };
@@ -129,6 +132,7 @@ Span Decider::where(const Line& line, bool holds) const {
 
 // Takes the points away that are not in the span, if they are few.
 bool Decider::accept(Span span) {
+    if (known_) return false;
     const int64_t left = extent_ - span.size();
     if (left > std::max(choice_numbers::thin_border, extent_ / choice_numbers::border_share)) return false;
     span_ = both(span_, span);
@@ -244,6 +248,7 @@ Expr Decider::made(Expr e, std::vector<Expr> operands) {
     case Kind::floor_divide:
     case Kind::modulo: return division(e, operands[0]);
     case Kind::negative: {
+        if (e == known_) return arena_.truth(known_holds_);
         const auto found = holds(operands[0], true);
         if (!found || !accept_condition(found->where)) return rebuilt(e, std::move(operands));
         return arena_.truth(!found->holds);
@@ -281,6 +286,12 @@ Interior Decider::decide() {
     return result_;
 }
 
+RightSides Decider::given(Expr condition, bool holds) {
+    known_ = condition;
+    known_holds_ = holds;
+    return decide().sides;
+}
+
 }  // namespace
 
 RightSides right_sides(const Kernel& kernel, const PhaseGroup& group) {
@@ -295,6 +306,25 @@ Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId ax
     if (kernel.hint(axis) < choice_numbers::shortest_cut_axis) return {sides, 0, extent, false};
     Interior found = Decider(kernel, sides, axis).decide();
     return found.decides ? found : Interior{sides, 0, extent, false};
+}
+
+Expr moving_condition(const RightSides& sides, AxisId axis, AxisId step) {
+    for (const auto& [unused, right] : sides.of) {
+        for (Expr e : expr::walk(right)) {
+            if (e->kind != Kind::select || !depends_on(e->parts()[0], step)) continue;
+            for (Expr asked : expr::walk(e->parts()[0])) {
+                if (asked->kind != Kind::negative || !parts_of(asked->parts()[0]).values.empty()) continue;
+                const int64_t moved = coefficient(asked->parts()[0], axis);
+                const bool bounds = moved != 0 && moved != INT64_MIN && coefficient(asked->parts()[0], step) != 0;
+                if (bounds) return asked;
+            }
+        }
+    }
+    return nullptr;
+}
+
+RightSides sides_where(const Kernel& kernel, const RightSides& sides, AxisId axis, Expr condition, bool holds) {
+    return Decider(kernel, sides, axis).given(condition, holds);
 }
 
 }  // namespace heddle::schedules

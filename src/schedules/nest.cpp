@@ -38,9 +38,10 @@ private:
     void take(RightSides sides);
     Range range(AxisId axis);
     Range whole_range(AxisId axis);
+    void end_where_it_changes(Range& range, const MovingCut& cut);
     Number inside(NumberId::Role role, AxisId axis, int64_t value);
     Block loops();
-    Block border_of_lanes();
+    Block beside_lanes(const NestPlan& plan);
     std::vector<AxisId> loops_around() const;
     Block serial(std::vector<AxisId> axes, const Inner& inner);
     Block lanes(const Inner& inner);
@@ -116,6 +117,7 @@ Range Nest::range(AxisId axis) {
         range.lower.push_back(bound(inside(Role::first_inside, axis, cut->first)));
         range.upper.push_back(bound(inside(Role::end_inside, axis, cut->last)));
     }
+    if (part_.moving && axis == group_.lanes) end_where_it_changes(range, *part_.moving);
     if (!part_.border || part_.border->axis != axis) return range;
     const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(axis).extent);
     const Number first = inside(Role::first_inside, axis, part_.border->first);
@@ -124,6 +126,19 @@ Range Nest::range(AxisId axis) {
     range.lower.push_back({{{}, {{side_, 1, last}}, {}}, {false, 1}});
     range.upper.push_back({{first, {{side_, 1, behind}}, {}}, {false, 1}});
     return range;
+}
+
+// Of n x + r < 0 for all other axes in r: x < -r / n, or x >= (r + 1) / -n.
+void Nest::end_where_it_changes(Range& range, const MovingCut& cut) {
+    Expr coordinate = cut.condition->parts()[0];
+    const int64_t step = coefficient(coordinate, group_.lanes);
+    const NumberSubject where = assembly_.numbers.value(cut.condition);
+    const bool below = step > 0;
+    const NumberId id = {below ? Role::upper_clip : Role::lower_clip, where};
+    const Number divisor = std::abs(step) == 1 ? Number{false, 1}
+                                               : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
+    Bound change = {expressions_.clipped(coordinate, group_.lanes, below ? 0 : 1, below ? -1 : 1, id), divisor};
+    (below == cut.holds ? range.upper : range.lower).push_back(std::move(change));
 }
 
 Range Nest::whole_range(AxisId axis) {
@@ -347,7 +362,7 @@ void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
         store.non_temporal = group_.non_temporal && store.address.access == Access::contiguous;
         block.push_back({store});
     }
-    expressions_.define(e.tensor, id);
+    expressions_.define(e, id);
 }
 
 void Nest::add_accumulators(Block& block) {
@@ -548,16 +563,16 @@ Block Nest::loops() {
     return serial(loops_around(), [&] {
         if (group_.lanes_reduced) return rows([&] { return core(); });
         Block block = lanes([&] { return rows([&] { return core(); }); });
-        if (plan_.beside) append(block, border_of_lanes());
+        for (const NestPlan& beside : plan_.beside) append(block, beside_lanes(beside));
         return block;
     });
 }
 
-Block Nest::border_of_lanes() {
-    Nest border(assembly_, *plan_.beside);
-    border.around_ = loops_around();
-    for (AxisId axis : border.around_) border.expressions_.bind(axis, expressions_.variable_of(axis));
-    return border.build();
+Block Nest::beside_lanes(const NestPlan& plan) {
+    Nest nest(assembly_, plan);
+    nest.around_ = loops_around();
+    for (AxisId axis : nest.around_) nest.expressions_.bind(axis, expressions_.variable_of(axis));
+    return nest.build();
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The one nest that serves every phase (docs/schedules.md, "The tree").
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -17,10 +16,17 @@ struct Cut {
     int64_t first = 0, last = 0;
 };
 
+// Lanes on one side of where a condition changes, which moves with the loops around.
+struct MovingCut {
+    Expr condition = nullptr;  // c < 0
+    bool holds = false;
+};
+
 // What a nest runs over: the interiors of some axes, what the interior of another leaves, and all of the rest.
 struct Part {
     std::vector<Cut> inside;
     std::optional<Cut> border;
+    std::optional<MovingCut> moving;
 };
 
 struct NestPlan {
@@ -29,7 +35,7 @@ struct NestPlan {
     RightSides sides;                   // that hold in this part
     std::vector<ClippedGuard> guards;   // that ranges stand for
     VariableId step = no_id;            // of the ordered axis, if the group has one
-    std::shared_ptr<NestPlan> beside;   // inside the loops around the lanes: their border
+    std::vector<NestPlan> beside;       // inside the loops around the lanes: their border, and their other side
 };
 
 Block build_nest(Assembly& assembly, const NestPlan& plan);

@@ -50,11 +50,38 @@ bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEqua
     return false;
 }
 
+// Whether they are different at every step: of steps that are kept in turn, or all.
+bool are_other_steps(Expr a, Expr b) {
+    const auto in_turn = [](Expr e) { return e->kind == Kind::scalar && e->op == ScalarOp::modulo; };
+    int64_t places = 0;  // 0: all
+    if (in_turn(a) && in_turn(b) && a->parts()[1] == b->parts()[1] && a->parts()[1]->kind == Kind::integer) {
+        places = a->parts()[1]->integer;
+        a = a->parts()[0];
+        b = b->parts()[0];
+    }
+    const CoordinateParts first = parts_of(a), second = parts_of(b);
+    const int64_t apart = first.constant - second.constant;
+    const bool alike = first.values.empty() && second.values.empty() && std::ranges::equal(first.axes, second.axes);
+    return alike && (places > 0 ? apart % places != 0 : apart != 0);
+}
+
+// The read is of another step than the left side, at whatever points.
+bool reads_other_step(const KernelEquation& e, Expr read) {
+    for (size_t d = 0; e.ordered >= 0 && d < e.left.size(); d++) {
+        Expr left = e.left[d], coordinate = read->parts()[d];
+        const bool of_steps = left->axes.size() == 1 && depends_on(left, e.ordered) &&
+                              std::ranges::equal(left->axes, coordinate->axes);
+        if (of_steps && are_other_steps(left, coordinate)) return true;
+    }
+    return false;
+}
+
 // A member of the group reads, for the point of another, what the equation writes: the step before, in its place.
 bool replaces_early(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
     for (EquationIndex index : group.equations()) {
         for (const ReadAccess& read : reads_of(equation(kernel, index).right)) {
-            if (read.tensor == e.tensor && coordinates_of(read.value) != e.left) return true;
+            if (read.tensor != e.tensor || coordinates_of(read.value) == e.left) continue;
+            if (!reads_other_step(e, read.value)) return true;
         }
     }
     return false;
@@ -233,7 +260,10 @@ std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<P
             const KernelEquation& e = equation(kernel, index);
             LocalStorage& local = storage[static_cast<size_t>(e.tensor)];
             if (local.kind != LocalStorage::Kind::array || writers(kernel, e.tensor) != 1) continue;
-            if (!read_outside(kernel, groups, group, e.tensor)) {
+            const bool own = std::ranges::all_of(group.equations(), [&](EquationIndex reader) {
+                return reads_own_points(equation(kernel, reader), e);
+            });
+            if (own && !read_outside(kernel, groups, group, e.tensor)) {
                 local.kind = LocalStorage::Kind::in_register;
             } else if (TensorIndex dead = dead_array(kernel, storage, index); dead >= 0) {
                 local.kind = LocalStorage::Kind::alias;
