@@ -365,7 +365,9 @@ void Walker::statement(const Start& node) {
     const Accumulator& accumulator = tree_.accumulator(node.accumulator);
     AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
     tile = {};
-    const CodeValue initial = widened(code_, neutral(code_, accumulator.reducer, accumulator.dtype), accumulator.width);
+    const CodeValue first =
+        node.value >= 0 ? evaluate(node.value, 0, 0) : neutral(code_, accumulator.reducer, accumulator.dtype);
+    const CodeValue initial = widened(code_, first, accumulator.width);
     const CodeValue zero = widened(code_, code_.integer(accumulator.index_dtype, 0), accumulator.width);
     for (int k = 0; k < rows_ * accumulator.vectors; k++) {
         tile.cells.push_back(code_.cell(initial));
@@ -400,6 +402,7 @@ void Walker::statement(const Update& node) {
     const Accumulator& accumulator = tree_.accumulator(node.accumulator);
     AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
     const int vectors = accumulator.reduced_lanes ? vectors_ : accumulator.vectors;
+    if (accumulator.running) return update_running(node, accumulator, tile);
     preload(node);
     if (finds_nan_apart(node, accumulator, rows_ * vectors)) return update_extreme(node, accumulator, tile);
     for (int i = 0; i < rows_; i++) {
@@ -424,6 +427,27 @@ void Walker::statement(const Update& node) {
             code_.set(cell, next);
         }
     }
+}
+
+// What lanes before the first would be, and lanes that are not there, is nothing. Adding -0.0 keeps even the sign of zero.
+void Walker::update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile) {
+    const int width = accumulator.width;
+    const bool adds_floats = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype);
+    const CodeValue none = adds_floats ? code_.real(accumulator.dtype, -0.0)
+                                       : neutral(code_, accumulator.reducer, accumulator.dtype);
+    const CodeValue nothing = widened(code_, none, width);
+    CodeValue sums = widened(code_, evaluate(node.value, 0, 0), width);
+    if (const auto active = lane_mask(0)) sums = code_.select(*active, sums, nothing);
+    for (int apart = 1; apart < width; apart *= 2) {
+        std::vector<int> moved;
+        for (int lane = 0; lane < width; lane++) moved.push_back(width - apart + lane);
+        sums = combine(code_, accumulator.reducer, code_.shuffle(nothing, sums, moved), sums);
+    }
+    const CodeValue carried = code_.get(tile.cells[0]);
+    const CodeValue whole = code_.shuffle(sums, sums, std::vector<int>(static_cast<size_t>(width), width - 1));
+    code_.set(tile.cells[0], combine(code_, accumulator.reducer, carried, whole));
+    tile.carried = {carried};
+    tile.results = {combine(code_, accumulator.reducer, carried, sums)};
 }
 
 // Vectors, then lanes, by halves: the order that Finish states.

@@ -361,6 +361,13 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
         if (accumulator.reduced_lanes) return tile.results[row];
         return tile.results[row * static_cast<size_t>(accumulator.vectors) + static_cast<size_t>(j)];
     }
+    case Expression::Kind::before: {
+        const AccumulatorTile& tile = accumulators_[e.accumulator_id()];
+        std::vector<int> lanes;
+        for (int lane = 0; lane < width_; lane++) lanes.push_back(width_ - 1 + lane);
+        return code_.shuffle(tile.carried[0], tile.results[0], lanes);
+    }
+    case Expression::Kind::carried: return code_.lane(code_.get(accumulators_[e.accumulator_id()].cells[0]), 0);
     case Expression::Kind::let: return lets_.at({e.let_id(), i, j});
     case Expression::Kind::load: break;
     }

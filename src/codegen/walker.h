@@ -44,6 +44,7 @@ private:
     struct AccumulatorTile {
         std::vector<Cell> cells, indices;  // [row * vectors + vector]
         std::vector<CodeValue> results;    // after Finish; one a row if lanes were reduced
+        std::vector<CodeValue> carried;    // running: into each vector
     };
 
     // Results of a tile, for the loop over its rows.
@@ -80,6 +81,7 @@ private:
     std::vector<CodeValue> next_digits(const Rows& node, std::vector<CodeValue> digits);
     void bind_row(const Rows& node, CodeValue position, const std::vector<CodeValue>& digits);
     void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
+    void update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
     void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row);
     void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;

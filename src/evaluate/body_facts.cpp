@@ -13,6 +13,32 @@ BodyFacts::BodyFacts(const Body& body, const std::vector<TensorData>& inputs)
     while (spread_poison()) {
     }
     find_steps();
+    taken_into.assign(body.nodes.size(), -1);
+    for (size_t i = 0; i < body.locals.size(); i++) {
+        const Local& local = body.locals[i];
+        if (!local.is_state() || !is_float(local.dtype)) continue;
+        for (ScalarOp op : {ScalarOp::add, ScalarOp::multiply}) takes_into(local.value, LocalId(i), op);
+    }
+}
+
+// Whether the value is the state after sums or products alone.
+bool BodyFacts::takes_into(NodeId id, LocalId state, ScalarOp op) {
+    const Node& node = body.node(id);
+    if (node.kind == Node::Kind::previous) return node.local() == state;
+    if (node.kind == Node::Kind::local && !body.local(node.local()).is_state())
+        return takes_into(body.local(node.local()).value, state, op);
+    if (node.kind == Node::Kind::select) {
+        const bool then = takes_into(node.operands[1], state, op), otherwise = takes_into(node.operands[2], state, op);
+        return then || otherwise;
+    }
+    const bool joins = node.op == op || (op == ScalarOp::add && node.op == ScalarOp::subtract);
+    if (node.kind != Node::Kind::scalar || !joins) return false;
+    for (int8_t operand : {0, 1}) {
+        if (!takes_into(node.operands[static_cast<size_t>(operand)], state, op)) continue;
+        taken_into[static_cast<size_t>(id)] = operand;
+        return true;
+    }
+    return false;
 }
 
 int64_t BodyFacts::points(std::span<const VariableId> variables) const {

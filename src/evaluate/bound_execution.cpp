@@ -68,6 +68,7 @@ void Executor::bound_step(const Step& step, int64_t count) {
                      .r = static_cast<const double*>(storage(step.result)),
                      .result = result,
                      .count = count});
+        if (step.taken_into >= 0) bound_together(step, count);
         return;
     }
     Carry carry = carry_of(node.op, is_float(of));
@@ -79,6 +80,17 @@ void Executor::bound_step(const Step& step, int64_t count) {
         result[i] = with_rounding(carry(a, ea, b, eb, r), u, r, node.dtype, ea == 0 && eb == 0,
                                   special && ea < infinity && eb < infinity);
     }
+}
+
+void Executor::bound_together(const Step& step, int64_t count) {
+    const Node& node = body_.node(step.node);
+    const size_t state = static_cast<size_t>(step.taken_into), term = 1 - state;
+    const auto lanes = [&](size_t operand) { return static_cast<const double*>(view(step.operands[operand])); };
+    const auto* made = static_cast<const double*>(storage(step.result));
+    double* result = bound(step.result);
+    for (int64_t i = 0; i < count; i++)
+        result[i] = evaluation::bound_together(node.op, node.dtype, result[i], lanes(state)[i], bound(step.operands[state])[i],
+                                               lanes(term)[i], bound(step.operands[term])[i], made[i]);
 }
 
 double Executor::cast_bound(DType from, DType to, double a, double ea) {

@@ -173,6 +173,23 @@ double with_rounding(double carried, double u, double r, DType dtype, bool exact
     return bound;
 }
 
+// What is summed between two steps is at most what the sums there are together. A sum of steps ends so often at each step:
+// twice for each power of two below the lanes of a vector, and once where it is carried. Terms of a product are multiplied as
+// often in any order, but together they must stay in range.
+double bound_together(ScalarOp op, DType dtype, double in_order, double a, double ea, double b, double eb, double r) {
+    constexpr double ends = 13, whole = 1 << 22, safe_term = 1 << 7;
+    if (!(in_order < infinity) || !std::isfinite(a) || !std::isfinite(b) || !std::isfinite(r)) return in_order;
+    if (op == ScalarOp::multiply) {
+        const double size = std::fabs(b);
+        return size == 0 || (size >= 1 / safe_term && size <= safe_term) ? in_order : infinity;
+    }
+    const double most = std::max({std::fabs(a), std::fabs(b), std::fabs(r)});
+    if (most > info(dtype).format.greatest / 4) return infinity;
+    const bool counts = most <= whole && std::trunc(a) == a && std::trunc(b) == b;
+    if (counts && ea == 0 && eb == 0) return in_order;
+    return std::max(in_order, ea + eb + ends * unit_roundoff(dtype) * most);
+}
+
 namespace {
 
 // with_rounding of many results of one operation: what they share is looked up once, and the usual ones are short.

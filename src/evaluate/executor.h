@@ -90,6 +90,7 @@ private:
     void accumulate_term_bound(const Reduction& reduction, double* state, int64_t lane, bool taken, bool undecided);
 
     void bound_step(const Step& step, int64_t count);
+    void bound_together(const Step& step, int64_t count);
     void bound_read(const Step& step, const Access& access, const Addressing& at, int64_t count);
     static double cast_bound(DType from, DType to, double a, double ea);
     void start_bounds(const Reduction& reduction, int64_t count);

@@ -137,6 +137,7 @@ Step RegionCompiler::step_of(NodeId id, Value value, Step::Kind kind) {
     step.lanes = compiler_.lanes_of(id);
     step.result = value.slot;
     step.poison = value.poison;
+    step.taken_into = compiler_.facts.taken_into[static_cast<size_t>(id)];
     return step;
 }
 

@@ -94,6 +94,7 @@ void Chooser::choose_row_sizes() {
 
 void Chooser::choose() {
     if (group_.update) return choose_update();
+    if (group_.vector_steps >= 0) return choose_vector_steps();
     collect();
     group_.width = lane_width(choice_numbers::least_element);
     choose_lanes();

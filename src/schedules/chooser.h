@@ -41,6 +41,7 @@ private:
     int saved(AxisId axis) const;
     bool all_move_with_lanes() const;
     void choose_update();
+    void choose_vector_steps();
     bool moves_as_vector(AxisId axis) const;
     void choose_lanes();
     void choose_rows();

@@ -216,6 +216,14 @@ bool Chooser::moves_as_vector(AxisId axis) const {
     });
 }
 
+// One vector: the next one begins with what this one ends with.
+void Chooser::choose_vector_steps() {
+    collect();
+    group_.lanes = group_.vector_steps;
+    group_.width = lane_width(choice_numbers::least_element);
+    group_.row_sizes = {1};
+}
+
 // Lanes along an axis that leaves the chosen places alone; else one element at a time.
 void Chooser::choose_update() {
     const KernelEquation& e = equation(group_.after.front());

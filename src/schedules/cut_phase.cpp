@@ -8,9 +8,9 @@
 namespace heddle::schedules {
 namespace {
 
-// Packed operands are addressed by whole panels, fused rows by tasks that hold all of them.
+// Packed operands are addressed by whole panels, fused rows by tasks that hold all of them. Vectors of steps run in order.
 bool may_be_cut(const PhaseGroup& group) {
-    return group.lanes >= 0 && !group.lanes_reduced && !group.update && group.packed.empty() && group.fused.empty();
+    return group.vector_steps < 0 && group.lanes >= 0 && !group.lanes_reduced && !group.update && group.packed.empty() && group.fused.empty();
 }
 
 // The choices for a border: short code, a vector at a time.

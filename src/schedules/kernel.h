@@ -45,6 +45,20 @@ struct KernelTensor {
     bool may_alias = false;                   // shares memory with another tensor of the kernel: not `noalias`
 };
 
+// What an equation is among steps that are taken a vector at a time: made by the schedule alone (vector_steps.h).
+struct VectorSteps {
+    enum class Part : uint8_t {
+        plain,    // over the steps, or before their first
+        running,  // combines, by `reducer`, `of` and the terms of all steps up to each, which are the right side
+        before,   // what `of`, a running one, was one step before
+        last,     // what it is behind the last step
+    };
+    AxisId steps = no_id;
+    Part part = Part::plain;
+    Reducer reducer = Reducer::sum;
+    TensorIndex of = no_id;
+};
+
 struct KernelEquation {
     TensorIndex tensor = no_id;
     std::vector<AxisId> axes;  // outermost first
@@ -63,6 +77,7 @@ struct KernelEquation {
     AxisId ordered = no_id;
     // Made by the schedule alone (step_blocks.h): the axis of the blocks of steps that the equation runs in.
     AxisId block = no_id;
+    VectorSteps vector_steps;
 };
 
 // The steps of a scan in blocks, the last of which may be shorter: made by the schedule alone.

@@ -233,9 +233,17 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
     for (size_t i = 0; i < kernel.equations.size(); i++) {
         const KernelEquation& e = kernel.equations[i];
         auto index = EquationIndex(i);
-        if (!groups.empty() && !is_piece(kernel, e) && join(kernel, groups.back(), index)) continue;
+        const AxisId vector_steps = e.vector_steps.steps;
+        if (vector_steps >= 0 && !groups.empty() && groups.back().vector_steps == vector_steps) {
+            groups.back().after.push_back(index);
+            continue;
+        }
+        const bool alone = vector_steps >= 0 || groups.empty() || groups.back().vector_steps >= 0 || is_piece(kernel, e);
+        if (!alone && join(kernel, groups.back(), index)) continue;
         PhaseGroup group;
         group.axes = e.axes;
+        if (vector_steps >= 0 && !contains(e.axes, vector_steps)) group.axes.push_back(vector_steps);
+        group.vector_steps = vector_steps;
         group.reduced = e.reduced;
         group.update = e.update;
         group.ordered = e.ordered;

@@ -31,6 +31,8 @@ struct PhaseGroup {
     AxisId ordered = no_id;  // of the equations' scan: its loop stands around the phases
     AxisId block = no_id;    // of blocks of steps: its loop stands around those of the steps
 
+    AxisId vector_steps = no_id;  // of a scan whose steps are its lanes (vector_steps.h): all of it, in `after`
+
     // Choices (choices.h).
     AxisId lanes = no_id;  // -1: no axis at all
     bool lanes_reduced = false;

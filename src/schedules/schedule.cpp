@@ -3,6 +3,7 @@
 #include "schedules/choices.h"
 #include "schedules/cut_phase.h"
 #include "schedules/step_blocks.h"
+#include "schedules/vector_steps.h"
 
 namespace heddle::schedules {
 
@@ -56,8 +57,10 @@ Block phases(Assembly& assembly, size_t first, size_t end) {
 
 Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     if (auto correct = verify(kernel); !correct) return fail(correct.error());
-    const std::optional<Kernel> cut = in_step_blocks(kernel);
-    const Kernel& made = cut ? *cut : kernel;
+    const std::optional<Kernel> vectors = in_vector_steps(kernel, target);
+    const Kernel& whole = vectors ? *vectors : kernel;
+    const std::optional<Kernel> cut = in_step_blocks(whole);
+    const Kernel& made = cut ? *cut : whole;
     std::vector<PhaseGroup> groups = group_phases(made);
     std::vector<LocalStorage> storage = store_locals(made, groups);
     choose(made, target, groups, storage);

@@ -137,7 +137,10 @@ struct Expression {
                   // operands[1] (if there) holds, the kernel stops with status 1 and stores as int64 in scratch:
                   // `tag` (the memory that is indexed), the value, the bound, the task. Where inactive the value is 0
         load,     // `address`; where the guard operands[0] (if there) does not hold, or in masked lanes: 0, not read
-        accumulator,  // its value after Finish: a scalar a row if its lanes were reduced, else a vector a (i, j)
+        accumulator,  // its value after Finish: a scalar a row if its lanes were reduced, else a vector a (i, j). Of a
+                      // running one after Update: what each lane's step makes
+        before,       // of a running accumulator, after Update: what the step before each lane's made
+        carried,      // of a running accumulator, behind its Lanes: what the last step made
         let,          // the value of that Let
     };
     Kind kind = Kind::integer;
@@ -149,8 +152,9 @@ struct Expression {
     std::vector<ExpressionId> operands;
     Affine affine;        // index
     Address address;      // load
-    int32_t target = -1;  // accumulator or let: see below
+    int32_t target = -1;  // of what is of an accumulator, or a let: see below
     AccumulatorId accumulator_id() const { return AccumulatorId(target); }
+    bool is_of_accumulator() const { return kind == Kind::accumulator || kind == Kind::before || kind == Kind::carried; }
     LetId let_id() const { return LetId(target); }
     bool operator==(const Expression&) const = default;
 };
@@ -164,6 +168,7 @@ struct Accumulator {
     int vectors = 1;             // vectors a row; with reduced lanes those of its Lanes
     int width = 1;               // lanes a vector; 1: a scalar
     bool reduced_lanes = false;  // Finish folds vectors, then lanes
+    bool running = false;        // each lane takes in those before it, and what was carried from the blocks before
 };
 
 struct Let {
@@ -225,13 +230,17 @@ struct Lanes {
 };
 
 // The accumulator's tile starts at its neutral element (minimum, maximum: +inf, -inf or the integer type's ends;
-// argument reductions: value like those, index 0; any: false, all: true).
+// argument reductions: value like those, index 0; any: false, all: true). A running one, around its Lanes, starts at `value`,
+// a scalar.
 struct Start {
     AccumulatorId accumulator = no_id;
+    ExpressionId value = no_id;
 };
 
 // acc = combine(acc, value). fused: `value` is a float multiplication, acc = fma(a, b, acc), rounded once. minimum and
 // maximum: a NaN wins. Argument reductions take `value` where it is strictly better or a first NaN, with `index`.
+// running: in each vector v, for d = 1, 2, 4 ... below the width, lane l becomes combine(v[l - d], v[l]), where l >= d; then
+// each lane l becomes combine(carried, v[l]), and what the last active lane has is carried to the next vector. No Finish.
 struct Update {
     AccumulatorId accumulator = no_id;
     ExpressionId value = no_id;

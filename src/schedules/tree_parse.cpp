@@ -105,6 +105,7 @@ private:
         reader_.expect("x");
         a.width = count();
         a.reduced_lanes = reader_.take("reduced");
+        a.running = reader_.take("running");
         tree_->accumulators.push_back(a);
     }
 
@@ -268,8 +269,11 @@ private:
             e.integer = reader_.integer("a tag");
             e.number = number();
             e.operands = operands();
-        } else if (token.text == "acc" || token.text == "let") {
-            e.kind = token.text == "acc" ? Expression::Kind::accumulator : Expression::Kind::let;
+        } else if (token.text == "acc" || token.text == "before" || token.text == "carried" || token.text == "let") {
+            e.kind = token.text == "acc"      ? Expression::Kind::accumulator
+                     : token.text == "before" ? Expression::Kind::before
+                     : token.text == "let"    ? Expression::Kind::let
+                                              : Expression::Kind::carried;
             reader_.expect("(");
             e.target = count();
             reader_.expect(")");
@@ -327,7 +331,9 @@ private:
             reader_.expect("row");
             into.push_back({EachRow{block(indentation)}});
         } else if (reader_.take("start")) {
-            into.push_back({Start{AccumulatorId(count())}});
+            Start start{AccumulatorId(count())};
+            if (reader_.take("at")) start.value = expression();
+            into.push_back({start});
         } else if (reader_.take("finish")) {
             into.push_back({Finish{AccumulatorId(count())}});
         } else if (reader_.take("update")) {

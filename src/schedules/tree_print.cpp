@@ -55,7 +55,7 @@ private:
     void print_accumulator(const Accumulator& a) {
         line(1, "accumulator " + a.name + ": " + std::string(name(a.reducer)) + " " + std::string(name(a.dtype)) +
                     " index " + std::string(name(a.index_dtype)) + " vectors " + std::to_string(a.vectors) + " x " +
-                    std::to_string(a.width) + (a.reduced_lanes ? " reduced" : ""));
+                    std::to_string(a.width) + (a.reduced_lanes ? " reduced" : "") + (a.running ? " running" : ""));
     }
 
     std::string term(const Term& t) const {
@@ -181,6 +181,8 @@ private:
             return "check " + std::to_string(e.integer) + " " + text(e.number) + " (" + operands + ")" + dtype;
         case Expression::Kind::load: return address(e.address) + (operands.empty() ? "" : " if (" + operands + ")");
         case Expression::Kind::accumulator: return "acc(" + std::to_string(e.target) + ")" + dtype;
+        case Expression::Kind::before: return "before(" + std::to_string(e.target) + ")" + dtype;
+        case Expression::Kind::carried: return "carried(" + std::to_string(e.target) + ")" + dtype;
         case Expression::Kind::let: return "let(" + std::to_string(e.target) + ")" + dtype;
         }
         return {};
@@ -223,7 +225,10 @@ private:
         block(lanes.body, depth + 1);
     }
 
-    void print_statement(const Start& s, int depth) { line(depth, "start " + std::to_string(s.accumulator)); }
+    void print_statement(const Start& s, int depth) {
+        if (s.value >= 0) prepare(s.value, depth);
+        line(depth, "start " + std::to_string(s.accumulator) + (s.value >= 0 ? " at " + expression(s.value) : ""));
+    }
     void print_statement(const Finish& f, int depth) { line(depth, "finish " + std::to_string(f.accumulator)); }
 
     void print_statement(const Update& u, int depth) {

@@ -73,7 +73,10 @@ private:
             check_affine(e.affine, before);
             check_affine(e.address.element, before);
             if (e.kind == Expression::Kind::load) in(tree_.memories, e.address.memory, "a memory");
-            if (e.kind == Expression::Kind::accumulator) in(tree_.accumulators, e.target, "an accumulator");
+            if (e.is_of_accumulator() && in(tree_.accumulators, e.target, "an accumulator") &&
+                e.kind != Expression::Kind::accumulator && !tree_.accumulator(e.accumulator_id()).running)
+                error("schedules.tree_type", "an accumulator does not run along its lanes",
+                      tree_.accumulator(e.accumulator_id()).name);
             if (e.kind == Expression::Kind::let && in(tree_.lets, e.target, "a let") &&
                 tree_.let(e.let_id()).value >= before) {
                 error("schedules.tree_index", "a let is used before its value", tree_.let(e.let_id()).name);
@@ -83,6 +86,8 @@ private:
         for (const Accumulator& a : tree_.accumulators) {
             if (!accepts(a.reducer, a.dtype))
                 error("schedules.tree_type", "a reduction does not take terms of its type", a.name);
+            if (a.running && (is_argument(a.reducer) || a.reduced_lanes || a.vectors != 1 || a.width < 2))
+                error("schedules.tree_type", "a running accumulator is more than one vector, or less", a.name);
         }
         for (const Let& let : tree_.lets) in(tree_.expressions, let.value, "the value of a let");
         bool arrays = false;
@@ -162,7 +167,11 @@ private:
             if (e.kind == Expression::Kind::let && !defined_.contains(e.let_id())) {
                 error("schedules.tree_scope", "a let is used before it is defined", tree_.let(e.let_id()).name);
             }
-            if (e.kind == Expression::Kind::accumulator && !finished_.contains(e.accumulator_id())) {
+            if (e.kind == Expression::Kind::carried && (in_lanes_ || !started_.contains(e.accumulator_id())))
+                error("schedules.tree_scope", "what is carried is used elsewhere than behind the lanes",
+                      tree_.accumulator(e.accumulator_id()).name);
+            const bool finished = e.kind == Expression::Kind::accumulator || e.kind == Expression::Kind::before;
+            if (finished && !finished_.contains(e.accumulator_id())) {
                 error("schedules.tree_scope", "an accumulator is used before it is finished",
                       tree_.accumulator(e.accumulator_id()).name);
             }
@@ -298,8 +307,10 @@ private:
             error("schedules.tree_lanes", "reduced lanes have no block under masks at their end", "");
         in_lanes_ = true;
         has_tail_ = lanes.mask == Lanes::Mask::tail;
+        lanes_width_ = lanes.vectors == 1 && !lanes.reduced ? lanes.width : 0;
         check_block(lanes.body);
         in_lanes_ = has_tail_ = false;
+        std::erase_if(finished_, [&](AccumulatorId id) { return tree_.accumulator(id).running; });
         scope_.erase(lanes.variable);
     }
 
@@ -307,8 +318,19 @@ private:
         if (!in(tree_.accumulators, s.accumulator, "an accumulator")) return;
         if (has_tail_ && tree_.accumulator(s.accumulator).vectors > 1)
             error("schedules.tree_lanes", "lanes with a tail hold an accumulator", tree_.accumulator(s.accumulator).name);
+        check_start(s, tree_.accumulator(s.accumulator));
         started_.insert(s.accumulator);
         finished_.erase(s.accumulator);
+    }
+
+    void check_start(const Start& s, const Accumulator& a) {
+        if (a.running != (s.value >= 0) || (a.running && (in_lanes_ || in_rows_)))
+            return error("schedules.tree_scope", "a running accumulator starts elsewhere than around its lanes, or at nothing",
+                         a.name);
+        if (s.value < 0 || !in(tree_.expressions, s.value, "what an accumulator starts at")) return;
+        check_use(s.value);
+        if (type(s.value) != a.dtype || varies_[static_cast<size_t>(s.value)].lanes)
+            error("schedules.tree_type", "what an accumulator starts at does not fit it", a.name);
     }
 
     void check(const Update& u) {
@@ -324,6 +346,9 @@ private:
         if (value.dtype != a.dtype || (u.fused && (a.reducer != Reducer::sum || !product))) {
             error("schedules.tree_type", "an update does not fit its accumulator", a.name);
         }
+        if (a.running && (u.fused || in_rows_ || !in_lanes_ || lanes_width_ != a.width))
+            error("schedules.tree_lanes", "a running accumulator does not fit its lanes", a.name);
+        if (a.running) finished_.insert(u.accumulator);
         if (is_argument(a.reducer) != (u.index >= 0))
             return error("schedules.tree_type", "an update lacks its index, or has one", a.name);
         if (u.index < 0 || !in(tree_.expressions, u.index, "an update's index")) return;
@@ -333,8 +358,8 @@ private:
     }
 
     void check(const Finish& f) {
-        if (!started_.contains(f.accumulator))
-            return error("schedules.tree_scope", "an accumulator is finished before its start", "");
+        if (!started_.contains(f.accumulator) || tree_.accumulator(f.accumulator).running)
+            return error("schedules.tree_scope", "an accumulator is finished before its start, or runs along its lanes", "");
         started_.erase(f.accumulator);
         finished_.insert(f.accumulator);
     }
@@ -399,6 +424,7 @@ private:
     std::set<VariableId> scope_;
     std::set<LetId> defined_;
     std::set<AccumulatorId> started_, finished_;
+    int lanes_width_ = 0;  // of lanes of one vector, that are not reduced
     bool in_rows_ = false, in_lanes_ = false, has_tail_ = false, transposes_ = false, prefetching_ = false;
 };
 
