@@ -104,6 +104,12 @@ int64_t coefficient(Expr coordinate, AxisId axis) {
     return 0;
 }
 
+AxisId lone_axis(Expr coordinate) {
+    const CoordinateParts parts = parts_of(coordinate);
+    const bool lone = parts.values.empty() && parts.axes.size() == 1 && parts.axes[0].second > 0;
+    return lone ? parts.axes[0].first : no_id;
+}
+
 AxisId plain_axis(Expr coordinate) { return coordinate->kind == Kind::variable ? coordinate->axis() : no_id; }
 
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {

@@ -46,6 +46,7 @@ CoordinateParts parts_of(Expr coordinate);
 int64_t coefficient(Expr coordinate, AxisId axis);
 // The only axis of the coordinate, if it is nothing else; -1 if not.
 AxisId plain_axis(Expr coordinate);
+AxisId lone_axis(Expr coordinate);  // of n * axis + m with n > 0; else -1
 
 // The values of a coordinate over its axes' extents, none where an axis is empty. Nothing is known where it has values, or
 // leaves the 64-bit integers.

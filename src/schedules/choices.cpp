@@ -73,7 +73,7 @@ void Chooser::drop_single_panels() {
 void Chooser::order_packed() {
     for (PackedOperand& packed : group_.packed) {
         auto position = [&](int dimension) {
-            AxisId axis = plain_axis(packed.read->parts()[static_cast<size_t>(dimension)]);
+            AxisId axis = lone_axis(packed.read->parts()[static_cast<size_t>(dimension)]);
             return std::find(group_.loops.begin(), group_.loops.end(), axis) - group_.loops.begin();
         };
         std::sort(packed.inner.begin(), packed.inner.end(), [&](int a, int b) { return position(a) < position(b); });

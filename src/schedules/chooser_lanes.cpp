@@ -112,10 +112,13 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId la
     packed.tensor = read.tensor;
     std::vector<AxisId> used;
     for (size_t d = 0; d < read.value->parts().size(); d++) {
-        AxisId axis = plain_axis(read.value->parts()[d]);
+        Expr coordinate = read.value->parts()[d];
+        if (coordinate->kind == Kind::integer) continue;  // the rest of the dimension is not copied
+        AxisId axis = lone_axis(coordinate);
         if (axis < 0 || contains(used, axis)) return {};
         used.push_back(axis);
         if (axis == lanes) {
+            if (plain_axis(coordinate) != lanes) return {};
             packed.lane_dimension = static_cast<int>(d);
         } else {
             (contains(group_.reduced, axis) ? packed.inner : packed.outer).push_back(static_cast<int>(d));

@@ -124,7 +124,7 @@ void Chooser::bound_code() {
 // One row index over several row axes where tiles within the innermost divide badly.
 void Chooser::choose_fused_rows() {
     if (!group_.contraction || group_.lanes_reduced || group_.windowed || !single_) return;
-    if (!contains(kernel_.common, group_.rows)) return;
+    if (!contains(kernel_.common, group_.rows) || !group_.limits.empty()) return;
     auto at = std::find(group_.axes.begin(), group_.axes.end(), group_.rows);
     std::vector<AxisId> more;
     while (at != group_.axes.begin()) {

@@ -214,7 +214,7 @@ Address ExpressionBuilder::store_address(const KernelEquation& equation, Express
 
 Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     const Kernel& kernel = assembly_.kernel;
-    auto axis_of = [&](int d) { return plain_axis(operand.read->parts()[static_cast<size_t>(d)]); };
+    auto axis_of = [&](int d) { return lone_axis(operand.read->parts()[static_cast<size_t>(d)]); };
     auto extent_of = [&](AxisId axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
     const NumberSubject packed = {Subject::packed, operand.tensor};
     Address result;

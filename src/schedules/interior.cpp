@@ -6,6 +6,7 @@
 
 #include "expr/arena_interval.h"
 #include "expr/remake.h"
+#include "schedules/folding.h"
 #include "target/choice_numbers.h"
 #include "zspace/checked.h"
 
@@ -37,11 +38,6 @@ bool spread(Line& line, int64_t from, int64_t to) {
     return true;
 }
 
-std::optional<bool> truth_of(Expr e) {
-    if (e->kind != Kind::integer || !is_bool(e->dtype)) return std::nullopt;
-    return e->integer != 0;
-}
-
 class Decider {
 public:
     Decider(const Kernel& kernel, const RightSides& before, AxisId axis)
@@ -70,7 +66,6 @@ private:
     std::optional<Answer> holds(Expr coordinate, bool preferred) const;
     Expr lesser(Expr a, Expr b, Expr otherwise, bool minimum);
     Expr division(Expr e, Expr dividend);
-    Expr logical(Expr e, const std::vector<Expr>& operands);
     Expr guarded(Expr e, std::vector<Expr> operands);
     Expr rebuilt(Expr e, std::vector<Expr> operands) { return arena_.rebuild(e, std::move(operands)); }
 
@@ -191,18 +186,6 @@ Expr Decider::division(Expr e, Expr dividend) {
     return arena_.add(dividend, arena_.integer(-best * divisor));
 }
 
-// What is decided in `not`, `and`, `or`.
-Expr Decider::logical(Expr e, const std::vector<Expr>& operands) {
-    const auto a = truth_of(operands[0]);
-    if (e->kind == Kind::scalar && e->op == ScalarOp::logical_not) return a ? arena_.truth(!*a) : rebuilt(e, operands);
-    const auto b = truth_of(operands[1]);
-    const bool conjunction = e->kind == Kind::conjunction || e->op == ScalarOp::logical_and;
-    if (a && b) return arena_.truth(conjunction ? *a && *b : *a || *b);
-    if (a) return *a == conjunction ? operands[1] : operands[0];
-    if (b) return *b == conjunction ? operands[0] : operands[1];
-    return rebuilt(e, operands);
-}
-
 Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
     std::vector<size_t> inside;
     for (size_t d = 0; d + 1 < operands.size(); d++) {
@@ -261,13 +244,7 @@ Expr Decider::made(Expr e, std::vector<Expr> operands) {
         return accepted ? arena_.truth(true) : rebuilt(e, std::move(operands));
     }
     case Kind::guarded_read: return guarded(e, std::move(operands));
-    case Kind::conjunction: return logical(e, operands);
-    case Kind::scalar: {
-        const bool logic =
-            e->op == ScalarOp::logical_not || e->op == ScalarOp::logical_and || e->op == ScalarOp::logical_or;
-        return logic ? logical(e, operands) : rebuilt(e, std::move(operands));
-    }
-    default: return rebuilt(e, std::move(operands));
+    default: return is_logic(e) ? folded_logic(arena_, e, operands) : rebuilt(e, std::move(operands));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "expr/arena.h"
@@ -78,6 +79,10 @@ struct KernelEquation {
     // Made by the schedule alone (step_blocks.h): the axis of the blocks of steps that the equation runs in.
     AxisId block = no_id;
     VectorSteps vector_steps;
+    // Made by the schedule alone (written_digits.h): equations that one was written out into have one number; each runs
+    // over the points of an axis that are before the end of another, which may be shorter by one.
+    int32_t written = -1;
+    std::vector<std::pair<AxisId, AxisId>> limits;
 };
 
 // The steps of a scan in blocks, the last of which may be shorter: made by the schedule alone.

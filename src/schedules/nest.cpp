@@ -115,6 +115,9 @@ Number Nest::inside(NumberId::Role role, AxisId axis, int64_t value) {
 // The border is one range for both sides: its ends move with the side.
 Range Nest::range(AxisId axis) {
     Range range = whole_range(axis);
+    for (const auto& [limited, end] : group_.limits) {
+        if (limited == axis) range.upper.push_back(bound(assembly_.extent(end)));
+    }
     const auto cut = std::ranges::find(part_.inside, axis, &Cut::axis);
     if (cut != part_.inside.end()) {
         range.lower.push_back(bound(inside(Role::first_inside, axis, cut->first)));
@@ -415,7 +418,7 @@ void Nest::add_prefetch_start(Block& block) {
     const Kernel& kernel = assembly_.kernel;
     int64_t panel = operand.panel;
     for (int d : operand.inner) {
-        panel *= std::max<int64_t>(0, kernel.axis(plain_axis(operand.read->parts()[static_cast<size_t>(d)])).extent);
+        panel *= std::max<int64_t>(0, kernel.axis(lone_axis(operand.read->parts()[static_cast<size_t>(d)])).extent);
     }
     PrefetchStart start;
     Address address = expressions_.packed_address(operand);

@@ -18,6 +18,7 @@ public:
         for (int dimension : operand_.outer) add_dimension(dimension);
         add_panels();
         for (int dimension : operand_.inner) add_dimension(dimension);
+        add_numbers();
         lanes_ = add_axis({.extent = operand_.panel});
         add_packed(source);
         add_copy(source);
@@ -25,8 +26,10 @@ public:
     }
 
 private:
+    Expr coordinate(int dimension) const { return operand_.read->parts()[static_cast<size_t>(dimension)]; }
+
     Axis axis_of(int dimension) const {
-        const AxisId axis = plain_axis(operand_.read->parts()[static_cast<size_t>(dimension)]);
+        const AxisId axis = lone_axis(coordinate(dimension));
         return {.extent = kernel_.axis(axis).extent, .named = kernel_.axis(axis).named, .hint = kernel_.hint(axis)};
     }
 
@@ -53,6 +56,9 @@ private:
     void add_dimension(int dimension) {
         axes_[static_cast<size_t>(dimension)] = add_axis(axis_of(dimension));
         packing_.map += " " + std::to_string(dimension) + "/" + std::to_string(axis_of(dimension).extent);
+        const CoordinateParts parts = parts_of(coordinate(dimension));
+        if (parts.axes[0].second != 1) packing_.map += "*" + std::to_string(parts.axes[0].second);
+        if (parts.constant != 0) packing_.map += "+" + std::to_string(parts.constant);
     }
 
     void add_panels() {
@@ -79,6 +85,23 @@ private:
         packing_.copy.tensors.push_back(packed);
     }
 
+    // A dimension that no axis moves is copied at one number.
+    void add_numbers() {
+        for (size_t d = 0; d < axes_.size(); d++) {
+            Expr c = coordinate(static_cast<int>(d));
+            if (c->kind == Kind::integer)
+                packing_.map += " " + std::to_string(d) + "=" + std::to_string(c->integer);
+        }
+    }
+
+    // Where the copy reads; of lanes the panel.
+    Expr place(size_t dimension) const {
+        const CoordinateParts parts = parts_of(coordinate(static_cast<int>(dimension)));
+        Expr constant = arena_.integer(parts.constant);
+        return parts.axes.empty() ? constant
+                                  : arena_.add(constant, arena_.axis_value(axes_[dimension]), parts.axes[0].second);
+    }
+
     // Beyond the last lane the panel holds zeros.
     void add_copy(const KernelTensor& source) {
         auto lane = static_cast<size_t>(operand_.lane_dimension);
@@ -88,7 +111,7 @@ private:
         KernelEquation copy{.tensor = TensorIndex(1), .axes = packing_.copy.common};
         for (AxisId axis : copy.axes) copy.left.push_back(arena_.axis_value(axis));
         std::vector<Expr> at;
-        for (AxisId axis : axes_) at.push_back(arena_.axis_value(axis));
+        for (size_t d = 0; d < axes_.size(); d++) at.push_back(place(d));
         at[lane] = arena_.add(arena_.axis_value(lanes_), at[lane], operand_.panel);
         Expr zero = is_float(source.dtype) ? arena_.real(source.dtype, 0) : arena_.literal(source.dtype, 0);
         const TensorIndex from(0);

@@ -30,7 +30,8 @@ int writers(const Kernel& kernel, TensorIndex tensor) {
 // One of several equations that write a tensor. A state's first value is made before its scan: beside its steps it is none.
 bool is_piece(const Kernel& kernel, const KernelEquation& e) {
     return std::count_if(kernel.equations.begin(), kernel.equations.end(), [&](const KernelEquation& other) {
-               return other.tensor == e.tensor && other.ordered == e.ordered;
+               const bool written = &other != &e && other.written >= 0 && other.written == e.written;
+               return other.tensor == e.tensor && other.ordered == e.ordered && !written;
            }) > 1;
 }
 
@@ -96,9 +97,13 @@ std::vector<AxisId> joined(std::vector<AxisId> axes, const std::vector<AxisId>& 
 bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
     auto members = group.equations();
-    if (e.ordered != group.ordered || e.block != group.block) return false;
+    if (e.ordered != group.ordered || e.block != group.block || e.limits != group.limits) return false;
     if (e.update || group.update || writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
     if (replaces_early(kernel, group, e)) return false;
+    const auto is_sibling = [&](EquationIndex member) {
+        return e.written >= 0 && equation(kernel, member).written == e.written;
+    };
+    if (std::ranges::any_of(members, is_sibling)) return false;  // its tile has the registers for itself
     if (!e.reducer) {
         if (!same_axes(e.axes, group.axes) || !reads_any(kernel, e, members)) return false;
         if (!reads_all_own_points(kernel, e, members)) return false;
@@ -248,6 +253,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
         group.update = e.update;
         group.ordered = e.ordered;
         group.block = e.block;
+        group.limits = e.limits;
         (e.reducer ? group.reductions : group.after).push_back(index);
         groups.push_back(std::move(group));
     }

@@ -30,6 +30,7 @@ struct PhaseGroup {
     bool update = false;     // of one equation, an update, in `after`: it shares its nest with nobody
     AxisId ordered = no_id;  // of the equations' scan: its loop stands around the phases
     AxisId block = no_id;    // of blocks of steps: its loop stands around those of the steps
+    std::vector<std::pair<AxisId, AxisId>> limits;  // of its equations
 
     AxisId vector_steps = no_id;  // of a scan whose steps are its lanes (vector_steps.h): all of it, in `after`
 

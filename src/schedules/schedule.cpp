@@ -4,6 +4,7 @@
 #include "schedules/cut_phase.h"
 #include "schedules/step_blocks.h"
 #include "schedules/vector_steps.h"
+#include "schedules/written_digits.h"
 
 namespace heddle::schedules {
 
@@ -57,8 +58,10 @@ Block phases(Assembly& assembly, size_t first, size_t end) {
 
 Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     if (auto correct = verify(kernel); !correct) return fail(correct.error());
+    // Vectors of steps are for scans, digits for what has none.
     const std::optional<Kernel> vectors = in_vector_steps(kernel, target);
-    const Kernel& whole = vectors ? *vectors : kernel;
+    const std::optional<Kernel> written = vectors ? std::nullopt : with_written_digits(kernel);
+    const Kernel& whole = vectors ? *vectors : written ? *written : kernel;
     const std::optional<Kernel> cut = in_step_blocks(whole);
     const Kernel& made = cut ? *cut : whole;
     std::vector<PhaseGroup> groups = group_phases(made);

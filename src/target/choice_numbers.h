@@ -132,6 +132,13 @@ inline constexpr int64_t pooled_row_tiles = 8;   // of a task. Design
 inline constexpr int64_t rows_of_several_phases = 48;
 inline constexpr int64_t rounds_of_cores = 2;  // blocks a core that a short launch still has. Design
 
+// Digits of coordinates that are written out, and what that may make of a kernel: a term's instructions in all of its
+// copies, and equations. Design.
+inline constexpr int64_t longest_written_digit = 4;
+inline constexpr int64_t written_terms = 768;
+inline constexpr int64_t written_equations = 32;
+inline constexpr int64_t shortest_beside_digit = 8;  // the axis that vectors then run along
+
 // Of a scan, for which its inputs are transposed at once: two tiles of transposes, 8 kB beside 64 lanes. Design.
 inline constexpr int64_t steps_of_block = 32;
 

@@ -1,0 +1,83 @@
+#include "schedules/folding.h"
+
+#include "zspace/checked.h"
+
+namespace heddle::schedules {
+namespace {
+
+// Data's literals are launch numbers: nothing is decided by them.
+bool is_number(Expr e) { return e->kind == Kind::integer && !is_bool(e->dtype) && e->from_template; }
+
+// (d t + r) // d = t + r // d and (d t + r) % d = r % d, if r is a constant; else null.
+Expr folded_division(Arena& arena, Expr e, Expr dividend) {
+    const int64_t divisor = e->integer;
+    if (divisor < 1) return nullptr;
+    const auto form = linear_form(dividend);
+    Expr quotient = arena.integer(floor_divide(form.constant, divisor));
+    for (const auto& [atom, factor] : form.terms) {
+        if (factor % divisor != 0) return nullptr;
+        quotient = arena.add(quotient, atom, factor / divisor);
+    }
+    if (e->kind == Kind::floor_divide) return quotient;
+    return arena.integer(floor_modulo(form.constant, divisor));
+}
+
+// The lesser of two that a constant is between; else null.
+Expr folded_extreme(Arena& arena, Expr e, Expr a, Expr b) {
+    for (Expr operand : {a, b}) {
+        if (operand->kind == Kind::integer && !is_number(operand)) return nullptr;
+    }
+    Expr difference = arena.add(a, b, -1);
+    if (!is_number(difference)) return nullptr;
+    return (difference->integer < 0) == (e->kind == Kind::minimum) ? a : b;
+}
+
+}  // namespace
+
+std::optional<bool> truth_of(Expr e) {
+    if (e->kind != Kind::integer || !is_bool(e->dtype)) return std::nullopt;
+    return e->integer != 0;
+}
+
+bool is_logic(Expr e) {
+    if (e->kind == Kind::conjunction) return true;
+    return e->kind == Kind::scalar &&
+           (e->op == ScalarOp::logical_not || e->op == ScalarOp::logical_and || e->op == ScalarOp::logical_or);
+}
+
+Expr folded_logic(Arena& arena, Expr e, const std::vector<Expr>& operands) {
+    const auto a = truth_of(operands[0]);
+    if (e->kind == Kind::scalar && e->op == ScalarOp::logical_not)
+        return a ? arena.truth(!*a) : arena.copy(e, operands);
+    const auto b = truth_of(operands[1]);
+    const bool conjunction = e->kind == Kind::conjunction || e->op == ScalarOp::logical_and;
+    if (a && b) return arena.truth(conjunction ? *a && *b : *a || *b);
+    if (a) return *a == conjunction ? operands[1] : operands[0];
+    if (b) return *b == conjunction ? operands[0] : operands[1];
+    return arena.copy(e, operands);
+}
+
+Expr folded(Arena& arena, Expr e, std::vector<Expr> operands) {
+    Expr found = nullptr;
+    switch (e->kind) {
+    case Kind::floor_divide:
+    case Kind::modulo: found = folded_division(arena, e, operands[0]); break;
+    case Kind::minimum:
+    case Kind::maximum: found = folded_extreme(arena, e, operands[0], operands[1]); break;
+    case Kind::negative:
+        if (is_number(operands[0])) found = arena.truth(operands[0]->integer < 0);
+        break;
+    case Kind::inside:
+        if (is_number(operands[0]))
+            found = arena.truth(operands[0]->integer >= 0 && operands[0]->integer < e->integer);
+        break;
+    case Kind::select:
+        if (const auto truth = truth_of(operands[0])) found = operands[*truth ? 1 : 2];
+        break;
+    default:
+        if (is_logic(e)) found = folded_logic(arena, e, operands);
+    }
+    return found ? found : arena.copy(e, std::move(operands));
+}
+
+}  // namespace heddle::schedules

@@ -1,0 +1,140 @@
+#include "schedules/written_digits.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "schedules/accesses.h"
+#include "schedules/digit_writer.h"
+#include "schedules/movements.h"
+#include "target/choice_numbers.h"
+#include "zspace/checked.h"
+
+namespace heddle::schedules {
+namespace {
+
+bool is_division(Expr e) { return e->kind == Kind::floor_divide || e->kind == Kind::modulo; }
+
+// Where a coordinate that is known decides something.
+bool is_decided_by_coordinate(Expr e) {
+    return is_division(e) || e->kind == Kind::minimum || e->kind == Kind::maximum || e->kind == Kind::negative ||
+           e->kind == Kind::inside;
+}
+
+class DigitFinder {
+public:
+    explicit DigitFinder(const Kernel& kernel) : kernel_(kernel) {}
+    std::optional<Kernel> write_one();
+
+private:
+    bool may_be_written(AxisId axis) const;
+    bool fits(const Digit& digit) const;
+    std::optional<int64_t> period(AxisId axis) const;
+    bool decides(AxisId axis) const;
+    bool interleaves(AxisId axis, int64_t extent) const;
+    std::optional<Kernel> divided(AxisId axis) const;
+    std::optional<Kernel> written(AxisId axis) const;
+
+    const Kernel& kernel_;
+};
+
+// Steps of scans and updates have an order of their own.
+bool DigitFinder::may_be_written(AxisId axis) const {
+    return std::ranges::all_of(kernel_.equations, [&](const KernelEquation& e) {
+        return e.ordered < 0 && !e.update && !contains(e.reduced, axis);
+    });
+}
+
+// Short code, and an axis for vectors beside the digit.
+bool DigitFinder::fits(const Digit& digit) const {
+    int64_t terms = 0, equations = 0;
+    for (const KernelEquation& e : kernel_.equations) {
+        if (!contains(e.axes, digit.axis)) continue;
+        int64_t longest = digit.divides ? kernel_.hint(digit.axis) / digit.count : 0;
+        for (AxisId axis : e.axes) {
+            if (axis != digit.axis) longest = std::max(longest, kernel_.hint(axis));
+        }
+        if (longest < choice_numbers::shortest_beside_digit) return false;
+        equations++;
+        for (AxisId axis : e.axes) terms += axis == digit.axis ? code_size(e.right, axis) : 0;
+    }
+    return equations > 0 && terms * digit.count <= choice_numbers::written_terms &&
+           equations * digit.count + static_cast<int64_t>(kernel_.equations.size()) <= choice_numbers::written_equations;
+}
+
+// The least s so that s * q leaves every quotient and remainder of a sum that the axis is in.
+std::optional<int64_t> DigitFinder::period(AxisId axis) const {
+    int64_t common = 1;
+    for (const KernelEquation& e : kernel_.equations) {
+        if (!contains(e.axes, axis)) continue;
+        for (Expr node : expr::walk(e.right)) {
+            if (!is_division(node) || node->integer < 1) continue;
+            const int64_t factor = coefficient(node->parts()[0], axis);
+            if (factor == 0) continue;
+            common = std::lcm(common, node->integer / std::gcd(node->integer, factor));
+            if (common > choice_numbers::longest_written_digit) return std::nullopt;
+        }
+    }
+    return common > 1 ? std::optional(common) : std::nullopt;
+}
+
+std::optional<Kernel> DigitFinder::divided(AxisId axis) const {
+    const auto count = period(axis);
+    if (!count || kernel_.hint(axis) < 2 * *count) return std::nullopt;
+    const Digit digit = {axis, *count, true};
+    if (!fits(digit)) return std::nullopt;
+    DigitWriter writer(kernel_, digit);
+    Kernel made = writer.write();
+    for (const KernelEquation& e : made.equations) {
+        for (Expr node : expr::walk(e.right)) {
+            if (is_division(node) && depends_on(node, writer.quotient())) return std::nullopt;
+        }
+    }
+    return made;
+}
+
+bool DigitFinder::decides(AxisId axis) const {
+    return std::ranges::any_of(kernel_.equations, [&](const KernelEquation& e) {
+        return contains(e.axes, axis) && std::ranges::any_of(expr::walk(e.right), [&](Expr node) {
+                   return is_decided_by_coordinate(node) && depends_on(node, axis);
+               });
+    });
+}
+
+std::optional<Kernel> DigitFinder::written(AxisId axis) const {
+    const Axis& a = kernel_.axis(axis);
+    if (a.named || a.extent < 2 || a.extent > choice_numbers::longest_written_digit || !decides(axis))
+        return std::nullopt;
+    if (contains(kernel_.common, axis) && kernel_.common.size() == 1) return std::nullopt;
+    const Digit digit = {axis, a.extent, false};
+    if (!fits(digit)) return std::nullopt;
+    return DigitWriter(kernel_, digit).write();
+}
+
+// Innermost axes first: then the copies of one point stand side by side.
+std::optional<Kernel> DigitFinder::write_one() {
+    std::set<AxisId> seen;
+    for (const KernelEquation& e : kernel_.equations) {
+        for (size_t i = e.axes.size(); i-- > 0;) {
+            const AxisId axis = e.axes[i];
+            if (!seen.insert(axis).second || !may_be_written(axis)) continue;
+            if (auto made = divided(axis)) return made;
+            if (auto made = written(axis)) return made;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Kernel> with_written_digits(const Kernel& kernel) {
+    std::optional<Kernel> made = DigitFinder(kernel).write_one();
+    while (made) {
+        auto more = DigitFinder(*made).write_one();
+        if (!more) break;
+        made = std::move(more);
+    }
+    return made;
+}
+
+}  // namespace heddle::schedules
