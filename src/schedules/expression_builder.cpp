@@ -207,7 +207,12 @@ Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, 
 
 // Only loads are transposed in registers.
 Address ExpressionBuilder::store_address(const KernelEquation& equation, ExpressionId guard) {
-    Address result = address(equation.tensor, equation.left, {Subject::store, equation.tensor}, guard);
+    NumberSubject store = {Subject::store, equation.tensor};
+    for (const KernelEquation& other : assembly_.kernel.equations) {
+        if (&other == &equation) break;
+        if (other.tensor == equation.tensor) store.piece++;
+    }
+    Address result = address(equation.tensor, equation.left, store, guard);
     if (result.access == Access::transposed) result.access = Access::strided;
     return result;
 }
@@ -216,7 +221,7 @@ Address ExpressionBuilder::packed_address(const PackedOperand& operand) {
     const Kernel& kernel = assembly_.kernel;
     auto axis_of = [&](int d) { return lone_axis(operand.read->parts()[static_cast<size_t>(d)]); };
     auto extent_of = [&](AxisId axis) { return std::max<int64_t>(0, kernel.axis(axis).extent); };
-    const NumberSubject packed = {Subject::packed, operand.tensor};
+    const NumberSubject packed = {Subject::packed, operand.tensor, -1, operand.index};
     Address result;
     result.access = Access::packed;
     for (size_t i = 0; i < assembly_.result.buffers.size(); i++) {

@@ -29,9 +29,10 @@ struct NumberSubject {
     Kind kind = Kind::none;
     int32_t index = -1;      // axis, tensor or number of a value
     int32_t dimension = -1;  // of the tensor, of the read value, of the store; -1: the whole
+    int32_t piece = 0;       // of a store: which of the equations that write the tensor; of a packed form: which
     auto operator<=>(const NumberSubject&) const = default;
 
-    NumberSubject at(size_t d) const { return {kind, index, static_cast<int32_t>(d)}; }
+    NumberSubject at(size_t d) const { return {kind, index, static_cast<int32_t>(d), piece}; }
 };
 
 struct NumberId {

@@ -80,7 +80,9 @@ std::optional<int64_t> DigitFinder::period(AxisId axis) const {
 
 std::optional<Kernel> DigitFinder::divided(AxisId axis) const {
     const auto count = period(axis);
-    if (!count || kernel_.hint(axis) < 2 * *count) return std::nullopt;
+    // A coordinate that wraps has its axis's extent for divisor, and is no digit: in the classes of sizes that are expected
+    // to be so long, no extent is so small.
+    if (!count || kernel_.hint(axis) < 4 * *count || kernel_.axis(axis).extent == *count) return std::nullopt;
     const Digit digit = {axis, *count, true};
     if (!fits(digit)) return std::nullopt;
     DigitWriter writer(kernel_, digit);
