@@ -58,7 +58,7 @@ public:
     void define(const KernelEquation& equation, ExpressionId value);
     // Loops run only where these dimensions of guarded reads (by id) lie inside.
     void clear_guards(std::set<std::pair<uint32_t, size_t>> dimensions);
-    ExpressionId defined(TensorIndex tensor) const { return defined_.at(tensor); }
+    ExpressionId defined(TensorIndex tensor) const { return defined_.at(tensor).second; }
     // Coordinates of this tensor lie inside wherever they are used: nothing is checked.
     void trust(TensorIndex tensor) { trusted_ = tensor; }
     // offset + sum of the coordinate's bound axes but for `without`, times `sign`; a range's bound.
