@@ -1,9 +1,7 @@
-#include "schedules/nest.h"
+#include "schedules/nest_builder.h"
 
 #include <algorithm>
-#include <functional>
 
-#include "schedules/data_ranges.h"
 #include "target/choice_numbers.h"
 
 namespace heddle::schedules {
@@ -12,86 +10,10 @@ namespace {
 using Role = NumberId::Role;
 using Subject = NumberSubject::Kind;
 
-class Nest {
-public:
-    Nest(Assembly& assembly, const NestPlan& plan)
-        : assembly_(assembly),
-          tree_(assembly.result.tree),
-          plan_(plan),
-          group_(plan.group),
-          part_(plan.part),
-          expressions_(assembly, plan.group),
-          guards_(plan.guards),
-          border_(plan.part.border.has_value()) {
-        if (group_.ordered >= 0) expressions_.bind(group_.ordered, plan.step);
-        data_bounds_ = data_bounds(assembly.kernel, group_);
-        if (group_.block >= 0) expressions_.bind(group_.block, assembly.block_variables.at(group_.block));
-        take(plan.sides);
-    }
-
-    Block build();
-
-private:
-    using Inner = std::function<Block()>;
-    const KernelEquation& equation(EquationIndex i) const { return assembly_.kernel.equations[static_cast<size_t>(i)]; }
-    Expr right(EquationIndex i) const { return sides_.of.at(i); }
-    void take(RightSides sides);
-    Range range(AxisId axis);
-    Range whole_range(AxisId axis);
-    void end_where_it_changes(Range& range, const MovingCut& cut);
-    Number inside(NumberId::Role role, AxisId axis, int64_t value);
-    Block loops();
-    Block beside_lanes(const NestPlan& plan);
-    Block vector_steps();
-    AccumulatorId start_running(Block& block, EquationIndex index);
-    ExpressionId of_accumulator(Expression::Kind kind, AccumulatorId accumulator);
-    std::vector<AxisId> loops_around() const;
-    Block serial(std::vector<AxisId> axes, const Inner& inner);
-    Block lanes(const Inner& inner);
-    Block rows(const Inner& inner);
-    Rows row_tiles(Range range, std::vector<int> sizes, const Inner& inner);
-    Block cut_rows(const Interior& decided, const Inner& inner);
-    Block fused_rows(const Inner& inner);
-    bool clip(For& loop, AxisId axis);
-    bool narrow(Range& range, AxisId axis);
-    bool may_unroll(const Block& body, int64_t extent) const;
-    Block reduced_loops(size_t depth, const Inner& inner);
-    std::optional<int64_t> window(AxisId axis) const;
-    Block core();
-    bool loops_over_rows() const;
-    void epilogue(Block& block);
-    Block update_loops();
-    Block store_update();
-    void add_accumulators(Block& block);
-    Block body();
-    void add_prefetches(Block& block);
-    void add_prefetch_start(Block& block);
-    void define(Block& block, EquationIndex index, ExpressionId value);
-    Update update(EquationIndex index);
-    Lanes::Mask mask() const;
-
-    Assembly& assembly_;
-    Tree& tree_;
-    const NestPlan& plan_;
-    const PhaseGroup& group_;
-    const Part& part_;
-    VariableId side_ = no_id;  // 0 before the interior, 1 behind it
-    RightSides sides_;         // at this place of the nest
-    std::vector<AxisId> around_;  // of a nest inside of another: bound there
-    ExpressionBuilder expressions_;
-    std::vector<AccumulatorId> accumulators_;  // of group_.reductions
-    VariableId row_variable_ = no_id;          // of fused rows
-    const std::vector<ClippedGuard>& guards_;  // that ranges stand for
-    bool border_;                              // single rows, whose windows are clipped
-    std::vector<DataBound> data_bounds_;
-};
-
-void append(Block& block, Block more) {
-    block.insert(block.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
 Bound bound(VariableId variable) { return {{{}, {{variable, 1, {false, 1}}}, {}}, {false, 1}}; }
+
+}  // namespace
 
 // The extent that is a fact: of a window that has no origin.
 std::optional<int64_t> Nest::window(AxisId axis) const {
@@ -508,12 +430,7 @@ bool Nest::loops_over_rows() const {
 
 void Nest::epilogue(Block& block) {
     for (size_t i = 0; i < group_.reductions.size(); i++) {
-        const Accumulator& accumulator = tree_.accumulator(accumulators_[i]);
-        Expression result;
-        result.kind = Expression::Kind::accumulator;
-        result.dtype = is_argument(accumulator.reducer) ? accumulator.index_dtype : accumulator.dtype;
-        result.target = accumulators_[i];
-        define(block, group_.reductions[i], assembly_.intern(result));
+        define(block, group_.reductions[i], of_accumulator(Expression::Kind::accumulator, accumulators_[i]));
     }
     for (EquationIndex index : group_.after) define(block, index, expressions_.value(right(index)));
 }
@@ -576,69 +493,12 @@ Block Nest::loops() {
 }
 
 ExpressionId Nest::of_accumulator(Expression::Kind kind, AccumulatorId accumulator) {
+    const Accumulator& of = tree_.accumulator(accumulator);
     Expression e;
     e.kind = kind;
-    e.dtype = tree_.accumulator(accumulator).dtype;
+    e.dtype = is_argument(of.reducer) ? of.index_dtype : of.dtype;
     e.target = static_cast<int32_t>(accumulator);
     return assembly_.intern(e);
-}
-
-AccumulatorId Nest::start_running(Block& block, EquationIndex index) {
-    const KernelEquation& e = equation(index);
-    Accumulator accumulator;
-    accumulator.name = assembly_.kernel.tensor(e.tensor).name;
-    accumulator.reducer = e.vector_steps.reducer;
-    accumulator.dtype = assembly_.kernel.tensor(e.tensor).dtype;
-    accumulator.width = group_.width;
-    accumulator.running = true;
-    tree_.accumulators.push_back(accumulator);
-    const auto id = last_id<AccumulatorId>(tree_.accumulators);
-    block.push_back({Start{id, expressions_.defined(e.vector_steps.of)}});
-    return id;
-}
-
-// What is before the first step, then all steps by vectors, then what is left behind the last one.
-Block Nest::vector_steps() {
-    using VectorPart = VectorSteps::Part;
-    std::map<TensorIndex, AccumulatorId> running;
-    Block block;
-    std::vector<EquationIndex> steps, behind;
-    for (EquationIndex index : group_.equations()) {
-        const KernelEquation& e = equation(index);
-        const bool before = e.vector_steps.part == VectorPart::plain && !contains(e.axes, group_.vector_steps);
-        if (before)
-            define(block, index, expressions_.value(right(index)));
-        else
-            (e.vector_steps.part == VectorPart::last ? behind : steps).push_back(index);
-    }
-    for (EquationIndex index : steps) {
-        if (equation(index).vector_steps.part == VectorPart::running)
-            running[equation(index).tensor] = start_running(block, index);
-    }
-    append(block, lanes([&] {
-        Block body;
-        for (EquationIndex index : steps) {
-            const KernelEquation& e = equation(index);
-            if (e.vector_steps.part == VectorPart::before) {
-                define(body, index, of_accumulator(Expression::Kind::before, running.at(e.vector_steps.of)));
-                continue;
-            }
-            ExpressionId value = expressions_.value(right(index));
-            if (e.vector_steps.part == VectorPart::running) {
-                const AccumulatorId accumulator = running.at(e.tensor);
-                Update update;
-                update.accumulator = accumulator;
-                update.value = value;
-                body.push_back({update});
-                value = of_accumulator(Expression::Kind::accumulator, accumulator);
-            }
-            define(body, index, value);
-        }
-        return body;
-    }));
-    for (EquationIndex index : behind)
-        define(block, index, of_accumulator(Expression::Kind::carried, running.at(equation(index).vector_steps.of)));
-    return block;
 }
 
 Block Nest::beside_lanes(const NestPlan& plan) {
@@ -647,8 +507,6 @@ Block Nest::beside_lanes(const NestPlan& plan) {
     for (AxisId axis : nest.around_) nest.expressions_.bind(axis, expressions_.variable_of(axis));
     return nest.build();
 }
-
-}  // namespace
 
 Block build_nest(Assembly& assembly, const NestPlan& plan) { return Nest(assembly, plan).build(); }
 

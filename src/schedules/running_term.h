@@ -16,6 +16,7 @@ struct RunningTerm {
 
 // Of a state's next value, in which it occurs only as what `is_state` says. `s + a - b`, `max(a, s)` and
 // `c ? s + a : s` are such, in any depth of one operation.
-std::optional<RunningTerm> running_term(Arena& arena, Expr next, TensorIndex state, const std::function<bool(Expr)>& is_state);
+std::optional<RunningTerm> running_term(Arena& arena, Expr next, TensorIndex state,
+                                        const std::function<bool(Expr)>& is_state);
 
 }  // namespace heddle::schedules

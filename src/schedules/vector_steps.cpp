@@ -47,7 +47,6 @@ public:
         others_ = equation(equations_[0]).axes;
     }
 
-    bool gains(const Target& target) const;
     bool fits();
     std::vector<KernelEquation> equations();
 
@@ -81,13 +80,6 @@ private:
     std::set<TensorIndex> read_before_;               // states of which the step before is read, by others
     std::map<TensorIndex, TensorIndex> temporaries_;  // what only a step knows
 };
-
-// Enough steps, and no other axis that fills a vector.
-bool ScanInVectors::gains(const Target& target) const {
-    const int64_t lanes = target.lanes(choice_numbers::least_element);
-    return lanes > 1 && kernel_.hint(ordered_) >= 2 * lanes &&
-           std::ranges::none_of(others_, [&](AxisId axis) { return kernel_.hint(axis) >= lanes; });
-}
 
 bool ScanInVectors::counts_steps(const std::vector<Expr>& left) const {
     return std::ranges::any_of(left, [&](Expr c) { return coefficient(c, ordered_) != 0; });
@@ -312,14 +304,20 @@ std::vector<KernelEquation> ScanInVectors::equations() {
     return result;
 }
 
+// Enough steps, and no other axis that fills a vector.
+bool gains(const Kernel& kernel, const KernelEquation& of_scan, const Target& target) {
+    const int64_t lanes = target.lanes(choice_numbers::least_element);
+    return lanes > 1 && kernel.hint(of_scan.ordered) >= 2 * lanes &&
+           std::ranges::none_of(of_scan.axes, [&](AxisId axis) { return kernel.hint(axis) >= lanes; });
+}
+
 }  // namespace
 
 std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target) {
     std::set<AxisId> scans;
     for (const KernelEquation& e : kernel.equations) {
-        if (e.ordered >= 0) scans.insert(e.ordered);
+        if (e.ordered >= 0 && gains(kernel, e, target)) scans.insert(e.ordered);
     }
-    std::erase_if(scans, [&, copy = kernel](AxisId scan) mutable { return !ScanInVectors(copy, scan).gains(target); });
     if (scans.empty()) return std::nullopt;
     Kernel made = copied(kernel);
     bool any = false;

@@ -1,0 +1,91 @@
+// The nest while it is built: nest.cpp has loops, tiles and updates, nest_steps.cpp the steps of a scan by vectors.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "schedules/data_ranges.h"
+#include "schedules/nest.h"
+
+namespace heddle::schedules {
+
+class Nest {
+public:
+    Nest(Assembly& assembly, const NestPlan& plan)
+        : assembly_(assembly),
+          tree_(assembly.result.tree),
+          plan_(plan),
+          group_(plan.group),
+          part_(plan.part),
+          expressions_(assembly, plan.group),
+          guards_(plan.guards),
+          border_(plan.part.border.has_value()) {
+        if (group_.ordered >= 0) expressions_.bind(group_.ordered, plan.step);
+        data_bounds_ = data_bounds(assembly.kernel, group_);
+        if (group_.block >= 0) expressions_.bind(group_.block, assembly.block_variables.at(group_.block));
+        take(plan.sides);
+    }
+
+    Block build();
+
+private:
+    using Inner = std::function<Block()>;
+    const KernelEquation& equation(EquationIndex i) const { return assembly_.kernel.equations[static_cast<size_t>(i)]; }
+    Expr right(EquationIndex i) const { return sides_.of.at(i); }
+    void take(RightSides sides);
+    Range range(AxisId axis);
+    Range whole_range(AxisId axis);
+    void end_where_it_changes(Range& range, const MovingCut& cut);
+    Number inside(NumberId::Role role, AxisId axis, int64_t value);
+    Block loops();
+    Block beside_lanes(const NestPlan& plan);
+    Block vector_steps();
+    AccumulatorId start_running(Block& block, EquationIndex index);
+    ExpressionId of_accumulator(Expression::Kind kind, AccumulatorId accumulator);
+    std::vector<AxisId> loops_around() const;
+    Block serial(std::vector<AxisId> axes, const Inner& inner);
+    Block lanes(const Inner& inner);
+    Block rows(const Inner& inner);
+    Rows row_tiles(Range range, std::vector<int> sizes, const Inner& inner);
+    Block cut_rows(const Interior& decided, const Inner& inner);
+    Block fused_rows(const Inner& inner);
+    bool clip(For& loop, AxisId axis);
+    bool narrow(Range& range, AxisId axis);
+    bool may_unroll(const Block& body, int64_t extent) const;
+    Block reduced_loops(size_t depth, const Inner& inner);
+    std::optional<int64_t> window(AxisId axis) const;
+    Block core();
+    bool loops_over_rows() const;
+    void epilogue(Block& block);
+    Block update_loops();
+    Block store_update();
+    void add_accumulators(Block& block);
+    Block body();
+    void add_prefetches(Block& block);
+    void add_prefetch_start(Block& block);
+    void define(Block& block, EquationIndex index, ExpressionId value);
+    Update update(EquationIndex index);
+    Lanes::Mask mask() const;
+
+    Assembly& assembly_;
+    Tree& tree_;
+    const NestPlan& plan_;
+    const PhaseGroup& group_;
+    const Part& part_;
+    VariableId side_ = no_id;  // 0 before the interior, 1 behind it
+    RightSides sides_;         // at this place of the nest
+    std::vector<AxisId> around_;  // of a nest inside of another: bound there
+    ExpressionBuilder expressions_;
+    std::vector<AccumulatorId> accumulators_;  // of group_.reductions
+    VariableId row_variable_ = no_id;          // of fused rows
+    const std::vector<ClippedGuard>& guards_;  // that ranges stand for
+    bool border_;                              // single rows, whose windows are clipped
+    std::vector<DataBound> data_bounds_;
+};
+
+inline void append(Block& block, Block more) {
+    block.insert(block.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace heddle::schedules
