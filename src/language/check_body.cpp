@@ -79,7 +79,12 @@ private:
             if (names_.declare(child->text, BareName::Kind::state, child->mark)) block_names_.push_back(child->text);
         }
         scans_.push_back(statement.generators[0].name);
-        names_.with_generators(statement.generators, [&] { in_block([&] { statements(statement.children); }); });
+        names_.with_generators(statement.generators, [&] {
+            in_block([&] {
+                statements(statement.children);
+                names_.check(statement.filter);
+            });
+        });
         scans_.pop_back();
     }
 

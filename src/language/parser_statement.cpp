@@ -268,6 +268,7 @@ private:
             return nullptr;
         }
         if (filled) made->children = block(lines_[next_].indent, depth + 1);
+        if (made->filter) made->height = std::max(made->height, made->filter->height + 1);
         for (const auto& child : made->children) made->height = std::max(made->height, child->height + 1);
         if (sound) return made;
         for (const auto& child : made->children) failed_.push_back(child->text);
@@ -283,6 +284,10 @@ private:
             if (made.kind == Kind::scan_block && made.generators.size() != 1) {
                 parser.fail(made.generators[1].place, "language.syntax", "a scan has one axis",
                             "count the steps by one variable, and take it apart with // and %");
+            }
+            if (made.kind == Kind::scan_block && parser.at_word("until")) {
+                parser.take();
+                made.filter = parser.expression();
             }
             parser.expect(":");
             parser.expect_end();

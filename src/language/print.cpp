@@ -193,8 +193,9 @@ std::string print_statement(const Syntax& statement, int indent) {
     case Kind::parallel_block:
     case Kind::scan_block: {
         bool scan = statement.kind == Kind::scan_block;
-        std::string text =
-            fmt::format("{}{} {}:\n", pad, scan ? "scan" : "for", print_generators(statement.generators));
+        std::string until = statement.filter ? " until " + print(*statement.filter) : "";
+        std::string text = fmt::format("{}{} {}{}:\n", pad, scan ? "scan" : "for",
+                                       print_generators(statement.generators), until);
         for (const auto& child : statement.children) text += print_statement(*child, indent + 2);
         return text;
     }

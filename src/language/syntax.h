@@ -83,7 +83,7 @@ struct Syntax {
         let,             // let text = value; with generators: let text[j < n, ...] = value, a local array
         equation,        // text[children] = value from initial; see `pick`, `has_left`
         parallel_block,  // for generators: children (statements)
-        scan_block,      // scan generators[0]: children (statements)
+        scan_block,      // scan generators[0] until filter: children (statements)
         assignment,      // in a graph: children (names) = value
         // ---- index projection functions
         rows,        // children: one element per tensor dimension (`whole`, `ranged`, an expression, a spread)
@@ -99,7 +99,7 @@ struct Syntax {
     std::vector<SyntaxPointer> children;
     std::vector<Generator> generators;  // reduction, comprehension, let, parallel_block, scan_block; in source order
     std::vector<NamedArgument> named;   // call, structured
-    SyntaxPointer filter;               // reduction, comprehension: the condition after `if`, or null
+    SyntaxPointer filter;               // reduction, comprehension: the condition after `if`, or null; scan_block: after `until`
     SyntaxPointer value;                // let, equation, assignment
     SyntaxPointer initial;              // equation: the expression after `from`, or null
     SyntaxPointer pick;                 // equation: the `[$i]` of a variadic output, or null

@@ -65,6 +65,8 @@ private:
     void scan(const Syntax& statement, Scope& scope, VariableList variables);
     StateId declare_state(const Syntax& statement, const Scope& scope, VariableId step, const VariableList& variables);
     void state_equation(const Syntax& statement, const Scope& scope);
+    StateId declare_end(VariableId step, const VariableList& variables);
+    void end_equation(StateId ended, const Syntax& condition, const Scope& scope);
     void need_untimed(NodeId initial, const BodyState& state, const Place& place);
     void equation(const Syntax& statement, const Scope& scope, const VariableList& variables);
     NodeList coordinates_of(const std::vector<Value>& values, const Place& place);
@@ -130,6 +132,8 @@ void BodyBuilder::scan(const Syntax& statement, Scope& scope, VariableList varia
     if (steps.size() != 1)
         refuse_scan(statement.generators[0].place, "a scan has one axis, and this extent is a list", "");
     std::vector<StateId> states;
+    std::optional<StateId> ended;
+    if (statement.filter) ended = declare_end(steps[0], variables);
     for (const SyntaxPointer& child : statement.children) {
         if (child->kind != Syntax::Kind::equation || !child->initial) continue;
         guarded([&] {
@@ -137,11 +141,13 @@ void BodyBuilder::scan(const Syntax& statement, Scope& scope, VariableList varia
             scope.names.set(child->text, Value::failed());
             StateId state = declare_state(*child, inner, steps[0], variables);
             scope.names.set(child->text, Value::of(BodyArray{BodyArray::Kind::state, state}));
+            expressions_.state(state).ended = ended;
             states.push_back(state);
         });
     }
     variables.push_back(steps[0]);
     block(statement.children, inner, variables);
+    if (ended) guarded([&] { end_equation(*ended, *statement.filter, inner); });
     for (StateId state : states) expressions_.state(state).active = false;
 }
 
@@ -226,10 +232,44 @@ void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
         diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(state.type->dtype));
         elements.refuse(std::move(diagnostic));
     }
+    if (state.ended) {
+        const Value over = Value::of(expressions_.state_before(*state.ended));
+        value = expressions_.operations().element(
+            expressions_.operations().select(over, Value::of(expressions_.state_before(id)), Value::of(value),
+                                             statement.place),
+            statement.place);
+    }
     Local& local = body_.locals[state.local];
     local.value = value.node;
     local.initial = initial.node;
     expressions_.state(id).defined = true;
+}
+
+// `scan t < n until c`: one more state, whether c has held after a step; from then on all states stay as they are.
+StateId BodyBuilder::declare_end(VariableId step, const VariableList& variables) {
+    BodyState state;
+    state.name = "until";
+    state.step = step;
+    state.outer = expressions_.index_variables();
+    state.outer.insert(state.outer.end(), variables.begin(), variables.end());
+    state.type = StateType{DType::boolean, Element::Weak::no};
+    return expressions_.add_state(std::move(state));
+}
+
+void BodyBuilder::end_equation(StateId ended, const Syntax& condition, const Scope& scope) {
+    BodyElements& elements = expressions_.elements();
+    auto& operations = expressions_.operations();
+    const Value holds = expressions_.evaluate(condition, scope);
+    const Element element = operations.element(holds, condition.place);
+    if (!is_bool(elements.dtype(element)))
+        operations.refuse_type(condition.place, "what ends a scan is a condition", "one bool", "compare, as in s[t] < 1e-6");
+    const Value over = operations.binary(ScalarOp::logical_or, Value::of(expressions_.state_before(ended)),
+                                         Value::of(element), condition.place);
+    Local& local = body_.locals[expressions_.state(ended).local];
+    local.value = operations.element(over, condition.place).node;
+    local.initial = expressions_.nodes().boolean(false);
+    expressions_.state(ended).active = false;
+    expressions_.state(ended).defined = true;
 }
 
 TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t position, const Scope& scope,

@@ -39,6 +39,7 @@ struct BodyState {
     bool active = true;             // its scan has not ended
     std::vector<StateId> delayed;   // those that are at each step what this one was 1, 2, ... steps before
     bool defined = false;           // its equation has been met
+    std::optional<StateId> ended;   // of a scan that has an `until`: the state that says whether it is over
 };
 
 class BodyExpressions : public Evaluator {
@@ -72,6 +73,8 @@ public:
     // A state without values yet: the position of its BodyState.
     StateId add_state(BodyState state);
     BodyState& state(StateId id) { return states_[id]; }
+    // The state's value at the step before, at its own point.
+    Element state_before(StateId id);
 
 protected:
     Value free_name(const Syntax& syntax, const Scope& scope) override;

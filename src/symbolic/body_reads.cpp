@@ -221,6 +221,14 @@ int64_t BodyExpressions::steps_back(NodeId coordinate, VariableId step) const {
     return std::max<int64_t>(0, node.op == ScalarOp::subtract ? *distance : -*distance);
 }
 
+Element BodyExpressions::state_before(StateId id) {
+    const BodyState& state = states_[id];
+    NodeList here;
+    for (VariableId axis : state.outer) here.push_back(nodes_.variable(axis));
+    for (VariableId axis : state.own) here.push_back(nodes_.variable(axis));
+    return Element{nodes_.previous(state.local, state.type->dtype, std::move(here)), state.type->weak};
+}
+
 // A state that is at each step what `id` was `steps` before it. What it begins with is never read.
 StateId BodyExpressions::delayed_state(StateId id, int64_t steps) {
     while (static_cast<int64_t>(states_[id].delayed.size()) < steps) {

@@ -255,6 +255,7 @@ private:
     void scan() {
         const Variable step{fresh("t"), extent(2 * most_points)};
         line(fmt::format("scan {} < {}:", step.name, step.extent.text));
+        const size_t header_end = body_.size() - 2;
         const Scope before = scope_;
         indent_ += 2;
         scope_.add(step);
@@ -271,6 +272,7 @@ private:
             scope_.arrays.push_back(state_array(state, {step.name}, {}));
         }
         for (int64_t i = 0; i < outputs_inside; i++) output({step}, choices_.once_in(4) ? 1 : 0);
+        if (choices_.once_in(6)) body_.insert(header_end, " until " + truth(2));
         indent_ -= 2;
         scope_ = before;
         // Often only the last steps are read: then only these are kept.

@@ -92,6 +92,30 @@ TEST(BodyScan, EarlierStepsAreReadWithAValueForThoseThatAreNot) {
     EXPECT_EQ(code_of(scan("      s[t] = s[t + 1] ?? 0 from 0\n")), "symbolic.state_step");
 }
 
+// A scan with an `until`: the steps of each point of the index are its own.
+std::string until(const std::string& condition, const std::string& equations) {
+    return "    scan t < $n until " + condition + ":\n" + equations;
+}
+
+TEST(BodyScan, StatesStayAsTheyAreOnceTheConditionHolds) {
+    const std::string sums = "      s[t] = s[t - 1] + x[@m, t] from 0\n      y[@m, t] = s[t]\n";
+    const std::string all = "y: \"$T[$m, $n]\"";  // x is 0 1 2, 3 4 5
+    EXPECT_EQ(values(result_of(until("s[t] >= 3", sums), all)), (std::vector<double>{0, 1, 3, 3, 3, 3}));
+    EXPECT_EQ(values(result_of(until("s[t - 1] >= 3", sums), all)), (std::vector<double>{0, 1, 3, 3, 7, 7}));
+    EXPECT_EQ(values(result_of(until("true", sums), all)), (std::vector<double>{0, 0, 0, 3, 3, 3}));
+    EXPECT_EQ(values(result_of(until("false", sums), all)), (std::vector<double>{0, 1, 3, 3, 7, 12}));
+    // By a name of the block, and over a state's own axis; a state may be read further back.
+    const std::string pair = "      let d = abs(s[t - 1, 0] - s[t - 1, 1])\n"
+                             "      s[t, j < 2] = s[t - 1, 1 - j] + (s[t - 2, j] ?? j) * x[@m, t] from j\n"
+                             "    y[@m] = s[$n - 1, 0]\n";
+    EXPECT_EQ(values(result_of(until("d > 5 || any(j < 2 : s[t, j] > 1)", pair), "y: \"$T[$m]\"")),
+              (std::vector<double>{0, 1}));
+    EXPECT_EQ(code_of(until("s[t]", sums), all), "symbolic.type");
+    EXPECT_EQ(code_of(until("r > 0", sums), all), "language.unknown_name");
+    EXPECT_EQ(code_of(until("s[t + 1] > 0", sums), all), "symbolic.state_step");
+    EXPECT_EQ(code_of("    for t < $n until t > 2:\n      let a = t\n    y[@m] = 0\n"), "language.syntax");
+}
+
 TEST(BodyScan, ValuesStepByStep) {
     EXPECT_EQ(values(result_of("    scan t < $n:\n      s[t] = s[t - 1] + x[@m, t] from 0\n      y[@m, t] = s[t]\n",
                                "y: \"$T[$m, $n]\"")),
