@@ -105,7 +105,9 @@ private:
         if (!wanted) return {};
         std::vector<std::pair<int64_t, size_t>> found;  // by offset
         for (size_t other = 0; other < body_.equations.size(); ++other)
-            if (other != first && strided_at(other, dimension)) unify(first, other);
+            if (other != first && body_.equations[other].output == body_.equations[first].output &&
+                strided_at(other, dimension))
+                unify(first, other);
         for (size_t other = 0; other < body_.equations.size(); ++other) {
             if (!differ_only_at(body_.equations[first], body_.equations[other], dimension)) continue;
             const auto own = strided_at(other, dimension);
@@ -124,7 +126,7 @@ private:
     // Takes the variables of `first` for its own, where each has variables that no other equation has.
     void unify(size_t first, size_t other) {
         const BodyEquation &wanted = body_.equations[first], &own = body_.equations[other];
-        if (own.output != wanted.output || own.variables == wanted.variables) return;
+        if (own.variables == wanted.variables) return;
         if (own.variables.size() != wanted.variables.size()) return;
         for (size_t i = 0; i < own.variables.size(); ++i)
             if (body_.variable(own.variables[i]).extent.value != body_.variable(wanted.variables[i]).extent.value) return;

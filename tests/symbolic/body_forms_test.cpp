@@ -100,6 +100,17 @@ TEST(BodyForms, InterleavedEquationsAreOne) {
               (std::vector<double>{0, 0, 0, 0, 0, 0, 0, 0, 1, 100, 1, 100, 10, 1000, 10, 1000}));
 }
 
+// An output of fewer dimensions has no coordinate to compare with.
+TEST(BodyForms, InterleavedEquationsBesideAnOutputOfLowerRank) {
+    const std::string text = "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[]\"\n"
+                             "  outputs: {y: \"$T[2, 2 * $n]\", z: \"$T[$n]\"}\n  body: |\n"
+                             "    for c < 2, i < $n:\n"
+                             "      y[c, 2 * i] = x[i]\n"
+                             "      y[c, 2 * i + 1] = 10 * x[i]\n"
+                             "    z[i] = x[i]\n";
+    EXPECT_EQ(values(applied(text, counting(DType::float32, {2}))), (std::vector<double>{0, 0, 1, 10, 0, 0, 1, 10}));
+}
+
 TEST(BodyForms, PhasesThatAreMissingOrTwiceThereAreRefused) {
     auto code = [](const std::string& equations, const std::string& shape = "2 * $n") {
         auto outcome = applied(interleaved(equations, shape), counting(DType::float32, {3}));
