@@ -14,12 +14,15 @@
 
 namespace heddle::equations {
 
-// How many parts a scatter's terms are cut into: at most so many, each with so many terms for an element of its copy of
-// the result, and so many at all.
-struct ScatterParts {
+// How many parts a reduction's terms are cut into.
+struct ReductionParts {
+    // Of a scatter: at most so many, each with so many terms for an element of its copy of the result, and so many at all.
     int64_t most = choice_numbers::most_scatter_parts;
     double terms_an_element = choice_numbers::scatter_terms_an_element;
     double terms = choice_numbers::scatter_terms_a_task;
+    // Of a product of which each factor serves so many points that the other one has alone: each with so many terms.
+    double product_shares = choice_numbers::product_shares;
+    double product_terms = choice_numbers::product_terms_a_task;
 };
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
@@ -32,7 +35,7 @@ void distribute(System& system);        // 4. a pointwise reader of a several-eq
 void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
 void hoist_expensive(System& system);   // expensive arithmetic that would be done again, or on constants
 void factor_axes(System& system);       // mixed-radix digits become axes of their own
-void split_scatters(System& system, const ScatterParts& limits = {});  // many terms of few elements
+void split_reductions(System& system, const ReductionParts& limits = {});  // many terms of few elements
 void mark_prepared(System& system);
 void join_scans(System& system);  // readers that walk a scan's steps become equations of it
 void optimise(System& system);    // all of them, as often as docs/equations.md says

@@ -25,18 +25,6 @@ double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
     return elements * static_cast<double>(bytes(tensor.dtype));
 }
 
-// A product-like term: what stands at its top once guards with a neutral value and casts are taken off.
-Expr term_of(Expr right) {
-    while ((right->kind == Kind::select && right->parts()[2]->is_literal()) || right->kind == Kind::cast) {
-        right = right->parts()[right->kind == Kind::select ? 1 : 0];
-    }
-    return right;
-}
-
-bool holds(const std::vector<AxisId>& sorted, AxisId axis) {
-    return std::binary_search(sorted.begin(), sorted.end(), axis);
-}
-
 class NodeBuilder {
 public:
     NodeBuilder(const System& system, FusionGraph& graph)
@@ -80,23 +68,14 @@ void NodeBuilder::add_slots(FusionNode& node, const Equation& equation, const st
     node.slot_count = static_cast<int32_t>(graph_.slots.size()) - node.first_slot;
 }
 
-// Two factors, each with its own reads, that share a reduced axis: rows move the first alone, columns the second alone.
 void NodeBuilder::find_roles(FusionNode& node, const Equation& equation) const {
-    if (!equation.reducer) return;
-    const Expr term = term_of(equation.right);
-    if (term->kind != Kind::scalar || term->parts().size() != 2) return;
-    if (term->op != ScalarOp::multiply && term->op != ScalarOp::add && term->op != ScalarOp::subtract) return;
-    const auto& first = term->parts()[0]->axes;
-    const auto& second = term->parts()[1]->axes;
-    const bool shared = std::any_of(equation.reduced.begin(), equation.reduced.end(),
-                                    [&](AxisId axis) { return holds(first, axis) && holds(second, axis); });
-    if (!shared) return;
-    for (AxisId axis : equation.axes) {
-        const int32_t slot = slot_of(node, axis);
-        if (slot < 0) continue;
-        if (holds(first, axis) && !holds(second, axis)) node.rows.push_back(slot);
-        if (holds(second, axis) && !holds(first, axis)) node.columns.push_back(slot);
-    }
+    const ProductAxes product = product_axes(equation);
+    const auto add_slots_of = [&](const std::vector<AxisId>& axes, std::vector<int32_t>& slots) {
+        for (AxisId axis : axes)
+            if (const int32_t slot = slot_of(node, axis); slot >= 0) slots.push_back(slot);
+    };
+    add_slots_of(product.rows, node.rows);
+    add_slots_of(product.columns, node.columns);
     node.contraction = !node.rows.empty() || !node.columns.empty();
 }
 
@@ -164,6 +143,7 @@ void NodeBuilder::add_equation(int32_t index) {
     node.equation = index;
     node.tensor = equation.tensor;
     node.prepared = tensor.prepared;
+    node.in_parts = tensor.in_parts;
     node.output = tensor.is_output;
     node.reduction = equation.reducer.has_value();
     const ValueFacts& facts = facts_.of(equation.right);

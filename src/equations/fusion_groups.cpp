@@ -25,6 +25,7 @@ std::string text_of(const Refusal& refusal) {
     case Refusal::Why::equations: return "more equations than a kernel may hold";
     case Refusal::Why::buffers: return "more buffers than a kernel may have";
     case Refusal::Why::phases: return "made of constants only: computed once, in the prepare phase";
+    case Refusal::Why::parts: return "parts of a reduction are tasks, which their sum waits for";
     case Refusal::Why::opaque: return "an opaque operation";
     case Refusal::Why::path: return "another kernel stands between";
     case Refusal::Why::apart: return "a kernel of theirs could not be made";
@@ -153,6 +154,13 @@ size_t Grouping::buffers(const std::vector<int32_t>& members) const {
     return tensors.size();
 }
 
+bool Grouping::sums_parts(const std::vector<int32_t>& members) const {
+    return std::ranges::any_of(members, [&](int32_t member) {
+        const FusionNode& node = graph_.node(member);
+        return node.in_parts && std::ranges::find_first_of(node.readers, members) != node.readers.end();
+    });
+}
+
 bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const {
     const FusionNode& first = graph_.node(this->members(a)[0]);
     const FusionNode& second = graph_.node(this->members(b)[0]);
@@ -164,6 +172,7 @@ bool Grouping::structure_allows(int32_t a, int32_t b, const std::vector<int32_t>
     const auto apart = [&](int32_t member) { return options_.apart.contains(graph_.node(member).equation); };
     if (!options_.apart.empty() && std::ranges::any_of(members, apart)) return refuse(Refusal::Why::apart);
     if (first.prepared != second.prepared) return refuse(Refusal::Why::phases);
+    if (sums_parts(members)) return refuse(Refusal::Why::parts);
     if (members.size() > static_cast<size_t>(target_.maximum_equations)) return refuse(Refusal::Why::equations);
     if (is_torn(members)) return refuse(Refusal::Why::pieces_apart);
     if (reads_margin_of_local(members)) return refuse(Refusal::Why::margins);

@@ -18,6 +18,7 @@ struct Refusal {
         equations,
         buffers,
         phases,
+        parts,
         opaque,
         path,
         apart,
@@ -66,6 +67,7 @@ private:
     std::vector<int32_t> neighbours(int32_t group, bool readers) const;
     const KernelCost& cost_of(int32_t group);
     bool saves_only_a_launch(int32_t a, int32_t b, const KernelCost& joined, double gain);
+    bool sums_parts(const std::vector<int32_t>& members) const;
     bool structure_allows(int32_t a, int32_t b, const std::vector<int32_t>& members, Refusal::Why& why) const;
     bool is_torn(const std::vector<int32_t>& members) const;
     bool reads_margin_of_local(const std::vector<int32_t>& members) const;

@@ -59,7 +59,7 @@ void optimise(System& system) {
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
     hoist_expensive(system);
     factor_axes(system);
-    split_scatters(system);
+    split_reductions(system);
     mark_prepared(system);
     join_scans(system);
 }

@@ -359,6 +359,35 @@ double hint_points(const System& system, const Equation& equation) {
     return points;
 }
 
+namespace {
+
+// A product-like term: what stands at its top once guards with a neutral value and casts are taken off.
+Expr term_of(Expr right) {
+    while ((right->kind == Kind::select && right->parts()[2]->is_literal()) || right->kind == Kind::cast) {
+        right = right->parts()[right->kind == Kind::select ? 1 : 0];
+    }
+    return right;
+}
+
+}  // namespace
+
+ProductAxes product_axes(const Equation& equation) {
+    ProductAxes result;
+    if (!equation.reducer) return result;
+    const Expr term = term_of(equation.right);
+    if (term->kind != Kind::scalar || term->parts().size() != 2) return result;
+    if (term->op != ScalarOp::multiply && term->op != ScalarOp::add && term->op != ScalarOp::subtract) return result;
+    const auto has = [&](size_t factor, AxisId axis) { return std::ranges::binary_search(term->parts()[factor]->axes, axis); };
+    for (AxisId axis : equation.reduced)
+        if (has(0, axis) && has(1, axis)) result.reduced.push_back(axis);
+    if (result.reduced.empty()) return result;
+    for (AxisId axis : equation.axes) {
+        if (has(0, axis) && !has(1, axis)) result.rows.push_back(axis);
+        if (has(1, axis) && !has(0, axis)) result.columns.push_back(axis);
+    }
+    return result;
+}
+
 bool is_view(const Equation& equation) { return !equation.reducer && equation.right->kind == Kind::read; }
 
 void prune(System& system) {

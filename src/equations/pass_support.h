@@ -95,6 +95,12 @@ Size size_of_axis(const System& system, const Equation& equation, AxisId axis);
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
 // Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
 Expr lazy_conjunction(const System& system, Expr first, Expr then);
+// Of a reduction whose terms are a product (or sum, or difference) of two factors over a reduced axis: the equation's axes
+// that move the first factor alone, and those that move the second alone. Nothing for others.
+struct ProductAxes {
+    std::vector<AxisId> rows, columns, reduced;  // reduced: those that both factors have
+};
+ProductAxes product_axes(const Equation& equation);
 bool is_view(const Equation& equation);  // a read, nothing else
 // Marks equations dead that have no points or that no output needs, and takes dead ones out of their tensors' lists.
 void prune(System& system);

@@ -76,6 +76,7 @@ std::string declaration_text(const System& system, const SystemTensor& tensor) {
     result += "]";
     if (tensor.prepared) result += " prepared";
     if (tensor.keep_name) result += " kept";
+    if (tensor.in_parts) result += " parts";
     if (tensor.constant && tensor.constant->size() <= printed_constant_limit) result += constant_text(*tensor.constant);
     if (tensor.kind == SystemTensor::Kind::opaque) {
         result += " from (";

@@ -64,11 +64,9 @@ private:
         reader_.expect(":");
         tensor.dtype = reader_.dtype();
         shape(tensor);
-        while (ok() && (reader_.is("prepared") || reader_.is("kept"))) {
-            if (reader_.next().text == "prepared")
-                tensor.prepared = true;
-            else
-                tensor.keep_name = true;
+        while (ok() && (reader_.is("prepared") || reader_.is("kept") || reader_.is("parts"))) {
+            const std::string mark = reader_.next().text;
+            (mark == "prepared" ? tensor.prepared : mark == "kept" ? tensor.keep_name : tensor.in_parts) = true;
         }
         if (ok() && reader_.is("=")) constant(tensor);
         if (ok() && reader_.take("from")) opaque_inputs(tensor);

@@ -136,12 +136,31 @@ private:
         return std::find(axes.begin(), axes.end(), axis) != axes.end();
     }
 
+    // The reduced axis that a coordinate is, alone or as the last digit of a number (a part of a long axis).
+    std::optional<AxisId> reduced_axis(const Equation& equation, Expr coordinate) const {
+        if (coordinate->kind != Kind::linear) {
+            const auto alone = lone_axis(coordinate);
+            return alone && contains(equation.reduced, *alone) ? alone : std::nullopt;
+        }
+        std::optional<AxisId> last;
+        int64_t least = INT64_MAX;  // of the coefficients of other digits
+        for (size_t i = 0; i < coordinate->parts().size(); i++) {
+            const auto axis = lone_axis(coordinate->parts()[i]);
+            if (!axis) return std::nullopt;
+            if (coordinate->coefficients[i] == 1 && contains(equation.reduced, *axis))
+                last = axis;
+            else
+                least = std::min(least, coordinate->coefficients[i]);
+        }
+        return last && least >= system_.arena->extent(*last) ? last : std::nullopt;
+    }
+
     // The dimensions of a read whose coordinate is one reduced axis that no other coordinate uses: innermost last.
-    static Preference reduced_dimensions(const Equation& equation, Expr read, size_t rank) {
+    Preference reduced_dimensions(const Equation& equation, Expr read, size_t rank) const {
         std::vector<std::pair<size_t, int32_t>> found;
         for (size_t d = 0; d < rank; d++) {
-            auto axis = lone_axis(read->parts()[d]);
-            if (!axis || !contains(equation.reduced, *axis)) continue;
+            auto axis = reduced_axis(equation, read->parts()[d]);
+            if (!axis) continue;
             size_t uses = 0;
             for (size_t other = 0; other < rank; other++) uses += contains(read->parts()[other]->axes, *axis);
             size_t position = static_cast<size_t>(std::find(equation.reduced.begin(), equation.reduced.end(), *axis) -

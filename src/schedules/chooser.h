@@ -45,6 +45,8 @@ private:
     bool moves_as_vector(AxisId axis) const;
     void choose_lanes();
     void choose_rows();
+    int64_t bytes_between_rows(Expr read) const;
+    int rows_that_l1_holds() const;
     void choose_tile_size();
     int64_t vectors_of_each_core() const;
     void bound_code();

@@ -61,6 +61,34 @@ void Chooser::choose_rows() {
     }
 }
 
+// Of an operand in a buffer whose dimensions inside the rows' are walked by one axis each; 0 of others. By the sizes of the
+// class's representative: other sizes get the same tile.
+int64_t Chooser::bytes_between_rows(Expr read) const {
+    const KernelTensor& tensor = kernel_.tensor(read->tensor());
+    const auto coordinates = coordinates_of(read);
+    const auto row = movements_.plain_dimension(coordinates, group_.rows);
+    if (tensor.role == KernelTensor::Role::local || !row) return 0;
+    int64_t distance = bytes(tensor.dtype);
+    for (size_t d = static_cast<size_t>(*row) + 1; d < coordinates.size(); d++) {
+        if (coordinates[d]->axes.size() != 1 || coefficient(coordinates[d], coordinates[d]->axes[0]) != 1) return 0;
+        distance *= std::min<int64_t>(hint(coordinates[d]->axes[0]), 1 << 20);
+    }
+    return distance;
+}
+
+// Rows that lie a multiple of a way of L1 apart are all in one set of it; one that holds fewer loses each line before the
+// next of its elements is read.
+int Chooser::rows_that_l1_holds() const {
+    const auto ways = static_cast<int>(target_.l1_bytes / choice_numbers::l1_way_bytes);
+    const bool collide = std::ranges::any_of(reads_, [&](const ReadAccess& read) {
+        if (movements_.of(read.value, group_.rows) == Movement::still) return false;
+        if (movements_.of(read.value, group_.lanes) != Movement::still) return false;
+        const int64_t distance = bytes_between_rows(read.value);
+        return distance > 0 && distance % choice_numbers::l1_way_bytes == 0;
+    });
+    return collide ? std::max(1, ways - choice_numbers::ways_for_others) : target_.maximum_rows;
+}
+
 void Chooser::choose_tile_size() {
     bool reduces = !group_.reductions.empty();
     auto set = [&](Tile tile) { group_.vectors = tile.vectors, group_.maximum_rows = tile.rows; };
@@ -75,7 +103,11 @@ void Chooser::choose_tile_size() {
         int64_t reduced = 1;
         for (AxisId axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
         const int64_t rows = free ? choice_numbers::rows_of_any_consumer : hint(group_.rows);
-        set(choose_tile(target_, group_.width, {hint(group_.lanes), rows, reduced}));
+        const int most_rows = std::min(target_.maximum_rows, rows_that_l1_holds());
+        Target bounded = target_;
+        if (!free) bounded.maximum_rows = most_rows;  // else NV is the same for all readers
+        set(choose_tile(bounded, group_.width, {hint(group_.lanes), rows, reduced}));
+        group_.maximum_rows = std::min(group_.maximum_rows, most_rows);
     } else if (group_.contraction) {
         set(choice_numbers::matrix_vector_tile);
     } else if (group_.lanes_reduced) {

@@ -1,6 +1,6 @@
-// Scatters with many more terms than elements: a number of parts of the terms go to copies of the result of their own,
-// which are added up in order. The parts are tasks, and depend on sizes only, so that results do not depend on the
-// number of threads. Rules: docs/equations.md, "Scatters".
+// Scatters with many more terms than elements, and products over a long axis: a number of parts of the terms go to copies
+// of the result of their own, which are added up in order. The parts are tasks, and depend on sizes only, so that results
+// do not depend on the number of threads. Rules: docs/equations.md, "Scatters" and "Long products".
 #include <algorithm>
 #include <bit>
 
@@ -11,9 +11,9 @@
 namespace heddle::equations {
 namespace {
 
-class ScatterSplitter {
+class ReductionSplitter {
 public:
-    ScatterSplitter(System& system, const ScatterParts& limits)
+    ReductionSplitter(System& system, const ReductionParts& limits)
         : system_(system), arena_(*system.arena), limits_(limits), readers_(system.readers()) {}
 
     void run() {
@@ -21,11 +21,12 @@ public:
             const Equation& equation = system_.equation(index);
             if (equation.scan >= 0) continue;  // the steps of a scan are no tasks
             if (system_.tensor(equation.tensor).equations.size() != 1 || !keeps_its_type(equation)) continue;
+            if (!equation.reducer || equation.reduced.empty() || !joining_op(*equation.reducer)) continue;
             const auto scatter = scatter_of(system_, equation);
-            if (!scatter || replaces(index)) continue;
+            if (scatter && replaces(index)) continue;
             const AxisId axis = *std::ranges::max_element(
                 equation.reduced, {}, [&](AxisId reduced) { return arena_.hint(reduced); });
-            const int64_t parts = parts_of(equation, *scatter, axis);
+            const int64_t parts = scatter ? parts_of(equation, *scatter, axis) : parts_of_product(equation, axis);
             if (parts >= 2) split(index, axis, parts);
         }
     }
@@ -60,6 +61,16 @@ private:
         const auto limit = std::clamp<int64_t>(static_cast<int64_t>(most), 1,
                                                std::min(limits_.most, std::max<int64_t>(splittable(axis), 1)));
         return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));  // as many for each of 2, 4, 8 threads
+    }
+
+    // A tile's part of an operand is read again for each tile of the other one: it should stay in a core's cache.
+    int64_t parts_of_product(const Equation& equation, AxisId axis) const {
+        const ProductAxes product = product_axes(equation);
+        if (std::ranges::find(product.reduced, axis) == product.reduced.end()) return 1;
+        if (std::min(hint_points(arena_, product.rows), hint_points(arena_, product.columns)) < limits_.product_shares) return 1;
+        const double most = static_cast<double>(arena_.hint(axis)) / limits_.product_terms;
+        const auto limit = std::clamp<int64_t>(static_cast<int64_t>(most), 1, std::max<int64_t>(splittable(axis), 1));
+        return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));
     }
 
     // A named axis always leaves a rest: other sizes of its class have the same equations.
@@ -111,6 +122,7 @@ private:
         SystemTensor tensor = like(index, "_parts");
         tensor.shape.insert(tensor.shape.begin(), parts);
         tensor.sizes.insert(tensor.sizes.begin(), parts);
+        tensor.in_parts = true;
         const TensorIndex copies = system_.add_tensor(std::move(tensor));
         Equation equation = part_of(system_.equation(index), copies, axis, length, arena_.scale(part, length));
         equation.axes.insert(equation.axes.begin(), part_axis);
@@ -150,12 +162,12 @@ private:
 
     System& system_;
     Arena& arena_;
-    const ScatterParts limits_;
+    const ReductionParts limits_;
     const std::vector<std::vector<int32_t>> readers_;
 };
 
 }  // namespace
 
-void split_scatters(System& system, const ScatterParts& limits) { ScatterSplitter(system, limits).run(); }
+void split_reductions(System& system, const ReductionParts& limits) { ReductionSplitter(system, limits).run(); }
 
 }  // namespace heddle::equations
