@@ -530,7 +530,9 @@ void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::
     }
     value = widened(code_, value, width_);
     if (access == Access::interleaved) {
-        store_interleaved(node.address, value, i, j, active);
+        std::vector<CodeValue> values = {value};
+        for (ExpressionId beside : node.beside) values.push_back(widened(code_, evaluate(beside, i, j), width_));
+        store_interleaved(node.address, values, i, j, active);
     } else if (access == Access::strided || access == Access::indexed) {
         code_.scatter(node.address.memory, lane_indices(node.address, i, j), value, active);
     } else {
@@ -549,7 +551,10 @@ void Walker::statement(const Store& node) {
             row();
             continue;
         }
-        for (int j = 0; j < vectors; j++) evaluate(node.value, i, j);
+        for (int j = 0; j < vectors; j++) {
+            evaluate(node.value, i, j);
+            for (ExpressionId beside : node.beside) evaluate(beside, i, j);
+        }
         code_.branch(
             integer_op(CodeOp::less, integer(i), *row_count_),
             [&] {

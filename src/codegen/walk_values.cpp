@@ -295,17 +295,32 @@ CodeValue Walker::load_interleaved(const Address& address, int i, int j, std::op
     return *result;
 }
 
-void Walker::store_interleaved(const Address& address, CodeValue value, int i, int j,
+// One value has each step-th element of as many vectors as a step is long; as many values as that fill them.
+void Walker::store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
                                std::optional<CodeValue> active) {
     const Interleaved place = interleaved(address, i, j);
-    const int parts = static_cast<int>(std::max<int64_t>(place.step, 1));
-    for (int part = 0; part < parts; part++) {
+    const int step = static_cast<int>(std::max<int64_t>(place.step, 1));
+    for (int part = 0; part < step; part++) {
         CodeAddress at = place.first;
         at.offset += int64_t{part} * width_;
+        const auto lane_of = [&](int e) { return place.step < 0 ? width_ - 1 - e : (part * width_ + e) / step; };
         std::vector<int> lanes;
-        for (int e = 0; e < width_; e++)
-            lanes.push_back(place.step < 0 ? width_ - 1 - e : static_cast<int>((part * width_ + e) / place.step));
-        code_.store(at, code_.shuffle(value, value, lanes), wanted_of(place.step, part, active), false);
+        for (int e = 0; e < width_; e++) lanes.push_back(lane_of(e));
+        if (values.size() == 1) {
+            code_.store(at, code_.shuffle(values[0], values[0], lanes), wanted_of(place.step, part, active), false);
+            continue;
+        }
+        CodeValue filled = values[0];
+        for (size_t k = 1; k < values.size(); k++) {
+            std::vector<int> taken;  // of what is filled, and of the next value
+            for (int e = 0; e < width_; e++) {
+                const bool next = (part * width_ + e) % step == static_cast<int>(k);
+                taken.push_back(next ? width_ + lane_of(e) : k == 1 ? lane_of(e) : e);
+            }
+            filled = code_.shuffle(filled, values[k], taken);
+        }
+        if (active) active = active->width == 1 ? widened(code_, *active, width_) : *active;
+        code_.store(at, filled, active ? std::optional(code_.shuffle(*active, *active, lanes)) : std::nullopt, false);
     }
 }
 
@@ -380,7 +395,8 @@ CodeValue Walker::evaluate(ExpressionId id, int i, int j) {
     if (!varies.lanes) j = 0;
     if (const auto known = remembered(id, i, j)) return *known;
     const Expression& e = tree_.expression(id);
-    const CodeValue value = e.kind == Expression::Kind::load ? load(id, i, j) : compute(e, i, j);
+    const auto extreme = extreme_of_many(id, i, j);
+    const CodeValue value = extreme ? *extreme : e.kind == Expression::Kind::load ? load(id, i, j) : compute(e, i, j);
     remember(id, i, j, value);
     return value;
 }

@@ -40,6 +40,7 @@ void optimise(System& system) {
     narrow_sums(system);
     merge_equal(system);
     mark_prepared(system);
+    write_out_axes(system);
     name_expensive(system);
     mark_prepared(system);
     compose_views(system);

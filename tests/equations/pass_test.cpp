@@ -246,6 +246,59 @@ TEST(PassNarrow, ASumOfSmallIntegersIsSmall) {
     EXPECT_EQ(sum("x[i, k]", 258, "uint8"), "uint8 ");  // it may wrap, and does so all the same
 }
 
+// A weight for each of three neighbours, as a list: a chain of selections.
+Expr weight(SystemBuilder& b, Expr k) {
+    Arena& arena = b.arena();
+    return arena.select(arena.less(k, arena.integer(1)), b.number(0.25),
+                        arena.select(arena.less(k, arena.integer(2)), b.number(0.5), b.number(0.125)));
+}
+
+TEST(PassWriteOut, AWindowWithAListIsASumOfReads) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({10});
+    b.output(b.reduce({8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
+        return b.times(weight(b, k[0]), b.read(x, {b.arena().add(i[0], k[0])}));
+    }));
+    write_out_axes(b.system);
+    expect_sound(b.system);
+    const Equation& e = b.system.equation(b.system.order().front());
+    EXPECT_FALSE(e.reducer);
+    EXPECT_EQ(reads(e).size(), 3u);
+    for (Expr node : walk(e.right)) EXPECT_NE(node->kind, Kind::select);
+}
+
+TEST(PassWriteOut, WhatReadsAWrittenAxisIsWrittenWithIt) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({3, 8});
+    const TensorIndex scaled = b.pointwise(
+        {3, 8}, [&](const Coordinates& i) { return b.times(weight(b, i[0]), b.read(x, {i[0], i[1]})); });
+    b.output(b.reduce({8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
+        return b.read(scaled, {k[0], i[0]});
+    }));
+    b.output(b.pointwise({3, 8}, [&](const Coordinates& i) { return b.read(scaled, i); }));
+    write_out_axes(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 7u);  // three of each, and the sum
+}
+
+TEST(PassWriteOut, AProductStaysOne) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({3, 8}), w = b.input({3, 40});
+    b.output(b.reduce({40, 8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
+        return b.times(b.times(weight(b, k[0]), b.read(x, {k[0], i[1]})), b.read(w, {k[0], i[0]}));
+    }));
+    write_out_axes(b.system);
+    EXPECT_TRUE(b.system.equation(b.system.order().front()).reducer);
+}
+
+TEST(PassWriteOut, AnInnermostAxisOfAnOutputStays) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({8, 3});
+    b.output(b.pointwise({8, 3}, [&](const Coordinates& i) { return b.times(weight(b, i[1]), b.read(x, i)); }));
+    write_out_axes(b.system);
+    EXPECT_EQ(live(b.system), 1u);
+}
+
 TEST(PassPrepare, WhatIsMadeOfConstantsIsPrepared) {
     SystemBuilder b;
     const TensorIndex scaled = b.unary(b.weights({8, 8}), ScalarOp::exp);

@@ -1,0 +1,240 @@
+// Short axes that choose from lists are written out: an equation for each point, a sum that is a chain of additions. Then
+// lists are numbers, coordinates move plainly, what several windows read is read once, and substitution sees all of it
+// (docs/equations.md, "Written axes").
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "equations/fusion.h"
+#include "equations/pass_support.h"
+#include "support/union_find.h"
+
+namespace heddle::equations {
+namespace {
+
+constexpr int64_t longest_written_axis = 16;
+constexpr int64_t most_terms = 32;      // of one reduction
+constexpr size_t most_nodes = 160;      // of a right side that is written out
+constexpr size_t most_copied = 1200;    // of all copies of one equation
+
+bool depends(Expr e, AxisId axis) { return std::ranges::binary_search(e->axes, axis); }
+
+class AxisWriter {
+public:
+    explicit AxisWriter(System& system) : system_(system), arena_(*system.arena), classes_(arena_.axis_count()) {}
+    void run();
+
+private:
+    bool is_short(AxisId axis) const {
+        const Axis& a = arena_.axis(axis);
+        return !a.named && a.extent >= 2 && a.extent <= longest_written_axis;
+    }
+    AxisId plain(Expr e) const { return e->kind == Kind::variable ? e->axes[0] : no_id; }
+    void keep(AxisId axis) { kept_.insert(axis); }
+    void look_at_left(const Equation& equation);
+    void look_at_reads(const Equation& equation);
+    void look_at_dimension(Expr coordinate, Expr left, int64_t extent);
+    void look_at_lists(const Equation& equation);
+    bool is_table(TensorIndex tensor) const {
+        return system_.tensor(tensor).constant && system_.tensor(tensor).graph_tensor < 0;
+    }
+    std::vector<AxisId> of_list(Expr e) const;
+    bool is_written(AxisId axis) const { return is_short(axis) && written_.contains(classes_.root(axis)); }
+    std::vector<AxisId> of(const std::vector<AxisId>& axes) const;
+    void find_written();
+    bool fits(const Equation& equation) const;
+    Expr with(Expr e, const std::vector<AxisId>& axes, const std::vector<int64_t>& point);
+    Expr joined_terms(const Equation& equation, Expr right, const std::vector<AxisId>& reduced);
+    void write(int32_t index);
+
+    System& system_;
+    Arena& arena_;
+    UnionFind<AxisId> classes_;
+    std::set<AxisId> kept_, wanted_, written_;  // axes; axes; roots
+};
+
+// The next of all points of the axes; false behind the last.
+bool step(const Arena& arena, const std::vector<AxisId>& axes, std::vector<int64_t>& point) {
+    for (size_t i = axes.size(); i-- > 0;) {
+        if (++point[i] < arena.extent(axes[i])) return true;
+        point[i] = 0;
+    }
+    return false;
+}
+
+// Pieces are boxes: one coordinate is the axis, and it is not the innermost of what lies in memory.
+void AxisWriter::look_at_left(const Equation& equation) {
+    const SystemTensor& tensor = system_.tensor(equation.tensor);
+    const bool whole = tensor.equations.size() == 1 && equation.scan < 0 && !tensor.prepared;
+    for (AxisId axis : equation.axes) {
+        if (!is_short(axis)) continue;
+        const auto found = std::ranges::find_if(equation.left, [&](Expr left) { return depends(left, axis); });
+        const bool alone = whole && found != equation.left.end() && plain(*found) == axis;
+        if (!alone || (tensor.is_output && found + 1 == equation.left.end())) keep(axis);
+    }
+}
+
+// A reader of a dimension that an axis makes walks it as the axis does, or is at one of its points.
+void AxisWriter::look_at_dimension(Expr coordinate, Expr left, int64_t extent) {
+    for (AxisId made : left->axes) {
+        if (!is_short(made)) continue;
+        const AxisId axis = plain(coordinate);
+        const bool point = coordinate->kind == Kind::integer && coordinate->integer >= 0 && coordinate->integer < extent;
+        if (plain(left) != made || arena_.extent(made) != extent)
+            keep(made);
+        else if (axis >= 0 && arena_.extent(axis) == extent && is_short(axis))
+            classes_.join(std::min(classes_.root(axis), classes_.root(made)), std::max(classes_.root(axis), classes_.root(made)));
+        else if (point)
+            wanted_.insert(made);
+        else
+            keep(made);
+    }
+}
+
+void AxisWriter::look_at_reads(const Equation& equation) {
+    for (Expr read : reads(equation)) {
+        const SystemTensor& tensor = system_.tensor(read->tensor());
+        for (int32_t maker : tensor.equations) {
+            const Equation& made = system_.equation(maker);
+            for (size_t d = 0; d < made.left.size(); d++)
+                look_at_dimension(read->parts()[d], made.left[d], tensor.shape[d]);
+        }
+    }
+}
+
+// A table of a template's numbers, or a chain of selections, that short axes choose from; of a table also phases of others.
+std::vector<AxisId> AxisWriter::of_list(Expr e) const {
+    const bool chain = e->kind == Kind::select;
+    if (!chain && (e->kind != Kind::read || !is_table(e->tensor()))) return {};
+    std::vector<AxisId> found;
+    for (Expr part : e->parts()) {
+        const bool is_chosen = std::ranges::all_of(part->axes, [&](AxisId axis) { return is_short(axis); });
+        if (is_chosen) found.insert(found.end(), part->axes.begin(), part->axes.end());
+        if (!is_chosen && (chain || part->kind != Kind::modulo)) return {};
+        if (chain) break;  // the condition
+    }
+    return found;
+}
+
+void AxisWriter::look_at_lists(const Equation& equation) {
+    for (Expr e : walk(equation.right)) {
+        const std::vector<AxisId> axes = of_list(e);
+        wanted_.insert(axes.begin(), axes.end());
+    }
+    if (!equation.reducer) return;
+    // Of a contraction, an operand serves points that do not move it: such a loop is not written out.
+    bool shared = is_argument(*equation.reducer);
+    for (Expr read : reads(equation)) {
+        if (system_.tensor(read->tensor()).constant) continue;
+        for (AxisId axis : equation.axes) shared = shared || (!is_short(axis) && !depends(read, axis));
+    }
+    for (AxisId axis : equation.reduced) {
+        if (shared) keep(axis);
+    }
+}
+
+std::vector<AxisId> AxisWriter::of(const std::vector<AxisId>& axes) const {
+    std::vector<AxisId> found;
+    std::ranges::copy_if(axes, std::back_inserter(found), [&](AxisId axis) { return is_written(axis); });
+    return found;
+}
+
+bool AxisWriter::fits(const Equation& equation) const {
+    int64_t points = 1, terms = 1;
+    const auto reduced = of(equation.reduced);
+    for (AxisId axis : of(equation.axes)) points *= arena_.extent(axis);
+    for (AxisId axis : reduced) terms *= arena_.extent(axis);
+    if (points * terms == 1) return true;
+    if (reduced.size() < equation.reduced.size()) return false;  // a loop is left: its terms stay together
+    const size_t nodes = walk(equation.right).size();
+    return points <= longest_written_axis && terms <= most_terms && nodes <= most_nodes &&
+           nodes * static_cast<size_t>(points * terms) <= most_copied;
+}
+
+void AxisWriter::find_written() {
+    for (AxisId axis : wanted_) written_.insert(classes_.root(axis));
+    for (AxisId axis : kept_) written_.erase(classes_.root(axis));
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (const Equation& equation : system_.equations) {
+            if (equation.dead || fits(equation)) continue;
+            for (const auto* list : {&equation.axes, &equation.reduced}) {
+                for (AxisId axis : of(*list)) changed |= written_.erase(classes_.root(axis)) > 0;
+            }
+        }
+    }
+}
+
+// At a point of the axes; elements of tables are numbers there.
+Expr AxisWriter::with(Expr e, const std::vector<AxisId>& axes, const std::vector<int64_t>& point) {
+    Arena::Substitution at;
+    for (size_t i = 0; i < axes.size(); i++) at[axes[i]] = arena_.integer(point[i]);
+    return replace_reads(arena_, arena_.substitute(e, at), [&](Expr read) -> Expr {
+        const auto& table = system_.tensor(read->tensor()).constant;
+        if (!table || read->kind != Kind::read) return nullptr;
+        int64_t element = 0;
+        for (size_t d = 0; d < table->shape().size(); d++) {
+            Expr c = read->parts()[d];
+            if (c->kind != Kind::integer || c->integer < 0 || c->integer >= table->shape()[d]) return nullptr;
+            element = element * table->shape()[d] + c->integer;
+        }
+        if (is_bool(read->dtype)) return arena_.truth(table->integer_at(element) != 0);
+        return is_float(read->dtype) ? arena_.real(read->dtype, table->real_at(element), false)
+                                     : arena_.literal(read->dtype, table->integer_at(element), false);
+    });
+}
+
+// In the reduction's type, and in order.
+Expr AxisWriter::joined_terms(const Equation& equation, Expr right, const std::vector<AxisId>& reduced) {
+    const DType kept = *equation.reducer == Reducer::sum || *equation.reducer == Reducer::product
+                           ? info(right->dtype).accumulator
+                           : right->dtype;
+    const ScalarOp join = *joining_op(*equation.reducer);
+    // A sum of negative zeros is zero.
+    Expr all = *equation.reducer == Reducer::sum && is_float(kept) ? arena_.real(kept, 0) : nullptr;
+    std::vector<int64_t> point(reduced.size());
+    do {
+        Expr term = arena_.cast(kept, with(right, reduced, point));
+        all = all ? arena_.scalar(join, kept, {all, term}) : term;
+    } while (step(arena_, reduced, point));
+    return arena_.cast(right->dtype, all);
+}
+
+void AxisWriter::write(int32_t index) {
+    const Equation whole = system_.equation(index);
+    const std::vector<AxisId> axes = of(whole.axes), reduced = of(whole.reduced);
+    if (axes.empty() && reduced.empty()) return;
+    system_.equation(index).dead = true;
+    std::erase(system_.tensor(whole.tensor).equations, index);
+    std::vector<int64_t> point(axes.size());
+    do {
+        Equation made = whole;
+        std::erase_if(made.axes, [&](AxisId axis) { return is_written(axis); });
+        for (Expr& left : made.left) left = with(left, axes, point);
+        made.right = with(whole.right, axes, point);
+        if (!reduced.empty()) {
+            made.right = joined_terms(whole, made.right, reduced);
+            made.reduced.clear();
+            made.reducer.reset();
+        }
+        made.piece = static_cast<int32_t>(system_.tensor(whole.tensor).equations.size());
+        system_.add_equation(std::move(made));
+    } while (step(arena_, axes, point));
+}
+
+void AxisWriter::run() {
+    for (int32_t index : system_.order()) {
+        look_at_left(system_.equation(index));
+        look_at_reads(system_.equation(index));
+        look_at_lists(system_.equation(index));
+    }
+    find_written();
+    if (written_.empty()) return;
+    for (int32_t index : system_.order()) write(index);
+}
+
+}  // namespace
+
+void write_out_axes(System& system) { AxisWriter(system).run(); }
+
+}  // namespace heddle::equations
