@@ -51,6 +51,7 @@ public:
     }
     CodeValue found() {
         Code& code = walker_.code_;
+        if (!numbers_ && !one_) return code.integer(DType::boolean, 0);
         const CodeValue one = widened(code, code.integer(DType::boolean, 1), width_);
         return code.any(code.operation(CodeOp::bit_xor, numbers(), one));
     }

@@ -24,6 +24,7 @@ struct ScatterParts {
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
 void narrow_sums(System& system);           // sums of small integers, in small types
+void narrow_steps(System& system);          // values that a cast makes small, in small types
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
 void merge_equal(System& system);           // equations that make the same
 void write_out_axes(System& system);        // short axes that choose from lists

@@ -41,6 +41,7 @@ void optimise(System& system) {
     merge_equal(system);
     mark_prepared(system);
     write_out_axes(system);
+    narrow_steps(system);
     name_expensive(system);
     mark_prepared(system);
     compose_views(system);

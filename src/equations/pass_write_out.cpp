@@ -7,6 +7,7 @@
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
+#include "equations/scatter.h"
 #include "support/union_find.h"
 
 namespace heddle::equations {
@@ -65,7 +66,8 @@ bool step(const Arena& arena, const std::vector<AxisId>& axes, std::vector<int64
 // Pieces are boxes: one coordinate is the axis, and it is not the innermost of what lies in memory.
 void AxisWriter::look_at_left(const Equation& equation) {
     const SystemTensor& tensor = system_.tensor(equation.tensor);
-    const bool whole = tensor.equations.size() == 1 && equation.scan < 0 && !tensor.prepared;
+    const bool whole =
+        tensor.equations.size() == 1 && equation.scan < 0 && !tensor.prepared && !scatter_of(system_, equation);
     for (AxisId axis : equation.axes) {
         if (!is_short(axis)) continue;
         const auto found = std::ranges::find_if(equation.left, [&](Expr left) { return depends(left, axis); });
@@ -123,7 +125,7 @@ void AxisWriter::look_at_lists(const Equation& equation) {
     }
     if (!equation.reducer) return;
     // Of a contraction, an operand serves points that do not move it: such a loop is not written out.
-    bool shared = is_argument(*equation.reducer);
+    bool shared = is_argument(*equation.reducer) || scatter_of(system_, equation).has_value();
     for (Expr read : reads(equation)) {
         if (system_.tensor(read->tensor()).constant) continue;
         for (AxisId axis : equation.axes) shared = shared || (!is_short(axis) && !depends(read, axis));

@@ -102,9 +102,14 @@ bool DigitFinder::fills(AxisId axis) const {
     for (const KernelEquation& e : kernel_.equations) {
         if (!contains(e.axes, axis)) continue;
         if (e.reducer || e.left.empty() || kernel_.tensor(e.tensor).role == KernelTensor::Role::local) return false;
+        const auto& dimensions = kernel_.tensor(e.tensor).dimensions;
+        const size_t last = e.left.size() - 1;
         any = any || (coefficient(e.left.back(), axis) == 1 && std::ranges::any_of(e.axes, [&](AxisId other) {
                           return coefficient(e.left.back(), other) == extent;
                       }));
+        // Or as a dimension of its own, right inside of one that another axis moves.
+        any = any || (last > 0 && plain_axis(e.left[last]) == axis && dimensions[last].stride == 1 &&
+                      dimensions[last - 1].stride == extent && !e.left[last - 1]->axes.empty());
     }
     return any;
 }
