@@ -27,6 +27,7 @@ void narrow_sums(System& system);           // sums of small integers, in small 
 void narrow_steps(System& system);          // values that a cast makes small, in small types
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
 void merge_equal(System& system);           // equations that make the same
+void separate_windows(System& system);      // of several axes, one axis after the other
 void write_out_axes(System& system);        // short axes that choose from lists
 void compose_views(System& system);         // 1. views into every reader where the result is clean
 void substitute_pointwise(System& system);  // 2. and 3.

@@ -8,12 +8,12 @@
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
+#include "equations/written_terms.h"
 #include "support/union_find.h"
 
 namespace heddle::equations {
 namespace {
 
-constexpr int64_t longest_written_axis = 16;
 constexpr int64_t most_terms = 32;      // of one reduction
 constexpr size_t most_nodes = 160;      // of a right side that is written out
 constexpr size_t most_copied = 1200;    // of all copies of one equation
@@ -44,8 +44,6 @@ private:
     std::vector<AxisId> of(const std::vector<AxisId>& axes) const;
     void find_written();
     bool fits(const Equation& equation) const;
-    Expr with(Expr e, const std::vector<AxisId>& axes, const std::vector<int64_t>& point);
-    Expr joined_terms(const Equation& equation, Expr right, const std::vector<AxisId>& reduced);
     void write(int32_t index);
 
     System& system_;
@@ -53,15 +51,6 @@ private:
     UnionFind<AxisId> classes_;
     std::set<AxisId> kept_, wanted_, written_;  // axes; axes; roots
 };
-
-// The next of all points of the axes; false behind the last.
-bool step(const Arena& arena, const std::vector<AxisId>& axes, std::vector<int64_t>& point) {
-    for (size_t i = axes.size(); i-- > 0;) {
-        if (++point[i] < arena.extent(axes[i])) return true;
-        point[i] = 0;
-    }
-    return false;
-}
 
 // Pieces are boxes: one coordinate is the axis, and it is not the innermost of what lies in memory.
 void AxisWriter::look_at_left(const Equation& equation) {
@@ -125,11 +114,8 @@ void AxisWriter::look_at_lists(const Equation& equation) {
     }
     if (!equation.reducer) return;
     // Of a contraction, an operand serves points that do not move it: such a loop is not written out.
-    bool shared = is_argument(*equation.reducer) || scatter_of(system_, equation).has_value();
-    for (Expr read : reads(equation)) {
-        if (system_.tensor(read->tensor()).constant) continue;
-        for (AxisId axis : equation.axes) shared = shared || (!is_short(axis) && !depends(read, axis));
-    }
+    const bool shared =
+        is_argument(*equation.reducer) || scatter_of(system_, equation) || shares_operand(system_, equation);
     for (AxisId axis : equation.reduced) {
         if (shared) keep(axis);
     }
@@ -167,41 +153,6 @@ void AxisWriter::find_written() {
     }
 }
 
-// At a point of the axes; elements of tables are numbers there.
-Expr AxisWriter::with(Expr e, const std::vector<AxisId>& axes, const std::vector<int64_t>& point) {
-    Arena::Substitution at;
-    for (size_t i = 0; i < axes.size(); i++) at[axes[i]] = arena_.integer(point[i]);
-    return replace_reads(arena_, arena_.substitute(e, at), [&](Expr read) -> Expr {
-        const auto& table = system_.tensor(read->tensor()).constant;
-        if (!table || read->kind != Kind::read) return nullptr;
-        int64_t element = 0;
-        for (size_t d = 0; d < table->shape().size(); d++) {
-            Expr c = read->parts()[d];
-            if (c->kind != Kind::integer || c->integer < 0 || c->integer >= table->shape()[d]) return nullptr;
-            element = element * table->shape()[d] + c->integer;
-        }
-        if (is_bool(read->dtype)) return arena_.truth(table->integer_at(element) != 0);
-        return is_float(read->dtype) ? arena_.real(read->dtype, table->real_at(element), false)
-                                     : arena_.literal(read->dtype, table->integer_at(element), false);
-    });
-}
-
-// In the reduction's type, and in order.
-Expr AxisWriter::joined_terms(const Equation& equation, Expr right, const std::vector<AxisId>& reduced) {
-    const DType kept = *equation.reducer == Reducer::sum || *equation.reducer == Reducer::product
-                           ? info(right->dtype).accumulator
-                           : right->dtype;
-    const ScalarOp join = *joining_op(*equation.reducer);
-    // A sum of negative zeros is zero.
-    Expr all = *equation.reducer == Reducer::sum && is_float(kept) ? arena_.real(kept, 0) : nullptr;
-    std::vector<int64_t> point(reduced.size());
-    do {
-        Expr term = arena_.cast(kept, with(right, reduced, point));
-        all = all ? arena_.scalar(join, kept, {all, term}) : term;
-    } while (step(arena_, reduced, point));
-    return arena_.cast(right->dtype, all);
-}
-
 void AxisWriter::write(int32_t index) {
     const Equation whole = system_.equation(index);
     const std::vector<AxisId> axes = of(whole.axes), reduced = of(whole.reduced);
@@ -212,16 +163,17 @@ void AxisWriter::write(int32_t index) {
     do {
         Equation made = whole;
         std::erase_if(made.axes, [&](AxisId axis) { return is_written(axis); });
-        for (Expr& left : made.left) left = with(left, axes, point);
-        made.right = with(whole.right, axes, point);
+        for (Expr& left : made.left) left = at_point(system_, left, axes, point);
+        made.right = at_point(system_, whole.right, axes, point);
         if (!reduced.empty()) {
-            made.right = joined_terms(whole, made.right, reduced);
+            made.right = arena_.cast(system_.tensor(whole.tensor).dtype,
+                                     joined_terms(system_, *whole.reducer, made.right, reduced));
             made.reduced.clear();
             made.reducer.reset();
         }
         made.piece = static_cast<int32_t>(system_.tensor(whole.tensor).equations.size());
         system_.add_equation(std::move(made));
-    } while (step(arena_, axes, point));
+    } while (next_point(arena_, axes, point));
 }
 
 void AxisWriter::run() {
