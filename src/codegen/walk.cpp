@@ -27,6 +27,10 @@ void collect_stores(const Block& statements, std::set<MemoryId>& found) {
 Walker::Walker(const Tree& tree, Code& code) : tree_(tree), code_(code), varies_(varies(tree)) {
     bindings_.resize(tree.variables.size());
     accumulators_.resize(tree.accumulators.size());
+    uses_.resize(tree.expressions.size());
+    for (const Expression& e : tree.expressions) {
+        for (ExpressionId operand : e.operands) uses_[static_cast<size_t>(operand)]++;
+    }
     for (const Expression& e : tree.expressions) {
         std::set<MemoryId> reads;
         const auto take = [&](ExpressionId operand) {

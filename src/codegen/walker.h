@@ -87,6 +87,7 @@ private:
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
     class NanSearch;
     CodeValue value_of_numbers(ExpressionId id, int i, int j, NanSearch& search);
+    std::optional<CodeValue> product_and_sum(const Expression& e, int i, int j);
     CodeValue extreme_of_numbers(const Expression& e, int i, int j, NanSearch& search);
     std::optional<CodeValue> extreme_of_many(ExpressionId id, int i, int j);
     void update_extreme(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
@@ -147,6 +148,7 @@ private:
     const Tree& tree_;
     Code& code_;
     std::vector<Varies> varies_;
+    std::vector<int> uses_;  // by other expressions
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
     std::vector<std::optional<Binding>> bindings_;
     std::vector<std::map<Key, CodeValue>> scopes_;

@@ -32,6 +32,11 @@ private:
     }
     AxisId plain(Expr e) const { return e->kind == Kind::variable ? e->axes[0] : no_id; }
     void keep(AxisId axis) { kept_.insert(axis); }
+    void join(AxisId a, AxisId b) {
+        const auto [first, second] = std::minmax({classes_.root(a), classes_.root(b)});
+        classes_.join(first, second);
+    }
+    bool may_be_parts(const Equation& equation, size_t d);
     void look_at_left(const Equation& equation);
     void look_at_reads(const Equation& equation);
     void look_at_dimension(Expr coordinate, Expr left, int64_t extent);
@@ -44,24 +49,44 @@ private:
     std::vector<AxisId> of(const std::vector<AxisId>& axes) const;
     void find_written();
     bool fits(const Equation& equation) const;
+    void find_parts();
+    TensorIndex part(TensorIndex whole, const std::vector<int64_t>& point);
+    Expr read_of_part(Expr read);
     void write(int32_t index);
 
     System& system_;
     Arena& arena_;
     UnionFind<AxisId> classes_;
-    std::set<AxisId> kept_, wanted_, written_;  // axes; axes; roots
+    std::set<AxisId> kept_, wanted_, written_;             // axes; axes; roots
+    std::map<TensorIndex, std::vector<size_t>> dimensions_;  // of what becomes a tensor for each point: that are gone then
+    std::map<std::pair<TensorIndex, std::vector<int64_t>>, TensorIndex> parts_;
 };
 
-// Pieces are boxes: one coordinate is the axis, and it is not the innermost of what lies in memory.
-void AxisWriter::look_at_left(const Equation& equation) {
+// One coordinate is the axis. Pieces of an output are boxes, and do not lie between one another in memory; what is no output
+// becomes a tensor for each point, if all of its equations (a state's first value, and its steps) have such an axis there.
+bool AxisWriter::may_be_parts(const Equation& equation, size_t d) {
     const SystemTensor& tensor = system_.tensor(equation.tensor);
-    const bool whole =
-        tensor.equations.size() == 1 && equation.scan < 0 && !tensor.prepared && !scatter_of(system_, equation);
+    const AxisId axis = plain(equation.left[d]);
+    const auto is_moved = [&](Expr left) { return depends(left, axis); };
+    if (std::ranges::count_if(equation.left, is_moved) > 1 || arena_.extent(axis) != tensor.shape[d]) return false;
+    if (tensor.prepared || scatter_of(system_, equation)) return false;
+    if (tensor.is_output) return tensor.equations.size() == 1 && equation.scan < 0 && d + 1 < equation.left.size();
+    return std::ranges::all_of(tensor.equations, [&](int32_t index) {
+        const AxisId other = plain(system_.equation(index).left[d]);
+        if (other < 0 || !is_short(other) || arena_.extent(other) != arena_.extent(axis)) return false;
+        join(axis, other);
+        return true;
+    });
+}
+
+void AxisWriter::look_at_left(const Equation& equation) {
+    std::set<AxisId> parts;
+    for (size_t d = 0; d < equation.left.size(); d++) {
+        const AxisId axis = plain(equation.left[d]);
+        if (axis >= 0 && is_short(axis) && may_be_parts(equation, d)) parts.insert(axis);
+    }
     for (AxisId axis : equation.axes) {
-        if (!is_short(axis)) continue;
-        const auto found = std::ranges::find_if(equation.left, [&](Expr left) { return depends(left, axis); });
-        const bool alone = whole && found != equation.left.end() && plain(*found) == axis;
-        if (!alone || (tensor.is_output && found + 1 == equation.left.end())) keep(axis);
+        if (is_short(axis) && !parts.contains(axis)) keep(axis);
     }
 }
 
@@ -74,7 +99,7 @@ void AxisWriter::look_at_dimension(Expr coordinate, Expr left, int64_t extent) {
         if (plain(left) != made || arena_.extent(made) != extent)
             keep(made);
         else if (axis >= 0 && arena_.extent(axis) == extent && is_short(axis))
-            classes_.join(std::min(classes_.root(axis), classes_.root(made)), std::max(classes_.root(axis), classes_.root(made)));
+            join(axis, made);
         else if (point)
             wanted_.insert(made);
         else
@@ -153,6 +178,50 @@ void AxisWriter::find_written() {
     }
 }
 
+void AxisWriter::find_parts() {
+    for (size_t t = 0; t < system_.tensors.size(); t++) {
+        const SystemTensor& tensor = system_.tensors[t];
+        if (tensor.is_output || tensor.equations.empty()) continue;
+        const Equation& made = system_.equation(tensor.equations.front());
+        for (size_t d = 0; d < made.left.size(); d++) {
+            const AxisId axis = plain(made.left[d]);
+            if (axis >= 0 && is_written(axis)) dimensions_[TensorIndex(t)].push_back(d);
+        }
+    }
+}
+
+TensorIndex AxisWriter::part(TensorIndex whole, const std::vector<int64_t>& point) {
+    const auto [found, is_new] = parts_.try_emplace({whole, point});
+    if (!is_new) return found->second;
+    SystemTensor tensor = system_.tensor(whole);
+    tensor.equations.clear();
+    for (int64_t value : point) tensor.name += "_" + std::to_string(value);
+    const std::vector<size_t>& gone = dimensions_.at(whole);
+    for (size_t i = gone.size(); i-- > 0;) {
+        tensor.shape.erase(tensor.shape.begin() + static_cast<std::ptrdiff_t>(gone[i]));
+        tensor.sizes.erase(tensor.sizes.begin() + static_cast<std::ptrdiff_t>(gone[i]));
+    }
+    return found->second = system_.add_tensor(std::move(tensor));
+}
+
+// Of these coordinates the part's, and the point whose part it is.
+std::vector<int64_t> take_point(const std::vector<size_t>& dimensions, std::vector<Expr>& coordinates) {
+    std::vector<int64_t> point;
+    for (size_t d : dimensions) point.push_back(coordinates[d]->integer);
+    for (size_t i = dimensions.size(); i-- > 0;)
+        coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(dimensions[i]));
+    return point;
+}
+
+Expr AxisWriter::read_of_part(Expr read) {
+    const auto found = dimensions_.find(read->tensor());
+    if (found == dimensions_.end()) return nullptr;
+    std::vector<Expr> coordinates = coordinates_of(read);
+    const TensorIndex of = part(read->tensor(), take_point(found->second, coordinates));
+    if (read->kind == Kind::read) return arena_.read(of, read->dtype, std::move(coordinates));
+    return arena_.guarded_read(of, read->dtype, std::move(coordinates), read->parts().back(), system_.tensor(of).shape);
+}
+
 void AxisWriter::write(int32_t index) {
     const Equation whole = system_.equation(index);
     const std::vector<AxisId> axes = of(whole.axes), reduced = of(whole.reduced);
@@ -171,7 +240,9 @@ void AxisWriter::write(int32_t index) {
             made.reduced.clear();
             made.reducer.reset();
         }
-        made.piece = static_cast<int32_t>(system_.tensor(whole.tensor).equations.size());
+        if (const auto found = dimensions_.find(whole.tensor); found != dimensions_.end())
+            made.tensor = part(whole.tensor, take_point(found->second, made.left));
+        made.piece = static_cast<int32_t>(system_.tensor(made.tensor).equations.size());
         system_.add_equation(std::move(made));
     } while (next_point(arena_, axes, point));
 }
@@ -184,7 +255,13 @@ void AxisWriter::run() {
     }
     find_written();
     if (written_.empty()) return;
+    find_parts();
     for (int32_t index : system_.order()) write(index);
+    for (Equation& equation : system_.equations) {
+        if (equation.dead) continue;
+        equation.right = replace_reads(arena_, equation.right, [&](Expr read) { return read_of_part(read); });
+    }
+    prune(system_);
 }
 
 }  // namespace
