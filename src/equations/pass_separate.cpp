@@ -15,8 +15,6 @@ namespace {
 
 constexpr double least_gain = 2;  // in terms: what lies between is written and read once more
 
-bool depends(Expr e, AxisId axis) { return std::ranges::binary_search(e->axes, axis); }
-
 // Terms that move with a reduced axis in one coordinate alone, over free axes that are nowhere else.
 struct Window {
     AxisId axis = no_id;
@@ -69,7 +67,7 @@ std::optional<Window> Separator::window_of(const Equation& equation) const {
 }
 
 std::optional<Window> Separator::window_along(const Equation& equation, AxisId axis) const {
-    Window window{axis};
+    Window window{axis, nullptr};
     for (Expr read : reads(equation)) {
         for (Expr place : coordinates_of(read)) {
             if (!depends(place, axis)) continue;
@@ -84,7 +82,8 @@ std::optional<Window> Separator::window_along(const Equation& equation, AxisId a
     }
     // Nothing else moves with these axes.
     bool alone = true;
-    Arena::Memo memo = {{window.place, arena_.integer(0)}};
+    Arena::Memo memo;
+    memo[window.place] = arena_.integer(0);
     remade(
         equation.right, memo,
         [&](Expr e) -> Expr {

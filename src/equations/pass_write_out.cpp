@@ -18,8 +18,6 @@ constexpr int64_t most_terms = 32;      // of one reduction
 constexpr size_t most_nodes = 160;      // of a right side that is written out
 constexpr size_t most_copied = 1200;    // of all copies of one equation
 
-bool depends(Expr e, AxisId axis) { return std::ranges::binary_search(e->axes, axis); }
-
 class AxisWriter {
 public:
     explicit AxisWriter(System& system) : system_(system), arena_(*system.arena), classes_(arena_.axis_count()) {}

@@ -7,7 +7,7 @@
 namespace heddle::schedules {
 namespace {
 
-const KernelEquation& equation(const Kernel& kernel, EquationIndex index) {
+const KernelEquation& stored(const Kernel& kernel, EquationIndex index) {
     return kernel.equations[static_cast<size_t>(index)];
 }
 
@@ -27,14 +27,14 @@ std::vector<std::vector<EquationIndex>> filling_stores(const Kernel& kernel, con
     std::vector<std::vector<EquationIndex>> found;
     if (!group.reductions.empty() || group.after.size() < 2 || group.lanes < 0) return found;
     for (EquationIndex first : group.after) {
-        const KernelEquation& e = equation(kernel, first);
+        const KernelEquation& e = stored(kernel, first);
         const KernelTensor& tensor = kernel.tensor(e.tensor);
         if (e.left.empty() || tensor.role == KernelTensor::Role::local || tensor.dimensions.back().stride != 1) continue;
         const int64_t gap = coefficient(e.left.back(), group.lanes);
         if (gap < 2 || !is_interleaving(gap)) continue;
         std::map<int64_t, EquationIndex> at;
         for (EquationIndex other : group.after) {
-            const auto place = apart(*kernel.arena, e, equation(kernel, other));
+            const auto place = apart(*kernel.arena, e, stored(kernel, other));
             if (place && *place >= 0 && *place < gap) at[*place] = other;
         }
         if (static_cast<int64_t>(at.size()) != gap) continue;
