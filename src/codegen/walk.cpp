@@ -27,6 +27,10 @@ void collect_stores(const Block& statements, std::set<MemoryId>& found) {
 Walker::Walker(const Tree& tree, Code& code) : tree_(tree), code_(code), varies_(varies(tree)) {
     bindings_.resize(tree.variables.size());
     accumulators_.resize(tree.accumulators.size());
+    uses_.resize(tree.expressions.size());
+    for (const Expression& e : tree.expressions) {
+        for (ExpressionId operand : e.operands) uses_[static_cast<size_t>(operand)]++;
+    }
     for (const Expression& e : tree.expressions) {
         std::set<MemoryId> reads;
         const auto take = [&](ExpressionId operand) {
@@ -530,7 +534,9 @@ void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::
     }
     value = widened(code_, value, width_);
     if (access == Access::interleaved) {
-        store_interleaved(node.address, value, i, j, active);
+        std::vector<CodeValue> values = {value};
+        for (ExpressionId beside : node.beside) values.push_back(widened(code_, evaluate(beside, i, j), width_));
+        store_interleaved(node.address, values, i, j, active);
     } else if (access == Access::strided || access == Access::indexed) {
         code_.scatter(node.address.memory, lane_indices(node.address, i, j), value, active);
     } else {
@@ -549,7 +555,10 @@ void Walker::statement(const Store& node) {
             row();
             continue;
         }
-        for (int j = 0; j < vectors; j++) evaluate(node.value, i, j);
+        for (int j = 0; j < vectors; j++) {
+            evaluate(node.value, i, j);
+            for (ExpressionId beside : node.beside) evaluate(beside, i, j);
+        }
         code_.branch(
             integer_op(CodeOp::less, integer(i), *row_count_),
             [&] {

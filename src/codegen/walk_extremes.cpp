@@ -1,11 +1,21 @@
 // Minima and maxima of floats over a tile of terms, in a walk over a tree.
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <set>
 
 #include "codegen/arithmetic.h"
 #include "codegen/walker.h"
 
 namespace heddle::codegen {
+namespace {
+
+bool is_extreme(const Expression& e) {
+    return e.kind == Expression::Kind::scalar && (e.op == ScalarOp::minimum || e.op == ScalarOp::maximum) && is_float(e.dtype);
+}
+
+}  // namespace
 
 // A minimum or maximum of floats takes NaN, which a machine's instruction leaves out where it is the term. A tile of
 // terms is asked at once, two terms by one comparison, instead of each by itself. The rare branch computes them again, so
@@ -30,6 +40,8 @@ class Walker::NanSearch {
 public:
     NanSearch(Walker& walker, int width) : walker_(walker), width_(width) {}
 
+    std::map<Key, CodeValue> made;  // minima and maxima of what is asked
+
     void add(CodeValue value) {
         if (std::ranges::find(asked_, value) != asked_.end()) return;
         asked_.push_back(value);
@@ -39,9 +51,11 @@ public:
     }
     CodeValue found() {
         Code& code = walker_.code_;
-        const CodeValue numbers = *walker_.both(numbers_, one_, width_);
-        return code.any(code.operation(CodeOp::bit_xor, numbers, widened(code, code.integer(DType::boolean, 1), width_)));
+        if (!numbers_ && !one_) return code.integer(DType::boolean, 0);
+        const CodeValue one = widened(code, code.integer(DType::boolean, 1), width_);
+        return code.any(code.operation(CodeOp::bit_xor, numbers(), one));
     }
+    CodeValue numbers() { return *walker_.both(numbers_, one_, width_); }  // the lanes of which all are
 
 private:
     Walker& walker_;
@@ -53,16 +67,44 @@ private:
 // The value where there are but numbers: there a minimum or maximum is one instruction, also inside the term.
 CodeValue Walker::value_of_numbers(ExpressionId id, int i, int j, NanSearch& search) {
     const Expression& e = tree_.expression(id);
-    const bool smallest = e.op == ScalarOp::minimum;
-    if (e.kind == Expression::Kind::scalar && (smallest || e.op == ScalarOp::maximum)) {
-        CodeValue a = value_of_numbers(e.operands[0], i, j, search), b = value_of_numbers(e.operands[1], i, j, search);
-        const int width = std::max(a.width, b.width);
-        a = widened(code_, a, width), b = widened(code_, b, width);
-        return code_.select(smallest ? code_.operation(CodeOp::less, b, a) : code_.operation(CodeOp::less, a, b), b, a);
+    if (is_extreme(e)) {
+        const auto [known, is_new] = search.made.try_emplace({id, i, j});
+        if (is_new) known->second = extreme_of_numbers(e, i, j, search);
+        return known->second;
     }
     const CodeValue value = evaluate(id, i, j);
-    search.add(value);
+    if (e.kind != Expression::Kind::real || std::isnan(e.real)) search.add(value);
     return value;
+}
+
+CodeValue Walker::extreme_of_numbers(const Expression& e, int i, int j, NanSearch& search) {
+    const bool smallest = e.op == ScalarOp::minimum;
+    CodeValue a = value_of_numbers(e.operands[0], i, j, search), b = value_of_numbers(e.operands[1], i, j, search);
+    const int width = std::max(a.width, b.width);
+    a = widened(code_, a, width), b = widened(code_, b, width);
+    return code_.select(smallest ? code_.operation(CodeOp::less, b, a) : code_.operation(CodeOp::less, a, b), b, a);
+}
+
+// Minima and maxima of minima and maxima: NaN if one of the values at their leaves is, however they are joined. So these
+// are asked, two by one comparison, and every node is one instruction; where nodes are more than half of the leaves.
+std::optional<CodeValue> Walker::extreme_of_many(ExpressionId id, int i, int j) {
+    if (width_ == 1 || !is_extreme(tree_.expression(id)) || !varies_[static_cast<size_t>(id)].lanes) return std::nullopt;
+    std::set<ExpressionId> nodes, leaves;
+    const std::function<void(ExpressionId)> count = [&](ExpressionId part) {
+        const Expression& e = tree_.expression(part);
+        if (!is_extreme(e)) {
+            if (e.kind != Expression::Kind::real) leaves.insert(part);
+        } else if (nodes.insert(part).second) {
+            for (ExpressionId operand : e.operands) count(operand);
+        }
+    };
+    count(id);
+    constexpr size_t apart = 2, whole = 2;  // instructions more: of one node by itself, and of all at once
+    if (leaves.empty() || nodes.size() * apart <= (leaves.size() + 1) / 2 + whole) return std::nullopt;
+    NanSearch search(*this, width_);
+    const CodeValue value = widened(code_, value_of_numbers(id, i, j, search), width_);
+    const CodeValue nan = code_.real(value.dtype, std::numeric_limits<double>::quiet_NaN());
+    return code_.select(search.numbers(), value, widened(code_, nan, width_));
 }
 
 void Walker::update_extreme(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile) {

@@ -295,17 +295,32 @@ CodeValue Walker::load_interleaved(const Address& address, int i, int j, std::op
     return *result;
 }
 
-void Walker::store_interleaved(const Address& address, CodeValue value, int i, int j,
+// One value has each step-th element of as many vectors as a step is long; as many values as that fill them.
+void Walker::store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
                                std::optional<CodeValue> active) {
     const Interleaved place = interleaved(address, i, j);
-    const int parts = static_cast<int>(std::max<int64_t>(place.step, 1));
-    for (int part = 0; part < parts; part++) {
+    const int step = static_cast<int>(std::max<int64_t>(place.step, 1));
+    for (int part = 0; part < step; part++) {
         CodeAddress at = place.first;
         at.offset += int64_t{part} * width_;
+        const auto lane_of = [&](int e) { return place.step < 0 ? width_ - 1 - e : (part * width_ + e) / step; };
         std::vector<int> lanes;
-        for (int e = 0; e < width_; e++)
-            lanes.push_back(place.step < 0 ? width_ - 1 - e : static_cast<int>((part * width_ + e) / place.step));
-        code_.store(at, code_.shuffle(value, value, lanes), wanted_of(place.step, part, active), false);
+        for (int e = 0; e < width_; e++) lanes.push_back(lane_of(e));
+        if (values.size() == 1) {
+            code_.store(at, code_.shuffle(values[0], values[0], lanes), wanted_of(place.step, part, active), false);
+            continue;
+        }
+        CodeValue filled = values[0];
+        for (size_t k = 1; k < values.size(); k++) {
+            std::vector<int> taken;  // of what is filled, and of the next value
+            for (int e = 0; e < width_; e++) {
+                const bool next = (part * width_ + e) % step == static_cast<int>(k);
+                taken.push_back(next ? width_ + lane_of(e) : k == 1 ? lane_of(e) : e);
+            }
+            filled = code_.shuffle(filled, values[k], taken);
+        }
+        if (active) active = active->width == 1 ? widened(code_, *active, width_) : *active;
+        code_.store(at, filled, active ? std::optional(code_.shuffle(*active, *active, lanes)) : std::nullopt, false);
     }
 }
 
@@ -330,6 +345,24 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
     return code_.load(address(e.address, i, j), width_, guard);
 }
 
+// A product that is added, and that nothing else asks for, is rounded with the sum: one instruction.
+std::optional<CodeValue> Walker::product_and_sum(const Expression& e, int i, int j) {
+    const bool adds = e.op == ScalarOp::add;
+    if ((!adds && e.op != ScalarOp::subtract) || (e.dtype != DType::float32 && e.dtype != DType::float64)) return std::nullopt;
+    for (size_t at : {size_t{1}, size_t{0}}) {
+        const Expression& product = tree_.expression(e.operands[at]);
+        const bool is_product = product.kind == Expression::Kind::scalar && product.op == ScalarOp::multiply;
+        if (!is_product || uses_[static_cast<size_t>(e.operands[at])] != 1) continue;
+        CodeValue a = evaluate(product.operands[0], i, j), b = evaluate(product.operands[1], i, j);
+        CodeValue sum = evaluate(e.operands[1 - at], i, j);
+        CodeValue& negated = at == 1 ? a : sum;
+        if (!adds) negated = apply(code_, ScalarOp::negate, std::array{negated});
+        const int width = std::max({a.width, b.width, sum.width});
+        return code_.multiply_add(widened(code_, a, width), widened(code_, b, width), widened(code_, sum, width));
+    }
+    return std::nullopt;
+}
+
 CodeValue Walker::compute(const Expression& e, int i, int j) {
     switch (e.kind) {
     case Expression::Kind::integer: return code_.integer(e.dtype, e.integer);
@@ -341,6 +374,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     }
     case Expression::Kind::index: return index_value(e, i, j);
     case Expression::Kind::scalar: {
+        if (const auto fused = product_and_sum(e, i, j)) return *fused;
         std::vector<CodeValue> operands;
         for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));
         return apply(code_, e.op, operands);
@@ -380,7 +414,8 @@ CodeValue Walker::evaluate(ExpressionId id, int i, int j) {
     if (!varies.lanes) j = 0;
     if (const auto known = remembered(id, i, j)) return *known;
     const Expression& e = tree_.expression(id);
-    const CodeValue value = e.kind == Expression::Kind::load ? load(id, i, j) : compute(e, i, j);
+    const auto extreme = extreme_of_many(id, i, j);
+    const CodeValue value = extreme ? *extreme : e.kind == Expression::Kind::load ? load(id, i, j) : compute(e, i, j);
     remember(id, i, j, value);
     return value;
 }

@@ -87,6 +87,9 @@ private:
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
     class NanSearch;
     CodeValue value_of_numbers(ExpressionId id, int i, int j, NanSearch& search);
+    std::optional<CodeValue> product_and_sum(const Expression& e, int i, int j);
+    CodeValue extreme_of_numbers(const Expression& e, int i, int j, NanSearch& search);
+    std::optional<CodeValue> extreme_of_many(ExpressionId id, int i, int j);
     void update_extreme(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
     void store_element(const Store& node, int i, int j);
     void store_value(const Store& node, CodeValue value, int i, int j, std::optional<CodeValue> active);
@@ -110,7 +113,8 @@ private:
     Interleaved interleaved(const Address& address, int i, int j);
     CodeValue wanted_of(int64_t step, int part, std::optional<CodeValue> active);
     CodeValue load_interleaved(const Address& address, int i, int j, std::optional<CodeValue> active);
-    void store_interleaved(const Address& address, CodeValue value, int i, int j, std::optional<CodeValue> active);
+    void store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
+                           std::optional<CodeValue> active);
     void load_transposed(ExpressionId id, int j);
     std::optional<CodeValue> lane_mask(int j) const;
     std::optional<CodeValue> row_exists(ExpressionId id, int i) const;
@@ -144,6 +148,7 @@ private:
     const Tree& tree_;
     Code& code_;
     std::vector<Varies> varies_;
+    std::vector<int> uses_;  // by other expressions
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
     std::vector<std::optional<Binding>> bindings_;
     std::vector<std::map<Key, CodeValue>> scopes_;

@@ -27,8 +27,11 @@ struct ReductionParts {
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
 void narrow_sums(System& system);           // sums of small integers, in small types
+void narrow_steps(System& system);          // values that a cast makes small, in small types
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
 void merge_equal(System& system);           // equations that make the same
+void separate_windows(System& system);      // of several axes, one axis after the other
+void write_out_axes(System& system);        // short axes that choose from lists
 void compose_views(System& system);         // 1. views into every reader where the result is clean
 void substitute_pointwise(System& system);  // 2. and 3.
 void distribute(System& system);        // 4. a pointwise reader of a several-equation name becomes several equations

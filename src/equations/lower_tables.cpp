@@ -1,6 +1,7 @@
 #include "equations/lower_tables.h"
 
 #include <algorithm>
+#include <set>
 
 #include "equations/equation_body.h"
 #include "evaluate/evaluate.h"
@@ -33,15 +34,41 @@ bool is_long(Expr e) {
 
 }  // namespace
 
+// What the table of `e` is over: its axes, and where a long one is in remainders by few alone, as the weights of phases
+// are, these remainders.
+std::vector<Expr> TableMaker::variables_of(Expr e) const {
+    constexpr int64_t most_phases = 16;
+    const auto is_phase = [&](Expr part) {
+        if (part->kind != Kind::modulo || part->integer > most_phases) return false;
+        return std::ranges::all_of(part->axes, [&](AxisId axis) { return system_.arena->extent(axis) > part->integer; });
+    };
+    std::vector<Expr> found, stack = {e};
+    std::set<Expr> seen;
+    while (!stack.empty()) {
+        Expr part = stack.back();
+        stack.pop_back();
+        if (part->axes.empty() || !seen.insert(part).second) continue;
+        if (part->kind == Kind::variable || is_phase(part)) {
+            found.push_back(part);
+            continue;
+        }
+        for (Expr operand : part->parts()) stack.push_back(operand);
+    }
+    std::ranges::sort(found, {}, [](Expr part) { return std::pair(part->kind != Kind::variable, part->id); });
+    return found;
+}
+
 bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
     if (e->axes.empty() || data_.at(e)) return false;
     const Expr plain = e->kind == Kind::cast ? Expr(e->parts()[0]) : e;
     if (plain_.at(plain) && !is_long(e)) return false;
     int64_t points = 1;
     int outer = 0;
-    for (AxisId axis : e->axes) {
-        points = checked_multiply(points, system_.arena->extent(axis)).value_or(INT64_MAX);
-        if (std::find(axes.begin(), axes.end(), axis) != axes.end()) outer++;
+    for (Expr variable : variables_of(e)) {
+        const bool is_axis = variable->kind == Kind::variable;
+        const int64_t extent = is_axis ? system_.arena->extent(variable->axes[0]) : variable->integer;
+        points = checked_multiply(points, extent).value_or(INT64_MAX);
+        if (is_axis && std::find(axes.begin(), axes.end(), variable->axes[0]) != axes.end()) outer++;
     }
     return outer <= 1 && points > 0 && points <= table_limit;
 }
@@ -75,13 +102,22 @@ Expr TableMaker::checked(Expr coordinate) {
 Expr TableMaker::table_read(Expr e) {
     if (auto found = made_.find(e); found != made_.end()) return found->second;
     Equation equation;
-    equation.axes = e->axes;
-    equation.right = e;
+    const std::vector<Expr> variables = variables_of(e);
     std::vector<int64_t> shape;
-    for (AxisId axis : e->axes) {
+    Arena::Memo phases;
+    for (Expr variable : variables) {
+        const bool is_axis = variable->kind == Kind::variable;
+        const AxisId axis = is_axis ? variable->axes[0]
+                                    : system_.arena->add_axis({.name = "phase", .extent = variable->integer});
+        equation.axes.push_back(axis);
         equation.left.push_back(system_.arena->axis_value(axis));
+        if (!is_axis) phases[variable] = equation.left.back();
         shape.push_back(system_.arena->extent(axis));
     }
+    equation.right = remade(
+        e, phases, [](Expr part) { return part->kind == Kind::variable ? part : nullptr; },
+        [](Expr part) { return part->parts(); },
+        [&](Expr part, std::vector<Expr> made) { return system_.arena->rebuild(part, std::move(made)); });
     std::vector<TensorData> outputs = {TensorData(e->dtype, shape)};
     if (!evaluate_body(body_of(system_, equation).body, {}, outputs, Precision::body)) return nullptr;
     std::string key = std::to_string(static_cast<int>(e->dtype));
@@ -95,7 +131,7 @@ Expr TableMaker::table_read(Expr e) {
         tensor.constant = outputs[0];
         found = tables_.emplace(key, system_.add_tensor(std::move(tensor))).first;
     }
-    Expr read = system_.arena->read(found->second, e->dtype, equation.left);
+    Expr read = system_.arena->read(found->second, e->dtype, variables);
     made_[e] = read;
     return read;
 }

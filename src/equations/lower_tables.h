@@ -22,6 +22,7 @@ public:
     Expr checked(Expr coordinate);
 
 private:
+    std::vector<Expr> variables_of(Expr e) const;
     bool wanted(Expr e, const std::vector<AxisId>& axes) const;
     Expr table_read(Expr e);
 

@@ -7,6 +7,7 @@
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
+#include "expr/remake.h"
 #include "expr/arena_interval.h"
 #include "expr/scalar_interval.h"
 
@@ -19,6 +20,9 @@ public:
 
     void run() {
         for (int32_t index : system_.order()) narrow(index);
+    }
+    void run_steps() {
+        for (int32_t index : system_.order()) narrow_steps(index);
     }
 
 private:
@@ -34,6 +38,8 @@ private:
             found = Interval::point(e->integer);
         else if (e->kind == Kind::cast)
             found = values_of(e->parts()[0]);
+        else if (e->kind == Kind::read && system_.tensor(e->tensor()).constant)
+            found = values_of(*system_.tensor(e->tensor()).constant);
         else if (e->kind == Kind::select)
             found = hull(values_of(e->parts()[1]), values_of(e->parts()[2]));
         else if (is_exact(e) && values_of(e->parts()[0]).known() && values_of(e->parts()[1]).known())
@@ -41,8 +47,18 @@ private:
         // What leaves its type wraps.
         return known_[e] = found.within(all) ? found : all;
     }
+    static Interval values_of(const TensorData& table) {
+        constexpr int64_t most_looked_at = 256;
+        if (table.size() == 0 || table.size() > most_looked_at || !is_integer(table.dtype())) return {};
+        Interval found = Interval::point(table.integer_at(0));
+        for (int64_t i = 1; i < table.size(); i++) found = hull(found, Interval::point(table.integer_at(i)));
+        return found;
+    }
     static bool is_exact(Expr e) {
         if (e->kind != Kind::scalar) return false;
+        // What rounds down gives the same in any type that holds it.
+        const Expr by = e->parts().size() > 1 ? Expr(e->parts()[1]) : nullptr;
+        if (e->op == ScalarOp::floor_divide) return by->kind == Kind::integer && by->integer > 0;
         return e->op == ScalarOp::add || e->op == ScalarOp::subtract || e->op == ScalarOp::multiply ||
                e->op == ScalarOp::minimum || e->op == ScalarOp::maximum;
     }
@@ -51,7 +67,8 @@ private:
     Expr narrowed(Expr e, DType dtype) {
         if (!holds(dtype, values_of(e))) return nullptr;
         if (e->dtype == dtype) return e;
-        if (e->kind == Kind::integer) return arena_.literal(dtype, e->integer);
+        if (e->kind == Kind::integer) return arena_.literal(dtype, e->integer, e->from_template);
+        if (e->is_read() && system_.tensor(e->tensor()).constant) return arena_.cast(dtype, e);
         if (e->kind == Kind::cast && bytes(e->parts()[0]->dtype) <= bytes(dtype)) return arena_.cast(dtype, e->parts()[0]);
         const bool chosen = e->kind == Kind::select;
         if (!chosen && !is_exact(e)) return nullptr;
@@ -71,8 +88,30 @@ private:
         return terms;
     }
 
+    // What a cast makes smaller, in the smallest type that holds all steps on the way: vectors of it have more lanes.
+    Expr in_small_steps(Expr e) {
+        if (e->kind != Kind::cast || !is_integer(e->dtype)) return e;
+        const Expr value = e->parts()[0];
+        if (value->kind == Kind::read || !is_integer(value->dtype)) return e;
+        for (DType dtype : types) {
+            if (bytes(dtype) >= bytes(value->dtype)) break;
+            if (bytes(dtype) < bytes(e->dtype)) continue;
+            if (const Expr small = narrowed(value, dtype)) return arena_.cast(e->dtype, small);
+        }
+        return e;
+    }
+
+    void narrow_steps(int32_t index) {
+        Equation& equation = system_.equation(index);
+        if (equation.scan >= 0) return;
+        equation.right = remade(equation.right, [&](Expr e, std::vector<Expr> operands) {
+            return e->is_coordinate() ? e : in_small_steps(arena_.rebuild(e, std::move(operands)));
+        });
+    }
+
+    static constexpr std::array types = {DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32};
+
     void narrow(int32_t index) {
-        constexpr std::array types = {DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32};
         const Equation& equation = system_.equation(index);
         const DType wide = equation.right->dtype;
         const SystemTensor& tensor = system_.tensor(equation.tensor);
@@ -103,5 +142,6 @@ private:
 }  // namespace
 
 void narrow_sums(System& system) { Narrower(system).run(); }
+void narrow_steps(System& system) { Narrower(system).run_steps(); }
 
 }  // namespace heddle::equations

@@ -40,6 +40,9 @@ void optimise(System& system) {
     narrow_sums(system);
     merge_equal(system);
     mark_prepared(system);
+    separate_windows(system);
+    write_out_axes(system);
+    narrow_steps(system);
     name_expensive(system);
     mark_prepared(system);
     compose_views(system);

@@ -2,6 +2,7 @@
 // make them, and removal of what nothing needs. Rules: docs/equations.md, "Substitution".
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -29,6 +30,8 @@ public:
 private:
     std::unordered_map<Expr, ValueFacts> facts_;
 };
+
+inline bool depends(Expr e, AxisId axis) { return std::ranges::binary_search(e->axes, axis); }
 
 Box box_of(const Equation& equation);                    // what the left side covers
 Box box_of_read(const SystemTensor& tensor, Expr read);  // what the coordinates can reach, within the tensor

@@ -44,11 +44,7 @@ AxisId DigitWriter::add_share(int64_t value) {
 }
 
 void DigitWriter::add_axes() {
-    for (size_t i = 0; i < kernel_.arena->axis_count(); i++) {
-        Axis axis = kernel_.axis(AxisId(i));
-        axis.hint = kernel_.hint(AxisId(i));
-        made_.add_axis(axis);
-    }
+    made_.arena = kernel_.arena;
     made_.common = kernel_.common;
     shares_.assign(static_cast<size_t>(digit_.count), no_id);
     if (!digit_.divides) {
@@ -175,11 +171,13 @@ Expr DigitWriter::read_of_part(Expr read, std::vector<Expr> operands, int64_t va
 
 Expr DigitWriter::remade(Expr root, int64_t value, Arena::Memo& memo) {
     Arena& arena = *made_.arena;
+    const bool plain = parts_.empty() && inner_.empty();
     return expr::remade(
         root, memo,
         [&](Expr e) -> Expr {
+            if (plain && (value < 0 || !depends_on(e, digit_.axis))) return e;
             if (e->kind != Kind::variable) return nullptr;
-            if (e->axis() != digit_.axis || value < 0) return arena.axis_value(e->axis());
+            if (e->axis() != digit_.axis || value < 0) return e;
             return digit_.divides ? arena.add(arena.integer(value), arena.axis_value(quotient_), digit_.count)
                                   : arena.integer(value);
         },
@@ -188,8 +186,15 @@ Expr DigitWriter::remade(Expr root, int64_t value, Arena::Memo& memo) {
             if (e->kind == Kind::read && parts_.contains(e->tensor()))
                 return read_of_part(e, std::move(operands), value);
             if (e->kind == Kind::read) join(e->tensor(), operands);
-            return value < 0 ? arena.copy(e, std::move(operands)) : folded(arena, e, std::move(operands));
+            return value < 0 ? arena.rebuild(e, std::move(operands)) : folded(arena, e, std::move(operands));
         });
+}
+
+// Its elements, or those that it reads, lie elsewhere.
+bool DigitWriter::is_concerned(const KernelEquation& e) const {
+    const auto moved = [&](TensorIndex tensor) { return parts_.contains(tensor) || inner_.contains(tensor); };
+    if (parts_.empty() && inner_.empty()) return false;
+    return moved(e.tensor) || std::ranges::any_of(reads_of(e.right), [&](const ReadAccess& read) { return moved(read.tensor); });
 }
 
 // `value` < 0: the digit is none of its axes.
@@ -286,7 +291,8 @@ Kernel DigitWriter::write() {
     for (const KernelEquation& e : kernel_.equations) next_written_ = std::max(next_written_, e.written + 1);
     for (size_t i = 0; i < kernel_.equations.size();) {
         if (!is_written(kernel_.equations[i])) {
-            made_.equations.push_back(made_of(kernel_.equations[i++], -1));
+            const KernelEquation& e = kernel_.equations[i++];
+            made_.equations.push_back(is_concerned(e) ? made_of(e, -1) : e);
             continue;
         }
         const size_t end = end_of_run(i);

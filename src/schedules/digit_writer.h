@@ -1,4 +1,5 @@
-// Writes one digit of a kernel out: an equation for each of its values (written_digits.h).
+// Writes one digit of a kernel out: an equation for each of its values (written_digits.h). What the kernel becomes shares
+// its arena, which grows: equations without the digit stay as they are.
 #pragma once
 
 #include <map>
@@ -24,6 +25,7 @@ public:
 
 private:
     bool is_written(const KernelEquation& e) const;
+    bool is_concerned(const KernelEquation& e) const;
     void add_axes();
     AxisId add_share(int64_t value);
     void split_locals();

@@ -107,6 +107,9 @@ struct Kernel {
     expr::ReadableTensor readable(TensorIndex i) const;  // without its margins
 };
 
+// The same kernel with an arena of its own, which may then grow.
+Kernel copied(const Kernel& kernel);
+
 // The text form of docs/schedules.md: prints and parses; numbers are printed (extents behind axes, strides behind
 // buffers).
 std::string print(const Kernel& kernel, const std::string& name = "kernel");

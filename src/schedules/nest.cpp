@@ -288,9 +288,23 @@ void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
         store.address = expressions_.store_address(e);
         store.value = id;
         store.non_temporal = group_.non_temporal && store.address.access == Access::contiguous;
-        block.push_back({store});
+        add_store(block, index, std::move(store));
     }
     expressions_.define(e, id);
+}
+
+// Interleaved stores that fill a vector together become one, behind the last of their values.
+void Nest::add_store(Block& block, EquationIndex index, Store store) {
+    const auto filling = std::ranges::find_if(fillings_, [&](const auto& filling) {
+        return std::ranges::find(filling, index) != filling.end();
+    });
+    if (filling == fillings_.end() || store.address.access != Access::interleaved) return block.push_back({store});
+    waiting_[index] = std::move(store);
+    if (std::ranges::any_of(*filling, [&](EquationIndex other) { return !waiting_.contains(other); })) return;
+    Store whole = waiting_.at(filling->front());
+    for (size_t i = 1; i < filling->size(); i++) whole.beside.push_back(waiting_.at((*filling)[i]).value);
+    for (EquationIndex other : *filling) waiting_.erase(other);
+    block.push_back({std::move(whole)});
 }
 
 void Nest::add_accumulators(Block& block) {

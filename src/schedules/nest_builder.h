@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "schedules/data_ranges.h"
+#include "schedules/filling_stores.h"
 #include "schedules/nest.h"
 
 namespace heddle::schedules {
@@ -23,6 +25,7 @@ public:
           border_(plan.part.border.has_value()) {
         if (group_.ordered >= 0) expressions_.bind(group_.ordered, plan.step);
         data_bounds_ = data_bounds(assembly.kernel, group_);
+        fillings_ = filling_stores(assembly.kernel, group_);
         if (group_.block >= 0) expressions_.bind(group_.block, assembly.block_variables.at(group_.block));
         take(plan.sides);
     }
@@ -65,6 +68,7 @@ private:
     void add_prefetches(Block& block);
     void add_prefetch_start(Block& block);
     void define(Block& block, EquationIndex index, ExpressionId value);
+    void add_store(Block& block, EquationIndex index, Store store);
     Update update(EquationIndex index);
     Lanes::Mask mask() const;
 
@@ -82,6 +86,8 @@ private:
     const std::vector<ClippedGuard>& guards_;  // that ranges stand for
     bool border_;                              // single rows, whose windows are clipped
     std::vector<DataBound> data_bounds_;
+    std::vector<std::vector<EquationIndex>> fillings_;  // stores that become one
+    std::map<EquationIndex, Store> waiting_;            // for the others of their filling
 };
 
 inline void append(Block& block, Block more) {

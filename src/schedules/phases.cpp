@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "target/choice_numbers.h"
+
 namespace heddle::schedules {
 namespace {
 
@@ -91,6 +93,40 @@ bool replaces_early(const Kernel& kernel, const PhaseGroup& group, const KernelE
 std::vector<AxisId> joined(std::vector<AxisId> axes, const std::vector<AxisId>& more) {
     axes.insert(axes.end(), more.begin(), more.end());
     return axes;
+}
+
+// Of what the group and the equation make in pieces nothing is read here: their boxes are apart.
+bool are_pieces_apart(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
+    const auto is_read = [&](TensorIndex tensor) {
+        return std::ranges::any_of(kernel.equations, [&](const KernelEquation& reader) {
+            return reads_tensor(reader.right, tensor);
+        });
+    };
+    if (is_piece(kernel, e) && is_read(e.tensor)) return false;
+    return std::ranges::none_of(group.equations(), [&](EquationIndex index) {
+        return is_piece(kernel, equation(kernel, index)) && is_read(equation(kernel, index).tensor);
+    });
+}
+
+// Streams of the same points that read the same, or one the other, while their code is short: what they share is loaded
+// once, and what they write lies side by side.
+bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
+    const KernelEquation& e = equation(kernel, index);
+    const auto members = group.equations();
+    if (e.reducer || e.update || group.update || !group.reductions.empty() || e.ordered != group.ordered) return false;
+    if (group.vector_steps >= 0 || e.block != group.block || e.limits != group.limits || e.axes != group.axes) return false;
+    if (e.axes.empty() || may_overlap(kernel, group, e) || replaces_early(kernel, group, e)) return false;
+    if (!reads_all_own_points(kernel, e, members) || !are_pieces_apart(kernel, group, e)) return false;
+    int64_t size = code_size(e.right, e.axes.back());
+    bool shares = reads_any(kernel, e, members);
+    for (EquationIndex member : members) {
+        size += code_size(equation(kernel, member).right, e.axes.back());
+        for (const ReadAccess& read : reads_of(e.right))
+            shares = shares || reads_tensor(equation(kernel, member).right, read.tensor);
+    }
+    if (!shares || size > choice_numbers::tile_code) return false;
+    group.after.push_back(index);
+    return true;
 }
 
 // Adds equation `index` to the group if one of the three rules allows; false if not.
@@ -196,7 +232,8 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
 }
 
 // The array that a stream local may overwrite: read at its own point here, and by nobody later, nor here at a later step.
-TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& storage, EquationIndex made) {
+TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& storage, const PhaseGroup& home,
+                       EquationIndex made) {
     const KernelEquation& e = equation(kernel, made);
     if (e.reducer) return no_id;
     for (const ReadAccess& read : reads_of(e.right)) {
@@ -206,7 +243,8 @@ TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& st
         auto producer = std::find_if(kernel.equations.begin(), kernel.equations.end(),
                                      [&](const KernelEquation& p) { return p.tensor == read.tensor; });
         if (producer->ordered != e.ordered) continue;
-        if (producer->left != e.left || !reads_own_points(e, *producer)) continue;
+        const auto own = [&](EquationIndex reader) { return reads_own_points(equation(kernel, reader), *producer); };
+        if (producer->left != e.left || !std::ranges::all_of(home.equations(), own)) continue;
         if (readers(kernel, read.tensor).back() > made) continue;
         if (kernel.tensor(read.tensor).dtype != kernel.tensor(e.tensor).dtype) continue;
         if (other.of_task != storage[static_cast<size_t>(e.tensor)].of_task) continue;
@@ -243,8 +281,9 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
             groups.back().after.push_back(index);
             continue;
         }
-        const bool alone = vector_steps >= 0 || groups.empty() || groups.back().vector_steps >= 0 || is_piece(kernel, e);
-        if (!alone && join(kernel, groups.back(), index)) continue;
+        const bool first = vector_steps >= 0 || groups.empty() || groups.back().vector_steps >= 0;
+        if (!first && join_streams(kernel, groups.back(), index)) continue;
+        if (!first && !is_piece(kernel, e) && join(kernel, groups.back(), index)) continue;
         PhaseGroup group;
         group.axes = e.axes;
         if (vector_steps >= 0 && !contains(e.axes, vector_steps)) group.axes.push_back(vector_steps);
@@ -279,7 +318,7 @@ std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<P
             });
             if (own && !read_outside(kernel, groups, group, e.tensor)) {
                 local.kind = LocalStorage::Kind::in_register;
-            } else if (TensorIndex dead = dead_array(kernel, storage, index); dead >= 0) {
+            } else if (TensorIndex dead = dead_array(kernel, storage, group, index); dead >= 0) {
                 local.kind = LocalStorage::Kind::alias;
                 local.target = dead;
             } else if (LocalStorage trial = local;

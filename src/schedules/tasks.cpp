@@ -33,6 +33,8 @@ private:
     TaskCut* find(AxisId axis);
     void list_axes();
     void cut_lanes();
+    void widen_streams();
+    int64_t others(const TaskCut& cut) const;
     void cut_contraction(const PhaseGroup& group);
     void cut_rows(const PhaseGroup& group, const std::vector<AxisId>& rows, int64_t block);
     void cut_phases();
@@ -87,6 +89,39 @@ void Cutter::cut_lanes() {
             if (!group.packed.empty()) cut.panel = std::lcm(cut.panel, panel);
         }
         cut.step = round_up(cut.step, cut.panel);
+    }
+}
+
+// Tasks along the other axes.
+int64_t Cutter::others(const TaskCut& cut) const {
+    int64_t count = 1;
+    for (const TaskCut& axis : plan_.axes) {
+        if (axis.axis != cut.axis) count = product(count, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
+    }
+    return count;
+}
+
+// Streams that hand one another arrays: whole vectors, and as many side by side as leave the arrays in L2 and tasks for every
+// core. So a window over rows reads what another has made of them while it is there.
+void Cutter::widen_streams() {
+    const auto is_stream = [](const PhaseGroup& group) {
+        return group.reductions.empty() && !group.update && group.ordered < 0 && group.packed.empty();
+    };
+    if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream)) return;
+    for (TaskCut& cut : plan_.axes) {
+        int64_t panel = 0;
+        for (const PhaseGroup& group : groups_) {
+            if (group.lanes == cut.axis) panel = std::max(panel, int64_t{group.width} * group.vectors);
+        }
+        if (panel == 0) continue;
+        cut.step = round_up(cut.step, panel);
+        while (cut.step < cut.extent) {
+            const int64_t before = cut.step, tasks = product(others(cut), divide_up(cut.extent, 2 * before));
+            cut.step = 2 * before;
+            if (array_bytes() <= kept_in_l2(target_) && tasks >= choice_numbers::rounds_of_cores * target_.cores) continue;
+            cut.step = before;
+            break;
+        }
     }
 }
 
@@ -191,11 +226,7 @@ void Cutter::cut_phases() {
         TaskCut* cut = find(group.rows);
         int64_t mr = group.maximum_rows,
                 most = group.contraction ? std::max(mr, choice_numbers::rows_of_several_phases / mr * mr) : mr;
-        int64_t n = std::max<int64_t>(1, cut->extent), blocks = divide_up(n, most), others = 1;
-        for (const TaskCut& axis : plan_.axes) {
-            if (axis.axis != cut->axis)
-                others = product(others, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
-        }
+        int64_t n = std::max<int64_t>(1, cut->extent), blocks = divide_up(n, most), others = this->others(*cut);
         // As many blocks for each core: one left over would cost as much as a whole round of them.
         if (product(blocks, others) < enough_tasks) {
             blocks = std::min(
@@ -233,10 +264,7 @@ int64_t Cutter::elements() const {
 void Cutter::grow_tasks() {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
         TaskCut* cut = find(*at);
-        int64_t other = 1;
-        for (const TaskCut& axis : plan_.axes) {
-            if (axis.axis != cut->axis) other = product(other, std::max<int64_t>(1, divide_up(axis.extent, axis.step)));
-        }
+        const int64_t other = others(*cut);
         int64_t wanted = choice_numbers::task_elements / std::max<int64_t>(1, elements());
         int64_t counts = divide_up(cut->extent, cut->step);
         int64_t allowed = divide_up(product(counts, other), enough_tasks);
@@ -263,6 +291,7 @@ void Cutter::number_tasks() {
 TaskPlan Cutter::cut() {
     list_axes();
     cut_lanes();
+    widen_streams();
     bool single = groups_.size() == 1;
     bool contraction =
         single && groups_[0].contraction && !groups_[0].lanes_reduced && contains(kernel_.common, groups_[0].rows);

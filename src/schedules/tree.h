@@ -265,6 +265,7 @@ struct Store {
     ExpressionId value = no_id;  // of the memory's dtype
     ExpressionId guard = no_id;  // bool: stores where it holds only. -1: everywhere
     bool non_temporal = false;   // where the address is aligned to the vector; else plain
+    std::vector<ExpressionId> beside;  // interleaved: what goes to the next elements, up to the next lane's; else none
 };
 
 // The rows of the tile one after another, in a loop that exists once for all row sizes: what follows a long reduction.

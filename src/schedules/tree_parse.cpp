@@ -357,6 +357,10 @@ private:
             store.address = address();
             reader_.expect("=");
             store.value = expression();
+            if (reader_.take("beside")) {
+                do store.beside.push_back(expression());
+                while (reader_.take(","));
+            }
             if (reader_.take("where")) {
                 reader_.expect("(");
                 store.guard = expression();

@@ -149,6 +149,9 @@ private:
         if constexpr (requires { node.value; }) reach(node.value);
         if constexpr (requires { node.index; }) reach(node.index);
         if constexpr (requires { node.guard; }) reach(node.guard);
+        if constexpr (requires { node.beside; }) {
+            for (ExpressionId value : node.beside) reach(value);
+        }
         if constexpr (std::is_same_v<Node, Store>) reach(node.address.element);
     }
     void reach(const Affine& a) {
@@ -247,8 +250,11 @@ private:
     void print_statement(const Store& s, int depth) {
         prepare(s.address.element, depth);
         prepare(s.value, depth);
+        for (ExpressionId value : s.beside) prepare(value, depth);
         if (s.guard >= 0) prepare(s.guard, depth);
-        line(depth, "store " + address(s.address) + " = " + expression(s.value) +
+        std::string beside;
+        for (ExpressionId value : s.beside) beside += (beside.empty() ? " beside " : ", ") + expression(value);
+        line(depth, "store " + address(s.address) + " = " + expression(s.value) + beside +
                         (s.guard >= 0 ? " where (" + expression(s.guard) + ")" : "") +
                         (s.non_temporal ? " nontemporal" : ""));
     }

@@ -59,6 +59,9 @@ private:
                     if constexpr (requires { node.let; }) add_reads(tree_.let(node.let).value, seen, reads);
                     if constexpr (requires { node.value; }) add_reads(node.value, seen, reads);
                     if constexpr (requires { node.guard; }) add_reads(node.guard, seen, reads);
+                    if constexpr (requires { node.beside; }) {
+                        for (ExpressionId value : node.beside) add_reads(value, seen, reads);
+                    }
                     if constexpr (std::is_same_v<Node, Store>)
                         writes.insert(place(node.address) + (node.non_temporal ? " past the caches" : ""));
                     if constexpr (std::is_same_v<Node, Prefetch>)

@@ -383,10 +383,27 @@ private:
         if (memory.kind == Memory::Kind::input) error("schedules.tree_access", "an input is stored to", memory.name);
         if (type(s.value) != memory.dtype)
             error("schedules.tree_type", "a stored value is not of its memory's dtype", memory.name);
+        check_beside(s, memory);
         bool vector = varies_[static_cast<size_t>(s.value)].lanes;
         bool loads_only = s.address.access == Access::transposed || s.address.access == Access::packed;
         if ((vector && s.address.access == Access::uniform) || loads_only) {
             error("schedules.tree_access", "a store has an access that stores cannot have", memory.name);
+        }
+    }
+
+    // Values fill all that lies between a lane's element and the next one's.
+    void check_beside(const Store& s, const Memory& memory) {
+        if (s.beside.empty()) return;
+        const auto fills = [&](const Term& term) {
+            return term.number.is(1) && term.scale == static_cast<int64_t>(s.beside.size()) + 1;
+        };
+        if (s.address.access != Access::interleaved || std::ranges::none_of(s.address.element.terms, fills))
+            error("schedules.tree_access", "values are stored beside another that do not fill a vector", memory.name);
+        for (ExpressionId value : s.beside) {
+            if (!in(tree_.expressions, value, "a stored value")) return;
+            check_use(value);
+            if (type(value) != memory.dtype)
+                error("schedules.tree_type", "a stored value is not of its memory's dtype", memory.name);
         }
     }
 

@@ -14,21 +14,6 @@ namespace {
 
 using Part = VectorSteps::Part;
 
-// The same kernel with an arena of its own.
-Kernel copied(const Kernel& kernel) {
-    Kernel copy = kernel;
-    copy.arena = std::make_shared<Arena>(expr::Building::as_written);
-    for (size_t i = 0; i < kernel.arena->axis_count(); i++) copy.add_axis(kernel.axis(AxisId(i)));
-    Arena::Memo memo;
-    const auto given = [&](Expr e) { return e->kind == Kind::variable ? copy.arena->axis_value(e->axis()) : nullptr; };
-    const auto make = [&](Expr e, std::vector<Expr> operands) { return copy.arena->copy(e, std::move(operands)); };
-    for (KernelEquation& e : copy.equations) {
-        for (Expr& left : e.left) left = expr::remade(left, memo, given, [](Expr p) { return operands_of(p); }, make);
-        e.right = expr::remade(e.right, memo, given, [](Expr p) { return operands_of(p); }, make);
-    }
-    return copy;
-}
-
 // The step of a scan's equation that a read is of.
 enum class Age : uint8_t { none, now, before, other };
 

@@ -24,16 +24,16 @@ bool is_decided_by_coordinate(Expr e) {
 class DigitFinder {
 public:
     explicit DigitFinder(const Kernel& kernel) : kernel_(kernel) {}
-    std::optional<Kernel> write_one();
+    std::vector<Digit> find() const;  // that may be written out, the first at once
 
 private:
     bool may_be_written(AxisId axis) const;
     bool fits(const Digit& digit) const;
     std::optional<int64_t> period(AxisId axis) const;
     bool decides(AxisId axis) const;
-    bool interleaves(AxisId axis, int64_t extent) const;
-    std::optional<Kernel> divided(AxisId axis) const;
-    std::optional<Kernel> written(AxisId axis) const;
+    bool fills(AxisId axis) const;
+    std::optional<Digit> divided(AxisId axis) const;
+    std::optional<Digit> whole(AxisId axis) const;
 
     const Kernel& kernel_;
 };
@@ -78,21 +78,13 @@ std::optional<int64_t> DigitFinder::period(AxisId axis) const {
     return common > 1 ? std::optional(common) : std::nullopt;
 }
 
-std::optional<Kernel> DigitFinder::divided(AxisId axis) const {
+std::optional<Digit> DigitFinder::divided(AxisId axis) const {
     const auto count = period(axis);
     // A coordinate that wraps has its axis's extent for divisor, and is no digit: in the classes of sizes that are expected
     // to be so long, no extent is so small.
     if (!count || kernel_.hint(axis) < 4 * *count || kernel_.axis(axis).extent == *count) return std::nullopt;
     const Digit digit = {axis, *count, true};
-    if (!fits(digit)) return std::nullopt;
-    DigitWriter writer(kernel_, digit);
-    Kernel made = writer.write();
-    for (const KernelEquation& e : made.equations) {
-        for (Expr node : expr::walk(e.right)) {
-            if (is_division(node) && depends_on(node, writer.quotient())) return std::nullopt;
-        }
-    }
-    return made;
+    return fits(digit) ? std::optional(digit) : std::nullopt;
 }
 
 bool DigitFinder::decides(AxisId axis) const {
@@ -103,40 +95,79 @@ bool DigitFinder::decides(AxisId axis) const {
     });
 }
 
-std::optional<Kernel> DigitFinder::written(AxisId axis) const {
+// Its points lie between those of another axis: written one by one, they fill the vectors that are stored.
+bool DigitFinder::fills(AxisId axis) const {
+    const int64_t extent = kernel_.axis(axis).extent;
+    bool any = false;
+    for (const KernelEquation& e : kernel_.equations) {
+        if (!contains(e.axes, axis)) continue;
+        if (e.reducer || e.left.empty() || kernel_.tensor(e.tensor).role == KernelTensor::Role::local) return false;
+        const auto& dimensions = kernel_.tensor(e.tensor).dimensions;
+        const size_t last = e.left.size() - 1;
+        any = any || (coefficient(e.left.back(), axis) == 1 && std::ranges::any_of(e.axes, [&](AxisId other) {
+                          return coefficient(e.left.back(), other) == extent;
+                      }));
+        // Or as a dimension of its own, right inside of one that another axis moves.
+        any = any || (last > 0 && plain_axis(e.left[last]) == axis && dimensions[last].stride == 1 &&
+                      dimensions[last - 1].stride == extent && !e.left[last - 1]->axes.empty());
+    }
+    return any;
+}
+
+std::optional<Digit> DigitFinder::whole(AxisId axis) const {
     const Axis& a = kernel_.axis(axis);
-    if (a.named || a.extent < 2 || a.extent > choice_numbers::longest_written_digit || !decides(axis))
-        return std::nullopt;
+    if (a.named || a.extent < 2 || a.extent > choice_numbers::longest_written_digit) return std::nullopt;
+    if (!decides(axis) && !fills(axis)) return std::nullopt;
     if (contains(kernel_.common, axis) && kernel_.common.size() == 1) return std::nullopt;
     const Digit digit = {axis, a.extent, false};
-    if (!fits(digit)) return std::nullopt;
-    return DigitWriter(kernel_, digit).write();
+    return fits(digit) ? std::optional(digit) : std::nullopt;
 }
 
 // Innermost axes first: then the copies of one point stand side by side.
-std::optional<Kernel> DigitFinder::write_one() {
+std::vector<Digit> DigitFinder::find() const {
+    std::vector<Digit> found;
     std::set<AxisId> seen;
     for (const KernelEquation& e : kernel_.equations) {
         for (size_t i = e.axes.size(); i-- > 0;) {
             const AxisId axis = e.axes[i];
             if (!seen.insert(axis).second || !may_be_written(axis)) continue;
-            if (auto made = divided(axis)) return made;
-            if (auto made = written(axis)) return made;
+            if (const auto digit = divided(axis)) found.push_back(*digit);
+            if (const auto digit = whole(axis)) found.push_back(*digit);
         }
     }
-    return std::nullopt;
+    return found;
+}
+
+// The kernel with the digit written out, if that leaves no quotient of its axis.
+std::optional<Kernel> with(const Kernel& kernel, const Digit& digit) {
+    DigitWriter writer(kernel, digit);
+    Kernel made = writer.write();
+    if (!digit.divides) return made;
+    for (const KernelEquation& e : made.equations) {
+        for (Expr node : expr::walk(e.right)) {
+            if (is_division(node) && depends_on(node, writer.quotient())) return std::nullopt;
+        }
+    }
+    return made;
 }
 
 }  // namespace
 
 std::optional<Kernel> with_written_digits(const Kernel& kernel) {
-    std::optional<Kernel> made = DigitFinder(kernel).write_one();
-    while (made) {
-        auto more = DigitFinder(*made).write_one();
-        if (!more) break;
-        made = std::move(more);
+    if (DigitFinder(kernel).find().empty()) return std::nullopt;
+    Kernel made = copied(kernel);
+    bool any = false;
+    for (bool again = true; again;) {
+        again = false;
+        for (const Digit& digit : DigitFinder(made).find()) {
+            auto more = with(made, digit);
+            if (!more) continue;
+            made = std::move(*more);
+            any = again = true;
+            break;
+        }
     }
-    return made;
+    return any ? std::optional(std::move(made)) : std::nullopt;
 }
 
 }  // namespace heddle::schedules

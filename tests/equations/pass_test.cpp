@@ -246,6 +246,110 @@ TEST(PassNarrow, ASumOfSmallIntegersIsSmall) {
     EXPECT_EQ(sum("x[i, k]", 258, "uint8"), "uint8 ");  // it may wrap, and does so all the same
 }
 
+// A weight for each of three neighbours, as a list: a chain of selections.
+Expr weight(SystemBuilder& b, Expr k) {
+    Arena& arena = b.arena();
+    return arena.select(arena.less(k, arena.integer(1)), b.number(0.25),
+                        arena.select(arena.less(k, arena.integer(2)), b.number(0.5), b.number(0.125)));
+}
+
+TEST(PassWriteOut, AWindowWithAListIsASumOfReads) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({10});
+    b.output(b.reduce({8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
+        return b.times(weight(b, k[0]), b.read(x, {b.arena().add(i[0], k[0])}));
+    }));
+    write_out_axes(b.system);
+    expect_sound(b.system);
+    const Equation& e = b.system.equation(b.system.order().front());
+    EXPECT_FALSE(e.reducer);
+    EXPECT_EQ(reads(e).size(), 3u);
+    for (Expr node : walk(e.right)) EXPECT_NE(node->kind, Kind::select);
+}
+
+TEST(PassWriteOut, WhatReadsAWrittenAxisIsWrittenWithIt) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({3, 8});
+    const TensorIndex scaled = b.pointwise(
+        {3, 8}, [&](const Coordinates& i) { return b.times(weight(b, i[0]), b.read(x, {i[0], i[1]})); });
+    b.output(b.reduce({8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
+        return b.read(scaled, {k[0], i[0]});
+    }));
+    b.output(b.pointwise({3, 8}, [&](const Coordinates& i) { return b.read(scaled, i); }));
+    write_out_axes(b.system);
+    expect_sound(b.system);
+    EXPECT_EQ(live(b.system), 7u);  // three of each, and the sum
+}
+
+TEST(PassWriteOut, AProductStaysOne) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({3, 8}), w = b.input({3, 40});
+    b.output(b.reduce({40, 8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
+        return b.times(b.times(weight(b, k[0]), b.read(x, {k[0], i[1]})), b.read(w, {k[0], i[0]}));
+    }));
+    write_out_axes(b.system);
+    EXPECT_TRUE(b.system.equation(b.system.order().front()).reducer);
+}
+
+TEST(PassWriteOut, AnInnermostAxisOfAnOutputStays) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({8, 3});
+    b.output(b.pointwise({8, 3}, [&](const Coordinates& i) { return b.times(weight(b, i[1]), b.read(x, i)); }));
+    write_out_axes(b.system);
+    EXPECT_EQ(live(b.system), 1u);
+}
+
+// The sum of 5 x 7 elements, of which `moved` says at which row.
+TensorIndex window(SystemBuilder& b, TensorIndex x, const std::function<Expr(Expr, Expr)>& moved) {
+    return b.reduce({16, 10}, Reducer::sum, {5, 7}, [&, moved](const Coordinates& i, const Coordinates& k) {
+        return b.read(x, {moved(i[0], k[0]), b.arena().add(i[1], k[1])});
+    });
+}
+
+TEST(PassSeparate, AWindowIsOneAxisAfterTheOther) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({20, 16});
+    b.output(window(b, x, [&](Expr i, Expr k) { return b.arena().add(i, k); }));
+    separate_windows(b.system);
+    expect_sound(b.system);
+    ASSERT_EQ(live(b.system), 2u);
+    std::vector<size_t> terms;
+    for (int32_t index : b.system.order()) {
+        EXPECT_FALSE(b.system.equation(index).reducer);
+        terms.push_back(reads(b.system.equation(index)).size());
+    }
+    EXPECT_EQ(terms, (std::vector<size_t>{5, 7}));
+}
+
+TEST(PassSeparate, AWindowWhoseColumnsFollowItsRowsStays) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({20, 16});
+    b.output(b.reduce({16, 6}, Reducer::sum, {5, 5}, [&](const Coordinates& i, const Coordinates& k) {
+        const Expr column = b.arena().add(b.arena().add(i[1], k[1]), k[0]);
+        return b.read(x, {b.arena().add(i[0], k[0]), column});
+    }));
+    separate_windows(b.system);
+    EXPECT_EQ(live(b.system), 1u);
+}
+
+TEST(PassNarrow, StepsOnTheWayToBytesAreSmall) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({40});
+    b.system.tensor(x).dtype = DType::uint8;
+    Arena& arena = b.arena();
+    const auto element = [&](const Coordinates& i) { return arena.cast(DType::int32, arena.read(x, DType::uint8, i)); };
+    const TensorIndex y = b.pointwise({40}, [&](const Coordinates& i) {
+        const Expr sum = arena.scalar(ScalarOp::add, DType::int32, {element(i), element(i)});
+        return arena.cast(DType::uint8,
+                          arena.scalar(ScalarOp::floor_divide, DType::int32, {sum, arena.literal(DType::int32, 2)}));
+    });
+    b.system.tensor(y).dtype = DType::uint8;
+    b.output(y);
+    narrow_steps(b.system);
+    expect_sound(b.system);
+    for (Expr node : walk(b.system.equation(b.system.order().front()).right)) EXPECT_NE(node->dtype, DType::int32);
+}
+
 TEST(PassPrepare, WhatIsMadeOfConstantsIsPrepared) {
     SystemBuilder b;
     const TensorIndex scaled = b.unary(b.weights({8, 8}), ScalarOp::exp);

@@ -282,7 +282,14 @@ std::string ExpressionWriter::window() {
     const auto moved = static_cast<size_t>(choices_.below(static_cast<int64_t>(array.shape.size())));
     const Variable variable = choices_.one_of(scope_.variables);
     const std::string neighbour = fresh("a");
-    const std::string place = fmt::format("{} + {} - 1", variable.name, neighbour);
+    // Neighbours side by side, or those of a list; weighted by a list, or by one for each phase.
+    const std::string place = choices_.once_in(3) ? fmt::format("{} - [1, -1, 0][{}]", variable.name, neighbour)
+                                                  : fmt::format("{} + {} - 1", variable.name, neighbour);
+    const std::string weight =
+        choices_.once_in(3) ? fmt::format("[0.25, -1, 1.5][{}] * ", neighbour)
+        : choices_.once_in(3)
+            ? fmt::format("[1, 0.5, -2, 0.75, 1, 3][3 * ({} % 2) + {}] * ", variable.name, neighbour)
+            : "";
     const bool bounded = variable.extent.value == array.shape[moved].value && choices_.once_in(2);
     const std::string &n = array.shape[moved].text, end = n + " - 1";
     const std::string inside = choices_.once_in(2) ? fmt::format("clamp({}, 0, {})", place, end)
@@ -293,9 +300,9 @@ std::string ExpressionWriter::window() {
         if (!one) return leaf();
         at.push_back(*one);
     }
-    const std::string read = fmt::format("{}[{}]", array.name, fmt::join(at, ", "));
+    const std::string read = fmt::format("{}{}[{}]", weight, array.name, fmt::join(at, ", "));
     if (bounded) return fmt::format("{}({} < 3 : {})", choices_.once_in(2) ? "max" : "sum", neighbour, read);
-    if (choices_.once_in(2))
+    if (choices_.once_in(2) && weight.empty())
         return fmt::format("{}({} < 3 : {} ?? 0)", choices_.once_in(2) ? "max" : "sum", neighbour, read);
     return fmt::format("{}({} < 3 if {} >= 0 && {} < {} : {})", choices_.once_in(2) ? "max" : "sum", neighbour, place,
                        place, array.shape[moved].text, read);
