@@ -62,6 +62,7 @@ void optimise(System& system) {
     split_scatters(system);
     mark_prepared(system);
     join_scans(system);
+    keep_dead_elements(system);
 }
 
 }  // namespace heddle::equations
