@@ -148,8 +148,19 @@ private:
         auto parts = [&](Expr e) { return worth_hoisting(index, e) ? std::vector<Expr>() : operands_of(e); };
         return remade(root, memo, given, parts, [&](Expr e, std::vector<Expr> operands) {
             const bool hoisted = operands.empty() && !e->parts().empty();
-            return hoisted ? table(index, e) : arena_.rebuild(e, std::move(operands));
+            if (hoisted) return table(index, e);
+            if (Expr inverse = inverse_of_divisor(index, e))
+                return arena_.scalar(ScalarOp::multiply, e->dtype, {operands[0], table(index, inverse)});
+            return arena_.rebuild(e, std::move(operands));
         });
+    }
+
+    // Of a division in a step, by what lacks some of its axes: as lowering does for the result of a reduction.
+    Expr inverse_of_divisor(int32_t index, Expr e) {
+        const bool divides = e->kind == Kind::scalar && e->op == ScalarOp::divide && is_float(e->dtype);
+        if (!divides || system_.equation(index).scan < 0) return nullptr;
+        Expr inverse = arena_.scalar(ScalarOp::reciprocal, e->dtype, {e->parts()[1]});
+        return worth_hoisting(index, inverse) ? inverse : nullptr;
     }
 
     Expr table(int32_t index, Expr e) {
@@ -194,6 +205,7 @@ private:
 void hoist_expensive(System& system) {
     mark_prepared(system);
     Hoister(system).run();
+    prune(system);
     mark_prepared(system);
 }
 

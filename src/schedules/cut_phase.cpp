@@ -49,12 +49,17 @@ public:
     }
 
     Block build() {
+        std::vector<For> rounds;  // around the nests: made before them, as a text is read
+        for (const Change& change : changes_.of_step) rounds.push_back(once_where(change));
         leave_unchanged();
         for (AxisId axis : group_.axes) {
             if (may_be_cut(group_) && axis != group_.lanes && axis != group_.rows) cut(axis);
         }
         add(group_);
-        for (const Change& change : changes_.of_step) block_ = where(change, std::move(block_));
+        for (; !rounds.empty(); rounds.pop_back()) {
+            rounds.back().body = std::move(block_);
+            block_ = {Statement{std::move(rounds.back())}};
+        }
         return std::move(block_);
     }
 
@@ -75,7 +80,7 @@ private:
     }
 
     // A loop of one round, or of none.
-    Block where(const Change& change, Block block) {
+    For once_where(const Change& change) {
         Arena& arena = *assembly_.kernel.arena;
         Expr rounds = arena.select(change.condition, arena.integer(change.holds ? 1 : 0), arena.integer(change.holds ? 0 : 1));
         ExpressionBuilder expressions(assembly_, group_);
@@ -86,8 +91,7 @@ private:
         Affine end;
         end.values.push_back({expressions.value(rounds), {false, 1}});
         once.range = {{Bound{}}, {Bound{std::move(end), {false, 1}}}};
-        once.body = std::move(block);
-        return {Statement{std::move(once)}};
+        return once;
     }
 
     void cut(AxisId axis) {

@@ -5,6 +5,7 @@
 
 #include "expr/remake.h"
 #include "schedules/folding.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 namespace {
@@ -51,6 +52,9 @@ std::vector<Change> changes_of(const Kernel& kernel, const KernelEquation& e) {
 
 // Its value is one for the whole nest, and may be read before it.
 bool is_of_step(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
+    double points = 1;
+    for (AxisId axis : group.axes) points *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
+    if (points < choice_numbers::least_skipped_points) return false;
     const auto moves = [&](AxisId axis) { return depends_on(condition, axis); };
     if (std::ranges::any_of(group.axes, moves) || std::ranges::any_of(group.reduced, moves)) return false;
     return std::ranges::all_of(expr::walk(condition), [&](Expr e) {
