@@ -426,6 +426,18 @@ double hint_points(const System& system, const Equation& equation) {
     return points;
 }
 
+bool stays_in_step(const System& system, const Equation& equation, const std::vector<int32_t>& readers) {
+    const SystemTensor& tensor = system.tensor(equation.tensor);
+    if (equation.scan < 0 || tensor.is_output || tensor.equations.size() != 1) return false;
+    return std::ranges::all_of(readers, [&](int32_t index) {
+        const Equation& reader = system.equation(index);
+        if (reader.scan != equation.scan) return false;
+        return std::ranges::all_of(reads(reader), [&](Expr read) {
+            return read->tensor() != equation.tensor || step_of_read(reader, read, equation) == 0;
+        });
+    });
+}
+
 bool is_view(const Equation& equation) { return !equation.reducer && equation.right->kind == Kind::read; }
 
 void prune(System& system) {

@@ -104,6 +104,8 @@ bool reads_inside_where_asked(const System& system, Expr value);
 // Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
 Expr lazy_conjunction(const System& system, Expr first, Expr then);
 bool is_view(const Equation& equation);  // a read, nothing else
+// Of a scan, and only this step of it reads what it makes: no state, and nothing waits for it behind the scan.
+bool stays_in_step(const System& system, const Equation& equation, const std::vector<int32_t>& readers);
 // Marks equations dead that have no points or that no output needs, and takes dead ones out of their tensors' lists.
 void prune(System& system);
 

@@ -86,6 +86,7 @@ private:
     ExpressionId built(Expr value, ExpressionId guard);
     ExpressionId literal(Expr value);
     ExpressionId scalar(Expr value, ExpressionId guard);
+    ExpressionId wrapped(Expr value, ExpressionId guard);
     ExpressionId select(Expr value, ExpressionId guard);
     ExpressionId inside(Expr value, ExpressionId guard);
     ExpressionId read(Expr value, ExpressionId guard);

@@ -2,6 +2,7 @@
 
 #include "expr/coordinate.h"
 #include "schedules/builder.h"
+#include "zspace/checked.h"
 
 namespace heddle::schedules {
 namespace {
@@ -327,8 +328,38 @@ ExpressionId ExpressionBuilder::literal(Expr e) {
     return cast(assembly_.intern(result), e->dtype);
 }
 
+// x % n of 0 <= x < 3 n, a place that is wrapped: n is taken off, twice at most. No division. -1: not so.
+ExpressionId ExpressionBuilder::wrapped(Expr v, ExpressionId guard) {
+    if (v->kind != Kind::modulo || v->integer < 1) return no_id;
+    Expr coordinate = v->parts()[0];
+    const auto range = parts_of(coordinate).values.empty() ? interval(assembly_.kernel, coordinate) : std::nullopt;
+    const auto most = checked_multiply(v->integer, 3);
+    if (!range || !most || !range->within(0, *most - 1)) return no_id;
+    const auto joined = [&](Expression::Kind kind, ScalarOp op, DType dtype, std::vector<ExpressionId> operands) {
+        Expression e;
+        e.kind = kind;
+        e.op = op;
+        e.dtype = dtype;
+        e.operands = std::move(operands);
+        return assembly_.intern(e);
+    };
+    Expression divisor;
+    divisor.kind = Expression::Kind::number;
+    divisor.dtype = DType::int64;
+    divisor.number = assembly_.numbers.integer(v->integer, {Role::literal, assembly_.numbers.value(v)});
+    const ExpressionId n = assembly_.intern(divisor);
+    ExpressionId place = value(coordinate, guard);
+    for (int round = 0; round < 2; round++) {
+        const ExpressionId less = joined(Expression::Kind::scalar, ScalarOp::less, DType::boolean, {place, n});
+        const ExpressionId rest = joined(Expression::Kind::scalar, ScalarOp::subtract, DType::int64, {place, n});
+        place = joined(Expression::Kind::select, ScalarOp::add, DType::int64, {less, place, rest});
+    }
+    return place;
+}
+
 // Operations on values, and on coordinates and conditions. A divisor is a launch number.
 ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
+    if (const ExpressionId place = wrapped(v, guard); place >= 0) return place;
     Expression e;
     e.kind = Expression::Kind::scalar;
     e.op = operation_of(*v);
