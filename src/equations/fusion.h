@@ -41,6 +41,7 @@ void factor_axes(System& system);       // mixed-radix digits become axes of the
 void split_reductions(System& system, const ReductionParts& limits = {});  // many terms of few elements
 void mark_prepared(System& system);
 void join_scans(System& system);  // readers that walk a scan's steps become equations of it
+void keep_dead_elements(System& system);  // of states, where no later step asks for them
 void optimise(System& system);    // all of them, as often as docs/equations.md says
 
 // A kernel: which equations, over which common axes.

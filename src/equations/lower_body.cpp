@@ -230,7 +230,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     if (!missing_.empty()) return nullptr;
     if (value->is_literal()) return value;
     // As for a reduction: all of it is worked out, asked for or not.
-    if (condition && !reads_inside(state_.system, value))
+    if (condition && !reads_inside_where_asked(state_.system, value))
         value = arena_.select(condition, value, neutral(arena_, Reducer::sum, value->dtype));
     auto found = locals_.find({node.index, value});
     if (found == locals_.end()) {
@@ -371,7 +371,7 @@ std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& nod
     term = arena_.substitute(term, solved.solution);
     Expr holds = solved.condition;
     // The equation is worked out at all points: also where nobody asks for it.
-    if (condition && !(reads_inside(state_.system, term) && reads_inside(state_.system, holds)))
+    if (condition && !(reads_inside_where_asked(state_.system, term) && reads_inside(state_.system, holds)))
         holds = lazy_conjunction(state_.system, condition, holds);
     Draft draft;
     draft.reducer = node.reducer;

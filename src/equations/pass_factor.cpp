@@ -197,13 +197,27 @@ bool Factoring::cut(Equation& equation, AxisClasses& classes, const std::map<Axi
     return true;
 }
 
+// Of a scan's equation what conditions alone ask for is left out: its points are lanes of one nest, whatever their digits.
+std::vector<Expr> asking(const Equation& equation) {
+    if (equation.scan < 0) return walk(equation.right);
+    Arena::Memo seen;
+    std::vector<Expr> found = {equation.right};
+    for (size_t i = 0; i < found.size(); i++) {
+        if (found[i]->kind == Kind::negative) continue;
+        for (Expr part : found[i]->parts()) {
+            if (seen.emplace(part, part).second) found.push_back(part);
+        }
+    }
+    return found;
+}
+
 bool Factoring::round() {
     AxisClasses classes(arena_.axis_count());
     join_classes(classes);
     asked_.clear();
     for (const Equation& equation : system_.equations) {
         if (equation.dead) continue;
-        for (Expr node : walk(equation.right)) {
+        for (Expr node : asking(equation)) {
             if (node->kind == Kind::floor_divide || node->kind == Kind::modulo) ask_for_division(classes, node);
             if (node->kind == Kind::negative && !equation.reducer) ask_for_comparison(classes, node);
             if (node->is_read()) ask_for_read(classes, node);

@@ -1,6 +1,9 @@
 // Expensive arithmetic over fewer points than its equation has becomes an equation of its own. If it reads constants
 // only, `prepare` computes it once (a batch norm's rsqrt(variance + epsilon)). If the equation would do it again for each
 // point of axes around (a rotary embedding's angles, for each head), it is done once for all of them.
+// In a scan, what a step would do again at each point (a pivot's reciprocal) is done once a step, or before the scan if no
+// state is asked; and what a step reads of the state before at a place of few (a pivot's row and column) is set aside, so that
+// the new state can take the place of the old one. Inputs that steps would gather are laid side by side before them.
 #include <algorithm>
 
 #include "equations/fusion.h"
@@ -18,7 +21,8 @@ public:
     void run() {
         for (int32_t index : system_.order()) {
             const Equation& equation = system_.equation(index);
-            if (system_.tensor(equation.tensor).prepared || equation.scan >= 0) continue;
+            if (system_.tensor(equation.tensor).prepared) continue;
+            sets_aside_ = equation.scan >= 0 && updates_by_pivots(equation);
             Expr right = system_.equation(index).right;
             Expr hoisted = rewrite(index, right);
             if (hoisted != right) system_.equation(index).right = hoisted;
@@ -32,6 +36,8 @@ private:
     }
 
     bool worth_hoisting(int32_t index, Expr e) {
+        const Equation& equation = system_.equation(index);
+        if (equation.scan >= 0) return is_repeated_in_step(equation, e);
         const bool computes = e->kind == Kind::scalar || e->kind == Kind::cast;  // the table is of the type that is used
         if (!computes || e->axes.empty()) return false;
         if (is_wide_constant(e)) return is_small_constant(index, e);
@@ -82,15 +88,85 @@ private:
                done * operations * 4 >= hint_points(system_, equation);
     }
 
+    // The loops of a step may have any order, so what lacks an axis may be done again for each of its points. A sum's terms
+    // are left as they are.
+    bool is_repeated_in_step(const Equation& equation, Expr e) {
+        constexpr double least_repetitions = 4, least_saved = 1e4;  // operations
+        if (equation.reducer || e->axes.empty() || !reads_inside(system_, e)) return false;
+        const double done = hint_points(arena_, equation.axes), needed = hint_points(arena_, e->axes);
+        if (done < least_repetitions * needed || !asks_scan_by_steps(equation, e)) return false;
+        if ((sets_aside_ && is_pivot(equation, e)) || is_scattered(equation, e)) return true;
+        const bool computes = e->kind == Kind::scalar || e->kind == Kind::cast;
+        return computes && facts_.of(e).expensive && (done - needed) * facts_.of(e).operations >= least_saved;
+    }
+
+    // What it reads of its own scan can be read by an equation that walks the same steps.
+    bool asks_scan_by_steps(const Equation& equation, Expr e) const {
+        return std::ranges::all_of(walk(e), [&](Expr node) {
+            if (!node->is_read() || !is_of_scan(node->tensor(), equation.scan)) return true;
+            return std::ranges::binary_search(e->axes, equation.ordered) && node->kind == Kind::read;
+        });
+    }
+
+    bool is_of_scan(TensorIndex tensor, int32_t scan) const {
+        return std::ranges::any_of(system_.tensor(tensor).equations, [&](int32_t maker) {
+            return !system_.equation(maker).dead && system_.equation(maker).scan == scan;
+        });
+    }
+
+    // What every step would gather again: elements that do not lie side by side along any axis.
+    bool is_scattered(const Equation& equation, Expr read) const {
+        if (read->kind != Kind::read || system_.in_scan(read->tensor())) return false;
+        const bool of_step = std::ranges::binary_search(read->axes, equation.ordered);
+        return !of_step && read->parts().back()->axes.empty() && system_.tensor(read->tensor()).shape.back() > 1;
+    }
+
+    // The step before of what the equation makes, elsewhere than at its own point.
+    bool is_pivot(const Equation& equation, Expr read) const {
+        if (read->kind != Kind::read || read->tensor() != equation.tensor) return false;
+        return step_of_read(equation, read, equation) == -1 && !is_own_point(equation, read);
+    }
+
+    static bool is_own_point(const Equation& equation, Expr read) {
+        for (size_t d = 0; d < equation.left.size(); d++) {
+            const bool steps = equation.left[d]->axes == std::vector{equation.ordered};
+            if (!steps && read->parts()[d] != equation.left[d]) return false;
+        }
+        return true;
+    }
+
+    // All that it reads of its own tensor is the step before, at its own point or where few points are: then the new state may
+    // take the old one's place. An output is kept whole anyway.
+    bool updates_by_pivots(const Equation& equation) const {
+        if (equation.reducer || system_.tensor(equation.tensor).is_output) return false;
+        const double points = hint_points(arena_, equation.axes);
+        return std::ranges::all_of(reads(equation), [&](Expr read) {
+            if (read->tensor() != equation.tensor) return true;
+            if (read->kind != Kind::read || step_of_read(equation, read, equation) != -1) return false;
+            return is_own_point(equation, read) || 4 * hint_points(arena_, read->axes) <= points;
+        });
+    }
+
     // The greatest subexpressions worth it, from the root down.
     Expr rewrite(int32_t index, Expr root) {
         Arena::Memo memo;
-        auto given = [](Expr e) { return e->is_read() ? e : nullptr; };
+        auto given = [&](Expr e) { return e->is_read() && !worth_hoisting(index, e) ? e : nullptr; };
         auto parts = [&](Expr e) { return worth_hoisting(index, e) ? std::vector<Expr>() : operands_of(e); };
         return remade(root, memo, given, parts, [&](Expr e, std::vector<Expr> operands) {
             const bool hoisted = operands.empty() && !e->parts().empty();
-            return hoisted ? table(index, e) : arena_.rebuild(e, std::move(operands));
+            if (hoisted) return table(index, e);
+            if (Expr inverse = inverse_of_divisor(index, e))
+                return arena_.scalar(ScalarOp::multiply, e->dtype, {operands[0], table(index, inverse)});
+            return arena_.rebuild(e, std::move(operands));
         });
+    }
+
+    // Of a division in a step, by what lacks some of its axes: as lowering does for the result of a reduction.
+    Expr inverse_of_divisor(int32_t index, Expr e) {
+        const bool divides = e->kind == Kind::scalar && e->op == ScalarOp::divide && is_float(e->dtype);
+        if (!divides || system_.equation(index).scan < 0) return nullptr;
+        Expr inverse = arena_.scalar(ScalarOp::reciprocal, e->dtype, {e->parts()[1]});
+        return worth_hoisting(index, inverse) ? inverse : nullptr;
     }
 
     Expr table(int32_t index, Expr e) {
@@ -102,8 +178,12 @@ private:
         Equation equation;
         Arena::Substitution renaming;
         std::vector<Expr> coordinates;
+        const bool of_step = user.scan >= 0 && std::ranges::any_of(walk(e), [&](Expr node) {
+                                 return node->is_read() && is_of_scan(node->tensor(), user.scan);
+                             });
         for (AxisId axis : e->axes) {
             AxisId own = arena_.add_axis(arena_.axis(axis));
+            if (of_step && axis == user.ordered) equation.ordered = own;
             renaming[axis] = arena_.axis_value(own);
             equation.axes.push_back(own);
             equation.left.push_back(arena_.axis_value(own));
@@ -112,6 +192,7 @@ private:
             tensor.sizes.push_back(size_of_axis(system_, user, axis));
         }
         equation.right = arena_.substitute(e, renaming);
+        if (of_step) equation.scan = user.scan;
         equation.tensor = system_.add_tensor(std::move(tensor));
         DType dtype = e->dtype;
         TensorIndex made = equation.tensor;
@@ -122,6 +203,7 @@ private:
     System& system_;
     Arena& arena_;
     FactCache facts_;
+    bool sets_aside_ = false;  // pivots of the present equation
 };
 
 }  // namespace
@@ -129,6 +211,7 @@ private:
 void hoist_expensive(System& system) {
     mark_prepared(system);
     Hoister(system).run();
+    prune(system);
     mark_prepared(system);
 }
 

@@ -34,6 +34,7 @@ private:
     System& system_;
     FactCache facts_;
     std::vector<std::vector<Use>> uses_;  // by equation that makes what is read
+    std::vector<std::vector<int32_t>> readers_;  // by tensor
     std::vector<bool> shared_;            // a read reaches this and another equation's elements
     std::vector<int> nodes_;              // of each equation's right side with what it will take in
 };
@@ -41,8 +42,8 @@ private:
 bool PointwiseChoice::may_vanish(int32_t index) const {
     const Equation& equation = system_.equation(index);
     const SystemTensor& tensor = system_.tensor(equation.tensor);
-    if (equation.dead || equation.scan >= 0 || equation.reducer || tensor.is_output || tensor.prepared ||
-        tensor.keep_name)
+    if (equation.dead || equation.reducer || tensor.is_output || tensor.prepared || tensor.keep_name) return false;
+    if (equation.scan >= 0 && !stays_in_step(system_, equation, readers_[static_cast<size_t>(equation.tensor)]))
         return false;
     if (tensor.equations.size() != 1 || tensor.kind != SystemTensor::Kind::computed) return false;
     return !uses_[static_cast<size_t>(index)].empty() && !shared_[static_cast<size_t>(index)];
@@ -93,6 +94,7 @@ bool PointwiseChoice::fits(int32_t index) {
 std::vector<bool> PointwiseChoice::choose() {
     const auto order = system_.order();
     uses_.assign(system_.equations.size(), {});
+    readers_ = system_.readers();
     shared_.assign(system_.equations.size(), false);
     nodes_.assign(system_.equations.size(), 0);
     std::vector<std::set<int32_t>> sources(system_.equations.size());

@@ -65,6 +65,7 @@ void optimise(System& system) {
     split_reductions(system);
     mark_prepared(system);
     join_scans(system);
+    keep_dead_elements(system);
 }
 
 }  // namespace heddle::equations

@@ -344,6 +344,73 @@ bool reads_inside(const System& system, Expr value) {
     return true;
 }
 
+namespace {
+
+class GuardedReads {
+public:
+    GuardedReads(Arena& arena, const GuardedRead& visit) : arena_(arena), visit_(visit) {}
+
+    bool follow(Expr e) {
+        constexpr int most_visited = 1000;
+        if (visited_++ == most_visited) return false;
+        if (e->kind == Kind::read && !visit_(e, below_zero_)) return false;
+        const auto& parts = e->parts();
+        if (e->kind != Kind::select) return std::ranges::all_of(parts, [&](Expr part) { return follow(part); });
+        return follow(parts[0]) && follow_where(parts[0], true, parts[1]) && follow_where(parts[0], false, parts[2]);
+    }
+
+private:
+    bool follow_where(Expr condition, bool holds, Expr branch) {
+        const size_t before = below_zero_.size();
+        add(condition, holds);
+        const bool followed = follow(branch);
+        below_zero_.resize(before);
+        return followed;
+    }
+
+    void add(Expr condition, bool holds) {
+        if (condition->kind == Kind::negative) {
+            Expr c = condition->parts()[0];
+            below_zero_.push_back(holds ? c : arena_.add(arena_.integer(-1), c, -1));
+        } else if (holds && condition->kind == Kind::conjunction) {
+            for (Expr part : condition->parts()) add(part, true);
+        }
+    }
+
+    Arena& arena_;
+    const GuardedRead& visit_;
+    std::vector<Expr> below_zero_;
+    int visited_ = 0;
+};
+
+}  // namespace
+
+bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit) {
+    return GuardedReads(arena, visit).follow(root);
+}
+
+bool follows(Arena& arena, Expr coordinate, const std::vector<Expr>& below_zero) {
+    const auto is_at_most = [](Expr e, int64_t most) { return e->kind == Kind::integer && e->integer <= most; };
+    return is_at_most(coordinate, -1) || std::ranges::any_of(below_zero, [&](Expr known) {
+               return is_at_most(arena.add(coordinate, known, -1), 0);
+           });
+}
+
+bool reads_inside_where_asked(const System& system, Expr value) {
+    if (reads_inside(system, value)) return true;
+    Arena& arena = *system.arena;
+    return visit_guarded_reads(arena, value, [&](Expr read, const std::vector<Expr>& below_zero) {
+        const std::vector<int64_t>& shape = system.tensor(read->tensor()).shape;
+        for (size_t d = 0; d < shape.size(); d++) {
+            Expr at = read->parts()[d];
+            const bool above = at->low >= 0 || follows(arena, arena.add(arena.integer(-1), at, -1), below_zero);
+            const bool below = at->high < shape[d] || follows(arena, arena.add(at, arena.integer(-shape[d])), below_zero);
+            if (!above || !below) return false;
+        }
+        return true;
+    });
+}
+
 Expr lazy_conjunction(const System& system, Expr first, Expr then) {
     Arena& arena = *system.arena;
     return reads_inside(system, then) ? arena.conjunction(first, then) : arena.select(first, then, arena.truth(false));
@@ -386,6 +453,18 @@ ProductAxes product_axes(const Equation& equation) {
         if (has(1, axis) && !has(0, axis)) result.columns.push_back(axis);
     }
     return result;
+}
+
+bool stays_in_step(const System& system, const Equation& equation, const std::vector<int32_t>& readers) {
+    const SystemTensor& tensor = system.tensor(equation.tensor);
+    if (equation.scan < 0 || tensor.is_output || tensor.equations.size() != 1) return false;
+    return std::ranges::all_of(readers, [&](int32_t index) {
+        const Equation& reader = system.equation(index);
+        if (reader.scan != equation.scan) return false;
+        return std::ranges::all_of(reads(reader), [&](Expr read) {
+            return read->tensor() != equation.tensor || step_of_read(reader, read, equation) == 0;
+        });
+    });
 }
 
 bool is_view(const Equation& equation) { return !equation.reducer && equation.right->kind == Kind::read; }

@@ -96,6 +96,14 @@ Expr name_reduction(System& system, int32_t index, const std::string& suffix, Ex
 // The size of the dimension that `axis` walks, with its origin where a tensor knows it.
 Size size_of_axis(const System& system, const Equation& equation, AxisId axis);
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
+// Gives each read of `root`, and coordinates that are below 0 wherever selections ask for it; a read that several ways lead
+// to is given for each. False if `visit` says so, or if there are too many ways.
+using GuardedRead = std::function<bool(Expr read, const std::vector<Expr>& below_zero)>;
+bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit);
+// coordinate < 0 follows from one of the others.
+bool follows(Arena& arena, Expr coordinate, const std::vector<Expr>& below_zero);
+// Every read, where the value's own selections ask for it.
+bool reads_inside_where_asked(const System& system, Expr value);
 // Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
 Expr lazy_conjunction(const System& system, Expr first, Expr then);
 // Of a reduction whose terms are a product (or sum, or difference) of two factors over a reduced axis: the equation's axes
@@ -105,6 +113,8 @@ struct ProductAxes {
 };
 ProductAxes product_axes(const Equation& equation);
 bool is_view(const Equation& equation);  // a read, nothing else
+// Of a scan, and only this step of it reads what it makes: no state, and nothing waits for it behind the scan.
+bool stays_in_step(const System& system, const Equation& equation, const std::vector<int32_t>& readers);
 // Marks equations dead that have no points or that no output needs, and takes dead ones out of their tensors' lists.
 void prune(System& system);
 

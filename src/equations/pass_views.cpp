@@ -6,9 +6,11 @@ namespace heddle::equations {
 
 void compose_views(System& system) {
     std::vector<bool> chosen(system.equations.size());
+    const auto readers = system.readers();
     for (size_t i = 0; i < system.equations.size(); i++) {
         const Equation& equation = system.equations[i];
-        chosen[i] = !equation.dead && equation.scan < 0 && is_view(equation) && !system.tensor(equation.tensor).keep_name;
+        if (equation.dead || !is_view(equation) || system.tensor(equation.tensor).keep_name) continue;
+        chosen[i] = equation.scan < 0 || stays_in_step(system, equation, readers[static_cast<size_t>(equation.tensor)]);
     }
     inline_equations(system, chosen);
 }

@@ -54,6 +54,7 @@ public:
     void bind(AxisId axis, VariableId variable);
     void unbind(AxisId axis);
     VariableId variable_of(AxisId axis) const { return bound_.at(axis); }
+    bool is_bound(AxisId axis) const { return bound_.contains(axis); }
     // The value of a tensor that this phase computed at its own point.
     void define(const KernelEquation& equation, ExpressionId value);
     // Loops run only where these dimensions of guarded reads (by id) lie inside.
@@ -85,6 +86,7 @@ private:
     ExpressionId built(Expr value, ExpressionId guard);
     ExpressionId literal(Expr value);
     ExpressionId scalar(Expr value, ExpressionId guard);
+    ExpressionId wrapped(Expr value, ExpressionId guard);
     ExpressionId select(Expr value, ExpressionId guard);
     ExpressionId inside(Expr value, ExpressionId guard);
     ExpressionId read(Expr value, ExpressionId guard);
@@ -93,6 +95,7 @@ private:
     ExpressionId conjunction(ExpressionId a, ExpressionId b);
     ExpressionId negation(ExpressionId a);
     ExpressionId compared(Expr coordinate, ExpressionId guard);
+    ExpressionId compared_digit(Expr coordinate, ExpressionId guard);
     bool depends(ExpressionId value, Variable::Kind kind) const;
     bool is_inside(Expr read) const;
 

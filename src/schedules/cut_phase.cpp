@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "schedules/data_ranges.h"
 #include "schedules/nest.h"
+#include "schedules/unchanged.h"
 #include "zspace/checked.h"
 
 namespace heddle::schedules {
@@ -43,17 +45,55 @@ public:
                       [&](const ClippedGuard& g) { return !needs_guard(assembly.kernel, g.value, g.dimension); });
         sides_ = right_sides(assembly.kernel, group);
         for (const ClippedGuard& guard : guards_) sides_.inside.insert({guard.value->id, guard.dimension});
+        changes_ = changes(assembly.kernel, group, assembly.storage);
     }
 
     Block build() {
+        std::vector<For> rounds;  // around the nests: made before them, as a text is read
+        for (const Change& change : changes_.of_step) rounds.push_back(once_where(change));
+        leave_unchanged();
         for (AxisId axis : group_.axes) {
             if (may_be_cut(group_) && axis != group_.lanes && axis != group_.rows) cut(axis);
         }
         add(group_);
+        for (; !rounds.empty(); rounds.pop_back()) {
+            rounds.back().body = std::move(block_);
+            block_ = {Statement{std::move(rounds.back())}};
+        }
         return std::move(block_);
     }
 
 private:
+    // Loops go where something changes, of a stream alone: tiles are shared by points that change and others. And where sums
+    // have terms.
+    void leave_unchanged() {
+        for (Expr condition : term_conditions(assembly_.kernel, group_)) go_where(condition, true, group_.reduced);
+        const bool stream = group_.reductions.empty() && group_.rows < 0;
+        if (!may_be_cut(group_) || !stream) return;
+        for (const Change& change : changes_.of_axes) go_where(change.condition, change.holds, group_.axes);
+    }
+
+    void go_where(Expr condition, bool holds, const std::vector<AxisId>& axes) {
+        const auto asked = std::ranges::find_if(axes, [&](AxisId axis) { return depends_on(condition, axis); });
+        part_.changing.push_back({condition, holds});
+        sides_ = sides_where(assembly_.kernel, sides_, *asked, condition, holds);
+    }
+
+    // A loop of one round, or of none.
+    For once_where(const Change& change) {
+        Arena& arena = *assembly_.kernel.arena;
+        Expr rounds = arena.select(change.condition, arena.integer(change.holds ? 1 : 0), arena.integer(change.holds ? 0 : 1));
+        ExpressionBuilder expressions(assembly_, group_);
+        expressions.bind(group_.ordered, step_);
+        if (group_.block >= 0) expressions.bind(group_.block, assembly_.block_variables.at(group_.block));
+        For once;
+        once.variable = assembly_.variable("once", Variable::Kind::loop);
+        Affine end;
+        end.values.push_back({expressions.value(rounds), {false, 1}});
+        once.range = {{Bound{}}, {Bound{std::move(end), {false, 1}}}};
+        return once;
+    }
+
     void cut(AxisId axis) {
         Interior interior = interior_along(assembly_.kernel, sides_, axis);
         if (!interior.conditions) return;
@@ -92,7 +132,7 @@ private:
             choices.lanes = no_id;
             choices.width = 1;
         }
-        return {choices, {part_.inside, cut, {}}, sides_, guards_, step_, {}};
+        return {choices, {part_.inside, cut, {}, part_.changing}, sides_, guards_, step_, {}};
     }
 
     // The lanes of a scan's stream, where a condition changes at a point that moves with the steps: a nest on either side.
@@ -116,6 +156,7 @@ private:
     const VariableId step_;
     std::vector<ClippedGuard> guards_;
     RightSides sides_;
+    Changes changes_;
     Part part_;
     Block block_;
 };

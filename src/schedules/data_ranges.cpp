@@ -69,17 +69,53 @@ bool is_same(const DataBound& a, const DataBound& b) {
     return a.reduced == b.reduced && a.upper == b.upper && a.value == b.value && a.offset == b.offset;
 }
 
+std::vector<Expr> conditions_of_terms(const KernelEquation& e) {
+    std::vector<Expr> conditions;
+    if (e.right->kind == Kind::select && is_nothing(e.right->parts()[2], *e.reducer))
+        conditions_of(e.right->parts()[0], conditions);
+    return conditions;
+}
+
 std::vector<DataBound> bounds_of(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
     std::vector<DataBound> bounds;
-    if (e.right->kind != Kind::select || !is_nothing(e.right->parts()[2], *e.reducer)) return bounds;
-    std::vector<Expr> conditions;
-    conditions_of(e.right->parts()[0], conditions);
-    for (Expr condition : conditions)
+    for (Expr condition : conditions_of_terms(e))
         if (auto bound = bound_of(kernel, group, condition)) bounds.push_back(*bound);
     return bounds;
 }
 
+// For a whole tile at once, of loops that are long.
+bool bounds_loops(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
+    if (condition->kind != Kind::negative) return false;
+    const CoordinateParts parts = parts_of(condition->parts()[0]);
+    if (!parts.values.empty() || parts.axes.size() < 2) return false;
+    bool any = false;
+    for (const auto& [axis, factor] : parts.axes) {
+        if (factor == INT64_MIN) return false;
+        if (contains(group.reduced, axis)) {
+            if (kernel.hint(axis) < choice_numbers::least_range_of_data) return false;
+            any = true;
+        } else if (axis == group.lanes || axis == group.rows || contains(group.fused, axis)) {
+            return false;
+        }
+    }
+    return any;
+}
+
 }  // namespace
+
+std::vector<Expr> term_conditions(const Kernel& kernel, const PhaseGroup& group) {
+    if (group.reductions.empty() || !group.before.empty() || group.update) return {};
+    std::vector<Expr> shared;
+    for (size_t i = 0; i < group.reductions.size(); ++i) {
+        const KernelEquation& e = kernel.equations[static_cast<size_t>(group.reductions[i])];
+        if (!e.reducer || is_argument(*e.reducer)) return {};
+        const std::vector<Expr> own = conditions_of_terms(e);
+        if (i == 0) shared = own;
+        std::erase_if(shared, [&](Expr condition) { return std::ranges::find(own, condition) == own.end(); });
+    }
+    std::erase_if(shared, [&](Expr condition) { return !bounds_loops(kernel, group, condition); });
+    return shared;
+}
 
 std::vector<DataBound> data_bounds(const Kernel& kernel, const PhaseGroup& group) {
     if (group.reductions.empty() || !group.before.empty() || group.update) return {};

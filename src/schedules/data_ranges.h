@@ -1,5 +1,5 @@
-// Ranges of reduced axes that data decide: what a condition asks of a reduced axis and of values that do not depend on
-// it, loops can begin and end with.
+// Ranges of reduced axes that data or loops around decide: what a condition asks of a reduced axis and of what does not
+// depend on it, loops can begin and end with.
 #pragma once
 
 #include <vector>
@@ -18,5 +18,9 @@ struct DataBound {
 
 // Those of all of the group's reductions, along axes that are long enough for it.
 std::vector<DataBound> data_bounds(const Kernel& kernel, const PhaseGroup& group);
+
+// Conditions c < 0 of plain axes without which no reduction of the group has a term: `k < t`. Besides long reduced axes they
+// ask of the step and of loops around alone.
+std::vector<Expr> term_conditions(const Kernel& kernel, const PhaseGroup& group);
 
 }  // namespace heddle::schedules

@@ -2,6 +2,7 @@
 
 #include "expr/coordinate.h"
 #include "schedules/builder.h"
+#include "zspace/checked.h"
 
 namespace heddle::schedules {
 namespace {
@@ -288,26 +289,6 @@ ExpressionId ExpressionBuilder::cast(ExpressionId value, DType dtype) {
     return assembly_.intern(e);
 }
 
-ExpressionId ExpressionBuilder::conjunction(ExpressionId a, ExpressionId b) {
-    if (a < 0 || a == b) return b;
-    if (b < 0) return a;
-    Expression e;
-    e.kind = Expression::Kind::scalar;
-    e.op = ScalarOp::logical_and;
-    e.dtype = DType::boolean;
-    e.operands = {a, b};
-    return assembly_.intern(e);
-}
-
-ExpressionId ExpressionBuilder::negation(ExpressionId a) {
-    Expression e;
-    e.kind = Expression::Kind::scalar;
-    e.op = ScalarOp::logical_not;
-    e.dtype = DType::boolean;
-    e.operands = {a};
-    return assembly_.intern(e);
-}
-
 ExpressionId ExpressionBuilder::value(Expr e, ExpressionId guard) {
     if (auto found = built_.find({e->id, guard}); found != built_.end()) return found->second;
     const ExpressionId result = built(e, guard);
@@ -347,17 +328,38 @@ ExpressionId ExpressionBuilder::literal(Expr e) {
     return cast(assembly_.intern(result), e->dtype);
 }
 
-// Coordinates that fit are compared in 32 bits: as many of them are in a vector as of floats.
-ExpressionId ExpressionBuilder::compared(Expr coordinate, ExpressionId guard) {
-    constexpr int64_t most = int64_t{1} << 30;
-    const bool plain = coordinate->kind == Kind::variable || coordinate->kind == Kind::linear;
-    const auto range = plain ? interval(assembly_.kernel, coordinate) : std::nullopt;
-    if (!range || !range->within(-most, most)) return value(coordinate, guard);
-    return index(parts_of(coordinate), DType::int32, assembly_.numbers.value(coordinate), guard);
+// x % n of 0 <= x < 3 n, a place that is wrapped: n is taken off, twice at most. No division. -1: not so.
+ExpressionId ExpressionBuilder::wrapped(Expr v, ExpressionId guard) {
+    if (v->kind != Kind::modulo || v->integer < 1) return no_id;
+    Expr coordinate = v->parts()[0];
+    const auto range = parts_of(coordinate).values.empty() ? interval(assembly_.kernel, coordinate) : std::nullopt;
+    const auto most = checked_multiply(v->integer, 3);
+    if (!range || !most || !range->within(0, *most - 1)) return no_id;
+    const auto joined = [&](Expression::Kind kind, ScalarOp op, DType dtype, std::vector<ExpressionId> operands) {
+        Expression e;
+        e.kind = kind;
+        e.op = op;
+        e.dtype = dtype;
+        e.operands = std::move(operands);
+        return assembly_.intern(e);
+    };
+    Expression divisor;
+    divisor.kind = Expression::Kind::number;
+    divisor.dtype = DType::int64;
+    divisor.number = assembly_.numbers.integer(v->integer, {Role::literal, assembly_.numbers.value(v)});
+    const ExpressionId n = assembly_.intern(divisor);
+    ExpressionId place = value(coordinate, guard);
+    for (int round = 0; round < 2; round++) {
+        const ExpressionId less = joined(Expression::Kind::scalar, ScalarOp::less, DType::boolean, {place, n});
+        const ExpressionId rest = joined(Expression::Kind::scalar, ScalarOp::subtract, DType::int64, {place, n});
+        place = joined(Expression::Kind::select, ScalarOp::add, DType::int64, {less, place, rest});
+    }
+    return place;
 }
 
 // Operations on values, and on coordinates and conditions. A divisor is a launch number.
 ExpressionId ExpressionBuilder::scalar(Expr v, ExpressionId guard) {
+    if (const ExpressionId place = wrapped(v, guard); place >= 0) return place;
     Expression e;
     e.kind = Expression::Kind::scalar;
     e.op = operation_of(*v);
@@ -391,16 +393,6 @@ ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
     ExpressionId then = value(v->parts()[1], reads_then ? conjunction(guard, condition) : guard);
     ExpressionId otherwise = value(v->parts()[2], reads_else ? conjunction(guard, negation(condition)) : guard);
     e.operands = {condition, then, otherwise};
-    return assembly_.intern(e);
-}
-
-ExpressionId ExpressionBuilder::inside(Expr v, ExpressionId guard) {
-    const NumberSubject where = assembly_.numbers.value(v);
-    Expression e;
-    e.kind = Expression::Kind::inside;
-    e.dtype = DType::boolean;
-    e.operands = {index(parts_of(v->parts()[0]), DType::int64, where, guard)};
-    e.number = assembly_.numbers.integer(v->integer, {Role::bound, where});
     return assembly_.intern(e);
 }
 

@@ -73,6 +73,8 @@ Expr folded(Arena& arena, Expr e, std::vector<Expr> operands) {
         break;
     case Kind::select:
         if (const auto truth = truth_of(operands[0])) found = operands[*truth ? 1 : 2];
+        if (operands[1] == operands[2]) found = operands[1];
+        if (truth_of(operands[1]) == true && truth_of(operands[2]) == false) found = operands[0];
         break;
     default:
         if (is_logic(e)) found = folded_logic(arena, e, operands);

@@ -45,7 +45,10 @@ Range Nest::range(AxisId axis) {
         range.lower.push_back(bound(inside(Role::first_inside, axis, cut->first)));
         range.upper.push_back(bound(inside(Role::end_inside, axis, cut->last)));
     }
-    if (part_.moving && axis == group_.lanes) end_where_it_changes(range, *part_.moving);
+    if (part_.moving && axis == group_.lanes) end_where_it_changes(range, axis, *part_.moving);
+    for (const MovingCut& cut : part_.changing) {
+        if (is_innermost(cut.condition->parts()[0], axis)) end_where_it_changes(range, axis, cut);
+    }
     if (!part_.border || part_.border->axis != axis) return range;
     const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(axis).extent);
     const Number first = inside(Role::first_inside, axis, part_.border->first);
@@ -57,16 +60,24 @@ Range Nest::range(AxisId axis) {
 }
 
 // Of n x + r < 0 for all other axes in r: x < -r / n, or x >= (r + 1) / -n.
-void Nest::end_where_it_changes(Range& range, const MovingCut& cut) {
+void Nest::end_where_it_changes(Range& range, AxisId axis, const MovingCut& cut) {
     Expr coordinate = cut.condition->parts()[0];
-    const int64_t step = coefficient(coordinate, group_.lanes);
+    const int64_t step = coefficient(coordinate, axis);
     const NumberSubject where = assembly_.numbers.value(cut.condition);
     const bool below = step > 0;
     const NumberId id = {below ? Role::upper_clip : Role::lower_clip, where};
     const Number divisor = std::abs(step) == 1 ? Number{false, 1}
                                                : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
-    Bound change = {expressions_.clipped(coordinate, group_.lanes, below ? 0 : 1, below ? -1 : 1, id), divisor};
+    Bound change = {expressions_.clipped(coordinate, axis, below ? 0 : 1, below ? -1 : 1, id), divisor};
     (below == cut.holds ? range.upper : range.lower).push_back(std::move(change));
+}
+
+// Of the coordinate's axes the last one that gets its loop.
+bool Nest::is_innermost(Expr coordinate, AxisId axis) const {
+    if (coefficient(coordinate, axis) == 0) return false;
+    const CoordinateParts parts = parts_of(coordinate);
+    return std::ranges::all_of(parts.axes,
+                               [&](const auto& part) { return part.first == axis || expressions_.is_bound(part.first); });
 }
 
 Range Nest::whole_range(AxisId axis) {
@@ -262,7 +273,10 @@ Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
     loop.range = range(axis);
     const auto extent = window(axis);
-    const bool narrowed = narrow(loop.range, axis);
+    const bool moves = std::ranges::any_of(part_.changing, [&](const MovingCut& cut) {
+        return is_innermost(cut.condition->parts()[0], axis);
+    });
+    const bool narrowed = narrow(loop.range, axis) || moves;
     const bool clipped = clip(loop, axis) || narrowed;
     expressions_.bind(axis, loop.variable);
     loop.body = reduced_loops(depth + 1, inner);

@@ -27,6 +27,7 @@ struct Part {
     std::vector<Cut> inside;
     std::optional<Cut> border;
     std::optional<MovingCut> moving;
+    std::vector<MovingCut> changing;  // only there anything is done; of each, the innermost of its axes is narrowed
 };
 
 struct NestPlan {

@@ -129,6 +129,33 @@ bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) 
     return true;
 }
 
+// The read is of what the equation makes at the same point, of this step or of another.
+bool is_own_point_of_a_step(const KernelEquation& made, Expr read) {
+    const bool other = reads_other_step(made, read);
+    for (size_t d = 0; d < made.left.size(); d++) {
+        if (read->parts()[d] != made.left[d] && !(other && depends_on(made.left[d], made.ordered))) return false;
+    }
+    return read->kind == Kind::read;
+}
+
+// States that are made of one another's steps before, each at its own point: what they read is loaded once.
+bool shares_points(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
+    if (e.ordered < 0 || !group.reductions.empty()) return false;
+    std::vector<const KernelEquation*> all = {&e};
+    for (EquationIndex member : group.after) all.push_back(&equation(kernel, member));
+    bool any = false;
+    for (const KernelEquation* reader : all) {
+        for (const ReadAccess& read : reads_of(reader->right)) {
+            for (const KernelEquation* made : all) {
+                if (read.tensor != made->tensor) continue;
+                if (!is_own_point_of_a_step(*made, read.value)) return false;
+                any |= reader != made;
+            }
+        }
+    }
+    return any;
+}
+
 // Adds equation `index` to the group if one of the three rules allows; false if not.
 bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
@@ -141,8 +168,9 @@ bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     };
     if (std::ranges::any_of(members, is_sibling)) return false;  // its tile has the registers for itself
     if (!e.reducer) {
-        if (!same_axes(e.axes, group.axes) || !reads_any(kernel, e, members)) return false;
-        if (!reads_all_own_points(kernel, e, members)) return false;
+        if (!same_axes(e.axes, group.axes)) return false;
+        const bool of_group = reads_any(kernel, e, members) && reads_all_own_points(kernel, e, members);
+        if (!of_group && !shares_points(kernel, group, e)) return false;
         group.after.push_back(index);
         return true;
     }

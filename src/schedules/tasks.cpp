@@ -39,6 +39,7 @@ private:
     void cut_rows(const PhaseGroup& group, const std::vector<AxisId>& rows, int64_t block);
     void cut_phases();
     void grow_tasks();
+    bool has_steps() const;
     int64_t elements() const;
     int64_t array_bytes() const;
     void number_tasks();
@@ -271,8 +272,20 @@ void Cutter::grow_tasks() {
         int64_t factor = std::clamp<int64_t>(std::min(wanted, allowed), 1, std::max<int64_t>(1, counts));
         int64_t before = cut->step;
         cut->step = product(before, factor);
-        if (factor > 1 && array_bytes() > kept_in_l2(target_)) cut->step = before;
+        if (!has_steps()) {
+            if (factor > 1 && array_bytes() > kept_in_l2(target_)) cut->step = before;
+            continue;
+        }
+        // Each step goes through all of the arrays.
+        while (factor > 1 && array_bytes() > choice_numbers::kept_in_l1(target_)) {
+            factor /= 2;
+            cut->step = product(before, factor);
+        }
     }
+}
+
+bool Cutter::has_steps() const {
+    return std::ranges::any_of(groups_, [](const PhaseGroup& group) { return group.ordered >= 0; });
 }
 
 void Cutter::number_tasks() {

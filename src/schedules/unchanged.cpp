@@ -1,0 +1,108 @@
+#include "schedules/unchanged.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "expr/remake.h"
+#include "schedules/folding.h"
+#include "target/choice_numbers.h"
+
+namespace heddle::schedules {
+namespace {
+
+// The element that the equation replaces, if it reads it.
+Expr replaced(const KernelEquation& e) {
+    for (const ReadAccess& read : reads_of(e.right)) {
+        if (read.tensor == e.tensor && read.value->kind == Kind::read && coordinates_of(read.value) == e.left)
+            return read.value;
+    }
+    return nullptr;
+}
+
+// The right side where the condition has this answer.
+Expr right_where(Arena& arena, Expr right, Expr condition, bool holds) {
+    Arena::Memo memo;
+    Expr answer = arena.truth(holds);
+    const auto given = [&](Expr e) { return e == condition ? answer : e->is_read() || e->parts().empty() ? e : nullptr; };
+    return expr::remade(
+        right, memo, given, [](Expr e) { return e->parts(); },
+        [&](Expr e, std::vector<Expr> operands) { return folded(arena, e, std::move(operands)); });
+}
+
+// c < 0 of plain axes, or what memory decides.
+bool is_asked(Expr e) {
+    if (e->kind == Kind::negative) return true;
+    return is_bool(e->dtype) && e->kind != Kind::select && !is_logic(e) && contains_read(e);
+}
+
+std::vector<Change> changes_of(const Kernel& kernel, const KernelEquation& e) {
+    constexpr size_t most_conditions = 16;
+    std::vector<Change> found;
+    Expr old = replaced(e);
+    if (!old) return found;
+    size_t tried = 0;
+    for (Expr condition : expr::walk(e.right)) {
+        if (condition == old || !is_asked(condition) || tried++ == most_conditions) continue;
+        for (const bool holds : {false, true}) {
+            if (right_where(*kernel.arena, e.right, condition, !holds) == old) found.push_back({condition, holds});
+        }
+    }
+    return found;
+}
+
+// Its value is one for the whole nest, and may be read before it.
+bool is_of_step(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
+    double points = 1;
+    for (AxisId axis : group.axes) points *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
+    if (points < choice_numbers::least_skipped_points) return false;
+    const auto moves = [&](AxisId axis) { return depends_on(condition, axis); };
+    if (std::ranges::any_of(group.axes, moves) || std::ranges::any_of(group.reduced, moves)) return false;
+    return std::ranges::all_of(expr::walk(condition), [&](Expr e) {
+        if (e->kind == Kind::guarded_read || e->kind == Kind::inside) return false;
+        if (e->kind != Kind::read) return true;
+        const auto& dimensions = kernel.tensor(e->tensor()).dimensions;
+        for (size_t d = 0; d < dimensions.size(); d++) {
+            const auto range = interval(kernel, e->parts()[d]);
+            if (!range || !range->within(0, dimensions[d].extent - 1)) return false;
+        }
+        return true;
+    });
+}
+
+bool is_of_axes(const PhaseGroup& group, Expr condition) {
+    if (condition->kind != Kind::negative || !parts_of(condition->parts()[0]).values.empty()) return false;
+    return std::ranges::any_of(group.axes, [&](AxisId axis) {
+        const int64_t step = coefficient(condition->parts()[0], axis);
+        return step != 0 && step != INT64_MIN;
+    });
+}
+
+}  // namespace
+
+Changes changes(const Kernel& kernel, const PhaseGroup& group, const std::vector<LocalStorage>& storage) {
+    if (group.update || group.vector_steps >= 0 || group.ordered < 0) return {};
+    std::optional<std::vector<Change>> shared;
+    for (EquationIndex index : group.equations()) {
+        const KernelEquation& e = kernel.equations[static_cast<size_t>(index)];
+        const auto kind = storage[static_cast<size_t>(e.tensor)].kind;
+        if (kind == LocalStorage::Kind::in_register || kind == LocalStorage::Kind::unused) continue;
+        const std::vector<Change> own = e.reducer ? std::vector<Change>() : changes_of(kernel, e);
+        if (!shared) shared = own;
+        std::erase_if(*shared, [&](const Change& change) {
+            return std::ranges::none_of(own, [&](const Change& other) {
+                return change.condition == other.condition && change.holds == other.holds;
+            });
+        });
+    }
+    Changes result;
+    for (const Change& change : shared.value_or(std::vector<Change>())) {
+        if (is_of_step(kernel, group, change.condition)) {
+            result.of_step.push_back(change);
+        } else if (is_of_axes(group, change.condition)) {
+            result.of_axes.push_back(change);
+        }
+    }
+    return result;
+}
+
+}  // namespace heddle::schedules

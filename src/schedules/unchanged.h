@@ -1,0 +1,25 @@
+// Where a state that is updated in its place stays as it is: nothing need be done there. What an update asks of axes
+// bounds its loops, and what it asks of the step alone decides whether its phase runs.
+#pragma once
+
+#include <vector>
+
+#include "schedules/phases.h"
+
+namespace heddle::schedules {
+
+// Nothing that the group stores changes unless the condition has this answer.
+struct Change {
+    Expr condition = nullptr;
+    bool holds = false;
+};
+
+struct Changes {
+    std::vector<Change> of_step;  // that no axis of the group decides: asked once, before its nests
+    std::vector<Change> of_axes;  // c < 0, of plain axes
+};
+
+// None where the group makes something that is no state in its place.
+Changes changes(const Kernel& kernel, const PhaseGroup& group, const std::vector<LocalStorage>& storage);
+
+}  // namespace heddle::schedules

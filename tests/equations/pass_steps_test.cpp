@@ -1,0 +1,110 @@
+// What passes do to the steps of scans.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "equations/fusion.h"
+#include "equations/kept_steps.h"
+
+namespace heddle::equations {
+namespace {
+
+// The system after all passes.
+System optimised(const std::string& text) {
+    auto system = parse_system(std::make_shared<const SourceText>("scan.txt", text));
+    EXPECT_TRUE(system) << render(system.error());
+    if (!system) return {};
+    const auto before = verify(*system);
+    EXPECT_TRUE(before) << render(before.error());
+    optimise(*system);
+    const auto after = verify(*system);
+    EXPECT_TRUE(after) << render(after.error());
+    return std::move(*system);
+}
+
+int64_t places(const System& system, const std::string& name) {
+    const auto kept = kept_steps(system);
+    for (size_t t = 0; t < kept.size(); t++) {
+        if (system.tensors[t].name == name) return kept[t].places;
+    }
+    return -1;
+}
+
+// What a step makes of the state `h`, as text.
+std::string step(const System& system) {
+    const std::string text = print(system), begin = " h[(t + 1)";
+    const size_t at = text.find("= ", text.find(begin) + begin.size());
+    return at == std::string::npos ? text : text.substr(at + 2, text.find('\n', at) - at - 2);
+}
+
+// Of a matrix of 64 x 64.
+std::string elimination(const std::string& right, const std::string& last = "h[64, i, j]") {
+    return fmt::format(
+        "system s\n in x: float32[64, 64]\n local h: float32[65, 64, 64]\n out y: float32[64, 64]\n"
+        " for i < 64, j < 64: h[0, i, j] = x[i, j]\n"
+        " for t < 64 named 1 ordered 0, i < 64, j < 64: h[t + 1, i, j] = {}\n"
+        " for i < 64, j < 64: y[i, j] = {}\n outputs y",
+        right, last);
+}
+
+TEST(PassSteps, PivotsAreSetAsideAndTheStateHasOnePlace) {
+    const System system = optimised(elimination("min(h[t, i, j], h[t, i, t] + h[t, t, j])"));
+    EXPECT_EQ(step(system), "min(h[t, i, j], (h_hoisted_2[t, i] + h_hoisted[t, j]))");
+    EXPECT_EQ(places(system, "h"), 1);
+}
+
+TEST(PassSteps, NoPivotIsSetAsideWhereNeighboursAreRead) {
+    const System system = optimised(elimination("(h[t, i, 63 - j] + h[t, t, j])"));
+    EXPECT_EQ(step(system), "(h[t, i, (-j + 63)] + h[t, t, j])");
+    EXPECT_EQ(places(system, "h"), 2);
+}
+
+TEST(PassSteps, ADivisorOfManyPointsIsInvertedOnce) {
+    const System system = optimised(elimination("(h[t, i, j] / x[i, i])"));
+    EXPECT_EQ(step(system), "(h[t, i, j] * h_hoisted[i])");
+}
+
+// The same, of which each step gives `column`.
+std::string factorisation(const std::string& column, const std::string& right) {
+    return fmt::format(
+        "system s\n in x: float32[64, 64]\n local h: float32[65, 64, 64]\n local c: float32[64, 64]\n"
+        " out y: float32[64, 64]\n for i < 64, j < 64: h[0, i, j] = x[i, j]\n"
+        " for t < 64 named 1 ordered 0, i < 64: c[t, i] = {}\n"
+        " for t < 64 named 1 ordered 0, i < 64, j < 64: h[t + 1, i, j] = {}\n"
+        " for s < 64, i < 64: y[s, i] = c[s, i]\n outputs y",
+        column, right);
+}
+
+TEST(PassSteps, WhatNoLaterStepAsksForIsKept) {
+    const std::string update = "(h[t, i, j] - (c[t, i] * c[t, j]))";
+    EXPECT_EQ(step(optimised(factorisation("h[t, t, i]", update))), "(((t - i) < 0) ? " + update + " : h[t, i, j])");
+    EXPECT_EQ(step(optimised(factorisation("(t < i) ? h[t, t, i] : 0.0", update))),
+              "(((i - j) < 0) ? (((t - i) < 0) ? " + update + " : h[t, i, j]) : h[t, i, j])");
+}
+
+TEST(PassSteps, WhatALaterStepMayAskForIsMade) {
+    const std::string update = "(h[t, i, j] - (c[t, i] * c[t, j]))";
+    EXPECT_EQ(step(optimised(factorisation("h[t, 63 - t, i]", update))), update);
+    EXPECT_EQ(step(optimised(factorisation("h[t, t, i] + h[t, i, t]", update))), update);
+    // What is read at this step may be one behind.
+    EXPECT_EQ(step(optimised(factorisation("(0 < t) ? h[t, t - 1, i] : 0.0", update))),
+              "(((t - i - 1) < 0) ? " + update + " : h[t, i, j])");
+    EXPECT_EQ(step(optimised(elimination("(h[t, i, j] - h[t, t, j])"))), "(h[t, i, j] - h_hoisted[t, j])");
+}
+
+TEST(PassSteps, SmallIntegersInsideAreMadeInSmallTypes) {
+    const System system = optimised(
+        "system s\n in x: int32[64]\n local h: int32[65, 64]\n local f: int64[64, 64]\n local n: int64[65, 64]\n"
+        " out y: int32[64]\n out z: int32[64]\n"
+        " for i < 64: h[0, i] = x[i]\n for i < 64: n[0, i] = 0\n"
+        " for t < 64 named 1 ordered 0, i < 64: f[t, i] = (h[t, i] >= int32(4)) ? 1 : 0\n"
+        " for t < 64 named 1 ordered 0, i < 64: h[t + 1, i] = h[t, i] - int32(value.mul(4, f[t, 63 - i]))\n"
+        " for t < 64 named 1 ordered 0, i < 64: n[t + 1, i] = value.add(n[t, i], f[t, i])\n"
+        " for i < 64: y[i] = h[64, i]\n for i < 64: z[i] = int32(n[64, i])\n outputs y, z");
+    for (const SystemTensor& tensor : system.tensors) {
+        if (tensor.name == "f") EXPECT_EQ(tensor.dtype, DType::int8);
+        if (tensor.name == "n") EXPECT_EQ(tensor.dtype, DType::int32);
+    }
+}
+
+}  // namespace
+}  // namespace heddle::equations
