@@ -369,6 +369,13 @@ void Walker::statement(const Start& node) {
     const Accumulator& accumulator = tree_.accumulator(node.accumulator);
     AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
     tile = {};
+    if (accumulator.state) {
+        for (int k = 0; k < rows_ * accumulator.vectors; k++) {
+            const CodeValue first = evaluate(node.value, k / accumulator.vectors, k % accumulator.vectors);
+            tile.cells.push_back(code_.cell(widened(code_, first, accumulator.width)));
+        }
+        return;
+    }
     const CodeValue first =
         node.value >= 0 ? evaluate(node.value, 0, 0) : neutral(code_, accumulator.reducer, accumulator.dtype);
     const CodeValue initial = widened(code_, first, accumulator.width);
@@ -408,7 +415,7 @@ void Walker::statement(const Update& node) {
     const int vectors = accumulator.reduced_lanes ? vectors_ : accumulator.vectors;
     if (accumulator.running) return update_running(node, accumulator, tile);
     preload(node);
-    if (finds_nan_apart(node, accumulator, rows_ * vectors)) return update_extreme(node, accumulator, tile);
+    if (!accumulator.state && finds_nan_apart(node, accumulator, rows_ * vectors)) return update_extreme(node, accumulator, tile);
     for (int i = 0; i < rows_; i++) {
         for (int j = 0; j < vectors; j++) {
             if (is_argument(accumulator.reducer)) {
@@ -418,7 +425,9 @@ void Walker::statement(const Update& node) {
             const Cell& cell = tile.cells[static_cast<size_t>(i * accumulator.vectors + j)];
             const CodeValue old = code_.get(cell);
             CodeValue next;
-            if (node.fused) {
+            if (accumulator.state) {
+                next = widened(code_, evaluate(node.value, i, j), accumulator.width);
+            } else if (node.fused) {
                 const Expression& product = tree_.expression(node.value);
                 const CodeValue a = widened(code_, evaluate(product.operands[0], i, j), accumulator.width);
                 const CodeValue b = widened(code_, evaluate(product.operands[1], i, j), accumulator.width);

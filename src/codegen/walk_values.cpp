@@ -397,6 +397,8 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     }
     case Expression::Kind::before: {
         const AccumulatorTile& tile = accumulators_[e.accumulator_id()];
+        const Accumulator& accumulator = tree_.accumulator(e.accumulator_id());
+        if (accumulator.state) return code_.get(tile.cells[static_cast<size_t>(i * accumulator.vectors + j)]);
         std::vector<int> lanes;
         for (int lane = 0; lane < width_; lane++) lanes.push_back(width_ - 1 + lane);
         return code_.shuffle(tile.carried[0], tile.results[0], lanes);

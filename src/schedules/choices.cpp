@@ -129,6 +129,7 @@ double work(const Kernel& kernel, const PhaseGroup& group) {
     for (AxisId axis : group.axes) total *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
     for (AxisId axis : group.reduced) total *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
     // What is transposed for the steps of a block lies as the steps want it.
+    if (group.block >= 0 && group.in_turn) total *= 2;
     if (group.block >= 0 && group.ordered >= 0) total *= 2 * static_cast<double>(kernel.hint(group.ordered));
     return total;
 }

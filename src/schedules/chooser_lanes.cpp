@@ -82,7 +82,7 @@ bool Chooser::is_candidate(AxisId axis) const {
         return std::any_of(left.begin(), left.end(), [&](Expr c) { return coefficient(c, axis) != 0; });
     };
     if (contains(group_.axes, axis)) {
-        if (decides_range(axis)) return false;
+        if (decides_range(axis) || axis == group_.vector_steps) return false;
         return std::all_of(writes_.begin(), writes_.end(), moves) &&
                std::all_of(stream_writes_.begin(), stream_writes_.end(), moves);
     }
@@ -219,12 +219,29 @@ bool Chooser::moves_as_vector(AxisId axis) const {
     });
 }
 
-// One vector: the next one begins with what this one ends with.
+// Steps as lanes are one vector: the next one begins with what this one ends with.
 void Chooser::choose_vector_steps() {
     collect();
-    group_.lanes = group_.vector_steps;
-    group_.width = lane_width(choice_numbers::least_element);
     group_.row_sizes = {1};
+    group_.width = lane_width(choice_numbers::least_element);
+    if (!group_.in_turn) {
+        group_.lanes = group_.vector_steps;
+        return;
+    }
+    choose_lanes();
+    if (group_.lanes < 0) {
+        group_.width = 1;
+        return;
+    }
+    widen_narrow_lanes();
+    choose_tile_size();
+    bound_code();
+    // Registers are left for more than states.
+    const auto equations = group_.equations();
+    const auto states = std::ranges::count_if(equations, [&](EquationIndex index) {
+        return equation(index).vector_steps.part == VectorSteps::Part::running;
+    });
+    while (group_.vectors > 1 && 2 * states * group_.vectors > target_.vector_registers) group_.vectors /= 2;
 }
 
 // Lanes along an axis that leaves the chosen places alone; else one element at a time.

@@ -122,7 +122,7 @@ void Chooser::choose_tile_size() {
     // A packed operand's panel may not follow M; nor need others be wider than the axis.
     if (group_.packed.empty() && group_.lanes >= 0) {
         int64_t wanted = (hint(group_.lanes) + group_.width - 1) / group_.width;
-        if (group_.ordered >= 0 && !group_.lanes_reduced) wanted = std::min(wanted, vectors_of_each_core());
+        if (group_.runs_steps() && !group_.lanes_reduced) wanted = std::min(wanted, vectors_of_each_core());
         group_.vectors = static_cast<int>(std::min<int64_t>(group_.vectors, std::max<int64_t>(1, wanted)));
     }
 }

@@ -46,15 +46,17 @@ struct KernelTensor {
     bool may_alias = false;                   // shares memory with another tensor of the kernel: not `noalias`
 };
 
-// What an equation is among steps that are taken a vector at a time: made by the schedule alone (vector_steps.h).
+// What an equation is among steps that share a nest: made by the schedule alone (vector_steps.h).
 struct VectorSteps {
     enum class Part : uint8_t {
         plain,    // over the steps, or before their first
-        running,  // combines, by `reducer`, `of` and the terms of all steps up to each, which are the right side
+        running,  // a state at each step. By vectors: `of` and the terms of all steps up to each, which are the right side,
+                  // combined by `reducer`. In turn: `of`, then the right side
         before,   // what `of`, a running one, was one step before
         last,     // what it is behind the last step
     };
     AxisId steps = no_id;
+    bool in_turn = false;  // one step after another, and states in registers; else the steps are lanes
     Part part = Part::plain;
     Reducer reducer = Reducer::sum;
     TensorIndex of = no_id;

@@ -115,6 +115,8 @@ Block Nest::serial(std::vector<AxisId> axes, const Inner& inner) {
 Lanes::Mask Nest::mask() const {
     if (group_.lanes_reduced) return Lanes::Mask::tail;
     if (part_.border) return Lanes::Mask::always;
+    // Steps take their time in a tail as elsewhere.
+    if (group_.in_turn) return assembly_.target.has_mask_registers() ? Lanes::Mask::always : Lanes::Mask::edge;
     int64_t block = int64_t{group_.vectors} * group_.width;
     if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
     if (group_.reductions.empty() && !group_.transposed) {
@@ -503,7 +505,7 @@ Block Nest::build() {
 std::vector<AxisId> Nest::loops_around() const {
     std::vector<AxisId> outside;
     for (AxisId axis : group_.axes) {
-        bool inside =
+        bool inside = axis == group_.vector_steps ||
             axis == group_.rows || (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
         if (!inside && !contains(around_, axis)) outside.push_back(axis);
     }
@@ -512,6 +514,7 @@ std::vector<AxisId> Nest::loops_around() const {
 
 Block Nest::loops() {
     return serial(loops_around(), [&] {
+        if (group_.in_turn) return lanes([&] { return steps_in_turn(); });
         if (group_.vector_steps >= 0) return vector_steps();
         if (group_.lanes_reduced) return rows([&] { return core(); });
         Block block = lanes([&] { return rows([&] { return core(); }); });

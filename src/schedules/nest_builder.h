@@ -45,6 +45,11 @@ private:
     Block loops();
     Block beside_lanes(const NestPlan& plan);
     Block vector_steps();
+    Block steps_in_turn();
+    struct PartsOfSteps {
+        std::vector<EquationIndex> steps, behind;
+    };
+    PartsOfSteps define_first(Block& block);
     AccumulatorId start_running(Block& block, EquationIndex index);
     ExpressionId of_accumulator(Expression::Kind kind, AccumulatorId accumulator);
     std::vector<AxisId> loops_around() const;

@@ -252,7 +252,7 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
     if (output.role != KernelTensor::Role::output || output.may_alias || last.reducer) return false;
     if (output.dtype != kernel.tensor(e.tensor).dtype || writers(kernel, last.tensor) != 1) return false;
     if (!readers(kernel, last.tensor).empty()) return false;
-    if (last.ordered != e.ordered || !same_axes(last.axes, e.axes) || !reads_own_points(last, e)) return false;
+    if (last.ordered != e.ordered || last.vector_steps.steps != e.vector_steps.steps || !same_axes(last.axes, e.axes) || !reads_own_points(last, e)) return false;
     storage.kind = LocalStorage::Kind::output;
     storage.target = last.tensor;
     storage.target_equation = found;
@@ -316,6 +316,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
         group.axes = e.axes;
         if (vector_steps >= 0 && !contains(e.axes, vector_steps)) group.axes.push_back(vector_steps);
         group.vector_steps = vector_steps;
+        group.in_turn = e.vector_steps.in_turn;
         group.reduced = e.reduced;
         group.update = e.update;
         group.ordered = e.ordered;

@@ -12,11 +12,16 @@
 namespace heddle::schedules {
 namespace {
 
+using choice_numbers::least_steps_for_blocks;
 using choice_numbers::steps_of_block;
+
+// The axis of the scan's steps that the equation is of: they run by themselves, or in turn inside a tile.
+AxisId steps_of(const KernelEquation& e) { return e.vector_steps.in_turn ? e.vector_steps.steps : e.ordered; }
 
 // One scan of the kernel.
 struct Scan {
     AxisId ordered = no_id, lanes = no_id;
+    bool in_turn = false;
     std::vector<size_t> equations;
     std::set<Expr> loads;                 // reads that are transposed
     std::map<size_t, TensorIndex> stores;  // equations whose result is; their outputs
@@ -40,16 +45,24 @@ private:
     void find_transposed(Scan& scan) const;
     void remake();
     void add_axes();
-    TensorIndex add_array(TensorIndex like, const Scan& scan);
+    TensorIndex add_array(TensorIndex like, const Scan& scan, bool of_steps = true);
     std::vector<Expr> in_array(const Scan& scan) const;
     KernelEquation remade_equation(const KernelEquation& from);
     void add_scan(const Scan& scan);
+    struct Parts {
+        std::vector<KernelEquation> before, first, steps, last, after;
+    };
+    void add_loads(const Scan& scan, Parts& parts);
+    void add_step(const Scan& scan, size_t index, Parts& parts);
+    bool carry(const Scan& scan, const KernelEquation& from, Parts& parts);
 
     const Kernel& kernel_;
     std::map<AxisId, Scan> scans_;  // by ordered axis
     Kernel made_;
     std::map<AxisId, StepBlocks> blocks_;  // by ordered axis
     std::map<Expr, Expr> arrays_;          // what stands for a read
+    std::vector<KernelEquation> lasts_;    // of states in registers, at the end of a block
+    std::map<TensorIndex, TensorIndex> carried_;  // of a state's first value: what holds it from block to block
     AxisId inside_ = no_id;                // the ordered axis of the present scan; others may walk it whole
     Arena::Memo memo_;
 };
@@ -59,19 +72,29 @@ void BlockCutter::find_scans() {
     std::set<AxisId> refused;
     for (size_t i = 0; i < kernel_.equations.size(); i++) {
         const KernelEquation& e = kernel_.equations[i];
-        if (e.ordered < 0) continue;
-        Scan& scan = scans_[e.ordered];
-        scan.ordered = e.ordered;
+        const AxisId ordered = steps_of(e);
+        if (ordered < 0) continue;
+        Scan& scan = scans_[ordered];
+        scan.ordered = ordered;
+        scan.in_turn = e.vector_steps.in_turn;
         scan.equations.push_back(i);
-        const AxisId lanes = e.axes.size() == 1 ? e.axes[0] : no_id;
+        std::vector<AxisId> others = e.axes;
+        std::erase(others, ordered);
+        const AxisId lanes = others.size() == 1 ? others[0] : no_id;
         if (lanes < 0 || e.update || !contains(kernel_.common, lanes) || (scan.lanes >= 0 && scan.lanes != lanes))
-            refused.insert(e.ordered);
+            refused.insert(ordered);
         scan.lanes = lanes;
     }
     for (auto& [ordered, scan] : scans_) {
-        const bool long_enough = kernel_.hint(ordered) >= 2 * steps_of_block;
+        const bool long_enough = kernel_.hint(ordered) >= least_steps_for_blocks;
         if (!refused.contains(ordered) && long_enough) find_transposed(scan);
     }
+}
+
+// The axis that the coordinate is, but for a constant.
+AxisId moved_axis(Expr coordinate) {
+    const CoordinateParts parts = parts_of(coordinate);
+    return parts.values.empty() && parts.axes.size() == 1 && parts.axes[0].second == 1 ? parts.axes[0].first : no_id;
 }
 
 // Neighbours in memory are neighbours in time, and the lanes stand apart.
@@ -80,7 +103,7 @@ bool BlockCutter::lies_along(TensorIndex index, const std::vector<Expr>& coordin
     if (tensor.role == KernelTensor::Role::local || tensor.may_alias) return false;
     bool along = false, apart = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        const AxisId axis = plain_axis(coordinates[d]);
+        const AxisId axis = moved_axis(coordinates[d]);
         if (axis == scan.ordered && tensor.dimensions[d].stride == 1 && !along)
             along = true;
         else if (axis == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
@@ -126,12 +149,13 @@ void BlockCutter::add_axes() {
     }
 }
 
-TensorIndex BlockCutter::add_array(TensorIndex like, const Scan& scan) {
+TensorIndex BlockCutter::add_array(TensorIndex like, const Scan& scan, bool of_steps) {
     KernelTensor array;
     array.name = "s" + std::to_string(made_.tensors.size());
     array.role = KernelTensor::Role::local;
     array.dtype = kernel_.tensor(like).dtype;
-    array.dimensions = {{.extent = steps_of_block, .stride = 0}, {.extent = kernel_.axis(scan.lanes).extent, .stride = 0}};
+    if (of_steps) array.dimensions.push_back({.extent = steps_of_block, .stride = 0});
+    array.dimensions.push_back({.extent = kernel_.axis(scan.lanes).extent, .stride = 0});
     made_.tensors.push_back(std::move(array));
     return last_id<TensorIndex>(made_.tensors);
 }
@@ -152,17 +176,19 @@ KernelEquation BlockCutter::remade_equation(const KernelEquation& from) {
     };
     const auto make = [&](Expr e, std::vector<Expr> operands) { return arena.copy(e, std::move(operands)); };
     KernelEquation to = from;
+    if (from.vector_steps.in_turn && from.vector_steps.steps == inside_) {
+        to.vector_steps.steps = blocks_.at(inside_).steps;
+        to.block = blocks_.at(inside_).blocks;
+        std::ranges::replace(to.axes, inside_, to.vector_steps.steps);
+    }
     for (Expr& left : to.left) left = expr::remade(left, memo_, given, [](Expr e) { return operands_of(e); }, make);
     to.right = expr::remade(from.right, memo_, given, [](Expr e) { return operands_of(e); }, make);
     return to;
 }
 
-void BlockCutter::add_scan(const Scan& scan) {
+// What is transposed before a block.
+void BlockCutter::add_loads(const Scan& scan, Parts& parts) {
     const StepBlocks& blocks = blocks_.at(scan.ordered);
-    inside_ = scan.ordered;
-    memo_.clear();
-    Arena& arena = *made_.arena;
-    std::vector<KernelEquation> before, steps, after;
     std::vector<Expr> loads(scan.loads.begin(), scan.loads.end());
     std::ranges::sort(loads, {}, [](Expr e) { return e->id; });
     for (Expr load : loads) {
@@ -172,31 +198,90 @@ void BlockCutter::add_scan(const Scan& scan) {
         copy.left = in_array(scan);
         copy.right = remade_equation({.tensor = copy.tensor, .right = load}).right;
         copy.block = blocks.blocks;
-        arrays_[load] = arena.read(copy.tensor, load->dtype, copy.left);
-        before.push_back(std::move(copy));
+        arrays_[load] = made_.arena->read(copy.tensor, load->dtype, copy.left);
+        parts.before.push_back(std::move(copy));
     }
     memo_.clear();  // reads are of arrays from now on
-    for (size_t i : scan.equations) {
-        KernelEquation step = remade_equation(kernel_.equations[i]);
-        step.ordered = blocks.steps;
-        step.block = blocks.blocks;
-        if (scan.stores.contains(i)) {
-            KernelEquation copy;
-            copy.tensor = step.tensor;
-            copy.axes = {scan.lanes, blocks.steps};
-            copy.left = step.left;
-            copy.block = blocks.blocks;
-            step.tensor = add_array(copy.tensor, scan);
-            step.left = in_array(scan);
-            copy.right = arena.read(step.tensor, kernel_.tensor(copy.tensor).dtype, step.left);
-            after.push_back(std::move(copy));
-        }
-        steps.push_back(std::move(step));
+}
+
+// States that live in registers in a block lie in an array between blocks: their first value is put there before all of
+// them, read at the beginning of each, and their last one is there behind it.
+bool BlockCutter::carry(const Scan& scan, const KernelEquation& from, Parts& parts) {
+    using Part = VectorSteps::Part;
+    const Part part = from.vector_steps.part;
+    const std::vector<Expr> at = {made_.arena->axis_value(scan.lanes)};
+    const auto plain = [&](KernelEquation e) {
+        e.vector_steps = {};
+        e.block = no_id;
+        return e;
+    };
+    const auto array_of = [&](TensorIndex running) {
+        const auto maker = std::ranges::find(kernel_.equations, running, &KernelEquation::tensor);
+        return carried_.at(maker->vector_steps.of);
+    };
+    if (part == Part::plain && !contains(from.axes, scan.ordered)) {
+        const TensorIndex array = carried_[from.tensor] = add_array(from.tensor, scan, false);
+        KernelEquation first = remade_equation(from), put = plain(first);
+        put.tensor = array;
+        put.left = at;
+        first.right = made_.arena->read(array, kernel_.tensor(from.tensor).dtype, at);
+        parts.first.push_back(std::move(put));
+        parts.steps.push_back(std::move(first));
+        return true;
     }
-    for (auto* part : {&before, &steps, &after}) {
+    if (part != Part::last) return false;
+    KernelEquation last = plain(remade_equation(from));
+    last.right = made_.arena->read(array_of(from.vector_steps.of), kernel_.tensor(from.tensor).dtype, at);
+    parts.last.push_back(std::move(last));
+    return true;
+}
+
+void BlockCutter::add_step(const Scan& scan, size_t index, Parts& parts) {
+    const StepBlocks& blocks = blocks_.at(scan.ordered);
+    KernelEquation step = remade_equation(kernel_.equations[index]);
+    if (!scan.in_turn) step.ordered = blocks.steps;
+    step.block = blocks.blocks;
+    if (scan.stores.contains(index)) {
+        KernelEquation copy;
+        copy.tensor = step.tensor;
+        copy.axes = {scan.lanes, blocks.steps};
+        copy.left = step.left;
+        copy.block = blocks.blocks;
+        step.tensor = add_array(copy.tensor, scan);
+        step.left = in_array(scan);
+        copy.right = made_.arena->read(step.tensor, kernel_.tensor(copy.tensor).dtype, step.left);
+        parts.after.push_back(std::move(copy));
+    }
+    if (step.vector_steps.part == VectorSteps::Part::running) {
+        KernelEquation last = step;
+        last.tensor = carried_.at(step.vector_steps.of);
+        last.axes = {scan.lanes};
+        last.right = made_.arena->read(step.tensor, kernel_.tensor(step.tensor).dtype, step.left);
+        last.left = {made_.arena->axis_value(scan.lanes)};
+        last.vector_steps.part = VectorSteps::Part::last;
+        last.vector_steps.of = step.tensor;
+        parts.steps.push_back(std::move(step));
+        lasts_.push_back(std::move(last));
+        return;
+    }
+    parts.steps.push_back(std::move(step));
+}
+
+void BlockCutter::add_scan(const Scan& scan) {
+    inside_ = scan.ordered;
+    memo_.clear();
+    Parts parts;
+    add_loads(scan, parts);
+    for (size_t i : scan.equations) {
+        if (!scan.in_turn || !carry(scan, kernel_.equations[i], parts)) add_step(scan, i, parts);
+    }
+    parts.steps.insert(parts.steps.end(), lasts_.begin(), lasts_.end());
+    for (auto* part : {&parts.first, &parts.before, &parts.steps, &parts.after, &parts.last}) {
         for (KernelEquation& e : *part) made_.equations.push_back(std::move(e));
     }
     arrays_.clear();
+    carried_.clear();
+    lasts_.clear();
     memo_.clear();
     inside_ = no_id;
 }
@@ -207,10 +292,10 @@ void BlockCutter::remake() {
     made_.common = kernel_.common;
     std::set<AxisId> done;
     for (const KernelEquation& e : kernel_.equations) {
-        const auto scan = scans_.find(e.ordered);
+        const auto scan = scans_.find(steps_of(e));
         if (scan == scans_.end())
             made_.equations.push_back(remade_equation(e));
-        else if (done.insert(e.ordered).second)
+        else if (done.insert(steps_of(e)).second)
             add_scan(scan->second);
     }
 }
@@ -218,7 +303,7 @@ void BlockCutter::remake() {
 }  // namespace
 
 std::optional<Kernel> in_step_blocks(const Kernel& kernel) {
-    const bool any = std::ranges::any_of(kernel.equations, [](const KernelEquation& e) { return e.ordered >= 0; });
+    const bool any = std::ranges::any_of(kernel.equations, [](const KernelEquation& e) { return steps_of(e) >= 0; });
     return any ? BlockCutter(kernel).cut() : std::nullopt;
 }
 

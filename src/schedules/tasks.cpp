@@ -83,7 +83,7 @@ void Cutter::cut_lanes() {
             bool stream = group.reductions.empty() && !group.update;
             // Beside other phases a stream takes the blocks that they want: its masks fit any.
             // Steps that run one after the other want whole vectors.
-            const bool steps = group.ordered >= 0;
+            const bool steps = group.runs_steps();
             if (stream && !steps && groups_.size() > 1 && group.packed.empty()) continue;
             cut.step = std::max(cut.step,
                                 stream && !steps ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel) : panel);

@@ -64,8 +64,9 @@ std::vector<Varies> varies(const Tree& tree) {
         if (e.kind == Expression::Kind::index) add(v, tree, e.affine, known);
         if (e.kind == Expression::Kind::load) add(v, tree, e.address.element, known);
         if (e.kind == Expression::Kind::let) v = known[static_cast<size_t>(tree.let(e.let_id()).value)];
-        if (e.kind == Expression::Kind::before) v.lanes = true;
-        if (e.kind == Expression::Kind::accumulator) {
+        const bool in_step = e.kind == Expression::Kind::before && tree.accumulator(e.accumulator_id()).state;
+        if (e.kind == Expression::Kind::before && !in_step) v.lanes = true;
+        if (e.kind == Expression::Kind::accumulator || in_step) {
             v.rows = in_rows[e.accumulator_id()];
             v.lanes =
                 !tree.accumulator(e.accumulator_id()).reduced_lanes && tree.accumulator(e.accumulator_id()).width > 1;

@@ -139,7 +139,8 @@ struct Expression {
         load,     // `address`; where the guard operands[0] (if there) does not hold, or in masked lanes: 0, not read
         accumulator,  // its value after Finish: a scalar a row if its lanes were reduced, else a vector a (i, j). Of a
                       // running one after Update: what each lane's step makes
-        before,       // of a running accumulator, after Update: what the step before each lane's made
+        before,       // of a running accumulator, after Update: what the step before each lane's made. Of a state: what
+                      // it is, until its Update
         carried,      // of a running accumulator, behind its Lanes: what the last step made
         let,          // the value of that Let
     };
@@ -169,6 +170,7 @@ struct Accumulator {
     int width = 1;               // lanes a vector; 1: a scalar
     bool reduced_lanes = false;  // Finish folds vectors, then lanes
     bool running = false;        // each lane takes in those before it, and what was carried from the blocks before
+    bool state = false;          // holds what the last step made; the reducer says nothing
 };
 
 struct Let {
@@ -231,7 +233,7 @@ struct Lanes {
 
 // The accumulator's tile starts at its neutral element (minimum, maximum: +inf, -inf or the integer type's ends;
 // argument reductions: value like those, index 0; any: false, all: true). A running one, around its Lanes, starts at `value`,
-// a scalar.
+// a scalar; a state, for each of its vectors, at `value`.
 struct Start {
     AccumulatorId accumulator = no_id;
     ExpressionId value = no_id;
@@ -241,6 +243,7 @@ struct Start {
 // maximum: a NaN wins. Argument reductions take `value` where it is strictly better or a first NaN, with `index`.
 // running: in each vector v, for d = 1, 2, 4 ... below the width, lane l becomes combine(v[l - d], v[l]), where l >= d; then
 // each lane l becomes combine(carried, v[l]), and what the last active lane has is carried to the next vector. No Finish.
+// state: becomes the value.
 struct Update {
     AccumulatorId accumulator = no_id;
     ExpressionId value = no_id;

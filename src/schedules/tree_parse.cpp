@@ -106,6 +106,7 @@ private:
         a.width = count();
         a.reduced_lanes = reader_.take("reduced");
         a.running = reader_.take("running");
+        a.state = reader_.take("state");
         tree_->accumulators.push_back(a);
     }
 

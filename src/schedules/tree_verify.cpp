@@ -60,6 +60,11 @@ private:
         }
     }
 
+    bool knows_step_before(const Expression& e) const {
+        const Accumulator& a = tree_.accumulator(e.accumulator_id());
+        return a.running || (a.state && e.kind == Expression::Kind::before);
+    }
+
     // Every index in the tables names something; operands stand before users.
     void check_tables() {
         for (size_t i = 0; i < tree_.expressions.size(); i++) {
@@ -74,7 +79,7 @@ private:
             check_affine(e.address.element, before);
             if (e.kind == Expression::Kind::load) in(tree_.memories, e.address.memory, "a memory");
             if (e.is_of_accumulator() && in(tree_.accumulators, e.target, "an accumulator") &&
-                e.kind != Expression::Kind::accumulator && !tree_.accumulator(e.accumulator_id()).running)
+                e.kind != Expression::Kind::accumulator && !knows_step_before(e))
                 error("schedules.tree_type", "an accumulator does not run along its lanes",
                       tree_.accumulator(e.accumulator_id()).name);
             if (e.kind == Expression::Kind::let && in(tree_.lets, e.target, "a let") &&
@@ -84,10 +89,12 @@ private:
             if (errors_.empty()) check_operands(ExpressionId(i), e);
         }
         for (const Accumulator& a : tree_.accumulators) {
-            if (!accepts(a.reducer, a.dtype))
+            if (!a.state && !accepts(a.reducer, a.dtype))
                 error("schedules.tree_type", "a reduction does not take terms of its type", a.name);
             if (a.running && (is_argument(a.reducer) || a.reduced_lanes || a.vectors != 1 || a.width < 2))
                 error("schedules.tree_type", "a running accumulator is more than one vector, or less", a.name);
+            if (a.state && (is_argument(a.reducer) || a.reduced_lanes || a.running))
+                error("schedules.tree_type", "a state is something else too", a.name);
         }
         for (const Let& let : tree_.lets) in(tree_.expressions, let.value, "the value of a let");
         bool arrays = false;
@@ -170,8 +177,10 @@ private:
             if (e.kind == Expression::Kind::carried && (in_lanes_ || !started_.contains(e.accumulator_id())))
                 error("schedules.tree_scope", "what is carried is used elsewhere than behind the lanes",
                       tree_.accumulator(e.accumulator_id()).name);
+            const bool in_step = e.kind == Expression::Kind::before && tree_.accumulator(e.accumulator_id()).state;
             const bool finished = e.kind == Expression::Kind::accumulator || e.kind == Expression::Kind::before;
-            if (finished && !finished_.contains(e.accumulator_id())) {
+            const auto& known = in_step ? started_ : finished_;
+            if (finished && !known.contains(e.accumulator_id())) {
                 error("schedules.tree_scope", "an accumulator is used before it is finished",
                       tree_.accumulator(e.accumulator_id()).name);
             }
@@ -324,12 +333,12 @@ private:
     }
 
     void check_start(const Start& s, const Accumulator& a) {
-        if (a.running != (s.value >= 0) || (a.running && (in_lanes_ || in_rows_)))
+        if ((a.running || a.state) != (s.value >= 0) || (a.running && (in_lanes_ || in_rows_)))
             return error("schedules.tree_scope", "a running accumulator starts elsewhere than around its lanes, or at nothing",
                          a.name);
         if (s.value < 0 || !in(tree_.expressions, s.value, "what an accumulator starts at")) return;
         check_use(s.value);
-        if (type(s.value) != a.dtype || varies_[static_cast<size_t>(s.value)].lanes)
+        if (type(s.value) != a.dtype || (a.running && varies_[static_cast<size_t>(s.value)].lanes))
             error("schedules.tree_type", "what an accumulator starts at does not fit it", a.name);
     }
 
@@ -348,6 +357,7 @@ private:
         }
         if (a.running && (u.fused || in_rows_ || !in_lanes_ || lanes_width_ != a.width))
             error("schedules.tree_lanes", "a running accumulator does not fit its lanes", a.name);
+        if (a.state && u.fused) error("schedules.tree_type", "an update does not fit its accumulator", a.name);
         if (a.running) finished_.insert(u.accumulator);
         if (is_argument(a.reducer) != (u.index >= 0))
             return error("schedules.tree_type", "an update lacks its index, or has one", a.name);

@@ -23,9 +23,10 @@ struct State {
 };
 
 // One scan, whose equations are taken apart. Nothing is changed before all of it is known to fit.
-class ScanInVectors {
+class ScanInParts {
 public:
-    ScanInVectors(Kernel& kernel, AxisId ordered) : kernel_(kernel), arena_(*kernel.arena), ordered_(ordered) {
+    ScanInParts(Kernel& kernel, AxisId ordered, bool in_turn)
+        : kernel_(kernel), arena_(*kernel.arena), ordered_(ordered), in_turn_(in_turn) {
         for (size_t i = 0; i < kernel.equations.size(); i++) {
             if (kernel.equations[i].ordered == ordered) equations_.push_back(i);
         }
@@ -52,12 +53,14 @@ private:
     Expr rewritten(size_t reader, Expr right);
     KernelEquation made(TensorIndex tensor, Part part, Expr right);
     void add_states_first(std::vector<KernelEquation>& into);
+    void add_before(TensorIndex tensor, std::vector<KernelEquation>& into);
     void add_state(size_t i, std::vector<KernelEquation>& into);
     void add_other(size_t i, std::vector<KernelEquation>& into);
 
     Kernel& kernel_;
     Arena& arena_;
     const AxisId ordered_;
+    const bool in_turn_;
     std::vector<size_t> equations_;  // first in the kernel's order, then each behind what it reads
     std::vector<AxisId> others_;
     std::map<TensorIndex, size_t> makers_;
@@ -66,11 +69,11 @@ private:
     std::map<TensorIndex, TensorIndex> temporaries_;  // what only a step knows
 };
 
-bool ScanInVectors::counts_steps(const std::vector<Expr>& left) const {
+bool ScanInParts::counts_steps(const std::vector<Expr>& left) const {
     return std::ranges::any_of(left, [&](Expr c) { return coefficient(c, ordered_) != 0; });
 }
 
-bool ScanInVectors::is_read_elsewhere(TensorIndex tensor) const {
+bool ScanInParts::is_read_elsewhere(TensorIndex tensor) const {
     return std::ranges::any_of(kernel_.equations, [&](const KernelEquation& e) {
         const bool on_left = std::ranges::any_of(e.left, [&](Expr c) { return reads_tensor(c, tensor); });
         return e.ordered != ordered_ && (on_left || reads_tensor(e.right, tensor));
@@ -78,7 +81,7 @@ bool ScanInVectors::is_read_elsewhere(TensorIndex tensor) const {
 }
 
 // Makes all of its own tensor's steps, at the same points as the others; nothing of it shares memory with anything.
-bool ScanInVectors::is_plain(const KernelEquation& e) {
+bool ScanInParts::is_plain(const KernelEquation& e) {
     if (e.reducer || e.update || !same_axes(e.axes, others_) || kernel_.tensor(e.tensor).may_alias) return false;
     if (std::ranges::any_of(e.left, [](Expr c) { return contains_read(c); })) return false;
     const auto reads = reads_of(e.right);
@@ -86,7 +89,7 @@ bool ScanInVectors::is_plain(const KernelEquation& e) {
 }
 
 // A state that has one place holds the step before until its equation has run.
-Age ScanInVectors::age(size_t reader, Expr read) {
+Age ScanInParts::age(size_t reader, Expr read) {
     const auto maker = makers_.find(read->tensor());
     if (maker == makers_.end()) return Age::none;
     if (read->kind != Kind::read) return Age::other;
@@ -101,8 +104,8 @@ Age ScanInVectors::age(size_t reader, Expr read) {
     return Age::before;
 }
 
-// Those of which the step before is read. Each must only take a term.
-bool ScanInVectors::find_states() {
+// Those of which the step before is read. By vectors, each must only take a term.
+bool ScanInParts::find_states() {
     std::set<TensorIndex> found;
     for (size_t i : equations_) {
         for (const ReadAccess& read : reads_of(equation(i).right)) {
@@ -118,6 +121,10 @@ bool ScanInVectors::find_states() {
         const KernelEquation& e = equation(maker);
         const DType dtype = kernel_.tensor(tensor).dtype;
         if (e.right->dtype != dtype || (is_float(dtype) && is_narrow(dtype))) return false;
+        if (in_turn_) {
+            states_[tensor];
+            continue;
+        }
         const auto is_state = [&](Expr e) { return e->is_read() && e->tensor() == tensor; };
         const auto takes = running_term(arena_, e.right, tensor, is_state);
         if (!takes || !accepts(takes->reducer, dtype)) return false;
@@ -127,7 +134,7 @@ bool ScanInVectors::find_states() {
 }
 
 // What has no place for each step is known behind the scan only as the last step of a state.
-bool ScanInVectors::is_kept_apart(TensorIndex tensor, size_t maker) {
+bool ScanInParts::is_kept_apart(TensorIndex tensor, size_t maker) {
     const std::vector<Expr>& left = equation(maker).left;
     if (counts_steps(left)) return true;
     if (kernel_.tensor(tensor).role != KernelTensor::Role::local) return false;
@@ -136,8 +143,10 @@ bool ScanInVectors::is_kept_apart(TensorIndex tensor, size_t maker) {
     return !is_read_elsewhere(tensor);
 }
 
-// Each behind what it reads of this step and of the one before, its own state apart.
-bool ScanInVectors::sort() {
+// Each behind what it reads of this step and of the one before, its own state apart. In turn, what is read of this step
+// stands before its reader anyway.
+bool ScanInParts::sort() {
+    if (in_turn_) return true;
     std::vector<size_t> sorted;
     std::set<TensorIndex> done;
     while (sorted.size() < equations_.size()) {
@@ -156,7 +165,7 @@ bool ScanInVectors::sort() {
     return true;
 }
 
-bool ScanInVectors::fits() {
+bool ScanInParts::fits() {
     for (size_t i : equations_) {
         if (!is_plain(equation(i)) || !makers_.emplace(equation(i).tensor, i).second) return false;
     }
@@ -168,7 +177,7 @@ bool ScanInVectors::fits() {
 }
 
 // Where the last step's lies, which no axis says any more. Steps that are kept in turn are counted at launch.
-std::optional<std::vector<Expr>> ScanInVectors::last_place(const std::vector<Expr>& left) {
+std::optional<std::vector<Expr>> ScanInParts::last_place(const std::vector<Expr>& left) {
     std::vector<Expr> place = left;
     for (Expr& c : place) {
         if (!depends_on(c, ordered_)) continue;
@@ -181,7 +190,7 @@ std::optional<std::vector<Expr>> ScanInVectors::last_place(const std::vector<Exp
     return place;
 }
 
-TensorIndex ScanInVectors::add_local(TensorIndex like, const std::string& suffix, bool of_steps) {
+TensorIndex ScanInParts::add_local(TensorIndex like, const std::string& suffix, bool of_steps) {
     KernelTensor local;
     local.name = kernel_.tensor(like).name + suffix;
     const auto same_name = [&](const KernelTensor& other) { return other.name == local.name; };
@@ -194,7 +203,7 @@ TensorIndex ScanInVectors::add_local(TensorIndex like, const std::string& suffix
     return last_id<TensorIndex>(kernel_.tensors);
 }
 
-std::vector<Expr> ScanInVectors::own_point() {
+std::vector<Expr> ScanInParts::own_point() {
     std::vector<Expr> point;
     for (AxisId axis : others_) point.push_back(arena_.axis_value(axis));
     point.push_back(arena_.axis_value(ordered_));
@@ -202,7 +211,7 @@ std::vector<Expr> ScanInVectors::own_point() {
 }
 
 // Reads of states and of what only a step knows, by what stands for them.
-Expr ScanInVectors::rewritten(size_t reader, Expr right) {
+Expr ScanInParts::rewritten(size_t reader, Expr right) {
     const auto given = [&](Expr e) -> Expr {
         if (e->kind == Kind::variable) return e;
         if (!e->is_read()) return nullptr;
@@ -216,19 +225,19 @@ Expr ScanInVectors::rewritten(size_t reader, Expr right) {
     return expr::remade(right, memo, given, [](Expr e) { return operands_of(e); }, make);
 }
 
-KernelEquation ScanInVectors::made(TensorIndex tensor, Part part, Expr right) {
+KernelEquation ScanInParts::made(TensorIndex tensor, Part part, Expr right) {
     KernelEquation e;
     e.tensor = tensor;
     e.axes = others_;
     e.axes.push_back(ordered_);
     e.left = own_point();
     e.right = right;
-    e.vector_steps = {.steps = ordered_, .part = part};
+    e.vector_steps = {.steps = ordered_, .in_turn = in_turn_, .part = part};
     return e;
 }
 
 // What states hold before the first step.
-void ScanInVectors::add_states_first(std::vector<KernelEquation>& into) {
+void ScanInParts::add_states_first(std::vector<KernelEquation>& into) {
     for (size_t i : equations_) {
         const auto state = states_.find(equation(i).tensor);
         if (state == states_.end()) continue;
@@ -243,26 +252,30 @@ void ScanInVectors::add_states_first(std::vector<KernelEquation>& into) {
     }
 }
 
-void ScanInVectors::add_state(size_t i, std::vector<KernelEquation>& into) {
+// The step before: by vectors it is known behind the state's own step, in turn before all others.
+void ScanInParts::add_before(TensorIndex tensor, std::vector<KernelEquation>& into) {
+    State& state = states_.at(tensor);
+    state.before = add_local(tensor, "_before", true);
+    into.push_back(made(state.before, Part::before, own(state.running)));
+    into.back().vector_steps.of = state.running;
+}
+
+void ScanInParts::add_state(size_t i, std::vector<KernelEquation>& into) {
     const KernelEquation from = equation(i);
     State& state = states_.at(from.tensor);
-    state.running = add_local(from.tensor, "_running", true);
-    KernelEquation running = made(state.running, Part::running, rewritten(i, state.takes.term));
+    if (!in_turn_) state.running = add_local(from.tensor, "_running", true);
+    KernelEquation running = made(state.running, Part::running, rewritten(i, in_turn_ ? from.right : state.takes.term));
     running.vector_steps.reducer = state.takes.reducer;
     running.vector_steps.of = state.first;
     into.push_back(std::move(running));
-    if (read_before_.contains(from.tensor)) {
-        state.before = add_local(from.tensor, "_before", true);
-        into.push_back(made(state.before, Part::before, own(state.running)));
-        into.back().vector_steps.of = state.running;
-    }
+    if (!in_turn_ && read_before_.contains(from.tensor)) add_before(from.tensor, into);
     const bool local = kernel_.tensor(from.tensor).role == KernelTensor::Role::local;
     if (!counts_steps(from.left) || (local && !is_read_elsewhere(from.tensor))) return;
     into.push_back(made(from.tensor, Part::plain, own(state.running)));
     into.back().left = from.left;
 }
 
-void ScanInVectors::add_other(size_t i, std::vector<KernelEquation>& into) {
+void ScanInParts::add_other(size_t i, std::vector<KernelEquation>& into) {
     const KernelEquation from = equation(i);
     KernelEquation to = made(from.tensor, Part::plain, rewritten(i, from.right));
     to.left = from.left;
@@ -273,9 +286,15 @@ void ScanInVectors::add_other(size_t i, std::vector<KernelEquation>& into) {
     into.push_back(std::move(to));
 }
 
-std::vector<KernelEquation> ScanInVectors::equations() {
+std::vector<KernelEquation> ScanInParts::equations() {
     std::vector<KernelEquation> result;
     add_states_first(result);
+    for (size_t i : equations_) {
+        const auto state = states_.find(equation(i).tensor);
+        if (!in_turn_ || state == states_.end()) continue;
+        state->second.running = add_local(state->first, "_running", true);
+        add_before(state->first, result);
+    }
     for (size_t i : equations_) states_.contains(equation(i).tensor) ? add_state(i, result) : add_other(i, result);
     for (size_t i : equations_) {
         const KernelEquation& from = equation(i);
@@ -289,33 +308,81 @@ std::vector<KernelEquation> ScanInVectors::equations() {
     return result;
 }
 
-// Enough steps, and no other axis that fills a vector.
-bool gains(const Kernel& kernel, const KernelEquation& of_scan, const Target& target) {
+// Vectors of steps: enough of them, and no other axis that fills a vector.
+bool gains_by_vectors(const Kernel& kernel, const KernelEquation& of_scan, const Target& target) {
     const int64_t lanes = target.lanes(choice_numbers::least_element);
     return lanes > 1 && kernel.hint(of_scan.ordered) >= 2 * lanes &&
            std::ranges::none_of(of_scan.axes, [&](AxisId axis) { return kernel.hint(axis) >= lanes; });
 }
 
+// Bytes of what is read or written at one step, where steps lie behind one another: 0 where they lie side by side.
+int64_t row_of_step(const Kernel& kernel, const KernelEquation& e, TensorIndex index, Coordinates coordinates) {
+    const KernelTensor& tensor = kernel.tensor(index);
+    if (tensor.role == KernelTensor::Role::local) return 0;
+    const auto of_step = std::ranges::find_if(coordinates, [&](Expr c) { return depends_on(c, e.ordered); });
+    if (of_step == coordinates.end()) return 0;
+    int64_t row = 0;
+    for (AxisId axis : e.axes) {
+        if (std::any_of(of_step + 1, coordinates.end(), [&](Expr c) { return depends_on(c, axis); }))
+            row = std::max(row, bytes(tensor.dtype)) * std::clamp<int64_t>(kernel.hint(axis), 1, 1 << 20);
+        row = std::min(row, int64_t{1} << 40);
+    }
+    return row;
+}
+
+// A border of the lanes, which is cut off elsewhere.
+bool has_border(const Kernel& kernel, const KernelEquation& e, Expr read) {
+    for (size_t d = 0; read->kind == Kind::guarded_read && d + 1 < read->parts().size(); d++) {
+        const auto moves = [&](AxisId axis) { return depends_on(read->parts()[d], axis); };
+        if (std::ranges::any_of(e.axes, moves) && needs_guard(kernel, read, d)) return true;
+    }
+    return false;
+}
+
+// Steps in turn: a tile keeps its states in registers, but walks what it reads and writes a step at a time, as small tasks do
+// anyway. Else, where that is a long way from step to step, whole rows are better.
+bool gains_in_turn(const Kernel& kernel, const KernelEquation& e) {
+    const bool small_tasks = std::ranges::all_of(e.axes, [&](AxisId axis) { return contains(kernel.common, axis); });
+    const auto is_short = [&](TensorIndex tensor, Coordinates coordinates) {
+        return small_tasks || row_of_step(kernel, e, tensor, coordinates) <= choice_numbers::longest_row_in_turn;
+    };
+    const auto fits = [&](const ReadAccess& read) {
+        return is_short(read.tensor, coordinates_of(read.value)) && !has_border(kernel, e, read.value);
+    };
+    return std::ranges::all_of(reads_of(e.right), fits) && is_short(e.tensor, e.left);
+}
+
+// The scan's equations in its place.
+void replace(Kernel& kernel, AxisId ordered, std::vector<KernelEquation> steps) {
+    const auto of_scan = [&](const KernelEquation& e) { return e.ordered == ordered; };
+    const auto place = std::ranges::find_if(kernel.equations, of_scan) - kernel.equations.begin();
+    std::erase_if(kernel.equations, of_scan);
+    kernel.equations.insert(kernel.equations.begin() + place, std::make_move_iterator(steps.begin()),
+                            std::make_move_iterator(steps.end()));
+}
+
 }  // namespace
 
 std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target) {
-    std::set<AxisId> scans;
+    std::map<AxisId, std::pair<bool, bool>> scans;  // whether they gain by vectors, in turn
     for (const KernelEquation& e : kernel.equations) {
-        if (e.ordered >= 0 && gains(kernel, e, target)) scans.insert(e.ordered);
+        if (e.ordered < 0) continue;
+        auto& [by_vectors, in_turn] = scans.emplace(e.ordered, std::pair(false, true)).first->second;
+        by_vectors = by_vectors || gains_by_vectors(kernel, e, target);
+        in_turn = in_turn && gains_in_turn(kernel, e);
     }
+    std::erase_if(scans, [](const auto& scan) { return scan.second == std::pair(false, false); });
     if (scans.empty()) return std::nullopt;
     Kernel made = copied(kernel);
     bool any = false;
-    for (AxisId ordered : scans) {
-        ScanInVectors scan(made, ordered);
-        if (!scan.fits()) continue;
-        any = true;
-        std::vector<KernelEquation> steps = scan.equations();
-        const auto of_scan = [&](const KernelEquation& e) { return e.ordered == ordered; };
-        const auto place = std::ranges::find_if(made.equations, of_scan) - made.equations.begin();
-        std::erase_if(made.equations, of_scan);
-        made.equations.insert(made.equations.begin() + place, std::make_move_iterator(steps.begin()),
-                              std::make_move_iterator(steps.end()));
+    for (const auto& [ordered, gains] : scans) {
+        for (const bool in_turn : {false, true}) {
+            ScanInParts scan(made, ordered, in_turn);
+            if (!(in_turn ? gains.second : gains.first) || !scan.fits()) continue;
+            replace(made, ordered, scan.equations());
+            any = true;
+            break;
+        }
     }
     return any ? std::optional(std::move(made)) : std::nullopt;
 }

@@ -146,8 +146,15 @@ inline constexpr int64_t written_terms = 768;
 inline constexpr int64_t written_equations = 32;
 inline constexpr int64_t shortest_beside_digit = 8;  // the axis that vectors then run along
 
-// Of a scan, for which its inputs are transposed at once: two tiles of transposes, 8 kB beside 64 lanes. Design.
-inline constexpr int64_t steps_of_block = 32;
+// Of what a scan reads or writes at one step, where a tile of its lanes runs all steps: a page. Longer rows are walked whole.
+// Design.
+inline constexpr int64_t longest_row_in_turn = 4096;
+
+// Of a scan, for which its inputs are transposed at once: what is read of a row is so long that prefetchers follow, and takes 64
+// kB beside 64 lanes. Measured, in ms, 256 rows of 16,384 steps, two inputs, 64 at a time: 10.0 by 32 steps, 8.7 by 128, 4.9 by
+// 256, 4.8 by 512.
+inline constexpr int64_t steps_of_block = 256;
+inline constexpr int64_t least_steps_for_blocks = 16;  // that a scan must be expected to have: a tile of transposes
 
 // ---- fusion
 
