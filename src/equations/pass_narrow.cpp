@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "equations/fusion.h"
+#include "equations/integer_ranges.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
-#include "expr/arena_interval.h"
 #include "expr/scalar_interval.h"
 
 namespace heddle::equations {
@@ -15,46 +15,21 @@ namespace {
 
 class Narrower {
 public:
-    explicit Narrower(System& system) : system_(system), arena_(*system.arena) {}
+    explicit Narrower(System& system) : system_(system), arena_(*system.arena), ranges_(system) {}
 
     void run() {
         for (int32_t index : system_.order()) narrow(index);
     }
 
 private:
-    static bool holds(DType dtype, Interval values) { return values.within(interval_of(dtype)); }
-
-    // Of an integer or boolean value.
-    Interval values_of(Expr e) {
-        if (is_float(e->dtype)) return {};
-        if (const auto known = known_.find(e); known != known_.end()) return known->second;
-        const Interval all = e->dtype == DType::int64 ? interval(e) : interval_of(e->dtype);
-        Interval found;
-        if (e->kind == Kind::integer)
-            found = Interval::point(e->integer);
-        else if (e->kind == Kind::cast)
-            found = values_of(e->parts()[0]);
-        else if (e->kind == Kind::select)
-            found = hull(values_of(e->parts()[1]), values_of(e->parts()[2]));
-        else if (is_exact(e) && values_of(e->parts()[0]).known() && values_of(e->parts()[1]).known())
-            found = interval_of(e->op, values_of(e->parts()[0]), values_of(e->parts()[1]));
-        // What leaves its type wraps.
-        return known_[e] = found.within(all) ? found : all;
-    }
-    static bool is_exact(Expr e) {
-        if (e->kind != Kind::scalar) return false;
-        return e->op == ScalarOp::add || e->op == ScalarOp::subtract || e->op == ScalarOp::multiply ||
-               e->op == ScalarOp::minimum || e->op == ScalarOp::maximum;
-    }
-
     // The same number in a type that holds all of `e`'s values, worked out in it; nothing where it would not save.
     Expr narrowed(Expr e, DType dtype) {
-        if (!holds(dtype, values_of(e))) return nullptr;
+        if (!holds(dtype, ranges_.of(e))) return nullptr;
         if (e->dtype == dtype) return e;
         if (e->kind == Kind::integer) return arena_.literal(dtype, e->integer);
         if (e->kind == Kind::cast && bytes(e->parts()[0]->dtype) <= bytes(dtype)) return arena_.cast(dtype, e->parts()[0]);
         const bool chosen = e->kind == Kind::select;
-        if (!chosen && !is_exact(e)) return nullptr;
+        if (!chosen && !is_exact_on_integers(e)) return nullptr;
         const Expr a = narrowed(e->parts()[chosen ? 1 : 0], dtype), b = narrowed(e->parts()[chosen ? 2 : 1], dtype);
         if (a == nullptr || b == nullptr) return nullptr;
         return chosen ? arena_.select(e->parts()[0], a, b) : arena_.scalar(e->op, dtype, {a, b});
@@ -78,7 +53,7 @@ private:
         const SystemTensor& tensor = system_.tensor(equation.tensor);
         const bool alone = equation.scan < 0 && tensor.equations.size() == 1 && tensor.dtype == wide;
         if (equation.reducer != Reducer::sum || !is_integer(wide) || !alone || scatter_of(system_, equation)) return;
-        const Interval term = values_of(equation.right);
+        const Interval term = ranges_.of(equation.right);
         const std::optional<int64_t> terms = most_terms(equation);
         Interval sum;
         if (!terms || !term.known() || __builtin_mul_overflow(std::min<int64_t>(term.low, 0), *terms, &sum.low) ||
@@ -97,7 +72,7 @@ private:
 
     System& system_;
     Arena& arena_;
-    std::unordered_map<Expr, Interval> known_;
+    IntegerRanges ranges_;
 };
 
 }  // namespace

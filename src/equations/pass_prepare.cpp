@@ -58,6 +58,7 @@ void optimise(System& system) {
     pull_out_factors(system);
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
     hoist_expensive(system);
+    pack_words(system);
     factor_axes(system);
     split_scatters(system);
     mark_prepared(system);

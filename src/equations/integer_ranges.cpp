@@ -1,0 +1,52 @@
+#include "equations/integer_ranges.h"
+
+#include "expr/arena_interval.h"
+#include "expr/scalar_interval.h"
+
+namespace heddle::equations {
+
+bool holds(DType dtype, Interval values) { return values.within(interval_of(dtype)); }
+
+bool is_exact_on_integers(Expr value) {
+    if (value->kind != Kind::scalar) return false;
+    return value->op == ScalarOp::add || value->op == ScalarOp::subtract || value->op == ScalarOp::multiply ||
+           value->op == ScalarOp::minimum || value->op == ScalarOp::maximum;
+}
+
+Interval IntegerRanges::of(Expr e) {
+    if (is_float(e->dtype)) return {};
+    if (const auto known = known_.find(e); known != known_.end()) return known->second;
+    const Interval all = e->dtype == DType::int64 ? interval(e) : interval_of(e->dtype);
+    Interval found;
+    if (e->kind == Kind::integer)
+        found = Interval::point(e->integer);
+    else if (e->kind == Kind::cast)
+        found = of(e->parts()[0]);
+    else if (e->kind == Kind::select)
+        found = hull(of(e->parts()[1]), of(e->parts()[2]));
+    else if (e->is_read())
+        found = of_elements(e->tensor());
+    else if (is_exact_on_integers(e) && of(e->parts()[0]).known() && of(e->parts()[1]).known())
+        found = interval_of(e->op, of(e->parts()[0]), of(e->parts()[1]));
+    if (e->kind == Kind::guarded_read) found = hull(found, of(e->parts().back()));
+    // What leaves its type wraps.
+    return known_[e] = found.within(all) ? found : all;
+}
+
+// Nothing where a reduction or a scan makes some of them.
+Interval IntegerRanges::of_elements(TensorIndex tensor) {
+    const SystemTensor& info = system_.tensor(tensor);
+    if (info.kind != SystemTensor::Kind::computed || info.equations.empty()) return {};
+    if (const auto known = elements_.find(tensor); known != elements_.end()) return known->second;
+    elements_[tensor] = {};
+    Interval all;
+    for (size_t i = 0; i < info.equations.size(); i++) {
+        const Equation& equation = system_.equation(info.equations[i]);
+        if (equation.reducer || equation.scan >= 0) return {};
+        const Interval own = of(equation.right);
+        all = i == 0 ? own : hull(all, own);
+    }
+    return elements_[tensor] = all;
+}
+
+}  // namespace heddle::equations

@@ -1,0 +1,30 @@
+// Between which ends the integers of a system's equations lie.
+#pragma once
+
+#include <unordered_map>
+
+#include "equations/system.h"
+#include "zspace/interval.h"
+
+namespace heddle::equations {
+
+// Of an integer or boolean value, each worked out once: by its operations, and by what pointwise equations put into the
+// tensors that it reads. Of floats nothing is known. Valid as long as the system's equations stay.
+class IntegerRanges {
+public:
+    explicit IntegerRanges(const System& system) : system_(system) {}
+    Interval of(Expr value);
+
+private:
+    Interval of_elements(TensorIndex tensor);
+
+    const System& system_;
+    std::unordered_map<Expr, Interval> known_;
+    std::unordered_map<TensorIndex, Interval> elements_;
+};
+
+bool holds(DType dtype, Interval values);
+// Of integers: the result of the operation on exact operands wraps only where it leaves its type.
+bool is_exact_on_integers(Expr value);
+
+}  // namespace heddle::equations
