@@ -31,6 +31,7 @@ struct WordLimits {
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
 void narrow_sums(System& system);           // sums of small integers, in small types
+void narrow_states(System& system);         // counters of scans, in 32 bits
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
 void merge_equal(System& system);           // equations that make the same
 void compose_views(System& system);         // 1. views into every reader where the result is clean

@@ -33,6 +33,19 @@ Interval IntegerRanges::of(Expr e) {
     return known_[e] = found.within(all) ? found : all;
 }
 
+Expr IntegerRanges::narrowed(Arena& arena, Expr e, DType dtype) {
+    if (!holds(dtype, of(e))) return nullptr;
+    if (e->dtype == dtype) return e;
+    if (e->kind == Kind::integer) return arena.literal(dtype, e->integer);
+    if (e->kind == Kind::cast && bytes(e->parts()[0]->dtype) <= bytes(dtype)) return arena.cast(dtype, e->parts()[0]);
+    const bool chosen = e->kind == Kind::select;
+    if (!chosen && !is_exact_on_integers(e)) return nullptr;
+    const Expr a = narrowed(arena, e->parts()[chosen ? 1 : 0], dtype);
+    const Expr b = narrowed(arena, e->parts()[chosen ? 2 : 1], dtype);
+    if (a == nullptr || b == nullptr) return nullptr;
+    return chosen ? arena.select(e->parts()[0], a, b) : arena.scalar(e->op, dtype, {a, b});
+}
+
 // Nothing where a reduction or a scan makes some of them.
 Interval IntegerRanges::of_elements(TensorIndex tensor) {
     const SystemTensor& info = system_.tensor(tensor);

@@ -14,6 +14,8 @@ class IntegerRanges {
 public:
     explicit IntegerRanges(const System& system) : system_(system) {}
     Interval of(Expr value);
+    // The same number in a type that holds all of its values, worked out in it; nothing where it would not save.
+    Expr narrowed(Arena& arena, Expr value, DType dtype);
 
 private:
     Interval of_elements(TensorIndex tensor);

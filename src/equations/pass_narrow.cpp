@@ -22,19 +22,6 @@ public:
     }
 
 private:
-    // The same number in a type that holds all of `e`'s values, worked out in it; nothing where it would not save.
-    Expr narrowed(Expr e, DType dtype) {
-        if (!holds(dtype, ranges_.of(e))) return nullptr;
-        if (e->dtype == dtype) return e;
-        if (e->kind == Kind::integer) return arena_.literal(dtype, e->integer);
-        if (e->kind == Kind::cast && bytes(e->parts()[0]->dtype) <= bytes(dtype)) return arena_.cast(dtype, e->parts()[0]);
-        const bool chosen = e->kind == Kind::select;
-        if (!chosen && !is_exact_on_integers(e)) return nullptr;
-        const Expr a = narrowed(e->parts()[chosen ? 1 : 0], dtype), b = narrowed(e->parts()[chosen ? 2 : 1], dtype);
-        if (a == nullptr || b == nullptr) return nullptr;
-        return chosen ? arena_.select(e->parts()[0], a, b) : arena_.scalar(e->op, dtype, {a, b});
-    }
-
     // Terms of one element, at most: a named axis is shorter than twice its class's representative.
     std::optional<int64_t> most_terms(const Equation& equation) const {
         int64_t terms = 1;
@@ -61,7 +48,7 @@ private:
             return;
         for (DType dtype : types) {
             if (bytes(dtype) >= bytes(wide)) return;
-            const Expr right = holds(dtype, sum) ? narrowed(equation.right, dtype) : nullptr;
+            const Expr right = holds(dtype, sum) ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr;
             if (right == nullptr) continue;
             Arena::Substitution renaming;
             const Expr total = name_reduction(system_, index, "_narrow", right, renaming);

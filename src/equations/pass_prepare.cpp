@@ -38,6 +38,7 @@ void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
     narrow_sums(system);
+    narrow_states(system);
     merge_equal(system);
     mark_prepared(system);
     name_expensive(system);

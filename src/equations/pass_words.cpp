@@ -323,11 +323,12 @@ private:
         return static_cast<size_t>(std::ranges::find(axes, axis_) - axes.begin());
     }
 
-    // The right side that packs: elements k = n * word .. of the factor, nothing behind the end.
+    // The right side that packs. A word's elements are as far apart as there are words, so that neighbouring words read
+    // neighbouring elements; behind the end is nothing.
     void fill(Equation& made, const Factor& factor) {
         const Expr word = made.left[packed_dimension(factor)];
         const auto element = [&](Expr within) {
-            const Expr place = arena_.add(within, word, form_.elements);
+            const Expr place = arena_.add(word, within, words(arena_.extent(axis_)));
             const Expr value = value_at(made, factor, place);
             if (!padded_) return value;
             return arena_.select(arena_.less(place, arena_.integer(arena_.extent(axis_))), value,

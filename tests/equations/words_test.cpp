@@ -23,11 +23,10 @@ std::vector<TensorData> random_feeds(const System& system, uint64_t seed) {
     for (TensorIndex input : system.inputs) {
         const SystemTensor& tensor = system.tensor(input);
         TensorData data(tensor.dtype, tensor.shape);
-        for (int64_t i = 0; i < data.size(); i++) {
-            if (is_bool(tensor.dtype))
-                data.bytes()[static_cast<size_t>(i)] = std::byte{random() % 16 == 0};
-            else  // extremes among them
-                data.bytes()[static_cast<size_t>(i)] = std::byte{random() % 4 == 0 ? 0x80 : static_cast<uint8_t>(random())};
+        for (int64_t i = 0; i < data.size() * bytes(tensor.dtype); i++) {
+            const bool extreme = random() % 4 == 0;
+            const uint64_t value = is_bool(tensor.dtype) ? extreme : extreme ? 0x80 : random();
+            data.mutable_data()[i] = static_cast<std::byte>(value);
         }
         feeds.push_back(std::move(data));
     }
