@@ -1,5 +1,5 @@
-// Counters of scans in 32 bits: a state that a step changes by a bounded integer stays within its first value and as many
-// changes as there are steps. Half the memory is written and read, and a vector holds twice as many.
+// Counters of scans in 32 bits: a state that a step changes by a bounded integer stays within its first value and as
+// many changes as there are steps. Half the memory is written and read, and a vector holds twice as many.
 #include <algorithm>
 #include <optional>
 

@@ -1,5 +1,5 @@
-// Reductions of small elements go by words of several: bools by their bits, pairs of 16-bit integers by the machine's sum
-// of two products. Each factor of the term is packed along the reduced axis, once, into a tensor of words; what the
+// Reductions of small elements go by words of several: bools by their bits, pairs of 16-bit integers by the machine's
+// sum of two products. Each factor of the term is packed along the reduced axis, once, into a tensor of words; what the
 // factor's other axes are does not matter. Rules: docs/equations.md, "Words".
 #include <algorithm>
 #include <optional>
@@ -85,7 +85,8 @@ private:
     }
     // What a sum of ones and zeros counts.
     static Expr counted(Expr term) {
-        if (term->kind == Kind::cast) return is_bool(term->parts()[0]->dtype) ? term->parts()[0] : counted(term->parts()[0]);
+        if (is_bool(term->dtype)) return term;
+        if (term->kind == Kind::cast) return counted(term->parts()[0]);
         if (term->kind != Kind::select) return nullptr;
         const auto is = [](Expr e, int64_t value) { return e->kind == Kind::integer && e->integer == value; };
         return is(term->parts()[1], 1) && is(term->parts()[2], 0) ? term->parts()[0] : nullptr;
@@ -209,7 +210,8 @@ private:
         while (read->kind == Kind::cast) read = read->parts()[0];
         if (!read->is_read() || system_.in_scan(read->tensor())) return factor;
         const bool guarded = read->kind == Kind::guarded_read;
-        if (guarded && !(read->parts().back()->kind == Kind::integer && read->parts().back()->integer == 0)) return factor;
+        const auto is_zero = [](Expr e) { return e->kind == Kind::integer && e->integer == 0; };
+        if (guarded && !is_zero(read->parts().back())) return factor;
         const SystemTensor& tensor = system_.tensor(read->tensor());
         const std::vector<Expr> coordinates = coordinates_of(read);
         const auto plain = [&](size_t d, AxisId axis) {
@@ -236,7 +238,8 @@ private:
     double points_of(const Factor& factor) const {
         if (factor.read == nullptr) return hint_points(arena_, factor.value->axes);
         double points = 1;
-        for (const auto& [axis, size] : dimensions_of(factor)) points *= static_cast<double>(axis.hint > 0 ? axis.hint : axis.extent);
+        for (const auto& [axis, size] : dimensions_of(factor))
+            points *= static_cast<double>(axis.hint > 0 ? axis.hint : axis.extent);
         return points;
     }
 
@@ -274,7 +277,8 @@ private:
         return axis;
     }
     Size words(const Size& size) const {
-        return arena_.axis(axis_).named && size.named() ? floor_divide(size, form_.elements) + Size(1) : Size(words(size.value));
+        const bool named = arena_.axis(axis_).named && size.named();
+        return named ? floor_divide(size, form_.elements) + Size(1) : Size(words(size.value));
     }
 
     // Reads the word of the equation's term; makes its tensor first.
@@ -283,8 +287,9 @@ private:
         if (word_axis_ == no_id) word_axis_ = arena_.add_axis(word_axis());
         const Expr word = arena_.axis_value(word_axis_);
         const std::vector<Dimension> dimensions = dimensions_with_axis(factor);
-        SystemTensor tensor{.name = system_.tensor(system_.equation(index).tensor).name + "_packed", .dtype = form_.dtype};
-        tensor.operation = system_.tensor(system_.equation(index).tensor).operation;
+        const SystemTensor& whole = system_.tensor(system_.equation(index).tensor);
+        SystemTensor tensor{.name = whole.name + "_packed", .dtype = form_.dtype};
+        tensor.operation = whole.operation;
         Equation made;
         std::vector<Expr> place, coordinates;  // of an element of the factor; of its word in the term
         for (size_t d = 0; d < dimensions.size(); d++) {
@@ -308,7 +313,8 @@ private:
         const TensorIndex packed = made.tensor;
         system_.add_equation(std::move(made));
         const bool guarded = factor.read != nullptr && factor.read->kind == Kind::guarded_read;
-        const Expr read = guarded ? arena_.guarded_read(packed, form_.dtype, coordinates, arena_.literal(form_.dtype, 0), shape)
+        const Expr none = arena_.literal(form_.dtype, 0);
+        const Expr read = guarded ? arena_.guarded_read(packed, form_.dtype, coordinates, none, shape)
                                   : arena_.read(packed, form_.dtype, coordinates);
         return memo_[factor.value] = read;
     }
@@ -345,8 +351,10 @@ private:
                                        arena_.literal(form_.dtype, 0));
             return;
         }
-        const Expr low = arena_.scalar(ScalarOp::bit_and, form_.dtype, {element(arena_.integer(0)), arena_.literal(form_.dtype, 0xffff)});
-        const Expr high = arena_.scalar(ScalarOp::shift_left, form_.dtype, {element(arena_.integer(1)), arena_.literal(form_.dtype, 16)});
+        const auto with = [&](ScalarOp op, int64_t place, int64_t number) {
+            return arena_.scalar(op, form_.dtype, {element(arena_.integer(place)), arena_.literal(form_.dtype, number)});
+        };
+        const Expr low = with(ScalarOp::bit_and, 0, 0xffff), high = with(ScalarOp::shift_left, 1, 16);
         made.right = arena_.scalar(ScalarOp::bit_or, form_.dtype, {low, high});
     }
 

@@ -44,7 +44,8 @@ int words_of(const std::string& text) {
     EXPECT_TRUE(sound) << (sound ? "" : render(sound.error())) << print(after);
     if (!sound) return -1;
     int packed = 0;
-    for (size_t t = tensors; t < after.tensors.size(); t++) packed += after.tensors[t].name.find("_packed") != std::string::npos;
+    for (size_t t = tensors; t < after.tensors.size(); t++)
+        packed += after.tensors[t].name.find("_packed") != std::string::npos;
     for (uint64_t seed = 1; seed <= 2; seed++) {
         const auto feeds = random_feeds(before, seed);
         const auto wanted = run(before, feeds), found = run(after, feeds);
@@ -55,7 +56,8 @@ int words_of(const std::string& text) {
             const TensorData& w = (*wanted)[static_cast<size_t>(output)];
             for (int64_t i = 0; i < w.size(); i++) {
                 EXPECT_EQ(w.integer_at(i), (*found)[static_cast<size_t>(output)].integer_at(i)) << i << print(after);
-                EXPECT_EQ(w.integer_at(i), (*in_kernels)[static_cast<size_t>(output)].integer_at(i)) << i << print(after);
+                EXPECT_EQ(w.integer_at(i), (*in_kernels)[static_cast<size_t>(output)].integer_at(i))
+                    << i << print(after);
             }
         }
     }
@@ -88,7 +90,8 @@ TEST(Words, TruthsGoByBits) {
 }
 
 std::string of_products(int64_t k, const std::string& right) {
-    return fmt::format("system s\n in a: int8[3, {0}]\n in b: uint8[{0}, 5]\n in c: int16[4, {0}, 9]\n in d: int32[{0}, 5]\n"
+    return fmt::format("system s\n in a: int8[3, {0}]\n in b: uint8[{0}, 5]\n in c: int16[4, {0}, 9]\n"
+                       " in d: int32[{0}, 5]\n"
                        " local e: int32[3, {0}]\n out y: int32[3, 5]\n"
                        " for m < 3, k < {0}: e[m, k] = (int32(a[m, k]) - 100)\n"
                        " for m < 3, n < 5: y[m, n] = {1}\n outputs y\n",
