@@ -177,23 +177,11 @@ struct Arithmetic {
         return select(negative, of_units, code.get(result));
     }
 
-    // Sums of neighbouring groups of bits, then of groups of twice as many.
-    CodeValue count_bits(CodeValue a) const {
-        const int width = static_cast<int>(bytes(a.dtype) * 8);
-        for (int group = 1; group < width; group *= 2) {
-            uint64_t low = 0;  // the lower one of each two groups
-            for (int bit = 0; bit < width; bit++) low |= static_cast<uint64_t>(bit / group % 2 == 0) << bit;
-            const CodeValue mask = integer(a, static_cast<int64_t>(low));
-            const CodeValue above = op(CodeOp::shift_right, a, integer(a, group));
-            a = op(CodeOp::add, both(a, mask), both(above, mask));
-        }
-        return a;
-    }
     // Every bit below the highest one set, then counted.
     CodeValue bit_length(CodeValue a) const {
         const int width = static_cast<int>(bytes(a.dtype) * 8);
         for (int step = 1; step < width; step *= 2) a = either(a, op(CodeOp::shift_right, a, integer(a, step)));
-        return count_bits(a);
+        return op(CodeOp::count_bits, a);
     }
 
     CodeValue sign(CodeValue a) const {
@@ -525,8 +513,9 @@ CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands) {
     case ScalarOp::sign: return m.sign(a);
     case ScalarOp::logical_not: return m.logical_not(a);
     case ScalarOp::bit_not: return m.op(CodeOp::bit_xor, a, m.integer(a, -1));
-    case ScalarOp::count_bits: return m.count_bits(a);
+    case ScalarOp::count_bits: return m.op(CodeOp::count_bits, a);
     case ScalarOp::bit_length: return m.bit_length(a);
+    case ScalarOp::dot_pairs: return m.op(CodeOp::dot_pairs, a, b);
     case ScalarOp::floor: return m.op(CodeOp::floor, a);
     case ScalarOp::ceil: return m.op(CodeOp::ceil, a);
     case ScalarOp::round: return m.op(CodeOp::round, a);

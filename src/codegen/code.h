@@ -39,6 +39,7 @@ enum class CodeOp : uint8_t {
     bit_xor,  // also booleans
     shift_left,
     shift_right,  // by less than the width; to the right by the type's signedness
+    dot_pairs,    // of two int32: the sum of the products of their signed halves; wraps
     // To a boolean. Floats: all but not_equal are false on NaN.
     equal,
     not_equal,
@@ -50,6 +51,7 @@ enum class CodeOp : uint8_t {
     ceil,
     round,
     truncate,
+    count_bits,  // one unsigned integer
 };
 
 // A changeable variable; readable within the block (then, loop body ...) in which it was made.

@@ -25,9 +25,17 @@ struct ReductionParts {
     double product_terms = choice_numbers::product_terms_a_task;
 };
 
+// Which reductions go by words of several elements: by their terms, by the terms that share an element, by all terms.
+struct WordLimits {
+    double terms = choice_numbers::least_terms_by_words;
+    double uses = choice_numbers::least_uses_of_a_word;
+    double work = choice_numbers::least_work_by_words;
+};
+
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
 void narrow_sums(System& system);           // sums of small integers, in small types
 void narrow_steps(System& system);          // values that a cast makes small, in small types
+void narrow_states(System& system);         // counters of scans, in 32 bits
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
 void merge_equal(System& system);           // equations that make the same
 void separate_windows(System& system);      // of several axes, one axis after the other
@@ -37,6 +45,7 @@ void substitute_pointwise(System& system);  // 2. and 3.
 void distribute(System& system);        // 4. a pointwise reader of a several-equation name becomes several equations
 void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
 void hoist_expensive(System& system);   // expensive arithmetic that would be done again, or on constants
+void pack_words(System& system, const WordLimits& limits = {});  // reductions of bools and of small integers, several in a word
 void factor_axes(System& system);       // mixed-radix digits become axes of their own
 void split_reductions(System& system, const ReductionParts& limits = {});  // many terms of few elements
 void mark_prepared(System& system);

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "equations/fusion.h"
+#include "equations/integer_ranges.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
-#include "expr/remake.h"
 #include "expr/arena_interval.h"
 #include "expr/remake.h"
 #include "expr/scalar_interval.h"
@@ -20,7 +20,7 @@ namespace {
 
 class Narrower {
 public:
-    explicit Narrower(System& system) : system_(system), arena_(*system.arena) {}
+    explicit Narrower(System& system) : system_(system), arena_(*system.arena), ranges_(system) {}
 
     void run() {
         for (int32_t index : system_.order()) narrow(index);
@@ -33,57 +33,6 @@ public:
     }
 
 private:
-    static bool holds(DType dtype, Interval values) { return values.within(interval_of(dtype)); }
-
-    // Of an integer or boolean value.
-    Interval values_of(Expr e) {
-        if (is_float(e->dtype)) return {};
-        if (const auto known = known_.find(e); known != known_.end()) return known->second;
-        const Interval all = e->dtype == DType::int64 ? interval(e) : interval_of(e->dtype);
-        Interval found;
-        if (e->kind == Kind::integer)
-            found = Interval::point(e->integer);
-        else if (e->kind == Kind::cast)
-            found = values_of(e->parts()[0]);
-        else if (e->kind == Kind::read && system_.tensor(e->tensor()).constant)
-            found = values_of(*system_.tensor(e->tensor()).constant);
-        else if (e->kind == Kind::select)
-            found = hull(values_of(e->parts()[1]), values_of(e->parts()[2]));
-        else if (is_exact(e) && values_of(e->parts()[0]).known() && values_of(e->parts()[1]).known())
-            found = interval_of(e->op, values_of(e->parts()[0]), values_of(e->parts()[1]));
-        // What leaves its type wraps.
-        return known_[e] = found.within(all) ? found : all;
-    }
-    static Interval values_of(const TensorData& table) {
-        constexpr int64_t most_looked_at = 256;
-        if (table.size() == 0 || table.size() > most_looked_at || !is_integer(table.dtype())) return {};
-        Interval found = Interval::point(table.integer_at(0));
-        for (int64_t i = 1; i < table.size(); i++) found = hull(found, Interval::point(table.integer_at(i)));
-        return found;
-    }
-    static bool is_exact(Expr e) {
-        if (e->kind != Kind::scalar) return false;
-        // What rounds down gives the same in any type that holds it.
-        const Expr by = e->parts().size() > 1 ? Expr(e->parts()[1]) : nullptr;
-        if (e->op == ScalarOp::floor_divide) return by->kind == Kind::integer && by->integer > 0;
-        return e->op == ScalarOp::add || e->op == ScalarOp::subtract || e->op == ScalarOp::multiply ||
-               e->op == ScalarOp::minimum || e->op == ScalarOp::maximum;
-    }
-
-    // The same number in a type that holds all of `e`'s values, worked out in it; nothing where it would not save.
-    Expr narrowed(Expr e, DType dtype) {
-        if (!holds(dtype, values_of(e))) return nullptr;
-        if (e->dtype == dtype) return e;
-        if (e->kind == Kind::integer) return arena_.literal(dtype, e->integer, e->from_template);
-        if (e->is_read() && system_.tensor(e->tensor()).constant) return arena_.cast(dtype, e);
-        if (e->kind == Kind::cast && bytes(e->parts()[0]->dtype) <= bytes(dtype)) return arena_.cast(dtype, e->parts()[0]);
-        const bool chosen = e->kind == Kind::select;
-        if (!chosen && !is_exact(e)) return nullptr;
-        const Expr a = narrowed(e->parts()[chosen ? 1 : 0], dtype), b = narrowed(e->parts()[chosen ? 2 : 1], dtype);
-        if (a == nullptr || b == nullptr) return nullptr;
-        return chosen ? arena_.select(e->parts()[0], a, b) : arena_.scalar(e->op, dtype, {a, b});
-    }
-
     // Terms of one element, at most: a named axis is shorter than twice its class's representative.
     std::optional<int64_t> most_terms(const Equation& equation) const {
         int64_t terms = 1;
@@ -103,7 +52,7 @@ private:
         for (DType dtype : types) {
             if (bytes(dtype) >= bytes(value->dtype)) break;
             if (bytes(dtype) < bytes(e->dtype)) continue;
-            if (const Expr small = narrowed(value, dtype)) return arena_.cast(e->dtype, small);
+            if (const Expr small = ranges_.narrowed(arena_, value, dtype)) return arena_.cast(e->dtype, small);
         }
         return e;
     }
@@ -124,7 +73,7 @@ private:
         const SystemTensor& tensor = system_.tensor(equation.tensor);
         const bool alone = equation.scan < 0 && tensor.equations.size() == 1 && tensor.dtype == wide;
         if (equation.reducer != Reducer::sum || !is_integer(wide) || !alone || scatter_of(system_, equation)) return;
-        const Interval term = values_of(equation.right);
+        const Interval term = ranges_.of(equation.right);
         const std::optional<int64_t> terms = most_terms(equation);
         Interval sum;
         if (!terms || !term.known() || __builtin_mul_overflow(std::min<int64_t>(term.low, 0), *terms, &sum.low) ||
@@ -132,7 +81,7 @@ private:
             return;
         for (DType dtype : types) {
             if (bytes(dtype) >= bytes(wide)) return;
-            const Expr right = holds(dtype, sum) ? narrowed(equation.right, dtype) : nullptr;
+            const Expr right = holds(dtype, sum) ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr;
             if (right == nullptr) continue;
             Arena::Substitution renaming;
             const Expr total = name_reduction(system_, index, "_narrow", right, renaming);
@@ -153,7 +102,7 @@ private:
             for (int32_t maker : tensor.equations) {
                 const Equation& equation = system_.equation(maker);
                 const bool plain = !equation.reducer && equation.right->dtype == tensor.dtype;
-                rights.push_back(plain ? narrowed(equation.right, dtype) : nullptr);
+                rights.push_back(plain ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr);
             }
             if (std::ranges::find(rights, nullptr) != rights.end()) continue;
             for (size_t i = 0; i < rights.size(); i++) system_.equation(tensor.equations[i]).right = rights[i];
@@ -263,7 +212,7 @@ private:
     static constexpr std::array types = {DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32};
     System& system_;
     Arena& arena_;
-    std::unordered_map<Expr, Interval> known_;
+    IntegerRanges ranges_;
     std::map<TensorIndex, DType> narrowed_;  // and the type that they had
 };
 

@@ -38,6 +38,7 @@ void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
     narrow_sums(system);
+    narrow_states(system);
     merge_equal(system);
     mark_prepared(system);
     separate_windows(system);
@@ -61,6 +62,7 @@ void optimise(System& system) {
     pull_out_factors(system);
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
     hoist_expensive(system);
+    pack_words(system);
     factor_axes(system);
     split_reductions(system);
     mark_prepared(system);

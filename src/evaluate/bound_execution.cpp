@@ -201,7 +201,8 @@ void Executor::accumulate_bound(const Reduction& reduction, double* state, doubl
     }
     case Reducer::any:
     case Reducer::all: {
-        bool decides = (term != 0) == (reduction.reducer == Reducer::any);
+        // One term decides a truth, but not all bits of an integer.
+        bool decides = is_bool(reduction.term_type) && (term != 0) == (reduction.reducer == Reducer::any);
         if (e > 0 || undecided) {
             second = 1;
         } else if (decides) {

@@ -183,6 +183,17 @@ struct BitLength {
         return static_cast<T>(std::bit_width(static_cast<uint64_t>(a)));
     }
 };
+// Of 32 bits.
+struct DotPairs {
+    template <Integral T>
+    static T apply(T a, T b) {
+        const auto product = [](uint64_t x, uint64_t y) {
+            return int64_t{static_cast<int16_t>(x)} * int64_t{static_cast<int16_t>(y)};
+        };
+        const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+        return static_cast<T>(static_cast<int32_t>(product(x, y) + product(x >> 16, y >> 16)));
+    }
+};
 struct BitAnd {
     template <Integral T>
     static T apply(T a, T b) {

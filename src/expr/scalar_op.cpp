@@ -64,7 +64,7 @@ constexpr std::array<ReducerRow, 8> reducers = {{
     {"prod", integers | floats, ScalarOp::multiply},
     {"min", integers | floats, ScalarOp::minimum},
     {"max", integers | floats, ScalarOp::maximum},
-    {"any", bools, ScalarOp::logical_or},
+    {"any", bools | integers, ScalarOp::bit_or},
     {"all", bools, ScalarOp::logical_and},
     {"argmin", integers | floats, {}},
     {"argmax", integers | floats, {}},
@@ -73,6 +73,7 @@ constexpr std::array<ReducerRow, 8> reducers = {{
 bool is_in(DType dtype, TypeSet set) {
     if (is_narrow(dtype)) return false;
     const TypeSet whole = info(dtype).kind == DTypeClass::unsigned_integer ? integers | naturals : integers;
+    if (dtype == DType::int32 && (set & words) != 0) return true;
     const TypeSet own = is_bool(dtype) ? bools : is_float(dtype) ? floats : is_complex(dtype) ? complexes : whole;
     return (set & own) != 0;
 }

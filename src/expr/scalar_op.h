@@ -30,6 +30,7 @@ enum class ScalarClass : uint8_t {
 using TypeSet = uint8_t;
 namespace type_sets {
 inline constexpr TypeSet bools = 1, integers = 2, floats = 4, complexes = 8, naturals = 16;  // unsigned integers
+inline constexpr TypeSet words = 32;  // int32 alone
 }
 
 // What is known of a result from the ends between which the operands lie (scalar_interval.h).
@@ -94,7 +95,7 @@ enum class Reducer : uint8_t { sum, product, minimum, maximum, any, all, argumen
 std::string_view name(Reducer reducer);  // sum prod min max any all argmin argmax
 std::optional<Reducer> reducer_named(std::string_view name);
 inline bool is_argument(Reducer r) { return r == Reducer::argument_minimum || r == Reducer::argument_maximum; }
-bool accepts(Reducer reducer, DType term);
+bool accepts(Reducer reducer, DType term);  // `any` of integers, in equations only: their bits by or
 // What a term must be to change nothing: of a float or complex type `real`, else `integer`, as 64 bits (of the greatest
 // uint64 they are -1). For an argument reduction what any other term beats.
 struct NeutralTerm {

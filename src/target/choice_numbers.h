@@ -178,6 +178,11 @@ inline constexpr double scatter_terms_a_task = 1 << 15;
 // written and read once for 4096 multiply-adds an element. Design.
 inline constexpr double product_shares = 16;
 inline constexpr double product_terms_a_task = 4096;
+// Reductions by words of several elements: of so many terms, where so many terms share each element that is packed, and
+// so many terms in all (some microseconds, which one more launch costs too). Design.
+inline constexpr double least_terms_by_words = 32;
+inline constexpr double least_uses_of_a_word = 16;
+inline constexpr double least_work_by_words = 1 << 20;
 // Operations that a term counts whose place data choose: it goes alone, where others go by vectors. Only
 // where the scatter has axes for tasks, which it would lose to a reader. Measured: 0.6 to 2 ns,
 // where a core does 250 operations a nanosecond.

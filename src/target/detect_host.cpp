@@ -45,6 +45,7 @@ Target detect_host() {
         {"bmi2", "bmi2"},         {"popcnt", "popcnt"},     {"lzcnt", "lzcnt"},
         {"avx512f", "avx512f"},   {"avx512bw", "avx512bw"}, {"avx512dq", "avx512dq"},
         {"avx512vl", "avx512vl"}, {"avx512cd", "avx512cd"}, {"avx512_vnni", "avx512vnni"},
+        {"avx_vnni", "avxvnni"},  {"avx512_vpopcntdq", "avx512vpopcntdq"},
     };
     for (auto [flag, feature] : names) {
         if (has(flags, flag)) target.features += (target.features.empty() ? "+" : ",+") + std::string(feature);

@@ -350,6 +350,36 @@ TEST(PassNarrow, StepsOnTheWayToBytesAreSmall) {
     for (Expr node : walk(b.system.equation(b.system.order().front()).right)) EXPECT_NE(node->dtype, DType::int32);
 }
 
+// The type of state c of n steps.
+DType type_of_counter(int64_t steps, const std::string& next, const std::string& first = "0") {
+    auto system = parse_system(std::make_shared<SourceText>(
+        "system", fmt::format("system s\n in x: int32[9]\n local c: int64[{3}]\n out y: int64[9]\n c[0] = {2}\n"
+                              " for t < {0} named 1 ordered 0: c[(t + 1)] = {1}\n"
+                              " for i < 9: y[i] = value.add(c[i], int64(x[i]))\n outputs y\n",
+                              steps, next, first, steps + 1)));
+    EXPECT_TRUE(system) << (system ? "" : render(system.error()));
+    if (!system) return DType::boolean;
+    narrow_states(*system);
+    expect_sound(*system);
+    for (const SystemTensor& tensor : system->tensors) {
+        if (tensor.name == "c") return tensor.dtype;
+    }
+    return DType::boolean;
+}
+
+TEST(PassNarrow, ACounterOfAScanIsOf32Bits) {
+    const std::string one = "(value.less(x[(t % 9)], int32(3)) ? 1 : 0)";
+    EXPECT_EQ(type_of_counter(1000, "value.add(c[t], " + one + ")"), DType::int32);
+    EXPECT_EQ(type_of_counter(1000, "value.add(c[t], " + one + ")", "int64(x[0])"), DType::int64);
+    EXPECT_EQ(type_of_counter(1000, "value.sub(c[t], " + one + ")", "5"), DType::int32);
+    EXPECT_EQ(type_of_counter(1000, "(value.less(c[t], 7) ? value.add(c[t], 2) : 0)"), DType::int32);
+    EXPECT_EQ(type_of_counter(1000, "value.max(c[t], value.add(4, c[t]))"), DType::int32);
+    EXPECT_EQ(type_of_counter(int64_t{1} << 31, "value.add(c[t], " + one + ")"), DType::int64);
+    EXPECT_EQ(type_of_counter(1000, "value.add(c[t], int64(x[0]))"), DType::int64);
+    EXPECT_EQ(type_of_counter(1000, "value.add(c[t], c[t])"), DType::int64);
+    EXPECT_EQ(type_of_counter(1000, "value.mul(c[t], 2)"), DType::int64);
+}
+
 TEST(PassPrepare, WhatIsMadeOfConstantsIsPrepared) {
     SystemBuilder b;
     const TensorIndex scaled = b.unary(b.weights({8, 8}), ScalarOp::exp);

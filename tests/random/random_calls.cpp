@@ -381,7 +381,11 @@ void RandomCalls::ordering() {
                         x.name, k, d, truth(!choices_.once_in(3))),
             {{.name = "", .type = {real_, made}}, {.name = "", .type = {DType::int64, made}, .limit = n}});
     }
-    case 1: return result(fmt::format("sort({}, axis: {})", x.name, d), {real_, made});
+    case 1: {
+        const std::string order = fmt::format("({}, axis: {}, largest: {})", x.name, d, truth(choices_.once_in(2)));
+        if (choices_.once_in(2)) return result("argsort" + order, {DType::int64, made}, n);
+        return result("sort" + order, {real_, made});
+    }
     default: {
         made[d] = 1;
         return result(fmt::format("{}({}, axis: {}, last: {})", choices_.once_in(2) ? "argmin" : "argmax", x.name, d,

@@ -245,8 +245,23 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
     case CodeOp::ceil: return function("ceil");
     case CodeOp::round: return function("rint");
     case CodeOp::truncate: return function("trunc");
+    case CodeOp::count_bits: return count_bits(a);
+    case CodeOp::dot_pairs: return dot_pairs(a, b);
     }
     return a;
+}
+
+CCode::Value CCode::count_bits(Value a) {
+    const std::string call = fmt::format("__builtin_popcountll({})", lane_text(a));
+    return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
+}
+
+// The sum of two products wraps.
+CCode::Value CCode::dot_pairs(Value a, Value b) {
+    const std::string products =
+        fmt::format("(int32_t)((uint32_t)((int16_t){0} * (int16_t){1}) + (uint32_t)(({0} >> 16) * ({1} >> 16)))",
+                    lane_text(a), lane_text(b));
+    return a.width == 1 ? define(a.dtype, 1, products) : by_lane(a.dtype, a.width, products);
 }
 
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {

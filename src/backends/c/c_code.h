@@ -84,6 +84,8 @@ private:
     std::string pointer(const Address& address) const;
     Value integer_operation(const std::string& op, Value a, Value b);
     Value compare(const std::string& op, Value a, Value b);
+    Value count_bits(Value a);
+    Value dot_pairs(Value a, Value b);
 
     const schedules::Tree& tree_;
     std::string text_;

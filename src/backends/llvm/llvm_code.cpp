@@ -27,7 +27,7 @@ using schedules::Tree;
 
 class LlvmCode : public codegen::Code {
 public:
-    LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name);
+    LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name, int widest);
     void finish();
 
     Values function(const std::string& name, std::span<const CodeValue> arguments, codegen::Runs runs,
@@ -87,6 +87,7 @@ private:
         const bool is_lent = m.kind == Memory::Kind::input && !m.aligned;
         return llvm::Align(is_lent ? 1 : static_cast<uint64_t>(bytes(m.dtype)));
     }
+    llvm::Value* dot_pairs(llvm::Value* a, llvm::Value* b, int width);
     llvm::Value* pointer(const CodeAddress& address);
     llvm::Value* pointer(const Cells& cells, CodeValue index);
     llvm::Value* from_memory(DType dtype, llvm::Value* raw);
@@ -103,6 +104,7 @@ private:
     llvm::LLVMContext& context_;
     llvm::Module& module_;
     const Tree& tree_;
+    const int widest_;
     llvm::Function* function_;
     llvm::IRBuilder<> builder_;
     llvm::BasicBlock* entry_;
@@ -122,8 +124,8 @@ private:
     bool streams_ = false;
 };
 
-LlvmCode::LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name)
-    : context_(module.getContext()), module_(module), tree_(tree), builder_(context_) {
+LlvmCode::LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name, int widest)
+    : context_(module.getContext()), module_(module), tree_(tree), widest_(widest), builder_(context_) {
     llvm::Type* pointer_type = builder_.getPtrTy();
     llvm::Type* int64 = builder_.getInt64Ty();
     auto* signature = llvm::FunctionType::get(builder_.getInt32Ty(), {pointer_type, pointer_type, int64, int64}, false);
@@ -329,8 +331,24 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     case CodeOp::ceil: return unary(llvm::Intrinsic::ceil);
     case CodeOp::round: return unary(llvm::Intrinsic::roundeven);
     case CodeOp::truncate: return unary(llvm::Intrinsic::trunc);
+    case CodeOp::count_bits: return unary(llvm::Intrinsic::ctpop);
+    case CodeOp::dot_pairs: return result(dot_pairs(x, y, a.width));
     }
     return a;
+}
+
+// Of the width of a vector register the machine's instruction, which LLVM takes together with an addition behind it.
+llvm::Value* LlvmCode::dot_pairs(llvm::Value* a, llvm::Value* b, int width) {
+    const auto id = width == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                    : width == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                                 : llvm::Intrinsic::x86_sse2_pmadd_wd;
+    if (width == 4 || (width == 8 && widest_ >= 32) || (width == 16 && widest_ >= 64)) {
+        llvm::Type* halves = vector(builder_.getInt16Ty(), 2 * width);
+        return builder_.CreateIntrinsic(id, {}, {builder_.CreateBitCast(a, halves), builder_.CreateBitCast(b, halves)});
+    }
+    const auto low = [&](llvm::Value* x) { return builder_.CreateAShr(builder_.CreateShl(x, 16), 16); };
+    const auto high = [&](llvm::Value* x) { return builder_.CreateAShr(x, 16); };
+    return builder_.CreateAdd(builder_.CreateMul(low(a), low(b)), builder_.CreateMul(high(a), high(b)));
 }
 
 CodeValue LlvmCode::multiply_add(CodeValue a, CodeValue b, CodeValue c) {
@@ -558,9 +576,9 @@ void LlvmCode::stop(int status) { builder_.CreateRet(builder_.getInt32(static_ca
 }  // namespace
 
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tree& tree,
-                                           const std::string& function_name) {
+                                           const std::string& function_name, int widest) {
     auto module = std::make_unique<llvm::Module>(function_name, context);
-    LlvmCode code(*module, tree, function_name);
+    LlvmCode code(*module, tree, function_name, widest);
     codegen::walk(tree, code);
     code.finish();
     return module;

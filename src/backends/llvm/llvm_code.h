@@ -15,8 +15,8 @@ class Module;
 namespace heddle::backends {
 
 // A module with the one function `function_name`, of the signature of codegen::KernelFunction. The tree must pass
-// schedules::verify.
+// schedules::verify. `widest`: the bytes of the widest vectors for which there are instructions on 16-bit integers.
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const schedules::Tree& tree,
-                                           const std::string& function_name);
+                                           const std::string& function_name, int widest);
 
 }  // namespace heddle::backends
