@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -25,7 +26,8 @@ void pause() {
 }
 
 // Waits until `value` differs from `old`: spins for a bounded time, then sleeps in the kernel.
-void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
+template <typename T>
+void wait_for_change(const std::atomic<T>& value, T old) {
     auto until = std::chrono::steady_clock::now() + spin_time;
     for (int i = 0; value.load(std::memory_order_acquire) == old; i++) {
         pause();
@@ -35,6 +37,10 @@ void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
         }
     }
 }
+
+// Rounds of one job; its number stands above in 64 bits, like that of chunks.
+constexpr uint64_t most_rounds = 0xffff'fff0;
+constexpr uint64_t all_done = 0xffff'ffff;  // in place of the open round
 
 }  // namespace
 
@@ -51,6 +57,19 @@ struct ThreadPool::State {
     std::atomic<int64_t> tasks{0}, chunk{1};
     std::atomic<uint32_t> chunks{0};
     std::atomic<const Body*> body{nullptr};
+    // Of a job in rounds, below its number: the round that is open, and by part the next round that nobody has taken. Both
+    // only grow, so that a worker that comes late takes nothing that is done, nor of another job. Who finishes the last part
+    // of a round opens the next one: nobody waits for a thread that has not taken a part.
+    struct alignas(64) Claim {
+        std::atomic<uint64_t> next{0};
+    };
+    std::atomic<uint64_t> open{0};
+    std::vector<Claim> claims{static_cast<size_t>(most_parts)};
+    std::atomic<uint32_t> parts_done{0};  // of the open round
+    std::atomic<uint64_t> rounds{0};
+    std::atomic<uint32_t> parts{0};
+    std::atomic<const RoundBody*> round_body{nullptr};
+    std::atomic<bool> in_rounds{false};
 
     // Takes chunks of job `number` until none is left.
     void work(int thread, uint32_t number) {
@@ -69,13 +88,65 @@ struct ThreadPool::State {
         }
     }
 
+    // Takes parts of the rounds of job `number` until all are done.
+    void work_in_rounds(int thread, uint32_t number) {
+        for (uint64_t now = open.load(std::memory_order_acquire);
+             static_cast<uint32_t>(now >> 32) == number && static_cast<uint32_t>(now) != all_done;) {
+            const uint32_t all = parts.load(std::memory_order_relaxed);
+            const auto taking = std::min<uint32_t>(all, static_cast<uint32_t>(workers.size()) + 1);
+            if (thread >= static_cast<int>(taking)) return;  // it would only take what others have in their caches
+            const uint32_t first = static_cast<uint32_t>(thread) * all / taking;
+            for (uint32_t k = 0; k < all; k++) take(thread, now, (first + k) % all, all);
+            wait_for_change(open, now);
+            now = open.load(std::memory_order_acquire);
+        }
+    }
+
+    void take(int thread, uint64_t now, uint32_t part, uint32_t all) {
+        std::atomic<uint64_t>& next = claims[part].next;
+        uint64_t expected = now;
+        if (next.load(std::memory_order_relaxed) != now ||
+            !next.compare_exchange_strong(expected, now + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
+            return;
+        const auto round = static_cast<uint32_t>(now);
+        (*round_body.load(std::memory_order_relaxed))(thread, round, part);
+        if (parts_done.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
+        parts_done.store(0, std::memory_order_relaxed);
+        const bool last = round + uint64_t{1} == rounds.load(std::memory_order_relaxed);
+        open.store(last ? now | all_done : now + 1, std::memory_order_release);
+        open.notify_all();
+    }
+
+    // Wakes the workers.
+    void announce(uint32_t number) {
+        generation.store(number, std::memory_order_release);
+        generation.notify_all();
+    }
+
+    void run_rounds(int64_t all_rounds, int64_t all_parts, const RoundBody& all) {
+        const uint32_t number = generation.load(std::memory_order_relaxed) + 1;
+        const uint64_t begin = static_cast<uint64_t>(number) << 32;
+        rounds.store(static_cast<uint64_t>(all_rounds), std::memory_order_relaxed);
+        parts.store(static_cast<uint32_t>(all_parts), std::memory_order_relaxed);
+        round_body.store(&all, std::memory_order_relaxed);
+        for (int64_t part = 0; part < all_parts; part++)
+            claims[static_cast<size_t>(part)].next.store(begin, std::memory_order_relaxed);
+        in_rounds.store(true, std::memory_order_relaxed);
+        open.store(begin, std::memory_order_release);
+        announce(number);
+        work_in_rounds(0, number);
+    }
+
     void loop(int thread) {
         uint32_t seen = 0;
         while (true) {
             wait_for_change(generation, seen);
             seen = generation.load(std::memory_order_acquire);
             if (stop.load(std::memory_order_relaxed)) return;
-            work(thread, seen);
+            if (in_rounds.load(std::memory_order_relaxed))
+                work_in_rounds(thread, seen);
+            else
+                work(thread, seen);
         }
     }
 };
@@ -109,13 +180,28 @@ void ThreadPool::run(int64_t tasks, int64_t chunk, const Body& body) {
     state.chunks.store(chunks, std::memory_order_relaxed);
     state.body.store(&body, std::memory_order_relaxed);
     state.finished.store(0, std::memory_order_relaxed);
+    state.in_rounds.store(false, std::memory_order_relaxed);
     state.ticket.store(static_cast<uint64_t>(number) << 32, std::memory_order_release);
-    state.generation.store(number, std::memory_order_release);
-    state.generation.notify_all();
+    state.announce(number);
     state.work(0, number);
     for (uint32_t done = state.finished.load(std::memory_order_acquire); done != chunks;
          done = state.finished.load(std::memory_order_acquire)) {
         wait_for_change(state.finished, done);
+    }
+}
+
+void ThreadPool::run_rounds(int64_t rounds, int64_t parts, const RoundBody& body) {
+    if (rounds <= 0 || parts <= 0) return;
+    assert(parts <= most_parts);
+    if (state_->workers.empty() || parts == 1) {
+        for (int64_t round = 0; round < rounds; round++) {
+            for (int64_t part = 0; part < parts; part++) body(0, round, part);
+        }
+        return;
+    }
+    for (int64_t first = 0; first < rounds; first += most_rounds) {
+        const RoundBody of_job = [&](int thread, int64_t round, int64_t part) { body(thread, first + round, part); };
+        state_->run_rounds(std::min<int64_t>(rounds - first, most_rounds), parts, of_job);
     }
 }
 
