@@ -64,8 +64,8 @@ private:
         for (AxisId axis : group.reduced) terms *= hint(axis);
         for (EquationIndex index : group.equations()) {
             const KernelEquation& e = equation(index);
-            const bool once = e.reducer.has_value() || contains(group.before, index);
-            instructions += static_cast<double>(1 + code_size(e.right, group.lanes)) * (once ? terms : 1.0);
+            const bool each = e.reducer || e.update || contains(group.before, index);
+            instructions += static_cast<double>(1 + code_size(e.right, group.lanes)) * (each ? terms : 1.0);
         }
         const double cycles_a_second = target_.operations / (2 * target_.fma_per_cycle * target_.lanes(4));
         const double lanes = group.lanes < 0 ? 1.0 : group.width;

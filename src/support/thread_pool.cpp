@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cassert>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -192,10 +191,11 @@ void ThreadPool::run(int64_t tasks, int64_t chunk, const Body& body) {
 
 void ThreadPool::run_rounds(int64_t rounds, int64_t parts, const RoundBody& body) {
     if (rounds <= 0 || parts <= 0) return;
-    assert(parts <= most_parts);
-    if (state_->workers.empty() || parts == 1) {
+    if (state_->workers.empty() || parts == 1 || parts > most_parts) {
         for (int64_t round = 0; round < rounds; round++) {
-            for (int64_t part = 0; part < parts; part++) body(0, round, part);
+            run(parts, 1, [&](int thread, int64_t begin, int64_t end) {
+                for (int64_t part = begin; part < end; part++) body(thread, round, part);
+            });
         }
         return;
     }
