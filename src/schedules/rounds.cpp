@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/thread_pool.h"
 #include "target/choice_numbers.h"
 #include "zspace/checked.h"
 
 namespace heddle::schedules {
 namespace {
 
-constexpr int64_t most_parts = 64;
+constexpr int64_t most_parts = ThreadPool::most_parts;
 
 // A tensor's elements that an equation reads or writes.
 struct Touch {

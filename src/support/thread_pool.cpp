@@ -1,7 +1,9 @@
 #include "support/thread_pool.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -24,16 +26,27 @@ void pause() {
 #endif
 }
 
+// Some hundred nanoseconds to some microseconds.
+constexpr int pauses_before_the_clock = 64;
+
+template <typename T>
+bool changes_soon(const std::atomic<T>& value, T old) {
+    for (int i = 0; i < pauses_before_the_clock; i++) {
+        if (value.load(std::memory_order_acquire) != old) return true;
+        pause();
+    }
+    return false;
+}
+
 // Waits until `value` differs from `old`: spins for a bounded time, then sleeps in the kernel.
 template <typename T>
 void wait_for_change(const std::atomic<T>& value, T old) {
-    auto until = std::chrono::steady_clock::now() + spin_time;
-    for (int i = 0; value.load(std::memory_order_acquire) == old; i++) {
-        pause();
-        if (i % 64 == 63 && std::chrono::steady_clock::now() >= until) {
-            value.wait(old, std::memory_order_acquire);
-            return;
-        }
+    if (changes_soon(value, old)) return;
+    const auto until = std::chrono::steady_clock::now() + spin_time;
+    while (!changes_soon(value, old)) {
+        if (std::chrono::steady_clock::now() < until) continue;
+        value.wait(old, std::memory_order_acquire);
+        return;
     }
 }
 
@@ -58,13 +71,17 @@ struct ThreadPool::State {
     std::atomic<const Body*> body{nullptr};
     // Of a job in rounds, below its number: the round that is open, and by part the next round that nobody has taken. Both
     // only grow, so that a worker that comes late takes nothing that is done, nor of another job. Who finishes the last part
-    // of a round opens the next one: nobody waits for a thread that has not taken a part.
+    // of a round opens the next one: nobody waits for a thread that has not taken a part. Each claim has a cache line, which
+    // stays with the thread that takes the part again and again.
     struct alignas(64) Claim {
         std::atomic<uint64_t> next{0};
     };
-    std::atomic<uint64_t> open{0};
-    std::vector<Claim> claims{static_cast<size_t>(most_parts)};
-    std::atomic<uint32_t> parts_done{0};  // of the open round
+    struct alignas(64) Barrier {
+        std::atomic<uint64_t> open{0};
+        std::atomic<uint32_t> done{0};  // parts of the open round
+    };
+    Barrier barrier;
+    std::array<Claim, most_parts> claims;
     std::atomic<uint64_t> rounds{0};
     std::atomic<uint32_t> parts{0};
     std::atomic<const RoundBody*> round_body{nullptr};
@@ -87,33 +104,46 @@ struct ThreadPool::State {
         }
     }
 
-    // Takes parts of the rounds of job `number` until all are done.
+    // Takes parts of the rounds of job `number` until all are done: those that it took before, and others only where nobody
+    // does for a while.
     void work_in_rounds(int thread, uint32_t number) {
-        for (uint64_t now = open.load(std::memory_order_acquire);
-             static_cast<uint32_t>(now >> 32) == number && static_cast<uint32_t>(now) != all_done;) {
-            const uint32_t all = parts.load(std::memory_order_relaxed);
-            const auto taking = std::min<uint32_t>(all, static_cast<uint32_t>(workers.size()) + 1);
-            if (thread >= static_cast<int>(taking)) return;  // it would only take what others have in their caches
-            const uint32_t first = static_cast<uint32_t>(thread) * all / taking;
-            for (uint32_t k = 0; k < all; k++) take(thread, now, (first + k) % all, all);
-            wait_for_change(open, now);
+        const std::atomic<uint64_t>& open = barrier.open;
+        uint64_t now = open.load(std::memory_order_acquire);
+        const auto all = static_cast<int64_t>(parts.load(std::memory_order_relaxed));
+        const auto taking = std::min(all, static_cast<int64_t>(workers.size()) + 1);
+        if (thread >= taking) return;  // it would only take what others have in their caches
+        uint64_t own = 0, others = 0;  // its share, and what it has taken over from threads that were late
+        for (int64_t part = thread * all / taking; part < (thread + 1) * all / taking; part++) own |= uint64_t{1} << part;
+        while (static_cast<uint32_t>(now >> 32) == number && static_cast<uint32_t>(now) != all_done) {
+            for (uint64_t left = own; left; left &= left - 1) take(thread, now, std::countr_zero(left), all);
+            for (uint64_t left = others; left; left &= left - 1) {
+                if (!take(thread, now, std::countr_zero(left), all)) others &= ~(left & -left);
+            }
+            if (!changes_soon(open, now)) {
+                for (int64_t part = 0; part < all; part++) {
+                    if (take(thread, now, static_cast<int>(part), all)) others |= uint64_t{1} << part;
+                }
+                wait_for_change(open, now);
+            }
             now = open.load(std::memory_order_acquire);
         }
     }
 
-    void take(int thread, uint64_t now, uint32_t part, uint32_t all) {
-        std::atomic<uint64_t>& next = claims[part].next;
+    // False if another thread has taken it.
+    bool take(int thread, uint64_t now, int part, int64_t all) {
+        std::atomic<uint64_t>& next = claims[static_cast<size_t>(part)].next;
         uint64_t expected = now;
         if (next.load(std::memory_order_relaxed) != now ||
             !next.compare_exchange_strong(expected, now + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
-            return;
+            return false;
         const auto round = static_cast<uint32_t>(now);
         (*round_body.load(std::memory_order_relaxed))(thread, round, part);
-        if (parts_done.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
-        parts_done.store(0, std::memory_order_relaxed);
+        if (barrier.done.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return true;
+        barrier.done.store(0, std::memory_order_relaxed);
         const bool last = round + uint64_t{1} == rounds.load(std::memory_order_relaxed);
-        open.store(last ? now | all_done : now + 1, std::memory_order_release);
-        open.notify_all();
+        barrier.open.store(last ? now | all_done : now + 1, std::memory_order_release);
+        barrier.open.notify_all();
+        return true;
     }
 
     // Wakes the workers.
@@ -131,7 +161,7 @@ struct ThreadPool::State {
         for (int64_t part = 0; part < all_parts; part++)
             claims[static_cast<size_t>(part)].next.store(begin, std::memory_order_relaxed);
         in_rounds.store(true, std::memory_order_relaxed);
-        open.store(begin, std::memory_order_release);
+        barrier.open.store(begin, std::memory_order_release);
         announce(number);
         work_in_rounds(0, number);
     }

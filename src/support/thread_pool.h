@@ -29,7 +29,7 @@ public:
     // Calls body(thread, round, part) for all parts of each round; those of a round begin when all of the one before are
     // done. The same thread takes the same parts again as long as it keeps up: what a part works on stays in its core's
     // cache. At most `most_parts`. The rest as for `run`.
-    static constexpr int64_t most_parts = 256;
+    static constexpr int64_t most_parts = 64;
     using RoundBody = std::function<void(int thread, int64_t round, int64_t part)>;
     void run_rounds(int64_t rounds, int64_t parts, const RoundBody& body);
 
