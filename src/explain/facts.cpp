@@ -69,6 +69,7 @@ Json launches_json(const plan::Plan& plan) {
                 const std::string& key = plan.keys[static_cast<size_t>(launch.tree)];
                 list.push_back({{"writes", launch.name},
                                 {"tasks", launch.tasks},
+                                {"rounds", launch.rounds},
                                 {"kernel", key.substr(0, 8)},
                                 {"phase", phase},
                                 {"layout", launch.layout}});
@@ -230,13 +231,18 @@ std::string gradient_text(const Json& gradient) {
                        counted(static_cast<int64_t>(gradient["operations"].size()), "operation"));
 }
 
+std::string tasks_text(const Json& launch) {
+    const int64_t rounds = launch["rounds"], tasks = launch["tasks"];
+    return rounds == 1 ? counted(tasks, "task") : fmt::format("{} rounds of {}", rounds, counted(tasks / rounds, "task"));
+}
+
 std::string kernels_text(const Json& json) {
     std::string text = "kernels\n";
     for (const Json& launch : json["compiled"]) {
         text +=
             fmt::format("  {}: {} in {}, kernel {}{}\n",
                         launch["layout"].get<bool>() ? "moves into a layout" : "compiled from bodies",
-                        text_of(launch, "writes"), counted(launch["tasks"].get<int64_t>(), "task"),
+                        text_of(launch, "writes"), tasks_text(launch),
                         text_of(launch, "kernel"), text_of(launch, "phase") == "run" ? "" : ", once before all runs");
     }
     for (const Json& row : json["rows"]) text += fmt::format("  on placements: {}\n", row.get<std::string>());

@@ -225,8 +225,9 @@ private:
         std::vector<std::pair<Launch, bool>> before;  // copies that it needs, and whether they belong to `prepare`
     };
 
-    // `sources`: the buffer of each tensor of the kernel that is one, in order.
-    Result<Placed> place(schedules::Kernel kernel, const std::vector<int32_t>& sources, std::string name, bool layout) {
+    // `sources`: the buffer of each tensor of the kernel that is one, in order. `memory`: where what it needs beside lies.
+    Result<Placed> place(schedules::Kernel kernel, const std::vector<int32_t>& sources, std::string name, bool layout,
+                         Buffer::Kind memory = Buffer::Kind::workspace) {
         for (size_t i = 0; i < sources.size(); i++) {
             const Buffer& buffer = plan_.buffers[static_cast<size_t>(sources[i])];
             if (!has_slack(buffer)) kernel.tensors[i].aligned = kernel.tensors[i].slack = false;
@@ -242,15 +243,28 @@ private:
         }
         for (const auto& source : scheduled->buffers) {
             placed.launch.buffers.push_back(source.packing >= 0 ? packed[static_cast<size_t>(source.packing)]
-                                                                : sources[static_cast<size_t>(source.tensor)]);
+                                            : source.elements >= 0
+                                                ? own_buffer(kernel.tensor(source.tensor), source.elements, memory)
+                                                : sources[static_cast<size_t>(source.tensor)]);
         }
         placed.launch.name = std::move(name);
         placed.launch.numbers = std::move(scheduled->launch.numbers);
         placed.launch.tasks = scheduled->launch.tasks;
+        placed.launch.rounds = scheduled->launch.rounds;
         placed.launch.scratch_bytes = scheduled->launch.scratch_bytes;
         placed.launch.layout = layout;
         placed.launch.tree = tree_index(std::move(scheduled->tree));
         return placed;
+    }
+
+    // What tasks of one launch share, and nobody else knows.
+    int32_t own_buffer(const schedules::KernelTensor& local, int64_t elements, Buffer::Kind memory) {
+        return add_buffer({.name = local.name,
+                           .kind = memory,
+                           .dtype = local.dtype,
+                           .bytes = elements * bytes(local.dtype),
+                           .sizes = {elements},
+                           .storage = StorageMap::row_major({elements})});
     }
 
     // Equal requests of the graph share one packed buffer and one launch.
@@ -377,14 +391,16 @@ private:
 
     Result<Placed> place_kernel(int32_t index) {
         attempt_.kernel = index;
-        auto placed = place_kernel(partition_.kernels[static_cast<size_t>(index)]);
+        const auto k = static_cast<size_t>(index);
+        auto placed = place_kernel(partition_.kernels[k], partition_.prepared[k] ? Buffer::Kind::prepared
+                                                                                 : Buffer::Kind::workspace);
         if (!placed) return placed;
         attempt_.kernel = -1;
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
         return placed;
     }
 
-    Result<Placed> place_kernel(const Kernel& kernel) {
+    Result<Placed> place_kernel(const Kernel& kernel, Buffer::Kind memory) {
         for (const auto* list : {&kernel.inputs, &kernel.outputs}) {
             for (TensorIndex t : *list) {
                 if (auto done = prepare_constant(t); !done) return fail(std::move(done.error()));
@@ -395,7 +411,7 @@ private:
         for (TensorIndex t : formed.buffers) sources.push_back(buffer(t));
         std::string name;
         for (TensorIndex t : kernel.outputs) name += (name.empty() ? "" : ", ") + system_.tensor(t).name;
-        return place(std::move(formed.kernel), sources, std::move(name), false);
+        return place(std::move(formed.kernel), sources, std::move(name), false, memory);
     }
 
     // Outputs that lie elsewhere than their owner wants them: in another layout, under two names, inputs and constants.

@@ -134,7 +134,7 @@ Result<void> verify_launch(const Plan& plan, const Launch& launch) {
     if (tree.buffers() != launch.buffers.size()) return broken("a launch's buffers do not fit its tree", launch);
     if (launch.tasks < 0 || launch.scratch_bytes < 0 || launch.scratch_bytes > plan.scratch_bytes)
         return broken("a launch has less than no tasks, or more scratch than the plan", launch);
-    if (auto fine = schedules::verify(tree, launch.numbers, launch.tasks); !fine) {
+    if (auto fine = schedules::verify(tree, launch.numbers, launch.tasks, launch.rounds); !fine) {
         const Diagnostic& problem = fine.error().front();
         return broken("a launch's numbers do not fit its tree", launch,
                       ": not " + problem.expected + ", but " + problem.found);

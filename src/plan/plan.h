@@ -53,6 +53,7 @@ struct Launch {
     std::vector<int32_t> buffers;  // the tree's, in order
     std::vector<int64_t> numbers;
     int64_t tasks = 0;
+    int64_t rounds = 1;  // the tasks of one, which are as many in each, begin when all of the one before are done
     int64_t scratch_bytes = 0;  // of each thread
     bool layout = false;        // only packs, fills a margin or copies between layouts
 };

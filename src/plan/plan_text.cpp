@@ -67,8 +67,8 @@ std::string buffer_text(const Buffer& b) {
 }
 
 std::string launch_text(const Launch& launch) {
-    return fmt::format("{}: kernel {} tasks {} scratch {}{} buffers {} numbers {}", quoted_text(launch.name),
-                       launch.tree, launch.tasks, launch.scratch_bytes, launch.layout ? " layout" : "",
+    return fmt::format("{}: kernel {} tasks {}{} scratch {}{} buffers {} numbers {}", quoted_text(launch.name),
+                       launch.tree, launch.tasks, launch.rounds > 1 ? fmt::format(" rounds {}", launch.rounds) : "", launch.scratch_bytes, launch.layout ? " layout" : "",
                        fmt::join(launch.buffers, " "), fmt::join(launch.numbers, " "));
 }
 
@@ -130,7 +130,8 @@ std::string summary(const Plan& plan) {
     }
     auto add = [&](const char* phase, const Batch& batch) {
         for (const Launch& launch : batch) {
-            text += fmt::format("{} {}: {} tasks{}\n", phase, quoted_text(launch.name), launch.tasks,
+            const std::string rounds = launch.rounds > 1 ? fmt::format(" in {} rounds", launch.rounds) : "";
+            text += fmt::format("{} {}: {} tasks{}{}\n", phase, quoted_text(launch.name), launch.tasks, rounds,
                                 launch.layout ? ", layout" : "");
             if (launch.layout) continue;
             std::istringstream lines(schedules::summary(*plan.trees[static_cast<size_t>(launch.tree)], launch.numbers));

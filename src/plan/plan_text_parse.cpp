@@ -232,6 +232,7 @@ private:
         launch.tree = index();
         reader_.expect("tasks");
         launch.tasks = natural();
+        if (reader_.take("rounds")) launch.rounds = natural();
         reader_.expect("scratch");
         launch.scratch_bytes = natural();
         launch.layout = reader_.take("layout");

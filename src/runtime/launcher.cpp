@@ -1,8 +1,10 @@
 #include "runtime/launcher.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@ struct Ready {
     codegen::KernelFunction function = nullptr;
     const plan::Launch* launch = nullptr;
     std::vector<void*> buffers;  // without the scratch
+    bool in_rounds() const { return launch->rounds > 1; }
     int64_t first_task = 0;      // in the batch
 };
 
@@ -26,6 +29,7 @@ struct Failure {
     int64_t task = -1;  // where the call began, in the batch
     const plan::Launch* launch = nullptr;
     int64_t point[3] = {};
+    std::atomic<int64_t> round{std::numeric_limits<int64_t>::max()};  // of it: later ones need not run
 
     // The point stands in the thread's scratch only until its next call.
     void note(int64_t begin, const plan::Launch& failed, const std::byte* scratch) {
@@ -57,8 +61,19 @@ public:
     BatchRunner(const plan::Plan& plan, const std::vector<std::shared_ptr<std::byte>>& scratch, ThreadPool& pool)
         : plan_(plan), scratch_(scratch), pool_(pool) {}
 
-    // Tasks of all launches one behind the other.
     Result<void> run(std::vector<Ready>& batch) {
+        // On one thread tasks run in order anyway.
+        const auto first_in_rounds = pool_.threads() == 1 ? batch.end() : std::ranges::stable_partition(batch, [](const Ready& r) { return !r.in_rounds(); }).begin();
+        if (auto done = run_together({batch.begin(), first_in_rounds}); !done) return done;
+        for (const Ready& ready : std::span(first_in_rounds, batch.end())) {
+            if (auto done = run_rounds(ready); !done) return done;
+        }
+        return {};
+    }
+
+private:
+    // Tasks of all launches one behind the other.
+    Result<void> run_together(std::span<Ready> batch) {
         int64_t tasks = 0;
         for (Ready& ready : batch) {
             ready.first_task = tasks;
@@ -81,7 +96,28 @@ public:
         return {};
     }
 
-private:
+    // All parts of a round, then all of the next one.
+    Result<void> run_rounds(const Ready& ready) {
+        std::vector<std::vector<void*>> buffers;
+        for (const auto& scratch : scratch_) {
+            buffers.push_back(ready.buffers);
+            buffers.back().push_back(scratch.get());
+        }
+        const plan::Launch& launch = *ready.launch;
+        const int64_t parts = launch.tasks / launch.rounds;
+        Failure failure;
+        pool_.run_rounds(launch.rounds, parts, [&](int thread, int64_t round, int64_t part) {
+            const auto t = static_cast<size_t>(thread);
+            const int64_t task = round * parts + part;
+            if (round > failure.round.load(std::memory_order_relaxed)) return;
+            if (ready.function(buffers[t].data(), launch.numbers.data(), task, task + 1) == 0) return;
+            failure.note(task, launch, scratch_[t].get());
+            failure.round.store(round, std::memory_order_relaxed);
+        });
+        if (failure.launch) return out_of_range(plan_, failure);
+        return {};
+    }
+
     int32_t call(const Ready& ready, int thread, int64_t begin, int64_t end) const {
         std::vector<void*> buffers = ready.buffers;
         buffers.push_back(scratch_[static_cast<size_t>(thread)].get());

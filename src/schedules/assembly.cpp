@@ -37,14 +37,19 @@ std::string signature(const Expression& e) {
 
 }  // namespace
 
-Assembly::Assembly(const Kernel& k, const Target& t, std::vector<PhaseGroup> g, std::vector<LocalStorage> s)
+Assembly::Assembly(const Kernel& k, const Target& t, std::vector<PhaseGroup> g, std::vector<LocalStorage> s,
+                   std::optional<RoundPlan> r)
     : kernel(k),
       target(t),
       groups(std::move(g)),
       storage(std::move(s)),
+      rounds(std::move(r)),
       tasks(cut_tasks(k, t, groups, storage)),
       numbers(k, result.tree, result.launch) {
-    add_tasks();
+    if (rounds)
+        add_rounds();
+    else
+        add_tasks();
     add_memories();
 }
 
@@ -73,6 +78,43 @@ Range Assembly::steps(AxisId ordered) {
         return {{{}}, {{{extent(ordered), {}, {}}, {false, 1}}, {{extent(blocks.all), {before}, {}}, {false, 1}}}};
     }
     return {{{}}, {{{extent(ordered), {}, {}}, {false, 1}}}};
+}
+
+Range Assembly::part(AxisId axis, int64_t points) {
+    const Number each = numbers.integer(points, {Role::step, {NumberSubject::Kind::axis, axis}});
+    const auto bound = [&](VariableId variable) { return Bound{{{}, {{variable, 1, each}}, {}}, {false, 1}}; };
+    return {{bound(part_.first)}, {bound(part_.second), {{extent(axis), {}, {}}, {false, 1}}}};
+}
+
+// Step s has its turn where round = first + s * turns + turn. What is not in parts is done by the first one.
+Range Assembly::turn(size_t group) {
+    const Turn& turn = rounds->turns[group];
+    const Number before = numbers.integer(
+        -(turn.first + turn.turn), {Role::offset, {NumberSubject::Kind::rounds, static_cast<int32_t>(group)}});
+    const AxisId ordered = groups[group].ordered;
+    const Number steps = ordered < 0 ? Number{false, 1} : extent(ordered);
+    const auto bound = [&](VariableId round) {
+        return Bound{{before, {{round, 1, {false, 1}}}, {}}, {false, turn.turns}};
+    };
+    Range range = {{{}, bound(round_.first)}, {{{steps, {}, {}}, {false, 1}}, bound(round_.second)}};
+    if (groups[group].parted < 0) range.lower.push_back({{{}, {{part_.first, 1, steps}}, {}}, {false, 1}});
+    return range;
+}
+
+void Assembly::add_rounds() {
+    using Kind = NumberSubject::Kind;
+    const auto add = [&](const char* name, Number count, Number divisor, bool in_order) {
+        TaskAxis axis{.name = name, .extent = count, .step = {false, 1}, .count = count, .divisor = divisor, .rounds = in_order};
+        axis.begin = variable(axis.name + "_begin", Variable::Kind::task_begin);
+        axis.end = variable(axis.name + "_end", Variable::Kind::task_end);
+        result.tree.tasks.push_back(axis);
+        return std::pair(axis.begin, axis.end);
+    };
+    const Number parts = numbers.integer(rounds->parts, {Role::count, {Kind::parts}});
+    round_ = add("round", numbers.integer(rounds->rounds, {Role::count, {Kind::rounds}}), parts, true);
+    part_ = add("part", parts, {false, 1}, false);
+    result.launch.rounds = rounds->rounds;
+    result.launch.tasks = rounds->rounds * rounds->parts;
 }
 
 void Assembly::add_tasks() {
@@ -134,13 +176,37 @@ void Assembly::add_memories() {
     }
     result.launch.scratch_bytes = 64;  // a failing check's point
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
-        if (storage[t].kind == LocalStorage::Kind::array) add_array(TensorIndex(t));
+        if (storage[t].kind != LocalStorage::Kind::array) continue;
+        if (rounds)
+            add_shared(TensorIndex(t));
+        else
+            add_array(TensorIndex(t));
     }
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
         if (storage[t].kind != LocalStorage::Kind::alias) continue;
         memories[t] = memories[static_cast<size_t>(storage[t].target)];
         array_strides[t] = array_strides[static_cast<size_t>(storage[t].target)];
     }
+}
+
+// Parts of a round read what other parts have made in those before.
+void Assembly::add_shared(TensorIndex tensor) {
+    const KernelTensor& local = kernel.tensor(tensor);
+    const LocalStorage& where = storage[static_cast<size_t>(tensor)];
+    const NumberSubject subject = {NumberSubject::Kind::tensor, tensor};
+    auto& strides = array_strides[static_cast<size_t>(tensor)];
+    strides.resize(local.dimensions.size());
+    int64_t stride = 1;
+    for (size_t i = where.order.size(); i-- > 0;) {
+        const auto d = static_cast<size_t>(where.order[i]);
+        const bool last = i + 1 == where.order.size();
+        strides[d] = last ? Number{false, 1} : numbers.integer(stride, {Role::stride, subject.at(d)});
+        const int64_t size = std::max<int64_t>(1, local.dimensions[d].extent);
+        stride *= last ? round_up(size, 64 / bytes(local.dtype)) : size;
+    }
+    memories[static_cast<size_t>(tensor)] = next_id<MemoryId>(result.tree.memories);
+    result.tree.memories.push_back({local.name, Memory::Kind::output, local.dtype, true, true, false, {}, {}});
+    result.buffers.push_back({tensor, -1, stride});
 }
 
 // Dimensions in the chosen order, rows padded to 64 bytes.

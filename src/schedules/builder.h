@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "schedules/launch_numbers.h"
 #include "schedules/movements.h"
+#include "schedules/rounds.h"
 #include "schedules/schedule.h"
 #include "schedules/tasks.h"
 
@@ -17,12 +19,13 @@ namespace heddle::schedules {
 // Everything that the nests of one kernel share.
 struct Assembly {
     Assembly(const Kernel& kernel, const Target& target, std::vector<PhaseGroup> groups,
-             std::vector<LocalStorage> storage);
+             std::vector<LocalStorage> storage, std::optional<RoundPlan> rounds);
 
     const Kernel& kernel;
     const Target& target;
     std::vector<PhaseGroup> groups;
     std::vector<LocalStorage> storage;
+    std::optional<RoundPlan> rounds;  // in place of tasks
     TaskPlan tasks;
     Scheduled result;
     NumberTable numbers;
@@ -34,15 +37,20 @@ struct Assembly {
     ExpressionId intern(Expression expression);
     Number extent(AxisId axis);
     Range steps(AxisId ordered);  // that a task runs: all, or those of the present block
+    Range part(AxisId axis, int64_t points);  // of one part of a round
+    Range turn(size_t group);                 // of steps: the present one, if the round is the group's turn
     std::map<AxisId, VariableId> block_variables;  // of the loops that are open
     std::string axis_name(AxisId axis) const { return kernel.axis(axis).name; }
 
 private:
     std::map<std::string, int> variable_names_;
     std::map<std::string, ExpressionId> interned_;
+    std::pair<VariableId, VariableId> round_{no_id, no_id}, part_{no_id, no_id};  // begin, end
     void add_tasks();
+    void add_rounds();
     void add_memories();
     void add_array(TensorIndex tensor);
+    void add_shared(TensorIndex tensor);
 };
 
 // Expressions and addresses at one place of a nest.

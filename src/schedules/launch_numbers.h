@@ -25,6 +25,8 @@ struct NumberSubject {
         value,        // of the kernel
         store,        // to a tensor
         accumulator,  // of a tensor: its index
+        rounds,       // `index`: of the phases that begin with this group; -1: all
+        parts,        // of a round
     };
     Kind kind = Kind::none;
     int32_t index = -1;      // axis, tensor or number of a value
@@ -39,7 +41,7 @@ struct NumberId {
     enum class Role : uint8_t {
         literal,  // of a value
         extent,
-        step,  // of tasks, as count and divisor
+        step,  // of tasks, as count and divisor; of parts
         count,
         divisor,
         stride,

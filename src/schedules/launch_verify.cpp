@@ -9,8 +9,8 @@ namespace {
 
 class LaunchVerifier {
 public:
-    LaunchVerifier(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks)
-        : tree_(tree), numbers_(numbers), tasks_(tasks) {}
+    LaunchVerifier(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks, int64_t rounds)
+        : tree_(tree), numbers_(numbers), tasks_(tasks), rounds_(rounds) {}
 
     Result<void> verify() {
         if (numbers_.size() != tree_.numbers.size())
@@ -54,7 +54,17 @@ private:
             if (divisor != next || __builtin_mul_overflow(next, count, &next))
                 return bad("divisors that are products of the counts before", std::to_string(divisor));
         }
+        if (auto fine = check_rounds(); !fine) return fine;
         return next == tasks_ ? Result<void>() : bad(std::to_string(next) + " tasks", std::to_string(tasks_));
+    }
+
+    // The tasks of a round stand side by side.
+    Result<void> check_rounds() const {
+        const bool any = !tree_.tasks.empty() && tree_.tasks.front().rounds;
+        const int64_t rounds = any ? value(tree_.tasks.front().count) : 1;
+        if (rounds != rounds_) return bad(std::to_string(rounds) + " rounds", std::to_string(rounds_));
+        const bool outermost = rounds == 1 || value(tree_.tasks.front().divisor) == tasks_ / rounds;
+        return outermost ? Result<void>() : bad("rounds outside of all other axes", tree_.tasks.front().name);
     }
 
     Result<void> check_panels(const Block& block) const {
@@ -80,7 +90,7 @@ private:
         const auto whole = [&](const Term& term) {
             const auto axis = std::find_if(tree_.tasks.begin(), tree_.tasks.end(),
                                            [&](const TaskAxis& task) { return task.begin == term.variable; });
-            return axis != tree_.tasks.end() && value(axis->step) % panel == 0;
+            return axis != tree_.tasks.end() && (value(axis->step) % panel == 0 || value(term.number) % panel == 0);
         };
         for (const Bound& bound : lanes.range.lower) {
             const Affine& begin = bound.affine;
@@ -94,14 +104,14 @@ private:
 
     const Tree& tree_;
     const std::vector<int64_t>& numbers_;
-    const int64_t tasks_;
+    const int64_t tasks_, rounds_;
     std::set<VariableId> packed_lanes_;
 };
 
 }  // namespace
 
-Result<void> verify(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks) {
-    return LaunchVerifier(tree, numbers, tasks).verify();
+Result<void> verify(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks, int64_t rounds) {
+    return LaunchVerifier(tree, numbers, tasks, rounds).verify();
 }
 
 }  // namespace heddle::schedules

@@ -54,6 +54,10 @@ struct PhaseGroup {
     int64_t prefetch_ahead = 0;  // elements; 0: none
     bool non_temporal = false;
 
+    // Of a kernel in rounds (rounds.h): the axis that is cut, and its points of one part; -1: the first part does all.
+    AxisId parted = no_id;
+    int64_t part = 0;
+
     std::vector<EquationIndex> equations() const;  // in order
 };
 

@@ -54,6 +54,53 @@ Block phases(Assembly& assembly, size_t first, size_t end) {
     return body;
 }
 
+// Those of a kernel in rounds: each under a loop that is empty where it is not its turn.
+Block phases_in_turn(Assembly& assembly) {
+    Block body;
+    const auto& turns = assembly.rounds->turns;
+    for (size_t i = 0; i < assembly.groups.size();) {
+        const size_t first = i;
+        const AxisId ordered = assembly.groups[i].ordered;
+        const auto is_beside = [&](size_t other) {
+            const bool parted = assembly.groups[other].parted >= 0;
+            return assembly.groups[other].ordered == ordered && turns[other].turn == turns[first].turn &&
+                   parted == (assembly.groups[first].parted >= 0);
+        };
+        For turn;
+        const std::string name = ordered < 0 ? "once" : assembly.axis_name(ordered);
+        turn.variable = assembly.variable(name, Variable::Kind::loop);
+        turn.range = assembly.turn(first);
+        const VariableId step = ordered < 0 ? VariableId(no_id) : turn.variable;
+        for (; i < assembly.groups.size() && is_beside(i); i++)
+            turn.body.push_back({build_phase(assembly, assembly.groups[i], step)});
+        body.push_back({std::move(turn)});
+    }
+    return body;
+}
+
+// The kernel's tasks go along no axis: its phases are cut one by one, if that gains.
+std::optional<Scheduled> scheduled_in_rounds(Kernel kernel, const Target& target) {
+    if (!may_have_rounds(kernel, target)) return std::nullopt;
+    kernel.common.clear();
+    std::vector<PhaseGroup> groups = group_phases(kernel);
+    std::vector<LocalStorage> storage = store_locals(kernel, groups);
+    choose(kernel, target, groups, storage);
+    auto rounds = in_rounds(kernel, target, groups, storage);
+    if (!rounds) return std::nullopt;
+    Assembly assembly(kernel, target, std::move(groups), std::move(storage), std::move(rounds));
+    assembly.result.tree.body = phases_in_turn(assembly);
+    return std::move(assembly.result);
+}
+
+Scheduled scheduled_in_tasks(const Kernel& kernel, const Target& target) {
+    std::vector<PhaseGroup> groups = group_phases(kernel);
+    std::vector<LocalStorage> storage = store_locals(kernel, groups);
+    choose(kernel, target, groups, storage);
+    Assembly assembly(kernel, target, std::move(groups), std::move(storage), std::nullopt);
+    assembly.result.tree.body = phases(assembly, 0, assembly.groups.size());
+    return std::move(assembly.result);
+}
+
 }  // namespace
 
 Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
@@ -64,13 +111,10 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     const Kernel& whole = vectors ? *vectors : written ? *written : kernel;
     const std::optional<Kernel> cut = in_step_blocks(whole);
     const Kernel& made = cut ? *cut : whole;
-    std::vector<PhaseGroup> groups = group_phases(made);
-    std::vector<LocalStorage> storage = store_locals(made, groups);
-    choose(made, target, groups, storage);
-    Assembly assembly(made, target, std::move(groups), std::move(storage));
-    assembly.result.tree.body = phases(assembly, 0, assembly.groups.size());
-    assembly.result.tree.name = "kernel";
-    return std::move(assembly.result);
+    auto in_rounds = scheduled_in_rounds(made, target);
+    Scheduled scheduled = in_rounds ? std::move(*in_rounds) : scheduled_in_tasks(made, target);
+    scheduled.tree.name = "kernel";
+    return scheduled;
 }
 
 }  // namespace heddle::schedules

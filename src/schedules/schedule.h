@@ -16,6 +16,7 @@ namespace heddle::schedules {
 struct LaunchNumbers {
     std::vector<int64_t> numbers;
     int64_t tasks = 0;          // 0: nothing is to be done, and no launch is needed
+    int64_t rounds = 1;         // of as many tasks each, which are independent; a round needs those before it
     int64_t scratch_bytes = 0;  // of each thread, 64-byte aligned
 };
 
@@ -31,10 +32,12 @@ struct Packing {
     std::string map;  // equal (source buffer, map): equal contents. Numbers included
 };
 
-// Where buffer i of the tree comes from: a tensor of the kernel, or its packed form.
+// Where buffer i of the tree comes from: a tensor of the kernel, or its packed form, or a local that all tasks share. That
+// is to be allocated, aligned and with slack.
 struct BufferSource {
     TensorIndex tensor = no_id;
-    int packing = -1;  // of Scheduled::packings
+    int packing = -1;       // of Scheduled::packings
+    int64_t elements = -1;  // of a local
 };
 
 struct Scheduled {

@@ -298,11 +298,13 @@ struct Statement {
     std::variant<Phase, For, Rows, Lanes, Start, Update, Finish, Define, Store, EachRow, PrefetchStart, Prefetch> node;
 };
 
-// begin = (task / divisor) % count * step, end = min(begin + step, extent); outermost first.
+// begin = (task / divisor) % count * step, end = min(begin + step, extent); outermost first. `rounds`: its points run in
+// order; tasks that differ in others alone are independent. There is one such axis at most, the outermost.
 struct TaskAxis {
     std::string name;
     VariableId begin = no_id, end = no_id;
     Number extent, step, count, divisor;
+    bool rounds = false;
 };
 
 struct LaunchNumberInfo {
@@ -348,7 +350,7 @@ Result<std::shared_ptr<Tree>> parse_tree(std::shared_ptr<const SourceText> text)
 Result<void> verify(const Tree& tree);
 // What a launch gives a verified tree: its numbers are as many as the tree asks for, its tasks cover every axis, and
 // lanes over a packed operand begin at whole panels. Code schedules.launch.
-Result<void> verify(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks);
+Result<void> verify(const Tree& tree, const std::vector<int64_t>& numbers, int64_t tasks, int64_t rounds = 1);
 
 // 128 bits of the printed tree and the target, in hexadecimal: what compiled code is looked up by. The name is not in
 // it.

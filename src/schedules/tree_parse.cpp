@@ -86,6 +86,7 @@ private:
         axis.count = number();
         reader_.expect("divisor");
         axis.divisor = number();
+        axis.rounds = reader_.take("rounds");
         tree_->tasks.push_back(axis);
     }
 

@@ -22,7 +22,7 @@ public:
         for (const TaskAxis& axis : tree_.tasks) {
             line(1, "tasks " + axis.name + " " + variable(axis.begin) + " .. " + variable(axis.end) + " in " +
                         text(axis.extent) + " step " + text(axis.step) + " count " + text(axis.count) + " divisor " +
-                        text(axis.divisor));
+                        text(axis.divisor) + (axis.rounds ? " rounds" : ""));
         }
         for (const Memory& memory : tree_.memories) print_memory(memory);
         for (const Accumulator& accumulator : tree_.accumulators) print_accumulator(accumulator);

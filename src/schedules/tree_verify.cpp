@@ -109,6 +109,8 @@ private:
             in(tree_.variables, axis.begin, "the begin of a task axis");
             in(tree_.variables, axis.end, "the end of a task axis");
             for (const Number& n : {axis.extent, axis.step, axis.count, axis.divisor}) check_number(n);
+            if (axis.rounds && &axis != tree_.tasks.data())
+                error("schedules.tree_order", "rounds are not the outermost task axis", axis.name);
         }
         std::set<std::string> names;
         for (const Variable& variable : tree_.variables) {

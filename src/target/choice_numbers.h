@@ -139,6 +139,14 @@ inline constexpr int64_t pooled_row_tiles = 8;   // of a task. Design
 inline constexpr int64_t rows_of_several_phases = 48;
 inline constexpr int64_t rounds_of_cores = 2;  // blocks a core that a short launch still has. Design
 
+// Rounds of a scan's phases, between which all cores wait for all: what such a barrier counts in launches, with the calls of
+// the kernel around it; vector instructions a cycle, to estimate what a phase takes at least; the share of one task's time
+// from which rounds do not pay; by how much the largest part may be more than its share. Design.
+inline constexpr double launches_a_barrier = 3;
+inline constexpr double instructions_a_cycle = 4;
+inline constexpr double share_for_rounds = 0.9;
+inline constexpr double even_parts = 1.1;
+
 // Digits of coordinates that are written out, and what that may make of a kernel: a term's instructions in all of its
 // copies, and equations. Design.
 inline constexpr int64_t longest_written_digit = 4;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <random>
@@ -39,7 +40,8 @@ inline Result<Prepared> prepare(const Kernel& kernel, const Target& target) {
     Prepared prepared{kernel, nullptr, {}};
     auto scheduled = schedules::schedule(kernel, target);
     if (!scheduled) return fail(scheduled.error());
-    auto fits = schedules::verify(scheduled->tree, scheduled->launch.numbers, scheduled->launch.tasks);
+    auto fits = schedules::verify(scheduled->tree, scheduled->launch.numbers, scheduled->launch.tasks,
+                                  scheduled->launch.rounds);
     if (!fits) return fail(fits.error());
     prepared.scheduled = std::make_unique<Scheduled>(std::move(*scheduled));
     for (const auto& packing : prepared.scheduled->packings) {
@@ -75,6 +77,30 @@ inline std::vector<LoadedKernel> load_kernels(const Target& target) {
     return loaded;
 }
 
+// Cuts the phases of each scan that may be cut.
+inline Target with_eager_rounds(Target target) {
+    target.cores = 3;
+    target.launch_seconds = 0;
+    return target;
+}
+
+inline bool is_in_rounds(const LoadedKernel& loaded) {
+    const auto& tasks = loaded.prepared.scheduled->tree.tasks;
+    return !tasks.empty() && tasks.front().rounds;
+}
+
+// The corpus, and once more those of its kernels that run in rounds where these cost nothing.
+inline std::vector<LoadedKernel> load_kernels_and_rounds(const Target& target) {
+    std::vector<LoadedKernel> all = load_kernels(target);
+    for (LoadedKernel& loaded : load_kernels(with_eager_rounds(target))) {
+        if (!is_in_rounds(loaded)) continue;
+        loaded.test += " in rounds";
+        loaded.name += " in rounds";
+        all.push_back(std::move(loaded));
+    }
+    return all;
+}
+
 // Distinct trees by key.
 class TreeSet {
 public:
@@ -95,7 +121,7 @@ private:
 
 using Functions = std::function<KernelFunction(const Tree&)>;
 
-// Scratch starts as NaNs; tasks run in two halves, the later first. Returns the first status that is not 0; its report
+// Scratch starts as NaNs; of each round, the tasks run in two halves, the later first. Returns the first status that is not 0; its report
 // is in `report`.
 inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const Functions& functions,
                    std::vector<int64_t>* report = nullptr) {
@@ -111,7 +137,15 @@ inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const
         run(prepared.packings[p], {source, &packed[p]}, functions);
     }
     std::vector<void*> pointers;
+    std::list<Buffer> shared;
     for (const auto& source : prepared.scheduled->buffers) {
+        if (source.elements >= 0) {
+            KernelTensor dense;
+            dense.dtype = prepared.kernel.tensor(source.tensor).dtype;
+            dense.dimensions.push_back({source.elements, 1, 0, 0});
+            pointers.push_back(shared.emplace_back(schedules::reference::make_buffer(dense)).data());
+            continue;
+        }
         if (source.packing >= 0) {
             pointers.push_back(packed[static_cast<size_t>(source.packing)].data());
             continue;
@@ -124,12 +158,15 @@ inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const
     char* scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
     pointers.push_back(scratch);
     const KernelFunction function = functions(prepared.scheduled->tree);
-    const int64_t half = launch.tasks / 2;
-    for (const auto& [begin, end] : {std::pair(half, launch.tasks), std::pair(int64_t{0}, half)}) {
-        if (begin >= end) continue;
-        if (const int32_t status = function(pointers.data(), launch.numbers.data(), begin, end)) {
-            if (report) report->assign(reinterpret_cast<int64_t*>(scratch), reinterpret_cast<int64_t*>(scratch) + 4);
-            return status;
+    const int64_t tasks = launch.tasks / std::max<int64_t>(1, launch.rounds);
+    for (int64_t first = 0; first < launch.tasks; first += tasks) {
+        const int64_t half = first + tasks / 2;
+        for (const auto& [begin, end] : {std::pair(half, first + tasks), std::pair(first, half)}) {
+            if (begin >= end) continue;
+            if (const int32_t status = function(pointers.data(), launch.numbers.data(), begin, end)) {
+                if (report) report->assign(reinterpret_cast<int64_t*>(scratch), reinterpret_cast<int64_t*>(scratch) + 4);
+                return status;
+            }
         }
     }
     return 0;

@@ -1,5 +1,6 @@
 #include "random/trial.h"
 
+#include <algorithm>
 #include <exception>
 #include <random>
 
@@ -94,11 +95,29 @@ Result<Prepared> prepare(const Program& program, Library& library, const std::fu
     return Prepared{*graph, feeds_of(*graph, program)};
 }
 
+namespace {
+
+// Scans run in rounds wherever that is possible.
+Target with_free_rounds(Target target) {
+    target.cores = 3;
+    target.launch_seconds = 0;
+    return target;
+}
+
+bool has_rounds(const plan::Plan& plan) {
+    return std::ranges::any_of(plan.run, [](const plan::Batch& batch) {
+        return std::ranges::any_of(batch, [](const plan::Launch& launch) { return launch.rounds > 1; });
+    });
+}
+
+}  // namespace
+
 Trial::Trial(Library& library, bool runs)
     : library_(library),
       runs_(runs),
       target_(detect_host()),
-      pool_(1),
+      rounds_target_(with_free_rounds(target_)),
+      pool_(2),
       kernels_(std::make_shared<backends::LlvmBackend>()) {}
 
 Verdict Trial::run(const Program& program, const std::function<void(const char*)>& at) {
@@ -118,19 +137,25 @@ Verdict Trial::run(const Program& program, const std::function<void(const char*)
             if (!expected) return refusal(stage, expected.error());
         }
         Verdict verdict;
-        for (bool fuse : {true, false}) {
-            if (!fuse && !program.unfused) break;
-            enter(fuse ? "plan fused" : "plan unfused");
-            auto plan = plan::make_plan(graph, target_, {.fuse = fuse});
+        struct Way {
+            bool fuse, rounds;
+            const char *plan, *compile, *run;
+        };
+        for (const Way& way : {Way{true, false, "plan fused", "compile fused", "run fused"},
+                               Way{true, true, "plan in rounds", "compile in rounds", "run in rounds"},
+                               Way{false, false, "plan unfused", "compile unfused", "run unfused"}}) {
+            if (!way.fuse && !program.unfused) break;
+            enter(way.plan);
+            auto plan = plan::make_plan(graph, way.rounds ? rounds_target_ : target_, {.fuse = way.fuse});
             if (!plan) return refusal(stage, plan.error());
             if (auto sound = plan::verify(*plan); !sound) return refusal(stage, sound.error());
             // A simpler plan because of a mistake of ours is a finding all the same.
             if (!plan->notes.empty()) return refusal(stage, plan->notes);
-            if (!runs_) continue;
-            enter(fuse ? "compile fused" : "compile unfused");
+            if (!runs_ || (way.rounds && !has_rounds(*plan))) continue;
+            enter(way.compile);
             auto executable = runtime::Executable::make(std::move(*plan), kernels_, pool_);
             if (!executable) return refusal(stage, executable.error());
-            enter(fuse ? "run fused" : "run unfused");
+            enter(way.run);
             runtime::Session session(*executable, std::shared_ptr<ThreadPool>(&pool_, [](ThreadPool*) {}));
             const auto found = session.run(feeds);
             if (!found) return refusal(stage, found.error());

@@ -1,4 +1,4 @@
-// One random program through the whole compiler, fused and not, against the interpreter element by element.
+// One random program through the whole compiler, fused and not, its scans in rounds, too, against the interpreter element by element.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace heddle::random {
 struct Verdict {
     enum class Kind : uint8_t { equal, different, refused, exception };
     Kind kind = Kind::equal;
-    std::string stage;                    // "build", "evaluate", "plan fused", "run unfused" ...
+    std::string stage;                    // "build", "evaluate", "plan fused", "run in rounds" ...
     std::string code;                     // of a refusal
     std::string detail;                   // what was found, for people
     int64_t elements = 0, undecided = 0;  // compared; of those with an infinite bound
@@ -41,7 +41,7 @@ public:
 private:
     Library& library_;
     bool runs_;
-    Target target_;
+    Target target_, rounds_target_;
     ThreadPool pool_;
     runtime::KernelCache kernels_;
 };

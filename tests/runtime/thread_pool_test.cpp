@@ -68,6 +68,43 @@ TEST(ThreadPool, many_short_runs) {
     for (int64_t i = 0; i < 16; i++) EXPECT_EQ(values[static_cast<size_t>(i)], 3'000 * i);
 }
 
+// Every part once, and only after all of the round before; as many parts as threads, fewer, more.
+TEST(ThreadPool, rounds_in_order) {
+    for (int threads = 1; threads <= 4; threads++) {
+        ThreadPool pool(threads);
+        for (int64_t parts : {1, 2, 3, 8}) {
+            for (int64_t rounds : {0, 1, 2, 500}) {
+                std::vector<std::atomic<int64_t>> done(static_cast<size_t>(parts));
+                std::atomic<bool> fine{true};
+                pool.run_rounds(rounds, parts, [&](int thread, int64_t round, int64_t part) {
+                    if (thread < 0 || thread >= threads) fine = false;
+                    auto& own = done[static_cast<size_t>(part)];
+                    const int64_t other = done[static_cast<size_t>((part + 1) % parts)];
+                    if (own != round || other < round || other > round + 1) fine = false;
+                    own++;
+                });
+                EXPECT_TRUE(fine) << rounds << " rounds of " << parts << ", " << threads << " threads";
+            }
+        }
+    }
+}
+
+// Jobs of both kinds by turns, so short that workers come late.
+TEST(ThreadPool, rounds_and_tasks_by_turns) {
+    ThreadPool pool(4);
+    std::vector<int64_t> values(16, 0);
+    for (int64_t i = 0; i < 1'000; i++) {
+        pool.run_rounds(i % 5, 1 + i % 4, [&](int, int64_t, int64_t part) { values[static_cast<size_t>(part)]++; });
+        pool.run(16, 1, [&](int, int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; k++) values[static_cast<size_t>(k)]++;
+        });
+    }
+    int64_t all = 0, wanted = 0;
+    for (int64_t value : values) all += value;
+    for (int64_t i = 0; i < 1'000; i++) wanted += i % 5 * (1 + i % 4) + 16;
+    EXPECT_EQ(all, wanted);
+}
+
 TEST(ThreadPool, made_and_ended_without_work) {
     for (int threads = 1; threads <= 4; threads++) ThreadPool pool(threads);
 }

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Values, EveryKernelOnOddSizesByOneTree) {
     const Target target;
-    const std::vector<LoadedKernel> all = load_kernels(target);
+    const std::vector<LoadedKernel> all = load_kernels_and_rounds(target);
     std::map<std::string, const Tree*> first;
     TreeSet set(target);
     for (const LoadedKernel& loaded : all) {

@@ -10,7 +10,7 @@ namespace {
 
 TEST(Kernels, BackendsAndInterpreterAgree) {
     const Target target = detect_host();
-    const std::vector<LoadedKernel> all = load_kernels(target);
+    const std::vector<LoadedKernel> all = load_kernels_and_rounds(target);
     ASSERT_FALSE(all.empty());
     TreeSet set(target);
     for (const LoadedKernel& l : all) set.add(l.prepared);
