@@ -209,7 +209,6 @@ private:
         return chosen ? arena_.select(e->parts()[0], a, b) : arena_.scalar(e->op, dtype, {a, b});
     }
 
-    static constexpr std::array types = {DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32};
     System& system_;
     Arena& arena_;
     IntegerRanges ranges_;
