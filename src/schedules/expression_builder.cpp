@@ -269,7 +269,8 @@ bool ExpressionBuilder::depends(ExpressionId id, Variable::Kind kind) const {
         }
         open.insert(open.end(), e.operands.begin(), e.operands.end());
         if (e.kind == Expression::Kind::let) open.push_back(tree.let(e.let_id()).value);
-        if (e.kind == Expression::Kind::before && kind == Variable::Kind::lane) return true;
+        if (e.kind == Expression::Kind::before && kind == Variable::Kind::lane && tree.accumulator(e.accumulator_id()).width > 1)
+            return true;
         if (e.kind == Expression::Kind::accumulator) {
             const Accumulator& accumulator = tree.accumulator(e.accumulator_id());
             if (kind == Variable::Kind::row ? group_.rows >= 0 : !accumulator.reduced_lanes && accumulator.width > 1)

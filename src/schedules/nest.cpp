@@ -116,13 +116,12 @@ Block Nest::serial(std::vector<AxisId> axes, const Inner& inner) {
 Lanes::Mask Nest::mask() const {
     if (group_.lanes_reduced) return Lanes::Mask::tail;
     if (part_.border) return Lanes::Mask::always;
-    // Steps take their time in a tail as elsewhere.
-    if (group_.in_turn) return assembly_.target.has_mask_registers() ? Lanes::Mask::always : Lanes::Mask::edge;
     int64_t block = int64_t{group_.vectors} * group_.width;
     if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
     if (group_.reductions.empty() && !group_.transposed) {
         const bool long_term = 2 * group_.term_size > choice_numbers::tile_code;
-        return long_term && assembly_.target.has_mask_registers() ? Lanes::Mask::always : Lanes::Mask::tail;
+        if (long_term && assembly_.target.has_mask_registers()) return Lanes::Mask::always;
+        return group_.in_turn ? Lanes::Mask::edge : Lanes::Mask::tail;  // steps take as long for one vector as for all
     }
     if (assembly_.target.has_mask_registers() && group_.vectors <= choice_numbers::most_masks)
         return Lanes::Mask::always;
@@ -506,8 +505,8 @@ Block Nest::build() {
 std::vector<AxisId> Nest::loops_around() const {
     std::vector<AxisId> outside;
     for (AxisId axis : group_.axes) {
-        bool inside = axis == group_.vector_steps ||
-            axis == group_.rows || (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
+        bool inside = axis == group_.rows || axis == group_.vector_steps ||
+                      (axis == group_.lanes && !group_.lanes_reduced) || contains(group_.fused, axis);
         if (!inside && !contains(around_, axis)) outside.push_back(axis);
     }
     return outside;
@@ -518,6 +517,7 @@ Block Nest::loops() {
         if (group_.in_turn) return lanes([&] { return steps_in_turn(); });
         if (group_.vector_steps >= 0) return vector_steps();
         if (group_.lanes_reduced) return rows([&] { return core(); });
+        if (fills_rows_of_buffer()) return rows([&] { return lanes([&] { return core(); }); });
         Block block = lanes([&] { return rows([&] { return core(); }); });
         for (const NestPlan& beside : plan_.beside) append(block, beside_lanes(beside));
         return block;

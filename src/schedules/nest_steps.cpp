@@ -111,4 +111,11 @@ Block Nest::steps_in_turn() {
     return block;
 }
 
+// A block of steps goes back into rows that are far apart: a few of them at a time, each as far as the block goes, as its
+// inputs are read. More rows at once are more than prefetchers follow, and may have places in the caches in common.
+bool Nest::fills_rows_of_buffer() const {
+    const auto role = assembly_.kernel.tensor(equation(group_.equations().front()).tensor).role;
+    return group_.transposed && group_.block >= 0 && role != KernelTensor::Role::local;
+}
+
 }  // namespace heddle::schedules

@@ -44,6 +44,7 @@ private:
     Expr at_step(Expr coordinate, Expr step) { return arena_.substitute(coordinate, {{ordered_, step}}); }
     Age age(size_t reader, Expr read);
     bool find_states();
+    bool is_last_alone_read(TensorIndex tensor, const std::vector<Expr>& left, const std::vector<Expr>& last) const;
     bool is_kept_apart(TensorIndex tensor, size_t maker);
     bool sort();
     std::optional<std::vector<Expr>> last_place(const std::vector<Expr>& left);
@@ -66,6 +67,7 @@ private:
     std::map<TensorIndex, size_t> makers_;
     std::map<TensorIndex, State> states_;
     std::set<TensorIndex> read_before_;               // states of which the step before is read, by others
+    std::set<TensorIndex> earlier_;                   // states of which more than the last step is known behind the scan
     std::map<TensorIndex, TensorIndex> temporaries_;  // what only a step knows
 };
 
@@ -133,12 +135,37 @@ bool ScanInParts::find_states() {
     return !states_.empty();
 }
 
-// What has no place for each step is known behind the scan only as the last step of a state.
+// Of steps that are kept in turn, others may know more than the last one.
+bool ScanInParts::is_last_alone_read(TensorIndex tensor, const std::vector<Expr>& left, const std::vector<Expr>& last) const {
+    const auto is_last = [&](size_t d, Expr c) {
+        if (!depends_on(left[d], ordered_)) return true;
+        if (c->kind != Kind::scalar || c->op != ScalarOp::modulo || c->parts()[1] != last[d]->parts()[1]) return false;
+        const CoordinateParts step = parts_of(c->parts()[0]);
+        return step.is_constant() && step.constant == parts_of(last[d]->parts()[0]).constant;
+    };
+    const auto reads_last = [&](const ReadAccess& read) {
+        for (size_t d = 0; read.tensor == tensor && d < left.size(); d++) {
+            if (!is_last(d, read.value->parts()[d])) return false;
+        }
+        return true;
+    };
+    return std::ranges::all_of(kernel_.equations, [&](const KernelEquation& e) {
+        const bool on_left = std::ranges::any_of(e.left, [&](Expr c) { return reads_tensor(c, tensor); });
+        return e.ordered == ordered_ || (!on_left && std::ranges::all_of(reads_of(e.right), reads_last));
+    });
+}
+
+// What has no place for each step is known behind the scan only as the last step of a state, or where steps in turn store it.
 bool ScanInParts::is_kept_apart(TensorIndex tensor, size_t maker) {
     const std::vector<Expr>& left = equation(maker).left;
     if (counts_steps(left)) return true;
     if (kernel_.tensor(tensor).role != KernelTensor::Role::local) return false;
-    if (states_.contains(tensor)) return last_place(left).has_value();
+    if (states_.contains(tensor)) {
+        const auto last = last_place(left);
+        if (!last || is_last_alone_read(tensor, left, *last)) return last.has_value();
+        earlier_.insert(tensor);
+        return in_turn_;
+    }
     temporaries_[tensor] = no_id;
     return !is_read_elsewhere(tensor);
 }
@@ -270,7 +297,8 @@ void ScanInParts::add_state(size_t i, std::vector<KernelEquation>& into) {
     into.push_back(std::move(running));
     if (!in_turn_ && read_before_.contains(from.tensor)) add_before(from.tensor, into);
     const bool local = kernel_.tensor(from.tensor).role == KernelTensor::Role::local;
-    if (!counts_steps(from.left) || (local && !is_read_elsewhere(from.tensor))) return;
+    const bool has_place = counts_steps(from.left) || earlier_.contains(from.tensor);
+    if (!has_place || (local && !is_read_elsewhere(from.tensor))) return;
     into.push_back(made(from.tensor, Part::plain, own(state.running)));
     into.back().left = from.left;
 }
@@ -298,7 +326,8 @@ std::vector<KernelEquation> ScanInParts::equations() {
     for (size_t i : equations_) states_.contains(equation(i).tensor) ? add_state(i, result) : add_other(i, result);
     for (size_t i : equations_) {
         const KernelEquation& from = equation(i);
-        if (!states_.contains(from.tensor) || counts_steps(from.left) || !is_read_elsewhere(from.tensor)) continue;
+        const bool stored = counts_steps(from.left) || earlier_.contains(from.tensor);
+        if (!states_.contains(from.tensor) || stored || !is_read_elsewhere(from.tensor)) continue;
         KernelEquation last = made(from.tensor, Part::last, own(states_.at(from.tensor).running));
         last.axes = others_;
         last.left = *last_place(from.left);

@@ -1,6 +1,7 @@
-// The steps of a scan, each of which only takes a term into its states (a sum so far, the greatest so far), depend on one
-// another less than their order says: they are taken a vector at a time, if there are no lanes elsewhere
-// (docs/schedules.md, "Scans").
+// A scan as one nest (docs/schedules.md, "Scans"). Steps that only take a term into their states (a sum so far, the greatest
+// so far) depend on one another less than their order says: they are taken a vector at a time, if there are no lanes
+// elsewhere. Else, if no point asks what another one had, the steps run in turn inside a tile of points, which keeps their
+// states.
 #pragma once
 
 #include <optional>
@@ -10,8 +11,7 @@
 
 namespace heddle::schedules {
 
-// The kernel with such scans as one stream each along their steps, if there is one. Tensors keep their numbers; what is
-// made of a state follows.
+// The kernel with such scans as one nest each, if there is one. Tensors keep their numbers; what is made of a state follows.
 std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target);
 
 }  // namespace heddle::schedules
