@@ -451,7 +451,6 @@ private:
         case ScalarOp::logical_and: return a & b;
         case ScalarOp::bit_or:
         case ScalarOp::logical_or: return a | b;
-        case ScalarOp::shift_left: return b < 0 || b > 63 ? 0 : static_cast<int64_t>(u(a) << b);
         case ScalarOp::count_bits: {
             int64_t count = 0;
             for (int bit = 0; bit < 64; bit++) count += u(a) >> bit & 1;
