@@ -131,6 +131,7 @@ private:
         return joins_bits(truth) && std::ranges::all_of(truth->parts(), [&](Expr e) { return by_bits(e); });
     }
     static bool joins_bits(Expr e) {
+        if (e->kind == Kind::conjunction) return true;
         if (e->kind != Kind::scalar || !is_bool(e->parts()[0]->dtype)) return false;
         switch (e->op) {
         case ScalarOp::logical_and:
@@ -162,6 +163,7 @@ private:
             if (otherwise->kind == Kind::integer && otherwise->integer == 0) return then;
             return join(ScalarOp::bit_or, {then, join(ScalarOp::bit_and, {inverse(of(0)), of(2)})});
         }
+        if (truth->kind == Kind::conjunction) return join(ScalarOp::bit_and, {of(0), of(1)});
         switch (truth->op) {
         case ScalarOp::logical_and:
         case ScalarOp::bit_and: return join(ScalarOp::bit_and, {of(0), of(1)});
@@ -180,6 +182,7 @@ private:
         if (std::ranges::find(factors_, truth, &Factor::value) != factors_.end()) return false;
         const auto of = [&](size_t i) { return holds_without(truth->parts()[i]); };
         if (truth->kind == Kind::select) return of(0) ? of(1) : of(2);
+        if (truth->kind == Kind::conjunction) return of(0) && of(1);
         switch (truth->op) {
         case ScalarOp::logical_and:
         case ScalarOp::bit_and: return of(0) && of(1);

@@ -451,6 +451,15 @@ private:
         case ScalarOp::logical_and: return a & b;
         case ScalarOp::bit_or:
         case ScalarOp::logical_or: return a | b;
+        case ScalarOp::count_bits: {
+            int64_t count = 0;
+            for (int bit = 0; bit < 64; bit++) count += u(a) >> bit & 1;
+            return count;
+        }
+        case ScalarOp::dot_pairs: {
+            const auto half = [](int64_t x) { return wrapped_to(DType::int16, x); };
+            return half(a) * half(b) + half(a / 65536 - (a % 65536 < 0)) * half(b / 65536 - (b % 65536 < 0));
+        }
         case ScalarOp::bit_xor:
         case ScalarOp::logical_xor: return a ^ b;
         case ScalarOp::logical_not: return !a;
