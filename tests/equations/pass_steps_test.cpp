@@ -101,8 +101,8 @@ TEST(PassSteps, SmallIntegersInsideAreMadeInSmallTypes) {
         " for t < 64 named 1 ordered 0, i < 64: n[t + 1, i] = value.add(n[t, i], f[t, i])\n"
         " for i < 64: y[i] = h[64, i]\n for i < 64: z[i] = int32(n[64, i])\n outputs y, z");
     for (const SystemTensor& tensor : system.tensors) {
-        if (tensor.name == "f") EXPECT_EQ(tensor.dtype, DType::int8);
-        if (tensor.name == "n") EXPECT_EQ(tensor.dtype, DType::int32);
+        if (tensor.name == "f") { EXPECT_EQ(tensor.dtype, DType::int8); }
+        if (tensor.name == "n") { EXPECT_EQ(tensor.dtype, DType::int32); }
     }
 }
 
