@@ -393,7 +393,9 @@ private:
         auto number = [](const Scalar& s, DType dtype) {
             return is_float(dtype) ? s.real : static_cast<double>(s.integer);
         };
-        const double x = number(a, from), y = number(b, from), r = number(result, to);
+        // A product may be rounded together with the sum that it goes into: its own rounding counts, where there is one.
+        const bool product = op == ScalarOp::multiply && is_float(to);
+        const double x = number(a, from), y = number(b, from), r = product ? x * y : number(result, to);
         const bool special = (!std::isfinite(x) || !std::isfinite(y)) && a.bound < infinity && b.bound < infinity;
         result.bound =
             evaluation::with_rounding(evaluation::carry_of(op, is_float(from))(x, a.bound, y, b.bound, r),
