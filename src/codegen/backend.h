@@ -22,9 +22,10 @@ namespace heddle::codegen {
 
 using schedules::Tree;
 
-// Tasks [begin, end) are independent of each other, or in order where they are of several rounds (TaskAxis). `buffers`: the tree's in order, then this thread's scratch, whose
-// size is in the launch. `numbers`: the tree's launch numbers; a float is passed as the bits of a double. 0, or a
-// status: an indirect index was out of range, and the point stands in the first bytes of scratch as int64 values.
+// Tasks [begin, end) are independent of each other, or run in order where they are of several rounds (TaskAxis).
+// `buffers`: the tree's in order, then this thread's scratch, whose size is in the launch. `numbers`: the tree's launch
+// numbers; a float is passed as the bits of a double. 0, or a status: an indirect index was out of range, and the point
+// stands in the first bytes of scratch as int64 values.
 // The kernel calls nothing, allocates nothing and keeps no state.
 using KernelFunction = int32_t (*)(void* const* buffers, const int64_t* numbers, int64_t begin, int64_t end);
 

@@ -233,7 +233,8 @@ std::string gradient_text(const Json& gradient) {
 
 std::string tasks_text(const Json& launch) {
     const int64_t rounds = launch["rounds"], tasks = launch["tasks"];
-    return rounds == 1 ? counted(tasks, "task") : fmt::format("{} rounds of {}", rounds, counted(tasks / rounds, "task"));
+    if (rounds == 1) return counted(tasks, "task");
+    return fmt::format("{} rounds of {}", rounds, counted(tasks / rounds, "task"));
 }
 
 std::string kernels_text(const Json& json) {

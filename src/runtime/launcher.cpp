@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -63,9 +64,10 @@ public:
 
     Result<void> run(std::vector<Ready>& batch) {
         // On one thread tasks run in order anyway.
-        const auto first_in_rounds = pool_.threads() == 1 ? batch.end() : std::ranges::stable_partition(batch, [](const Ready& r) { return !r.in_rounds(); }).begin();
-        if (auto done = run_together({batch.begin(), first_in_rounds}); !done) return done;
-        for (const Ready& ready : std::span(first_in_rounds, batch.end())) {
+        if (pool_.threads() == 1) return run_together(batch);
+        const auto in_rounds = std::ranges::stable_partition(batch, [](const Ready& r) { return !r.in_rounds(); });
+        if (auto done = run_together({batch.begin(), in_rounds.begin()}); !done) return done;
+        for (const Ready& ready : in_rounds) {
             if (auto done = run_rounds(ready); !done) return done;
         }
         return {};

@@ -104,7 +104,12 @@ Range Assembly::turn(size_t group) {
 void Assembly::add_rounds() {
     using Kind = NumberSubject::Kind;
     const auto add = [&](const char* name, Number count, Number divisor, bool in_order) {
-        TaskAxis axis{.name = name, .extent = count, .step = {false, 1}, .count = count, .divisor = divisor, .rounds = in_order};
+        TaskAxis axis{.name = name,
+                      .extent = count,
+                      .step = {false, 1},
+                      .count = count,
+                      .divisor = divisor,
+                      .rounds = in_order};
         axis.begin = variable(axis.name + "_begin", Variable::Kind::task_begin);
         axis.end = variable(axis.name + "_end", Variable::Kind::task_end);
         result.tree.tasks.push_back(axis);

@@ -136,8 +136,8 @@ private:
         for (AxisId axis : group.axes) {
             if (!may_be_parted(group, axis)) continue;
             const double found = share(group, axis);
-            const bool even = axis != group.lanes && found * static_cast<double>(plan_.parts) < choice_numbers::even_parts;
-            if (even) return axis;
+            const double of_even = found * static_cast<double>(plan_.parts);
+            if (axis != group.lanes && of_even < choice_numbers::even_parts) return axis;
             if (found >= least) continue;
             least = found;
             best = axis;
@@ -211,7 +211,8 @@ private:
         double total = 0;
         for (size_t g = 0; g < groups_.size(); g++) {
             const PhaseGroup& group = groups_[g];
-            const bool begins = g == 0 || group.ordered != groups_[g - 1].ordered || plan_.turns[g].turn != plan_.turns[g - 1].turn;
+            const bool begins = g == 0 || group.ordered != groups_[g - 1].ordered ||
+                                plan_.turns[g].turn != plan_.turns[g - 1].turn;
             const double own = seconds_[g] * (group.parted < 0 ? 1.0 : share(group, group.parted));
             total += (own + (begins ? barrier() : 0.0)) * steps_of(group);
         }

@@ -113,7 +113,8 @@ struct ThreadPool::State {
         const auto taking = std::min(all, static_cast<int64_t>(workers.size()) + 1);
         if (thread >= taking) return;  // it would only take what others have in their caches
         uint64_t own = 0, others = 0;  // its share, and what it has taken over from threads that were late
-        for (int64_t part = thread * all / taking; part < (thread + 1) * all / taking; part++) own |= uint64_t{1} << part;
+        for (int64_t part = thread * all / taking; part < (thread + 1) * all / taking; part++)
+            own |= uint64_t{1} << part;
         while (static_cast<uint32_t>(now >> 32) == number && static_cast<uint32_t>(now) != all_done) {
             for (uint64_t left = own; left; left &= left - 1) take(thread, now, std::countr_zero(left), all);
             for (uint64_t left = others; left; left &= left - 1) {

@@ -121,8 +121,8 @@ private:
 
 using Functions = std::function<KernelFunction(const Tree&)>;
 
-// Scratch starts as NaNs; of each round, the tasks run in two halves, the later first. Returns the first status that is not 0; its report
-// is in `report`.
+// Scratch starts as NaNs; of each round, the tasks run in two halves, the later first. Returns the first status that is
+// not 0; its report is in `report`.
 inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const Functions& functions,
                    std::vector<int64_t>* report = nullptr) {
     std::vector<Buffer> packed;
@@ -164,7 +164,8 @@ inline int32_t run(const Prepared& prepared, std::vector<Buffer*> buffers, const
         for (const auto& [begin, end] : {std::pair(half, first + tasks), std::pair(first, half)}) {
             if (begin >= end) continue;
             if (const int32_t status = function(pointers.data(), launch.numbers.data(), begin, end)) {
-                if (report) report->assign(reinterpret_cast<int64_t*>(scratch), reinterpret_cast<int64_t*>(scratch) + 4);
+                const auto* point = reinterpret_cast<const int64_t*>(scratch);
+                if (report) report->assign(point, point + 4);
                 return status;
             }
         }

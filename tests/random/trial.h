@@ -1,4 +1,5 @@
-// One random program through the whole compiler, fused and not, its scans in rounds, too, against the interpreter element by element.
+// One random program through the whole compiler, fused and not, and its scans in rounds, against the interpreter element
+// by element.
 #pragma once
 
 #include <functional>
