@@ -376,10 +376,18 @@ private:
         case Kind::guarded_read: return read(e);
         default: break;  // an operation; the rest stands in no kernel
         }
+        if (e->op == ScalarOp::add || e->op == ScalarOp::subtract)
+            return operation(e->op, e->dtype, e->dtype, summand(e->parts()[0]), summand(e->parts()[1]));
         return operation(e->op, e->parts()[0]->dtype, e->dtype, of(0), e->parts().size() > 1 ? of(1) : Scalar{});
     }
 
-    static Scalar operation(ScalarOp op, DType from, DType to, Scalar a, Scalar b) {
+    // A product may be rounded together with the sum that it goes into: its own rounding counts, where there is one.
+    Scalar summand(Expr e) {
+        if (e->kind != Kind::scalar || e->op != ScalarOp::multiply || !is_float(e->dtype)) return value(e);
+        return operation(e->op, e->dtype, e->dtype, value(e->parts()[0]), value(e->parts()[1]), true);
+    }
+
+    static Scalar operation(ScalarOp op, DType from, DType to, Scalar a, Scalar b, bool is_added_product = false) {
         Scalar result;
         bool truth = info(op).kind == ScalarClass::comparison || info(op).kind == ScalarClass::predicate;
         if (is_float(from) && truth)
@@ -393,9 +401,7 @@ private:
         auto number = [](const Scalar& s, DType dtype) {
             return is_float(dtype) ? s.real : static_cast<double>(s.integer);
         };
-        // A product may be rounded together with the sum that it goes into: its own rounding counts, where there is one.
-        const bool product = op == ScalarOp::multiply && is_float(to);
-        const double x = number(a, from), y = number(b, from), r = product ? x * y : number(result, to);
+        const double x = number(a, from), y = number(b, from), r = is_added_product ? x * y : number(result, to);
         const bool special = (!std::isfinite(x) || !std::isfinite(y)) && a.bound < infinity && b.bound < infinity;
         result.bound =
             evaluation::with_rounding(evaluation::carry_of(op, is_float(from))(x, a.bound, y, b.bound, r),
