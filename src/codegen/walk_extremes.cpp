@@ -12,7 +12,8 @@ namespace heddle::codegen {
 namespace {
 
 bool is_extreme(const Expression& e) {
-    return e.kind == Expression::Kind::scalar && (e.op == ScalarOp::minimum || e.op == ScalarOp::maximum) && is_float(e.dtype);
+    const bool extreme = e.op == ScalarOp::minimum || e.op == ScalarOp::maximum;
+    return e.kind == Expression::Kind::scalar && extreme && is_float(e.dtype);
 }
 
 }  // namespace
@@ -88,7 +89,8 @@ CodeValue Walker::extreme_of_numbers(const Expression& e, int i, int j, NanSearc
 // Minima and maxima of minima and maxima: NaN if one of the values at their leaves is, however they are joined. So these
 // are asked, two by one comparison, and every node is one instruction; where nodes are more than half of the leaves.
 std::optional<CodeValue> Walker::extreme_of_many(ExpressionId id, int i, int j) {
-    if (width_ == 1 || !is_extreme(tree_.expression(id)) || !varies_[static_cast<size_t>(id)].lanes) return std::nullopt;
+    const bool varies = width_ > 1 && varies_[static_cast<size_t>(id)].lanes;
+    if (!varies || !is_extreme(tree_.expression(id))) return std::nullopt;
     std::set<ExpressionId> nodes, leaves;
     const std::function<void(ExpressionId)> count = [&](ExpressionId part) {
         const Expression& e = tree_.expression(part);

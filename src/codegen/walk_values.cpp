@@ -353,7 +353,8 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
 // A product that is added, and that nothing else asks for, is rounded with the sum: one instruction.
 std::optional<CodeValue> Walker::product_and_sum(const Expression& e, int i, int j) {
     const bool adds = e.op == ScalarOp::add;
-    if ((!adds && e.op != ScalarOp::subtract) || (e.dtype != DType::float32 && e.dtype != DType::float64)) return std::nullopt;
+    if (!adds && e.op != ScalarOp::subtract) return std::nullopt;
+    if (e.dtype != DType::float32 && e.dtype != DType::float64) return std::nullopt;
     for (size_t at : {size_t{1}, size_t{0}}) {
         const Expression& product = tree_.expression(e.operands[at]);
         const bool is_product = product.kind == Expression::Kind::scalar && product.op == ScalarOp::multiply;

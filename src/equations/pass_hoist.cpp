@@ -39,14 +39,8 @@ private:
         const Equation& equation = system_.equation(index);
         if (equation.scan >= 0) return is_repeated_in_step(equation, e);
         const bool computes = e->kind == Kind::scalar || e->kind == Kind::cast;  // the table is of the type that is used
-        if (!computes || e->axes.empty()) return false;
-        if (is_wide_constant(e)) return is_small_constant(index, e);
-        return facts_.of(e).expensive && (is_small_constant(index, e) || is_repeated(index, e));
-    }
-
-    // A constant that is used in a smaller type: vectors of the wider one would have fewer lanes.
-    static bool is_wide_constant(Expr e) {
-        return e->kind == Kind::cast && e->parts()[0]->kind == Kind::read && bytes(e->parts()[0]->dtype) > bytes(e->dtype);
+        if (!computes || e->axes.empty() || !facts_.of(e).expensive) return false;
+        return is_small_constant(index, e) || is_repeated(index, e);
     }
 
     // It computes something at plain axes of constants, at fewer points than the equation, and the table is no larger

@@ -194,7 +194,8 @@ Expr DigitWriter::remade(Expr root, int64_t value, Arena::Memo& memo) {
 bool DigitWriter::is_concerned(const KernelEquation& e) const {
     const auto moved = [&](TensorIndex tensor) { return parts_.contains(tensor) || inner_.contains(tensor); };
     if (parts_.empty() && inner_.empty()) return false;
-    return moved(e.tensor) || std::ranges::any_of(reads_of(e.right), [&](const ReadAccess& read) { return moved(read.tensor); });
+    const auto reads = reads_of(e.right);
+    return moved(e.tensor) || std::ranges::any_of(reads, [&](const ReadAccess& read) { return moved(read.tensor); });
 }
 
 // `value` < 0: the digit is none of its axes.

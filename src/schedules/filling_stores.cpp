@@ -29,7 +29,8 @@ std::vector<std::vector<EquationIndex>> filling_stores(const Kernel& kernel, con
     for (EquationIndex first : group.after) {
         const KernelEquation& e = stored(kernel, first);
         const KernelTensor& tensor = kernel.tensor(e.tensor);
-        if (e.left.empty() || tensor.role == KernelTensor::Role::local || tensor.dimensions.back().stride != 1) continue;
+        if (e.left.empty() || tensor.role == KernelTensor::Role::local) continue;
+        if (tensor.dimensions.back().stride != 1) continue;
         const int64_t gap = coefficient(e.left.back(), group.lanes);
         if (gap < 2 || !is_interleaving(gap)) continue;
         std::map<int64_t, EquationIndex> at;

@@ -113,8 +113,9 @@ bool are_pieces_apart(const Kernel& kernel, const PhaseGroup& group, const Kerne
 bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
     const auto members = group.equations();
-    if (e.reducer || e.update || group.update || !group.reductions.empty() || e.ordered != group.ordered) return false;
-    if (group.vector_steps >= 0 || e.block != group.block || e.limits != group.limits || e.axes != group.axes) return false;
+    const bool streams = !e.reducer && !e.update && !group.update && group.reductions.empty() && group.vector_steps < 0;
+    if (!streams || e.ordered != group.ordered || e.block != group.block) return false;
+    if (e.limits != group.limits || e.axes != group.axes) return false;
     if (e.axes.empty() || may_overlap(kernel, group, e) || replaces_early(kernel, group, e)) return false;
     if (!reads_all_own_points(kernel, e, members) || !are_pieces_apart(kernel, group, e)) return false;
     int64_t size = code_size(e.right, e.axes.back());

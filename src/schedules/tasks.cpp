@@ -119,7 +119,8 @@ void Cutter::widen_streams() {
         while (cut.step < cut.extent) {
             const int64_t before = cut.step, tasks = product(others(cut), divide_up(cut.extent, 2 * before));
             cut.step = 2 * before;
-            if (array_bytes() <= kept_in_l2(target_) && tasks >= choice_numbers::rounds_of_cores * target_.cores) continue;
+            const bool fits = array_bytes() <= kept_in_l2(target_);
+            if (fits && tasks >= choice_numbers::rounds_of_cores * target_.cores) continue;
             cut.step = before;
             break;
         }

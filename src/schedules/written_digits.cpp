@@ -72,7 +72,8 @@ std::optional<int64_t> DigitFinder::period(AxisId axis) const {
             const int64_t factor = coefficient(node->parts()[0], axis);
             if (factor == 0) continue;
             common = std::lcm(common, node->integer / std::gcd(node->integer, factor));
-            if (common > choice_numbers::longest_written_digit) return std::nullopt;
+            if (common > choice_numbers::longest_written_digit)
+        return std::nullopt;
         }
     }
     return common > 1 ? std::optional(common) : std::nullopt;
