@@ -105,54 +105,6 @@ void DigitWriter::split_locals() {
     }
 }
 
-// The dimension of a buffer that holds just the digit, right inside of one that counts groups of its points.
-std::optional<size_t> DigitWriter::inner_dimension(TensorIndex buffer) const {
-    const KernelTensor& tensor = kernel_.tensor(buffer);
-    if (digit_.divides || tensor.role == KernelTensor::Role::local) return std::nullopt;
-    const auto is_digit = [&](Expr c) {
-        return plain_axis(c) == digit_.axis || (c->kind == Kind::integer && c->integer >= 0 && c->integer < digit_.count);
-    };
-    const auto has_margins = [](const BufferDimension& d) { return d.margin_before != 0 || d.margin_after != 0; };
-    for (size_t d = 1; d < tensor.dimensions.size(); d++) {
-        const BufferDimension &outer = tensor.dimensions[d - 1], &inner = tensor.dimensions[d];
-        if (inner.extent != digit_.count || outer.stride != digit_.count * inner.stride) continue;
-        if (has_margins(outer) || has_margins(inner)) continue;
-        bool moved = false;
-        const auto fits = [&](Expr c) {
-            moved = moved || plain_axis(c) == digit_.axis;
-            return is_digit(c);
-        };
-        const bool all = std::ranges::all_of(kernel_.equations, [&](const KernelEquation& e) {
-            if (e.tensor == buffer && !fits(e.left[d])) return false;
-            return std::ranges::all_of(reads_of(e.right), [&](const ReadAccess& read) {
-                return read.tensor != buffer || (read.value->kind == Kind::read && fits(read.value->parts()[d]));
-            });
-        });
-        if (all && moved) return d;
-    }
-    return std::nullopt;
-}
-
-// Then its points are neighbours, or a known number of elements apart, in the text too: lanes interleave.
-void DigitWriter::join_dimensions() {
-    for (size_t t = 0; t < kernel_.tensors.size(); t++) {
-        const auto inner = inner_dimension(TensorIndex(t));
-        if (!inner) continue;
-        inner_[TensorIndex(t)] = *inner;
-        auto& dimensions = made_.tensors[t].dimensions;
-        dimensions[*inner].extent *= dimensions[*inner - 1].extent;
-        dimensions.erase(dimensions.begin() + static_cast<std::ptrdiff_t>(*inner) - 1);
-    }
-}
-
-void DigitWriter::join(TensorIndex tensor, std::vector<Expr>& coordinates) {
-    const auto inner = inner_.find(tensor);
-    if (inner == inner_.end()) return;
-    const size_t d = inner->second;
-    coordinates[d] = made_.arena->add(coordinates[d], coordinates[d - 1], digit_.count);
-    coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(d) - 1);
-}
-
 TensorIndex DigitWriter::part_of(TensorIndex local, Expr coordinate, int64_t value) const {
     const Parts& parts = parts_.at(local);
     const int64_t part = coordinate->kind == Kind::integer ? coordinate->integer : value;
@@ -171,11 +123,10 @@ Expr DigitWriter::read_of_part(Expr read, std::vector<Expr> operands, int64_t va
 
 Expr DigitWriter::remade(Expr root, int64_t value, Arena::Memo& memo) {
     Arena& arena = *made_.arena;
-    const bool plain = parts_.empty() && inner_.empty();
     return expr::remade(
         root, memo,
         [&](Expr e) -> Expr {
-            if (plain && (value < 0 || !depends_on(e, digit_.axis))) return e;
+            if (parts_.empty() && (value < 0 || !depends_on(e, digit_.axis))) return e;
             if (e->kind != Kind::variable) return nullptr;
             if (e->axis() != digit_.axis || value < 0) return e;
             return digit_.divides ? arena.add(arena.integer(value), arena.axis_value(quotient_), digit_.count)
@@ -185,17 +136,16 @@ Expr DigitWriter::remade(Expr root, int64_t value, Arena::Memo& memo) {
         [&](Expr e, std::vector<Expr> operands) {
             if (e->kind == Kind::read && parts_.contains(e->tensor()))
                 return read_of_part(e, std::move(operands), value);
-            if (e->kind == Kind::read) join(e->tensor(), operands);
             return value < 0 ? arena.rebuild(e, std::move(operands)) : folded(arena, e, std::move(operands));
         });
 }
 
 // Its elements, or those that it reads, lie elsewhere.
 bool DigitWriter::is_concerned(const KernelEquation& e) const {
-    const auto moved = [&](TensorIndex tensor) { return parts_.contains(tensor) || inner_.contains(tensor); };
-    if (parts_.empty() && inner_.empty()) return false;
+    if (parts_.empty()) return false;
     const auto reads = reads_of(e.right);
-    return moved(e.tensor) || std::ranges::any_of(reads, [&](const ReadAccess& read) { return moved(read.tensor); });
+    return parts_.contains(e.tensor) ||
+           std::ranges::any_of(reads, [&](const ReadAccess& read) { return parts_.contains(read.tensor); });
 }
 
 // `value` < 0: the digit is none of its axes.
@@ -203,7 +153,6 @@ KernelEquation DigitWriter::made_of(const KernelEquation& from, int64_t value) {
     KernelEquation to = from;
     Arena::Memo memo;
     for (Expr& left : to.left) left = remade(left, value, memo);
-    join(from.tensor, to.left);
     to.right = remade(from.right, value, memo);
     if (const auto parts = parts_.find(from.tensor); parts != parts_.end()) {
         const size_t d = parts->second.dimension;
@@ -288,7 +237,6 @@ void DigitWriter::write_run(size_t first, size_t end) {
 Kernel DigitWriter::write() {
     add_axes();
     split_locals();
-    join_dimensions();
     for (const KernelEquation& e : kernel_.equations) next_written_ = std::max(next_written_, e.written + 1);
     for (size_t i = 0; i < kernel_.equations.size();) {
         if (!is_written(kernel_.equations[i])) {

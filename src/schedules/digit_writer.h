@@ -36,9 +36,6 @@ private:
     Expr remade(Expr root, int64_t value, Arena::Memo& memo);
     Expr read_of_part(Expr read, std::vector<Expr> operands, int64_t value);
     TensorIndex part_of(TensorIndex local, Expr coordinate, int64_t value) const;
-    std::optional<size_t> inner_dimension(TensorIndex buffer) const;
-    void join_dimensions();
-    void join(TensorIndex tensor, std::vector<Expr>& coordinates);
     void end_terms(KernelEquation& e);
 
     struct Parts {
@@ -52,7 +49,6 @@ private:
     AxisId quotient_ = no_id;
     std::vector<AxisId> shares_;         // by value: ends the quotients; -1: all of them
     std::map<TensorIndex, Parts> parts_;  // of locals that are one for each value
-    std::map<TensorIndex, size_t> inner_;  // of buffers: the digit's dimension, which goes into the one around it
     int32_t next_written_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include "schedules/choices.h"
 #include "schedules/cut_phase.h"
+#include "schedules/joined_dimensions.h"
 #include "schedules/step_blocks.h"
 #include "schedules/vector_steps.h"
 #include "schedules/written_digits.h"
@@ -109,8 +110,10 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     const std::optional<Kernel> vectors = in_vector_steps(kernel, target);
     const std::optional<Kernel> written = vectors ? std::nullopt : with_written_digits(kernel);
     const Kernel& whole = vectors ? *vectors : written ? *written : kernel;
-    const std::optional<Kernel> cut = in_step_blocks(whole);
-    const Kernel& made = cut ? *cut : whole;
+    const std::optional<Kernel> joined = with_joined_dimensions(whole);
+    const Kernel& neighbours = joined ? *joined : whole;
+    const std::optional<Kernel> cut = in_step_blocks(neighbours);
+    const Kernel& made = cut ? *cut : neighbours;
     auto in_rounds = scheduled_in_rounds(made, target);
     Scheduled scheduled = in_rounds ? std::move(*in_rounds) : scheduled_in_tasks(made, target);
     scheduled.tree.name = "kernel";

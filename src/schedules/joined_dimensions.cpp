@@ -1,0 +1,87 @@
+#include "schedules/joined_dimensions.h"
+
+#include <algorithm>
+#include <set>
+
+#include "expr/remake.h"
+#include "schedules/accesses.h"
+
+namespace heddle::schedules {
+namespace {
+
+constexpr int64_t most_neighbours = 4;
+
+// Coordinates of a tensor that an access has; of a guarded read without what it gives outside.
+std::vector<std::vector<Expr>> accesses_of(const Kernel& kernel, TensorIndex tensor) {
+    std::vector<std::vector<Expr>> found;
+    const size_t rank = kernel.tensor(tensor).dimensions.size();
+    for (const KernelEquation& e : kernel.equations) {
+        if (e.tensor == tensor) found.push_back(e.left);
+        for (const ReadAccess& read : reads_of(e.right)) {
+            if (read.tensor != tensor) continue;
+            const auto& parts = read.value->parts();
+            found.emplace_back(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(rank));
+        }
+    }
+    return found;
+}
+
+bool is_joined(const Kernel& kernel, TensorIndex index) {
+    const KernelTensor& tensor = kernel.tensor(index);
+    if (tensor.role == KernelTensor::Role::local || tensor.dimensions.size() < 2) return false;
+    const BufferDimension &inner = tensor.dimensions.back(), &outer = tensor.dimensions[tensor.dimensions.size() - 2];
+    if (inner.extent < 2 || inner.extent > most_neighbours || inner.stride != 1 || outer.stride != inner.extent) return false;
+    for (const BufferDimension* d : {&inner, &outer})
+        if (d->margin_before != 0 || d->margin_after != 0) return false;
+    bool moves = false;
+    for (const std::vector<Expr>& access : accesses_of(kernel, index)) {
+        const Expr number = access.back();
+        if (number->kind != Kind::integer || number->integer < 0 || number->integer >= inner.extent) return false;
+        moves = moves || !access[access.size() - 2]->axes.empty();
+    }
+    return moves;
+}
+
+}  // namespace
+
+std::optional<Kernel> with_joined_dimensions(const Kernel& kernel) {
+    std::set<TensorIndex> joined;
+    for (size_t t = 0; t < kernel.tensors.size(); t++) {
+        if (is_joined(kernel, TensorIndex(t))) joined.insert(TensorIndex(t));
+    }
+    if (joined.empty()) return std::nullopt;
+    Kernel made = copied(kernel);
+    Arena& arena = *made.arena;
+    // The last two of the tensor's coordinates become one.
+    const auto join = [&](TensorIndex tensor, std::vector<Expr>& coordinates) {
+        const size_t last = kernel.tensor(tensor).dimensions.size() - 1;
+        coordinates[last] = arena.add(coordinates[last], coordinates[last - 1], kernel.tensor(tensor).dimensions[last].extent);
+        coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(last) - 1);
+    };
+    for (TensorIndex tensor : joined) {
+        auto& dimensions = made.tensors[tensor].dimensions;
+        dimensions.back().extent *= dimensions[dimensions.size() - 2].extent;
+        dimensions.erase(dimensions.end() - 2);
+    }
+    Arena::Memo memo;
+    const auto leaf = [](Expr e) -> Expr { return e->kind == Kind::variable ? e : nullptr; };
+    const auto operands = [](Expr e) { return operands_of(e); };
+    const auto make = [&](Expr e, std::vector<Expr> parts) {
+        if (e->is_read() && joined.contains(e->tensor())) {
+            join(e->tensor(), parts);
+            if (e->kind == Kind::read) return arena.read(e->tensor(), e->dtype, std::move(parts));
+            const Expr otherwise = parts.back();
+            parts.pop_back();
+            return arena.guarded_read(e->tensor(), e->dtype, std::move(parts), otherwise, made.readable(e->tensor()).shape);
+        }
+        return arena.rebuild(e, std::move(parts));
+    };
+    for (KernelEquation& e : made.equations) {
+        if (joined.contains(e.tensor)) join(e.tensor, e.left);
+        e.right = expr::remade(e.right, memo, leaf, operands, make);
+        for (Expr& left : e.left) left = expr::remade(left, memo, leaf, operands, make);
+    }
+    return made;
+}
+
+}  // namespace heddle::schedules
