@@ -103,10 +103,9 @@ bool BlockCutter::lies_along(TensorIndex index, const std::vector<Expr>& coordin
     if (tensor.role == KernelTensor::Role::local || tensor.may_alias) return false;
     bool along = false, apart = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        const AxisId axis = moved_axis(coordinates[d]);
-        if (axis == scan.ordered && tensor.dimensions[d].stride == 1 && !along)
+        if (moved_axis(coordinates[d]) == scan.ordered && tensor.dimensions[d].stride == 1 && !along)
             along = true;
-        else if (axis == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
+        else if (plain_axis(coordinates[d]) == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
             apart = true;
         else if (!coordinates[d]->axes.empty() || contains_read(coordinates[d]))
             return false;
