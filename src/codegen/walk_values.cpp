@@ -147,14 +147,9 @@ CodeValue Walker::index_value(const Expression& e, int i, int j) {
     return value;
 }
 
-// 0 <= value < bound, in 64 bits. No bound is negative, so that one comparison without sign is enough; not all CPUs have it
-// for vectors.
+// 0 <= value < bound, in 64 bits.
 CodeValue Walker::inside(CodeValue value, CodeValue bound) {
     value = cast(code_, value, DType::int64);
-    if (value.width == 1 && bound.width == 1) {
-        return code_.operation(CodeOp::less, code_.reinterpret(value, DType::uint64),
-                               code_.reinterpret(bound, DType::uint64));
-    }
     bound = widened(code_, bound, value.width);
     const CodeValue zero = widened(code_, integer(0), value.width);
     return code_.operation(CodeOp::bit_and, code_.operation(CodeOp::less_equal, zero, value),

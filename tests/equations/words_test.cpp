@@ -90,7 +90,7 @@ TEST(Words, TruthsGoByBits) {
 }
 
 std::string of_products(int64_t k, const std::string& right) {
-    return fmt::format("system s\n in a: int8[3, {0}]\n in b: uint8[{0}, 5]\n in c: int16[4, {0}, 9]\n"
+    return fmt::format("system s\n in a: int8[3, {0}]\n in b: uint8[{0}, 5]\n in c: int16[1, {0}, 9]\n"
                        " in d: int32[{0}, 5]\n"
                        " local e: int32[3, {0}]\n out y: int32[3, 5]\n"
                        " for m < 3, k < {0}: e[m, k] = (int32(a[m, k]) - int32(100))\n"
@@ -105,7 +105,7 @@ TEST(Words, ProductsGoByPairs) {
         EXPECT_EQ(words("sum({} : (e[m, k] * int32(b[k, n])))"), 2);
         EXPECT_EQ(words("sum({} : (e[m, k] * (int32(b[k, n]) - int32(7))))"), 2);
         // The window's other coordinates stay where they are, also outside.
-        EXPECT_EQ(words("sum({}, q < 3 : (int32(c[1, k, (n + 2 * q - 1)] ?? int16(0)) * e[m, k]))"), 2);
+        EXPECT_EQ(words("sum({}, q < 3 : (int32(c[0, k, (n + 2 * q - 1)] ?? int16(0)) * e[m, k]))"), 2);
         EXPECT_EQ(words("sum({} : (e[m, k] * d[k, n]))"), 0);  // 16 bits do not hold it
     }
 }
