@@ -329,6 +329,10 @@ private:
             for (auto rest = static_cast<uint64_t>(a); rest != 0; rest /= 2) bits += static_cast<int64_t>(rest % 2);
             return result(bits);
         }
+        case ScalarOp::dot_pairs: {
+            const auto half = [](int64_t x) { return wrapped_to(DType::int16, x); };
+            return result(half(a) * half(b) + half(a >> 16) * half(b >> 16));
+        }
         case ScalarOp::bit_length: {
             int64_t bits = 0;
             for (auto rest = static_cast<uint64_t>(a); rest != 0; rest /= 2) ++bits;
