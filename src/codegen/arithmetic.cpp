@@ -42,7 +42,7 @@ struct Arithmetic {
     }
     CodeValue negate(CodeValue a) const {
         if (!is_float(a.dtype)) return op(CodeOp::subtract, integer(a, 0), a);
-        return with_bits(CodeOp::bit_xor, a, sign_bit(a));
+        return op(CodeOp::negate, a);
     }
     CodeValue absolute(CodeValue a) const {
         if (is_float(a.dtype)) {

@@ -45,7 +45,8 @@ enum class CodeOp : uint8_t {
     not_equal,
     less,
     less_equal,
-    // One float. round: half to even.
+    // One float. round: half to even; negate: the sign alone, of a NaN too.
+    negate,
     square_root,
     floor,
     ceil,

@@ -240,6 +240,7 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
     case CodeOp::not_equal: return compare("!=", a, b);
     case CodeOp::less: return compare("<", a, b);
     case CodeOp::less_equal: return compare("<=", a, b);
+    case CodeOp::negate: return define(a.dtype, a.width, fmt::format("-({})", text(a)));
     case CodeOp::square_root: return function("sqrt");
     case CodeOp::floor: return function("floor");
     case CodeOp::ceil: return function("ceil");

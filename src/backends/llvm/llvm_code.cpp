@@ -326,6 +326,7 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     case CodeOp::less_equal:
         if (real) return truth(builder_.CreateFCmpOLE(x, y));
         return truth(is_signed ? builder_.CreateICmpSLE(x, y) : builder_.CreateICmpULE(x, y));
+    case CodeOp::negate: return result(builder_.CreateFNeg(x));
     case CodeOp::square_root: return unary(llvm::Intrinsic::sqrt);
     case CodeOp::floor: return unary(llvm::Intrinsic::floor);
     case CodeOp::ceil: return unary(llvm::Intrinsic::ceil);
