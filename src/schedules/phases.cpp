@@ -108,6 +108,13 @@ bool are_pieces_apart(const Kernel& kernel, const PhaseGroup& group, const Kerne
     });
 }
 
+// The steps of a function wait for one another: vectors beside it hide that, and a load is nothing to it.
+bool calls_function(Expr right) {
+    constexpr int instructions = 16;
+    const auto nodes = expr::walk(right);
+    return std::ranges::any_of(nodes, [](Expr e) { return e->kind == Kind::scalar && info(e->op).size >= instructions; });
+}
+
 // Streams of the same points that read the same, or one the other, while their code is short: what they share is loaded
 // once, and what they write lies side by side.
 bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
@@ -120,10 +127,12 @@ bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) 
     if (!reads_all_own_points(kernel, e, members) || !are_pieces_apart(kernel, group, e)) return false;
     int64_t size = code_size(e.right, e.axes.back());
     bool shares = reads_any(kernel, e, members);
+    const bool calls = calls_function(e.right);
     for (EquationIndex member : members) {
-        size += code_size(equation(kernel, member).right, e.axes.back());
-        for (const ReadAccess& read : reads_of(e.right))
-            shares = shares || reads_tensor(equation(kernel, member).right, read.tensor);
+        const Expr right = equation(kernel, member).right;
+        size += code_size(right, e.axes.back());
+        if (calls || calls_function(right)) continue;
+        for (const ReadAccess& read : reads_of(e.right)) shares = shares || reads_tensor(right, read.tensor);
     }
     if (!shares || size > choice_numbers::tile_code) return false;
     group.after.push_back(index);

@@ -108,7 +108,10 @@ void Cutter::widen_streams() {
     const auto is_stream = [](const PhaseGroup& group) {
         return group.reductions.empty() && !group.update && group.ordered < 0 && group.packed.empty();
     };
-    if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream)) return;
+    const auto has_rows = [&](const PhaseGroup& group) {
+        return std::ranges::any_of(group.axes, [&](AxisId axis) { return !contains(kernel_.common, axis); });
+    };
+    if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream) || std::ranges::none_of(groups_, has_rows)) return;
     for (TaskCut& cut : plan_.axes) {
         int64_t panel = 0;
         for (const PhaseGroup& group : groups_) {
