@@ -108,9 +108,7 @@ void Cutter::widen_streams() {
     const auto is_stream = [](const PhaseGroup& group) {
         return group.reductions.empty() && !group.update && group.ordered < 0 && group.packed.empty();
     };
-    const auto has_rows = [&](const PhaseGroup& group) {
-        return std::ranges::any_of(group.axes, [&](AxisId axis) { return !contains(kernel_.common, axis); });
-    };
+    const auto has_rows = [](const PhaseGroup& group) { return group.axes.size() > 1; };
     if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream) || std::ranges::none_of(groups_, has_rows)) return;
     for (TaskCut& cut : plan_.axes) {
         int64_t panel = 0;
