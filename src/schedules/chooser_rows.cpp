@@ -86,7 +86,7 @@ int Chooser::rows_that_l1_holds() const {
         const int64_t distance = bytes_between_rows(read.value);
         return distance > 0 && distance % choice_numbers::l1_way_bytes == 0;
     });
-    return collide ? std::max(1, ways - choice_numbers::ways_for_others) : target_.maximum_rows;
+    return collide ? std::clamp(ways - choice_numbers::ways_for_others, 1, target_.maximum_rows) : target_.maximum_rows;
 }
 
 void Chooser::choose_tile_size() {
@@ -103,10 +103,9 @@ void Chooser::choose_tile_size() {
         int64_t reduced = 1;
         for (AxisId axis : group_.reduced) reduced *= std::min<int64_t>(hint(axis), 1 << 20);
         const int64_t rows = free ? choice_numbers::rows_of_any_consumer : hint(group_.rows);
-        const int most_rows = std::min(target_.maximum_rows, rows_that_l1_holds());
-        Target bounded = target_;
-        if (!free) bounded.maximum_rows = most_rows;  // else NV is the same for all readers
-        set(choose_tile(bounded, group_.width, {hint(group_.lanes), rows, reduced}));
+        const int most_rows = rows_that_l1_holds();
+        // A weight's NV is the same for all of its readers.
+        set(choose_tile(target_, group_.width, {hint(group_.lanes), rows, reduced, free ? target_.maximum_rows : most_rows}));
         group_.maximum_rows = std::min(group_.maximum_rows, most_rows);
     } else if (group_.contraction) {
         set(choice_numbers::matrix_vector_tile);

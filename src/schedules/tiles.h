@@ -10,9 +10,10 @@ namespace heddle::schedules {
 
 using choice_numbers::Tile;
 
-// What tiles are laid over: a sum of `reduced` terms for each of rows by columns.
+// What tiles are laid over: a sum of `reduced` terms for each of rows by columns. A tile has at most so many rows.
 struct TileWork {
     int64_t columns = 1, rows = 1, reduced = 1;
+    int most_rows = 1 << 10;
 };
 // To compare tiles by: the longest of arithmetic, loads, latency and what the panel takes to come from L2, or from L3 where
 // L2 cannot hold it; for all tiles of balanced rows.
