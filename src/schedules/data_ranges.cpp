@@ -1,6 +1,7 @@
 #include "schedules/data_ranges.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "target/choice_numbers.h"
@@ -101,34 +102,35 @@ bool bounds_loops(const Kernel& kernel, const PhaseGroup& group, Expr condition)
     return any;
 }
 
-}  // namespace
-
-std::vector<Expr> term_conditions(const Kernel& kernel, const PhaseGroup& group) {
+// What each reduction of the group has; nothing where they stand behind a stream.
+template <typename Found, typename Of, typename Same>
+std::vector<Found> of_all_reductions(const Kernel& kernel, const PhaseGroup& group, const Of& of, const Same& same) {
     if (group.reductions.empty() || !group.before.empty() || group.update) return {};
-    std::vector<Expr> shared;
+    std::vector<Found> shared;
     for (size_t i = 0; i < group.reductions.size(); ++i) {
         const KernelEquation& e = kernel.equations[static_cast<size_t>(group.reductions[i])];
         if (!e.reducer || is_argument(*e.reducer)) return {};
-        const std::vector<Expr> own = conditions_of_terms(e);
+        const std::vector<Found> own = of(e);
         if (i == 0) shared = own;
-        std::erase_if(shared, [&](Expr condition) { return std::ranges::find(own, condition) == own.end(); });
+        std::erase_if(shared, [&](const Found& one) {
+            return std::ranges::none_of(own, [&](const Found& other) { return same(one, other); });
+        });
     }
+    return shared;
+}
+
+}  // namespace
+
+std::vector<Expr> term_conditions(const Kernel& kernel, const PhaseGroup& group) {
+    auto shared = of_all_reductions<Expr>(
+        kernel, group, [](const KernelEquation& e) { return conditions_of_terms(e); }, std::equal_to{});
     std::erase_if(shared, [&](Expr condition) { return !bounds_loops(kernel, group, condition); });
     return shared;
 }
 
 std::vector<DataBound> data_bounds(const Kernel& kernel, const PhaseGroup& group) {
-    if (group.reductions.empty() || !group.before.empty() || group.update) return {};
-    std::vector<DataBound> shared;
-    for (size_t i = 0; i < group.reductions.size(); ++i) {
-        const KernelEquation& e = kernel.equations[static_cast<size_t>(group.reductions[i])];
-        if (!e.reducer || is_argument(*e.reducer)) return {};
-        const auto own = bounds_of(kernel, group, e);
-        if (i == 0) shared = own;
-        std::erase_if(shared, [&](const DataBound& bound) {
-            return std::ranges::none_of(own, [&](const DataBound& other) { return is_same(bound, other); });
-        });
-    }
+    auto shared = of_all_reductions<DataBound>(
+        kernel, group, [&](const KernelEquation& e) { return bounds_of(kernel, group, e); }, is_same);
     std::erase_if(shared, [&](const DataBound& bound) {
         return kernel.hint(bound.reduced) < choice_numbers::least_range_of_data;
     });
