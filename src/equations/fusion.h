@@ -33,9 +33,8 @@ struct WordLimits {
 };
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
-void narrow_sums(System& system);           // sums of small integers, in small types
+void narrow_integers(System& system);       // sums, tensors inside and states, in the smallest types
 void narrow_steps(System& system);          // values that a cast makes small, in small types
-void narrow_states(System& system);         // counters of scans, in 32 bits
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
 void merge_equal(System& system);           // equations that make the same
 void separate_windows(System& system);      // of several axes, one axis after the other

@@ -60,9 +60,12 @@ AxisId BodyLowering::axis_of(VariableId id) {
         if (axis.named) {
             axis.factor = variable.extent.origin->constant_factor();
             axis.hint = variable.extent.origin->evaluate(state_.system.representatives, variable.extent.value);
+            const Interval extents = variable.extent.origin->within_class(state_.system.representatives);
+            if (extents.known_high()) axis.most = extents.high;
         }
         if (variable.kind == heddle::Variable::Kind::ordered) {
             // Steps stay steps: never dropped at one, cut or merged.
+            if (!axis.named) axis.most = axis.extent;
             axis.named = true;
             axis.factor = 1;
         }
@@ -427,7 +430,7 @@ std::vector<AxisId> BodyLowering::open_axes(Expr right, const std::vector<AxisId
 // Axes that stand for any axis of the same extent at the same position: equal drafts become one.
 AxisId BodyLowering::placeholder(size_t position, AxisId like) {
     const Axis axis = arena_.axis(like);
-    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint}, no_id);
+    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint, axis.most}, no_id);
     if (added) it->second = arena_.add_axis(axis);
     return it->second;
 }

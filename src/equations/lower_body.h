@@ -117,7 +117,7 @@ private:
         std::set<TensorIndex> tensors;  // made by its equations
     };
     std::map<VariableId, Scan> scans_;
-    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t>, AxisId> placeholders_;
+    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t, int64_t>, AxisId> placeholders_;
     std::map<std::tuple<int, Expr, std::vector<AxisId>, std::vector<AxisId>>, TensorIndex> named_;
 };
 

@@ -1,6 +1,6 @@
-// Sums of small integers are accumulated in a small type: a count of a window's elements needs 8 bits, not the 64 of its
-// result, and a vector holds eight times as many. So are tensors of small integers that stay inside (`c[i] >= 4 ? 1 : 0`), and
-// what is made of them for a smaller type is worked out in it.
+// Integers in the smallest type that holds them: sums (a count of a window's elements needs 8 bits, not the 64 of its result,
+// and a vector holds eight times as many), tensors that stay inside (`c[i] >= 4 ? 1 : 0`), states of scans (a running count),
+// and what is made of them for a smaller type.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -11,9 +11,7 @@
 #include "equations/integer_ranges.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
-#include "expr/arena_interval.h"
 #include "expr/remake.h"
-#include "expr/scalar_interval.h"
 
 namespace heddle::equations {
 namespace {
@@ -23,9 +21,8 @@ public:
     explicit Narrower(System& system) : system_(system), arena_(*system.arena), ranges_(system) {}
 
     void run() {
-        for (int32_t index : system_.order()) narrow(index);
+        for (int32_t index : system_.order()) narrow_sum(index);
         for (size_t t = 0; t < system_.tensors.size(); t++) narrow_tensor(TensorIndex(t));
-        for (size_t t = 0; t < system_.tensors.size(); t++) narrow_state(TensorIndex(t));
         if (!narrowed_.empty()) read_narrowed();
     }
     void run_steps() {
@@ -33,55 +30,19 @@ public:
     }
 
 private:
-    // Terms of one element, at most: a named axis is shorter than twice its class's representative.
-    std::optional<int64_t> most_terms(const Equation& equation) const {
-        int64_t terms = 1;
-        for (AxisId axis : equation.reduced) {
-            const Axis& a = arena_.axis(axis);
-            if (a.named && a.hint == 0) return std::nullopt;
-            if (__builtin_mul_overflow(terms, a.named ? 2 * a.hint : a.extent, &terms)) return std::nullopt;
-        }
-        return terms;
-    }
-
-    // What a cast makes smaller, in the smallest type that holds all steps on the way: vectors of it have more lanes.
-    Expr in_small_steps(Expr e) {
-        if (e->kind != Kind::cast || !is_integer(e->dtype)) return e;
-        const Expr value = e->parts()[0];
-        if (value->kind == Kind::read || !is_integer(value->dtype)) return e;
-        for (DType dtype : types) {
-            if (bytes(dtype) >= bytes(value->dtype)) break;
-            if (bytes(dtype) < bytes(e->dtype)) continue;
-            if (const Expr small = ranges_.narrowed(arena_, value, dtype)) return arena_.cast(e->dtype, small);
-        }
-        return e;
-    }
-
-    void narrow_steps(int32_t index) {
-        Equation& equation = system_.equation(index);
-        if (equation.scan >= 0) return;
-        equation.right = remade(equation.right, [&](Expr e, std::vector<Expr> operands) {
-            return e->is_coordinate() ? e : in_small_steps(arena_.rebuild(e, std::move(operands)));
-        });
-    }
-
     static constexpr std::array types = {DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32};
 
-    void narrow(int32_t index) {
+    // A sum's own tensor may be an output: what is summed gets a name, and is cast behind it.
+    void narrow_sum(int32_t index) {
         const Equation& equation = system_.equation(index);
         const DType wide = equation.right->dtype;
         const SystemTensor& tensor = system_.tensor(equation.tensor);
         const bool alone = equation.scan < 0 && tensor.equations.size() == 1 && tensor.dtype == wide;
         if (equation.reducer != Reducer::sum || !is_integer(wide) || !alone || scatter_of(system_, equation)) return;
-        const Interval term = ranges_.of(equation.right);
-        const std::optional<int64_t> terms = most_terms(equation);
-        Interval sum;
-        if (!terms || !term.known() || __builtin_mul_overflow(std::min<int64_t>(term.low, 0), *terms, &sum.low) ||
-            __builtin_mul_overflow(std::max<int64_t>(term.high, 0), *terms, &sum.high))
-            return;
         for (DType dtype : types) {
             if (bytes(dtype) >= bytes(wide)) return;
-            const Expr right = holds(dtype, sum) ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr;
+            if (!holds(dtype, ranges_.of_elements(equation.tensor))) continue;
+            const Expr right = ranges_.narrowed(arena_, equation.right, dtype);
             if (right == nullptr) continue;
             Arena::Substitution renaming;
             const Expr total = name_reduction(system_, index, "_narrow", right, renaming);
@@ -90,45 +51,72 @@ private:
         }
     }
 
-    // A tensor inside, whose elements all fit a smaller type and count as values alone, is made in that type.
     void narrow_tensor(TensorIndex index) {
         SystemTensor& tensor = system_.tensor(index);
         const bool inside = tensor.kind == SystemTensor::Kind::computed && !tensor.is_output && !tensor.dead;
         const bool own = tensor.graph_tensor == no_id;  // else its type is the graph's
-        if (!inside || !own || !is_integer(tensor.dtype) || tensor.equations.empty() || !is_value(index)) return;
+        if (!inside || !own || !is_integer(tensor.dtype) || tensor.equations.empty()) return;
         for (DType dtype : types) {
             if (bytes(dtype) >= bytes(tensor.dtype)) return;
-            std::vector<Expr> rights;
-            for (int32_t maker : tensor.equations) {
-                const Equation& equation = system_.equation(maker);
-                const bool plain = !equation.reducer && equation.right->dtype == tensor.dtype;
-                rights.push_back(plain ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr);
-            }
-            if (std::ranges::find(rights, nullptr) != rights.end()) continue;
-            for (size_t i = 0; i < rights.size(); i++) system_.equation(tensor.equations[i]).right = rights[i];
+            auto rights = of_values(index, dtype);
+            if (!rights && system_.in_scan(index)) rights = of_state(index, dtype);
+            if (!rights) continue;
+            for (size_t i = 0; i < rights->size(); i++) system_.equation(tensor.equations[i]).right = (*rights)[i];
             narrowed_[index] = tensor.dtype;
             tensor.dtype = dtype;
             return;
         }
     }
 
-    // A state of which only low bits are asked for: a count that becomes the int32 of the result.
-    void narrow_state(TensorIndex index) {
-        SystemTensor& tensor = system_.tensor(index);
-        if (tensor.is_output || tensor.dead || !is_integer(tensor.dtype) || !system_.in_scan(index)) return;
-        if (tensor.graph_tensor != no_id || narrowed_.contains(index)) return;
-        for (DType dtype : {DType::int8, DType::int16, DType::int32}) {
-            if (bytes(dtype) >= bytes(tensor.dtype)) return;
-            const auto asks_low = [&](const Equation& e) { return e.dead || asks_low_bits(index, e, dtype); };
-            if (!std::ranges::all_of(system_.equations, asks_low)) continue;
-            for (int32_t maker : tensor.equations) {
-                Equation& equation = system_.equation(maker);
-                equation.right = arena_.cast(dtype, equation.right);
-            }
-            narrowed_[index] = tensor.dtype;
-            tensor.dtype = dtype;
-            return;
+    bool reads_itself(const SystemTensor& tensor) const {
+        return std::ranges::any_of(tensor.equations, [&](int32_t maker) {
+            const Equation& equation = system_.equation(maker);
+            return std::ranges::any_of(reads(equation), [&](Expr e) { return e->tensor() == equation.tensor; });
+        });
+    }
+
+    // A tensor, and no state, whose elements all fit the smaller type and count as values alone: what makes them in it.
+    std::optional<std::vector<Expr>> of_values(TensorIndex index, DType dtype) {
+        const SystemTensor& tensor = system_.tensor(index);
+        const bool fits = holds(dtype, ranges_.of_elements(index)) && !reads_itself(tensor);
+        if (!fits || !is_value(index)) return std::nullopt;
+        std::vector<Expr> rights;
+        for (int32_t maker : tensor.equations) {
+            const Equation& equation = system_.equation(maker);
+            const bool plain = !equation.reducer && equation.right->dtype == tensor.dtype;
+            rights.push_back(plain ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr);
+            if (rights.back() == nullptr) return std::nullopt;
         }
+        return rights;
+    }
+
+    // A state whose elements fit 32 bits, so that it stands beside floats in vectors as long; or one of which no more than the
+    // bits of the smaller type are asked for: a count that becomes the int32 of the result.
+    std::optional<std::vector<Expr>> of_state(TensorIndex index, DType dtype) {
+        const auto asks_low = [&](const Equation& e) { return e.dead || asks_low_bits(index, e, dtype); };
+        const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
+        const bool fits =
+            dtype == DType::int32 && holds(dtype, ranges_.of_elements(index)) && fits_outside(index, dtype);
+        if (!fits && (!is_signed || !std::ranges::all_of(system_.equations, asks_low))) return std::nullopt;
+        std::vector<Expr> rights;
+        for (int32_t maker : system_.tensor(index).equations) {
+            const Expr right = system_.equation(maker).right;
+            const Expr small = fits ? ranges_.narrowed(arena_, right, dtype) : nullptr;
+            rights.push_back(small != nullptr ? small : arena_.cast(dtype, right));
+        }
+        return rights;
+    }
+
+    // What stands for elements outside, in every read of it.
+    bool fits_outside(TensorIndex index, DType dtype) {
+        for (const Equation& equation : system_.equations) {
+            if (equation.dead) continue;
+            for (Expr read : reads(equation)) {
+                const bool guarded = read->tensor() == index && read->kind == Kind::guarded_read;
+                if (guarded && !holds(dtype, ranges_.of(read->parts().back()))) return false;
+            }
+        }
+        return true;
     }
 
     bool asks_low_bits(TensorIndex index, const Equation& equation, DType dtype) const {
@@ -180,16 +168,23 @@ private:
                                    });
             if (!concerned) continue;
             equation.right = remade(equation.right, [&](Expr e, std::vector<Expr> operands) {
-                if (e->kind == Kind::read && narrowed_.contains(e->tensor())) {
-                    const DType dtype = system_.tensor(e->tensor()).dtype;
-                    return arena_.cast(e->dtype, arena_.read(e->tensor(), dtype, std::move(operands)));
-                }
+                if (e->is_read() && narrowed_.contains(e->tensor()) && e->dtype == narrowed_[e->tensor()])
+                    return arena_.cast(e->dtype, read_of(e, std::move(operands)));
                 if (e->kind == Kind::cast && is_integer(e->dtype)) {
                     if (Expr less = wrapped(operands[0], e->dtype)) return less;
                 }
                 return arena_.rebuild(e, std::move(operands));
             });
         }
+    }
+
+    // Of the tensor in its type of now.
+    Expr read_of(Expr read, std::vector<Expr> operands) {
+        const SystemTensor& tensor = system_.tensor(read->tensor());
+        if (read->kind == Kind::read) return arena_.read(read->tensor(), tensor.dtype, std::move(operands));
+        const Expr outside = arena_.literal(tensor.dtype, operands.back()->integer);
+        operands.pop_back();
+        return arena_.guarded_read(read->tensor(), tensor.dtype, std::move(operands), outside, tensor.shape);
     }
 
     // The low bits of an integer, worked out in a type that is no wider; null where they are not enough.
@@ -209,6 +204,27 @@ private:
         return chosen ? arena_.select(e->parts()[0], a, b) : arena_.scalar(e->op, dtype, {a, b});
     }
 
+    // What a cast makes smaller, in the smallest type that holds all steps on the way: vectors of it have more lanes.
+    Expr in_small_steps(Expr e) {
+        if (e->kind != Kind::cast || !is_integer(e->dtype)) return e;
+        const Expr value = e->parts()[0];
+        if (value->kind == Kind::read || !is_integer(value->dtype)) return e;
+        for (DType dtype : types) {
+            if (bytes(dtype) >= bytes(value->dtype)) break;
+            if (bytes(dtype) < bytes(e->dtype)) continue;
+            if (const Expr small = ranges_.narrowed(arena_, value, dtype)) return arena_.cast(e->dtype, small);
+        }
+        return e;
+    }
+
+    void narrow_steps(int32_t index) {
+        Equation& equation = system_.equation(index);
+        if (equation.scan >= 0) return;
+        equation.right = remade(equation.right, [&](Expr e, std::vector<Expr> operands) {
+            return e->is_coordinate() ? e : in_small_steps(arena_.rebuild(e, std::move(operands)));
+        });
+    }
+
     System& system_;
     Arena& arena_;
     IntegerRanges ranges_;
@@ -217,7 +233,7 @@ private:
 
 }  // namespace
 
-void narrow_sums(System& system) { Narrower(system).run(); }
+void narrow_integers(System& system) { Narrower(system).run(); }
 void narrow_steps(System& system) { Narrower(system).run_steps(); }
 
 }  // namespace heddle::equations

@@ -37,8 +37,7 @@ void mark_prepared(System& system) {
 void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
-    narrow_sums(system);
-    narrow_states(system);
+    narrow_integers(system);
     merge_equal(system);
     mark_prepared(system);
     separate_windows(system);

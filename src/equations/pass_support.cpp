@@ -240,7 +240,7 @@ bool CleanCache::is_clean(const System& system, Expr read) {
 
 AxisId CanonicalAxes::get(size_t position, AxisId like) {
     const Axis axis = arena_.axis(like);
-    const auto key = std::tuple(position, axis.extent, axis.named, axis.factor, axis.hint);
+    const auto key = std::tuple(position, axis.extent, axis.named, axis.factor, axis.hint, axis.most);
     auto found = made_.find(key);
     if (found != made_.end()) return found->second;
     return made_[key] = arena_.add_axis(axis);

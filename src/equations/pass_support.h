@@ -73,7 +73,7 @@ public:
 
 private:
     Arena& arena_;
-    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t>, AxisId> made_;
+    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t, int64_t>, AxisId> made_;
 };
 
 // `root` with each read (its coordinates already replaced) given to `replace`; null keeps it.

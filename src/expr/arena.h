@@ -31,6 +31,7 @@ struct Axis {
     bool named = false;  // has an origin: never dropped at one, never a baked fact
     int64_t factor = 0;  // named axes: the number known to divide the extent, else `extent`
     int64_t hint = 0;  // named axes: the extent at the size class's representative, by which costs decide; 0: `extent`
+    int64_t most = 0;  // named axes: what the extent does not exceed in its size class; 0: not known
 };
 
 // Finds operands in their arena.

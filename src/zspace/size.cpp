@@ -79,6 +79,26 @@ int64_t Origin::evaluate(const std::map<std::string, int64_t>& names, int64_t fa
     }
 }
 
+Interval Origin::within_class(const std::map<std::string, int64_t>& representatives) const {
+    if (kind_ == Kind::constant) return Interval::point(value_);
+    if (kind_ == Kind::name) {
+        const auto found = representatives.find(name_);
+        if (found == representatives.end()) return {};
+        const int64_t middle = found->second;
+        return middle > 0 ? Interval{middle / 2, 2 * middle - 1} : Interval::point(middle);
+    }
+    const Interval a = a_->within_class(representatives), b = b_->within_class(representatives);
+    switch (kind_) {
+    case Kind::add: return a + b;
+    case Kind::subtract: return a - b;
+    case Kind::multiply: return a * b;
+    case Kind::floor_divide: return floor_divide(a, b);
+    case Kind::modulo: return floor_modulo(a, b);
+    case Kind::minimum: return heddle::minimum(a, b);
+    default: return heddle::maximum(a, b);
+    }
+}
+
 bool Size::operator==(const Size& other) const {
     if (value != other.value || named() != other.named()) return false;
     return !named() || origin == other.origin || origin->text() == other.origin->text();

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "zspace/interval.h"
+
 namespace heddle {
 
 class Origin;
@@ -47,6 +49,8 @@ public:
     int64_t constant_factor() const;
     // The value for given names. A name that is missing, or a division by zero, gives `fallback`.
     int64_t evaluate(const std::map<std::string, int64_t>& names, int64_t fallback) const;
+    // Between which ends the value lies when each name has any size of its class; of these, the representatives.
+    Interval within_class(const std::map<std::string, int64_t>& representatives) const;
 
 private:
     Kind kind_ = Kind::constant;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph_builder.h"
+#include "equations/fusion.h"
 #include "equations/system.h"
 #include "equations/system_text.h"
 #include "helpers/run_system.h"
@@ -343,7 +344,24 @@ TEST(Lower, NamedSizesBecomeNamedAxes) {
     ASSERT_EQ(equation.axes.size(), 2u);
     EXPECT_TRUE(system.arena->axis(equation.axes[0]).named);
     EXPECT_EQ(system.arena->axis(equation.axes[1]).factor, 4);
+    EXPECT_EQ(system.arena->axis(equation.axes[0]).most, 3);
+    EXPECT_EQ(system.arena->axis(equation.axes[1]).most, 12);
     EXPECT_NE(print(system).find("< 12 named 4"), std::string::npos);
+}
+
+// Of 65 to 255 elements without 64 there are up to 191, and at the representative, 128, only 64.
+TEST(Lower, ACountOverADifferenceOfSizesHoldsAllOfItsClass) {
+    GraphBuilder g;
+    const Size all = named_size("n", 70), rest = all - Size(64);
+    const TensorId x = g.input("x", DType::float32, {all});
+    g.output(g.map("count", {x}, DType::int64, {}, [&](BodyBuilder& b, const auto&) {
+        const VariableId k = b.reduction("k", rest);
+        const NodeId above = b.scalar(ScalarOp::less, {b.real(0), b.read(0, DType::float32, {b.value_of(k)})});
+        return b.reduce(Reducer::sum, {k}, b.cast(DType::int64, above));
+    }));
+    System system = expect_same(g);
+    narrow_integers(system);
+    EXPECT_EQ(system.equation(system.order().front()).right->dtype, DType::uint8);
 }
 
 TEST(Lower, OpaqueOperationsKeepTheirInputs) {

@@ -223,7 +223,7 @@ std::string types_after_narrowing(const std::string& text) {
     auto system = parse_system(std::make_shared<SourceText>("system", text));
     EXPECT_TRUE(system) << (system ? "" : render(system.error()));
     if (!system) return "";
-    narrow_sums(*system);
+    narrow_integers(*system);
     expect_sound(*system);
     std::string types;
     for (int32_t index : system->order()) types += std::string(name(system->equation(index).right->dtype)) + " ";
@@ -354,12 +354,12 @@ TEST(PassNarrow, StepsOnTheWayToBytesAreSmall) {
 DType type_of_counter(int64_t steps, const std::string& next, const std::string& first = "0") {
     auto system = parse_system(std::make_shared<SourceText>(
         "system", fmt::format("system s\n in x: int32[9]\n local c: int64[{3}]\n out y: int64[9]\n c[0] = {2}\n"
-                              " for t < {0} named 1 ordered 0: c[(t + 1)] = {1}\n"
+                              " for t < {0} ordered 0: c[(t + 1)] = {1}\n"
                               " for i < 9: y[i] = value.add(c[i], int64(x[i]))\n outputs y\n",
                               steps, next, first, steps + 1)));
     EXPECT_TRUE(system) << (system ? "" : render(system.error()));
     if (!system) return DType::boolean;
-    narrow_states(*system);
+    narrow_integers(*system);
     expect_sound(*system);
     for (const SystemTensor& tensor : system->tensors) {
         if (tensor.name == "c") return tensor.dtype;

@@ -73,6 +73,9 @@ TEST(Size, NumberAndOriginAgree) {
         }
         if (!size.named()) continue;
         ASSERT_TRUE(size.origin->evaluate(names, -99) == size.value);
+        std::map<std::string, int64_t> representatives;
+        for (const auto& [name, value] : names) representatives[name] = class_representative(value);
+        ASSERT_TRUE(Interval::point(size.value).within(size.origin->within_class(representatives)));
         int64_t factor = size.origin->constant_factor();
         ASSERT_TRUE(factor >= 0);
         bool divides = factor == 0 ? size.value == 0 : size.value % factor == 0;
