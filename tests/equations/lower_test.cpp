@@ -339,6 +339,7 @@ TEST(Lower, NamedSizesBecomeNamedAxes) {
     GraphBuilder g;
     const Size batch = named_size("batch", 1), width = named_size("length", 3) * Size(4);
     g.output(g.unary(ScalarOp::exp, g.input("x", DType::float32, {batch, width, 1})));
+    g.graph.dimension_names = {{"batch", 1}, {"length", 3}};
     const System system = expect_same(g);
     const Equation& equation = system.equation(0);
     ASSERT_EQ(equation.axes.size(), 2u);
@@ -359,6 +360,7 @@ TEST(Lower, ACountOverADifferenceOfSizesHoldsAllOfItsClass) {
         const NodeId above = b.scalar(ScalarOp::less, {b.real(0), b.read(0, DType::float32, {b.value_of(k)})});
         return b.reduce(Reducer::sum, {k}, b.cast(DType::int64, above));
     }));
+    g.graph.dimension_names = {{"n", 70}};
     System system = expect_same(g);
     narrow_integers(system);
     EXPECT_EQ(system.equation(system.order().front()).right->dtype, DType::uint8);
