@@ -218,7 +218,8 @@ private:
                 Preference channel = channel_dimension(equation, read);
                 if (channel.empty()) continue;
                 Expr along = read->parts()[static_cast<size_t>(channel[0])];
-                if (slides_along_rows(equation, read) && !moves_others(operands, read, along)) continue;
+                const AxisId row = row_of_windows(equation, read);
+                if (row >= 0 && !has_own_operands(operands, read, along, row)) continue;
                 vote_for_weights(operands, along, weight);
                 add_vote(read->tensor(), std::move(channel), weight);
             }
@@ -291,19 +292,23 @@ private:
         return most;
     }
 
-    // The window slides along rows as they lie, an element at a time: vectors of neighbours, in rows that fill them.
-    bool slides_along_rows(const Equation& equation, Expr read) const {
+    // The axis along which the window slides over rows as they lie, an element at a time: vectors of neighbours, in rows that
+    // fill them.
+    AxisId row_of_windows(const Equation& equation, Expr read) const {
         Expr innermost = read->parts()[rank_of(read) - 1];
-        return std::ranges::any_of(innermost->axes, [&](AxisId axis) {
-            return contains(equation.axes, axis) && axis != equation.ordered && step_along(innermost, axis) == 1 &&
-                   system_.arena->hint(axis) >= choice_numbers::row_of_windows;
-        });
+        for (AxisId axis : innermost->axes) {
+            if (contains(equation.axes, axis) && axis != equation.ordered && step_along(innermost, axis) == 1 &&
+                system_.arena->hint(axis) >= choice_numbers::row_of_windows)
+                return axis;
+        }
+        return no_id;
     }
 
-    // Each point along the axis has operands of its own.
-    static bool moves_others(const std::vector<Expr>& operands, Expr read, Expr axis) {
+    // Each point along the axis has operands of its own, which are the same along the row.
+    static bool has_own_operands(const std::vector<Expr>& operands, Expr read, Expr axis, AxisId row) {
         return std::ranges::any_of(operands, [&](Expr other) {
-            return other->tensor() != read->tensor() && std::ranges::binary_search(other->axes, axis->axis());
+            return other->tensor() != read->tensor() && std::ranges::binary_search(other->axes, axis->axis()) &&
+                   !std::ranges::binary_search(other->axes, row);
         });
     }
 

@@ -4,6 +4,8 @@
 #include <random>
 #include <set>
 
+#include "equations/fusion.h"
+#include "equations/kept_steps.h"
 #include "plan/storage.h"
 
 namespace heddle::plan {
@@ -93,6 +95,25 @@ TEST(Storage, every_element_has_one_place) {
         }
         EXPECT_EQ(static_cast<int64_t>(places.size()), map.elements());
     }
+}
+
+// The map of x[256, 4096], of which y is made.
+std::string map_of(const std::string& right) {
+    auto system = equations::parse_system(std::make_shared<SourceText>(
+        "system", "system s\n in x: float32[256, 4096]\n in z: float32[256, 4096]\n"
+                  " out y: float32[256, 4077]\n for i < 256, j < 4077: y[i, j] = sum(k < 20 : " +
+                      right + ")\n outputs y\n"));
+    EXPECT_TRUE(system) << (system ? "" : render(system.error()));
+    if (!system) return "";
+    const equations::Partition partition = equations::fuse(*system, Target{}, {});
+    const auto maps = choose_storage(*system, partition, equations::kept_steps(*system));
+    return maps.at(0) ? maps[0]->text() : "none";
+}
+
+// A value of each point is no weight of its row.
+TEST(Storage, windows_slide_along_rows_beside_values_of_their_points) {
+    EXPECT_EQ(map_of("x[i, j + k]"), "row-major");
+    EXPECT_EQ(map_of("x[i, j + k] * z[i, j]"), "row-major");
 }
 
 }  // namespace
