@@ -35,6 +35,7 @@ private:
     bool is_candidate(AxisId axis) const;
     bool decides_range(AxisId axis) const;
     double share_of_writes() const;
+    double fold_of_a_vector(AxisId axis, int64_t width) const;
     double cost(AxisId axis) const;
     std::optional<PackedOperand> packable(const ReadAccess& read, AxisId lanes) const;
     int64_t rows_sharing(Expr read, AxisId lanes) const;

@@ -140,9 +140,19 @@ double Chooser::share_of_writes() const {
     return std::min(choice_numbers::written_behind_reduction, choice_numbers::terms_like_a_write / std::max(terms, 1.0));
 }
 
+// Of joining the lanes of a result that runs along the reduced axis.
+double Chooser::fold_of_a_vector(AxisId axis, int64_t width) const {
+    double vectors = std::max(1.0, static_cast<double>(ceil_divide(hint(axis), width)));
+    for (AxisId other : group_.reduced) {
+        if (other != axis) vectors *= std::max(1.0, static_cast<double>(hint(other)));
+    }
+    return choice_numbers::fold_of_one_result / vectors;
+}
+
 double Chooser::cost(AxisId axis) const {
     bool reduces = !group_.reductions.empty(), reduced = contains(group_.reduced, axis);
-    double total = reduced ? choice_numbers::fold_of_lanes : 0;
+    const int64_t extent = hint(axis), width = lane_width(choice_numbers::least_element);
+    double total = reduced ? std::max(choice_numbers::fold_of_lanes, fold_of_a_vector(axis, width)) : 0;
     auto of = [&](Movement movement, bool packs, bool transposes) {
         if (movement == Movement::indirect) return choice_numbers::chosen_by_data;
         if (movement == Movement::still) return choice_numbers::unmoved;
@@ -167,7 +177,6 @@ double Chooser::cost(AxisId axis) const {
     if (!reduced) {
         for (EquationIndex index : writes_) total += written(index) * (reduces ? share_of_writes() : 1);
     }
-    int64_t extent = hint(axis), width = lane_width(choice_numbers::least_element);
     return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;
 }
 
@@ -191,7 +200,7 @@ void Chooser::choose_lanes() {
 // bits. No wider than the axis.
 void Chooser::widen_narrow_lanes() {
     const auto is_gathered = [](Movement movement) {
-        return movement >= Movement::interleaved;
+        return movement > Movement::interleaved;
     };
     for (const ReadAccess& read : reads_) {
         const bool packed = std::ranges::any_of(group_.packed, [&](const auto& p) { return p.read == read.value; });

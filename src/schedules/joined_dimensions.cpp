@@ -11,19 +11,35 @@ namespace {
 
 constexpr int64_t most_neighbours = 4;
 
-// Coordinates of a tensor that an access has; of a guarded read without what it gives outside.
-std::vector<std::vector<Expr>> accesses_of(const Kernel& kernel, TensorIndex tensor) {
-    std::vector<std::vector<Expr>> found;
+// Where an equation accesses a tensor; of a guarded read without what it gives outside.
+struct TensorAccess {
+    const KernelEquation* equation = nullptr;
+    std::vector<Expr> coordinates;
+};
+
+std::vector<TensorAccess> accesses_of(const Kernel& kernel, TensorIndex tensor) {
+    std::vector<TensorAccess> found;
     const size_t rank = kernel.tensor(tensor).dimensions.size();
     for (const KernelEquation& e : kernel.equations) {
-        if (e.tensor == tensor) found.push_back(e.left);
+        if (e.tensor == tensor) found.push_back({&e, e.left});
         for (const ReadAccess& read : reads_of(e.right)) {
             if (read.tensor != tensor) continue;
             const auto& parts = read.value->parts();
-            found.emplace_back(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(rank));
+            found.push_back({&e, {parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(rank)}});
         }
     }
     return found;
+}
+
+// By a number, or along an axis that the equation reduces of this tensor alone: of a product one operand wants to be packed.
+bool asks_for_neighbours(const Kernel& kernel, TensorIndex tensor, const TensorAccess& access, int64_t count) {
+    const Expr inner = access.coordinates.back();
+    if (inner->kind == Kind::integer) return inner->integer >= 0 && inner->integer < count;
+    const AxisId axis = plain_axis(inner);
+    const auto is_other = [&](const ReadAccess& read) { return read.tensor != tensor; };
+    return axis >= 0 && std::ranges::find(access.equation->reduced, axis) != access.equation->reduced.end() &&
+           !kernel.axis(axis).named && kernel.axis(axis).extent <= count &&
+           std::ranges::none_of(reads_of(access.equation->right), is_other);
 }
 
 bool is_joined(const Kernel& kernel, TensorIndex index) {
@@ -34,10 +50,9 @@ bool is_joined(const Kernel& kernel, TensorIndex index) {
     for (const BufferDimension* d : {&inner, &outer})
         if (d->margin_before != 0 || d->margin_after != 0) return false;
     bool moves = false;
-    for (const std::vector<Expr>& access : accesses_of(kernel, index)) {
-        const Expr number = access.back();
-        if (number->kind != Kind::integer || number->integer < 0 || number->integer >= inner.extent) return false;
-        moves = moves || !access[access.size() - 2]->axes.empty();
+    for (const TensorAccess& access : accesses_of(kernel, index)) {
+        if (!asks_for_neighbours(kernel, index, access, inner.extent)) return false;
+        moves = moves || !access.coordinates[access.coordinates.size() - 2]->axes.empty();
     }
     return moves;
 }

@@ -35,7 +35,8 @@ inline constexpr double scattered = 16;                  // a gather or scatter:
 inline constexpr double chosen_by_data = 20;             // the same, its places computed for each lane
 inline constexpr double written_behind_reduction = 0.1;  // share of a write's cost: once for all terms, at most
 inline constexpr double terms_like_a_write = 16;         // beyond ten times as many terms, this by their number
-inline constexpr double fold_of_lanes = 0.3;             // a reduced axis: its lanes are joined in the end
+inline constexpr double fold_of_lanes = 0.3;             // a reduced axis: its lanes are joined in the end ...
+inline constexpr double fold_of_one_result = 6;          // ... which is so much for a result, however few its vectors are
 // Vectors that may stand for one behind a reduction, where its result becomes a wider type. Design.
 inline constexpr int64_t vectors_behind_reduction = 4;
 // Updates at places that data choose: elements along an axis from which vectors pay, and how many at once. Design.
