@@ -11,6 +11,7 @@
 #include "equations/scatter.h"
 #include "expr/arena_interval.h"
 #include "plan/axis_classes.h"
+#include "schedules/tree.h"
 #include "target/choice_numbers.h"
 
 namespace heddle::plan {
@@ -292,12 +293,18 @@ private:
         return most;
     }
 
-    // The axis along which the window slides over rows as they lie, an element at a time: vectors of neighbours, in rows that
+    // To the next element, or to one that a permute of neighbours serves.
+    static bool is_stepped(Expr coordinate, AxisId axis) {
+        const int64_t step = step_along(coordinate, axis);
+        return step == 1 || schedules::is_interleaving(step);
+    }
+
+    // The axis along which the window slides over rows as they lie, by few elements at a time: vectors of neighbours, in rows that
     // fill them.
     AxisId row_of_windows(const Equation& equation, Expr read) const {
         Expr innermost = read->parts()[rank_of(read) - 1];
         for (AxisId axis : innermost->axes) {
-            if (contains(equation.axes, axis) && axis != equation.ordered && step_along(innermost, axis) == 1 &&
+            if (contains(equation.axes, axis) && axis != equation.ordered && is_stepped(innermost, axis) &&
                 system_.arena->hint(axis) >= choice_numbers::row_of_windows)
                 return axis;
         }

@@ -44,9 +44,9 @@ inline constexpr int64_t shortest_update_vector = 8;
 inline constexpr int64_t most_update_vectors = 4;
 inline constexpr int64_t least_element = 4;  // bytes: what moves by gathers and transposes, in lanes of 32 bits at least
 
-// Elements of a row from which a window that slides along it by one is read as it lies: no other axis is laid innermost
+// Elements of a row from which a window that slides along it by a few is read as it lies: no other axis is laid innermost
 // for its lanes. Design.
-inline constexpr int64_t row_of_windows = 64;
+inline constexpr int64_t row_of_windows = 32;
 
 // ---- packing
 
