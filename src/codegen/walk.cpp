@@ -293,18 +293,35 @@ void Walker::update_running(const Update& node, const Accumulator& accumulator, 
     const CodeValue none = adds_floats ? code_.real(accumulator.dtype, -0.0)
                                        : neutral(code_, accumulator.reducer, accumulator.dtype);
     const CodeValue nothing = widened(code_, none, width);
-    CodeValue sums = widened(code_, evaluate(node.value, 0, 0), width);
-    if (const auto active = lane_mask(0)) sums = code_.select(*active, sums, nothing);
+    CodeValue sums = widened(code_, evaluate(node.value, 0, 0), width), factor, all;
+    const bool has_factor = node.factor >= 0, keeps = has_factor && is_bool(tree_.expression(node.factor).dtype);
+    const Reducer joins = keeps ? Reducer::all : Reducer::product;
+    if (has_factor) {
+        factor = widened(code_, evaluate(node.factor, 0, 0), width);
+        all = widened(code_, neutral(code_, joins, keeps ? DType::boolean : accumulator.dtype), width);
+    }
+    if (const auto active = lane_mask(0)) {
+        sums = code_.select(*active, sums, nothing);
+        if (has_factor) factor = code_.select(*active, factor, all);
+    }
+    const auto joined = [&](CodeValue before, CodeValue part, CodeValue own) {
+        if (has_factor && !keeps && is_float(accumulator.dtype)) return code_.multiply_add(before, part, own);
+        if (has_factor) before = keeps ? code_.select(part, before, nothing) : combine(code_, joins, before, part);
+        return combine(code_, accumulator.reducer, before, own);
+    };
     for (int apart = 1; apart < width; apart *= 2) {
         std::vector<int> moved;
         for (int lane = 0; lane < width; lane++) moved.push_back(width - apart + lane);
-        sums = combine(code_, accumulator.reducer, code_.shuffle(nothing, sums, moved), sums);
+        sums = joined(code_.shuffle(nothing, sums, moved), factor, sums);
+        if (!has_factor) continue;
+        factor = combine(code_, joins, code_.shuffle(all, factor, moved), factor);
     }
     const CodeValue carried = code_.get(tile.cells[0]);
-    const CodeValue whole = code_.shuffle(sums, sums, std::vector<int>(static_cast<size_t>(width), width - 1));
-    code_.set(tile.cells[0], combine(code_, accumulator.reducer, carried, whole));
+    const std::vector<int> last(static_cast<size_t>(width), width - 1);
+    const CodeValue whole = code_.shuffle(sums, sums, last);
+    code_.set(tile.cells[0], joined(carried, has_factor ? code_.shuffle(factor, factor, last) : factor, whole));
     tile.carried = {carried};
-    tile.results = {combine(code_, accumulator.reducer, carried, sums)};
+    tile.results = {joined(carried, factor, sums)};
 }
 
 // Vectors, then lanes, by halves: the order that Finish states.

@@ -147,13 +147,10 @@ CodeValue Walker::index_value(const Expression& e, int i, int j) {
     return value;
 }
 
-// 0 <= value < bound, in 64 bits.
+// 0 <= value < bound, in 64 bits: without a sign, values below zero are above every bound.
 CodeValue Walker::inside(CodeValue value, CodeValue bound) {
-    value = cast(code_, value, DType::int64);
-    bound = widened(code_, bound, value.width);
-    const CodeValue zero = widened(code_, integer(0), value.width);
-    return code_.operation(CodeOp::bit_and, code_.operation(CodeOp::less_equal, zero, value),
-                           code_.operation(CodeOp::less, value, bound));
+    value = code_.reinterpret(cast(code_, value, DType::int64), DType::uint64);
+    return code_.operation(CodeOp::less, value, widened(code_, code_.reinterpret(bound, DType::uint64), value.width));
 }
 
 std::optional<CodeValue> Walker::lane_mask(int j) const {

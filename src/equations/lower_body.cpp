@@ -35,8 +35,7 @@ void BodyLowering::classify() {
         const Node& node = body_.nodes[i];
         bool data = node.is_read() || node.kind == Node::Kind::local || node.kind == Node::Kind::previous ||
                     node.kind == Node::Kind::reduce;
-        const bool array = node.kind == Node::Kind::local && !body_.local(node.local()).is_state();
-        bool equations = node.kind == Node::Kind::reduce || array;
+        bool equations = node.kind == Node::Kind::reduce;
         for (NodeId operand : node.operands) {
             uses_[static_cast<size_t>(operand)]++;
             data = data || has_data_[static_cast<size_t>(operand)];
@@ -229,12 +228,10 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     const Local& local = body_.local(node.local());
     std::vector<Expr> coordinates;
     for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
-    Expr value = need(local.value, condition, false);
+    // All of it is worked out, as it is written: its reader's condition asks of the reader's point, not of its elements.
+    Expr value = need(local.value, nullptr, false);
     if (!missing_.empty()) return nullptr;
     if (value->is_literal()) return value;
-    // As for a reduction: all of it is worked out, asked for or not.
-    if (condition && !reads_inside_where_asked(state_.system, value))
-        value = arena_.select(condition, value, neutral(arena_, Reducer::sum, value->dtype));
     auto found = locals_.find({node.index, value});
     if (found == locals_.end()) {
         std::vector<AxisId> own;

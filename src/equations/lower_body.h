@@ -102,7 +102,7 @@ private:
     const Body& body_;
     std::vector<TensorIndex> inputs_;
     std::vector<bool> has_data_;       // by NodeId: reads a tensor or a local
-    std::vector<bool> has_equations_;  // by NodeId: holds what becomes an equation of its own: a reduction, a local
+    std::vector<bool> has_equations_;  // by NodeId: holds a reduction, an equation of its own for what asks for it
     std::vector<int> uses_;            // by NodeId: of nodes, locals and equations
     std::map<VariableId, AxisId> axes_;
     std::map<Key, Expr> done_;

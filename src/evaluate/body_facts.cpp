@@ -31,6 +31,12 @@ bool BodyFacts::takes_into(NodeId id, LocalId state, ScalarOp op) {
         const bool then = takes_into(node.operands[1], state, op), otherwise = takes_into(node.operands[2], state, op);
         return then || otherwise;
     }
+    // A decaying sum is a sum, too.
+    if (node.kind == Node::Kind::scalar && node.op == ScalarOp::multiply && op == ScalarOp::add) {
+        const auto is_number = [&](size_t i) { return body.node(node.operands[i]).kind == Node::Kind::real; };
+        return (is_number(0) && takes_into(node.operands[1], state, op)) ||
+               (is_number(1) && takes_into(node.operands[0], state, op));
+    }
     const bool joins = node.op == op || (op == ScalarOp::add && node.op == ScalarOp::subtract);
     if (node.kind != Node::Kind::scalar || !joins) return false;
     for (int8_t operand : {0, 1}) {

@@ -42,7 +42,8 @@ struct Variable {
 using Node = expr::Expression;
 
 // `let g[j < n] = value`, or any value with axes of its own. It has one value per point of its variables *and* of the
-// free variables that `value` uses.
+// free variables that `value` uses. All of them are worked out: none may read outside but by data, which is then an error
+// of the whole program, whether the element is asked for or not.
 struct Local {
     std::string name;
     DType dtype = DType::float32;

@@ -60,6 +60,7 @@ struct VectorSteps {
     Part part = Part::plain;
     Reducer reducer = Reducer::sum;
     TensorIndex of = no_id;
+    TensorIndex factor = no_id;  // running, by vectors: what is left of the step before, if not all (running_term.h)
 };
 
 struct KernelEquation {

@@ -60,6 +60,7 @@ Block Nest::vector_steps() {
                 Update update;
                 update.accumulator = accumulator;
                 update.value = value;
+                if (e.vector_steps.factor >= 0) update.factor = expressions_.defined(e.vector_steps.factor);
                 body.push_back({update});
                 value = of_accumulator(Expression::Kind::accumulator, accumulator);
             }

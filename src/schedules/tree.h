@@ -243,11 +243,14 @@ struct Start {
 // maximum: a NaN wins. Argument reductions take `value` where it is strictly better or a first NaN, with `index`.
 // running: in each vector v, for d = 1, 2, 4 ... below the width, lane l becomes combine(v[l - d], v[l]), where l >= d; then
 // each lane l becomes combine(carried, v[l]), and what the last active lane has is carried to the next vector. No Finish.
+// With a factor, lanes combine (f', v') with (f, v) to (f' f, v' f joined with v): where f is a bool, what is before stays or
+// becomes neutral; else, of sums, it is multiplied.
 // state: becomes the value.
 struct Update {
     AccumulatorId accumulator = no_id;
     ExpressionId value = no_id;
     ExpressionId index = no_id;
+    ExpressionId factor = no_id;
     bool fused = false;
 };
 

@@ -345,6 +345,7 @@ private:
             reader_.expect("with");
             update.value = expression();
             if (reader_.take("at")) update.index = expression();
+            if (reader_.take("factor")) update.factor = expression();
             into.push_back({update});
         } else if (reader_.take("define")) {
             Let let;

@@ -148,6 +148,7 @@ private:
         if constexpr (requires { node.let; }) reach(tree_.let(node.let).value);
         if constexpr (requires { node.value; }) reach(node.value);
         if constexpr (requires { node.index; }) reach(node.index);
+        if constexpr (requires { node.factor; }) reach(node.factor);
         if constexpr (requires { node.guard; }) reach(node.guard);
         if constexpr (requires { node.beside; }) {
             for (ExpressionId value : node.beside) reach(value);
@@ -237,8 +238,10 @@ private:
     void print_statement(const Update& u, int depth) {
         prepare(u.value, depth);
         if (u.index >= 0) prepare(u.index, depth);
+        if (u.factor >= 0) prepare(u.factor, depth);
         line(depth, "update " + std::to_string(u.accumulator) + (u.fused ? " fused" : "") + " with " +
-                        expression(u.value) + (u.index >= 0 ? " at " + expression(u.index) : ""));
+                        expression(u.value) + (u.index >= 0 ? " at " + expression(u.index) : "") +
+                        (u.factor >= 0 ? " factor " + expression(u.factor) : ""));
     }
 
     void print_statement(const Define& d, int depth) {

@@ -362,6 +362,12 @@ private:
             error("schedules.tree_lanes", "a running accumulator does not fit its lanes", a.name);
         if (a.state && u.fused) error("schedules.tree_type", "an update does not fit its accumulator", a.name);
         if (a.running) finished_.insert(u.accumulator);
+        if (u.factor >= 0 && in(tree_.expressions, u.factor, "an update's factor")) {
+            check_use(u.factor);
+            const DType of_factor = type(u.factor);
+            if (!a.running || (!is_bool(of_factor) && (of_factor != a.dtype || a.reducer != Reducer::sum)))
+                error("schedules.tree_type", "a factor does not fit its accumulator", a.name);
+        }
         if (is_argument(a.reducer) != (u.index >= 0))
             return error("schedules.tree_type", "an update lacks its index, or has one", a.name);
         if (u.index < 0 || !in(tree_.expressions, u.index, "an update's index")) return;

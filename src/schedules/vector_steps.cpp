@@ -294,6 +294,11 @@ void ScanInParts::add_state(size_t i, std::vector<KernelEquation>& into) {
     KernelEquation running = made(state.running, Part::running, rewritten(i, in_turn_ ? from.right : state.takes.term));
     running.vector_steps.reducer = state.takes.reducer;
     running.vector_steps.of = state.first;
+    if (state.takes.factor) {
+        running.vector_steps.factor = add_local(from.tensor, "_factor", true);
+        kernel_.tensors[static_cast<size_t>(running.vector_steps.factor)].dtype = state.takes.factor->dtype;
+        into.push_back(made(running.vector_steps.factor, Part::plain, rewritten(i, state.takes.factor)));
+    }
     into.push_back(std::move(running));
     if (!in_turn_ && read_before_.contains(from.tensor)) add_before(from.tensor, into);
     const bool local = kernel_.tensor(from.tensor).role == KernelTensor::Role::local;

@@ -262,13 +262,22 @@ TEST(Lower, BranchesKeepReadsOfReductionsUnderTheirCondition) {
         const NodeId total = b.reduce(Reducer::sum, {k}, b.read(0, DType::float32, {b.plus(start, b.value_of(k))}));
         return b.select(b.read(1, DType::boolean, at), b.scalar(ScalarOp::exp, {total}), b.real(0));
     }));
-    // An array, of which some elements need none.
-    g.output(g.map("array", {x}, DType::float32, {6}, [&](BodyBuilder& b, const auto& at) {
-        const VariableId j = b.variable("j", 4, Variable::Kind::parallel);
-        const int32_t local = b.local("g", {j}, b.read(0, DType::float32, {b.plus(at[0], b.value_of(j))}));
-        return b.select(b.scalar(ScalarOp::less, {at[0], b.integer(3)}), b.local_at(local, {at[0]}), b.real(0));
-    }));
     expect_same(g, 1e-6);
+}
+
+// Its elements would else be worked out for each point that reads them under a condition.
+TEST(Lower, AnArrayIsWorkedOutWholeUnderAnyCondition) {
+    GraphBuilder g;
+    const TensorId x = g.input("x", DType::float32, {6}), ids = g.input("ids", DType::int64, {6});
+    g.output(g.map("array", {x, ids}, DType::float32, {6}, [&](BodyBuilder& b, const auto& at) {
+        const VariableId j = b.variable("j", 6, Variable::Kind::parallel);
+        const NodeId id = b.scalar(ScalarOp::modulo, {b.read(1, DType::int64, {b.value_of(j)}), b.integer(6)});
+        const int32_t local = b.local("g", {j}, b.scalar(ScalarOp::exp, {b.read(0, DType::float32, {id})}));
+        const NodeId asked = b.scalar(ScalarOp::less, {b.real(0), b.read(0, DType::float32, at)});
+        return b.select(asked, b.local_at(local, {at[0]}), b.real(0));
+    }));
+    const System system = expect_same(g, 1e-6);
+    EXPECT_NE(print(system).find("local 'array.g': float32[6]\n"), std::string::npos) << print(system);
 }
 
 TEST(Lower, AStrongerConditionNeedsNoOtherEquation) {

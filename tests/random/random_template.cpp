@@ -230,11 +230,13 @@ private:
             std::vector<std::string> at = {step.name + " - 1"};
             for (const Variable& axis : state.axes) at.push_back(axis.name);
             const std::string previous = fmt::format("{}[{}]", state.name, fmt::join(at, ", "));
-            switch (choices_.below(5)) {
+            switch (choices_.below(7)) {
             case 0: value = fmt::format("0.5 * {} + {}", previous, real(1)); break;
             case 1: value = fmt::format("max({}, {})", previous, real(2)); break;
             case 2: value = fmt::format("tanh({} + {})", previous, real(2)); break;
             case 3: value = fmt::format("({}) ? {} : {}", truth(1), previous, real(1)); break;
+            case 4: value = fmt::format("({}) ? {} : {} + {}", truth(1), real(1), previous, real(1)); break;
+            case 5: value = fmt::format("{0} + 0.25 * ({1} - {0})", previous, real(1)); break;
             default: value = fmt::format("clamp({}, -4, 4)", real(3)); break;
             }
             if (choices_.once_in(4)) {
