@@ -58,16 +58,24 @@ V subtract_ln2_times(V x, V n) {
     return fma(n, -low, fma(n, -high, x));
 }
 
-V exp_of(V x) {
-    const V bounded = at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -746 : -104);
-    const Rounded n = round_to_integer(bounded, log2_e);
-    return scale(1.0 + exp_minus_one_reduced(subtract_ln2_times(bounded, n.real)), n.integer);
+// exp(r) 2^n for |r| <= ln(2) / 2
+V exp_scaled(V r, Rounded n) {
+    if (!has_parts(r)) return scale(1.0 + exp_minus_one_reduced(r), n.integer);
+    const V q = is_double(r) ? polynomial(r, coefficients::exp_double) : polynomial(r, coefficients::exp_single);
+    return scaled(fma(fma(q, r, number(r, 1)), r, number(r, 1)), n.real);
 }
+
+// For x within what at_most and at_least leave in exp_of.
+V exp_bounded(V x) {
+    const Rounded n = round_to_integer(x, log2_e);
+    return exp_scaled(subtract_ln2_times(x, n.real), n);
+}
+V exp_of(V x) { return exp_bounded(at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -746 : -104)); }
 
 V exp2_of(V x) {
     const V bounded = at_least(at_most(x, is_double(x) ? 1025 : 129), is_double(x) ? -1076 : -151);
     const Rounded n = round_to_integer(bounded, 1);
-    return scale(1.0 + exp_minus_one_reduced((bounded - n.real) * ln2), n.integer);
+    return exp_scaled((bounded - n.real) * ln2, n);
 }
 
 // 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): half the scale, since 2^1024 is out of range.
@@ -435,7 +443,7 @@ V pow_of(V x, V y, bool exact) {
     const V low = select(at_end | !(absolute(product) < 800), 0.0, remainder);
     const Rounded n = round_to_integer(bounded, log2_e);
     const V r = subtract_ln2_times(bounded, n.real) + low;
-    const V magnitude = scale(1.0 + exp_minus_one_reduced(r), n.integer);
+    const V magnitude = exp_scaled(r, n);
 
     const V whole = is_whole(absolute(y));
     const V odd = whole & !is_whole(0.5 * absolute(y));
@@ -455,6 +463,17 @@ V in_double(V x) {
     return is_double(x) ? function(x) : narrow(function(widen(x)));
 }
 
+// Newton's steps from the estimate, which stays for zeros, infinities and NaNs.
+V rsqrt_of(V x) {
+    if (!has_parts(x)) return 1.0 / square_root(x);
+    V y = reciprocal_root_estimate(x);
+    for (int step = 0; step < (is_double(x) ? 2 : 1); step++) {
+        const V error = fma(x * y, y * -0.5, number(x, 0.5));
+        y = select(is_nan(error), y, fma(y, error, y));
+    }
+    return y;
+}
+
 V rounded_hypot(V x, V y) { return is_double(x) ? hypot_of(x, y) : narrow(hypot_of(widen(x), widen(y))); }
 
 struct Row {
@@ -464,7 +483,7 @@ struct Row {
 };
 constexpr Row table[] = {
     {ScalarOp::sqrt, [](V x) { return square_root(x); }},
-    {ScalarOp::rsqrt, [](V x) { return 1.0 / square_root(x); }},
+    {ScalarOp::rsqrt, rsqrt_of},
     {ScalarOp::reciprocal, [](V x) { return 1.0 / x; }},
     {ScalarOp::exp, exp_of},
     {ScalarOp::exp2, exp2_of},
@@ -493,8 +512,8 @@ constexpr Row table[] = {
     {ScalarOp::copy_sign, nullptr, [](V x, V y) { return with_sign(absolute(x), y); }},
 };
 
-Recipe write(const Row& row, StepType type) {
-    Builder builder;
+Recipe write(const Row& row, StepType type, Units units) {
+    Builder builder{.recipe = {}, .units = units};
     const V x = builder.push(Primitive::argument, type, {}, 0);
     V result;
     if (row.unary) {
@@ -510,17 +529,20 @@ Recipe write(const Row& row, StepType type) {
 }  // namespace
 }  // namespace functions
 
-const Recipe* recipe(ScalarOp op, DType type) {
+const Recipe* recipe(ScalarOp op, DType type, Units units) {
     static const auto recipes = [] {
-        std::array<std::array<Recipe, 2>, scalar_op_count> all;
+        std::array<std::array<std::array<Recipe, 2>, 2>, scalar_op_count> all;
         for (const functions::Row& row : functions::table) {
-            auto& made = all[static_cast<size_t>(row.op)];
-            made = {functions::write(row, StepType::float32), functions::write(row, StepType::float64)};
+            for (Units units : {Units::plain, Units::parts_of_floats}) {
+                all[static_cast<size_t>(row.op)][static_cast<size_t>(units)] = {
+                    functions::write(row, StepType::float32, units), functions::write(row, StepType::float64, units)};
+            }
         }
         return all;
     }();
     if (type != DType::float32 && type != DType::float64) return nullptr;
-    const Recipe& found = recipes[static_cast<size_t>(op)][type == DType::float64 ? 1 : 0];
+    const Recipe& found =
+        recipes[static_cast<size_t>(op)][static_cast<size_t>(units)][type == DType::float64 ? 1 : 0];
     return found.result >= 0 ? &found : nullptr;
 }
 

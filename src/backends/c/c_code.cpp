@@ -248,6 +248,10 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
     case CodeOp::truncate: return function("trunc");
     case CodeOp::count_bits: return count_bits(a);
     case CodeOp::dot_pairs: return dot_pairs(a, b);
+    case CodeOp::scale:
+    case CodeOp::exponent_of:
+    case CodeOp::significand_of:
+    case CodeOp::reciprocal_root_estimate: break;  // C has no units for them
     }
     return a;
 }
