@@ -65,17 +65,25 @@ V exp_scaled(V r, Rounded n) {
     return scaled(fma(fma(q, r, number(r, 1)), r, number(r, 1)), n.real);
 }
 
-// For x within what at_most and at_least leave in exp_of.
-V exp_bounded(V x) {
-    const Rounded n = round_to_integer(x, log2_e);
-    return exp_scaled(subtract_ln2_times(x, n.real), n);
+V exp_of(V x) {
+    const V bounded = at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -746 : -104);
+    const Rounded n = round_to_integer(bounded, log2_e);
+    return exp_scaled(subtract_ln2_times(bounded, n.real), n);
 }
-V exp_of(V x) { return exp_bounded(at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -746 : -104)); }
+
+// Zero in place of what is no normal number: a multiply-add of such an operand takes a hundred times as long, and weights of
+// sums are full of them. What comes of other x below is of no account.
+V exp_or_zero(V x) {
+    const V bounded = at_most(x, is_double(x) ? 710 : 89);
+    const Rounded n = round_to_integer(bounded, log2_e);
+    const V lowest = number(x, is_double(x) ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6);
+    return select(x < lowest, 0.0, exp_scaled(subtract_ln2_times(bounded, n.real), n));
+}
 
 V exp2_of(V x) {
-    const V bounded = at_least(at_most(x, is_double(x) ? 1025 : 129), is_double(x) ? -1076 : -151);
+    const V bounded = at_most(x, is_double(x) ? 1025 : 129);
     const Rounded n = round_to_integer(bounded, 1);
-    return exp_scaled((bounded - n.real) * ln2, n);
+    return select(x < (is_double(x) ? -1022 : -126), 0.0, exp_scaled((bounded - n.real) * ln2, n));
 }
 
 // 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): half the scale, since 2^1024 is out of range.
@@ -140,7 +148,7 @@ V log1p_of(V x) {
 }
 
 V sigmoid_of(V x) {
-    const V e = exp_of(negate_where(0.0 < x, x));
+    const V e = exp_or_zero(from_bits(bits(x) | integer(x, sign_bit(x))));
     return select(x < 0, e, 1.0) / (1.0 + e);
 }
 
@@ -485,7 +493,7 @@ constexpr Row table[] = {
     {ScalarOp::sqrt, [](V x) { return square_root(x); }},
     {ScalarOp::rsqrt, rsqrt_of},
     {ScalarOp::reciprocal, [](V x) { return 1.0 / x; }},
-    {ScalarOp::exp, exp_of},
+    {ScalarOp::exp, exp_or_zero},
     {ScalarOp::exp2, exp2_of},
     {ScalarOp::expm1, expm1_of},
     {ScalarOp::log, log_of},

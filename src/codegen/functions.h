@@ -3,7 +3,8 @@
 // (below), and kernels call nothing.
 //
 // Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as
-// in C), infinities, signed zeros and subnormal operands and results are right.
+// in C), infinities, signed zeros and subnormal operands and results are right; exp, exp2 and sigmoid give zero in place
+// of a subnormal.
 #pragma once
 
 #include <array>

@@ -64,10 +64,13 @@ void expect_accurate(ScalarOp op, Units units, const std::vector<T>& x, const st
     ASSERT_NE(found, nullptr);
     std::vector<T> got(x.size());
     interpret(*found, x.data(), y.data(), got.data(), x.size());
+    const bool may_vanish = op == ScalarOp::exp || op == ScalarOp::exp2 || op == ScalarOp::sigmoid;
     double worst = 0;
     size_t at = 0;
     for (size_t i = 0; i < x.size(); i++) {
-        const double error = error_in_ulps(got[i], reference(op, x[i], y[i]));
+        const Long exact = reference(op, x[i], y[i]);
+        if (may_vanish && got[i] == 0 && exact < std::numeric_limits<T>::min()) continue;
+        const double error = error_in_ulps(got[i], exact);
         if (!(error <= worst)) worst = error, at = i;
     }
     testing::Test::RecordProperty(std::string(info(op).name), std::to_string(worst));
