@@ -79,6 +79,11 @@ inline V scaled(V x, V exponent) { return record(Primitive::scale, x.type, {x, e
 inline V exponent_of(V x) { return record(Primitive::exponent_of, x.type, {x}); }
 inline V significand_of(V x) { return record(Primitive::significand_of, x.type, {x}); }
 inline V reciprocal_root_estimate(V x) { return record(Primitive::reciprocal_root_estimate, x.type, {x}); }
+inline V look_up(const LookUpTable& table, V index) {
+    std::vector<LookUpTable>& tables = index.builder->recipe.tables;
+    tables.push_back(table);
+    return record(Primitive::look_up, StepType::float32, {index}, static_cast<int64_t>(tables.size()) - 1);
+}
 inline V square_root(V x) { return record(Primitive::square_root, x.type, {x}); }
 inline V widen(V x) { return record(Primitive::widen, StepType::float64, {x}); }
 inline V narrow(V x) { return record(Primitive::narrow, StepType::float32, {x}); }

@@ -7,6 +7,7 @@
 
 #include "codegen/function_builder.h"
 #include "codegen/function_coefficients.h"
+#include "codegen/function_tables.h"
 
 namespace heddle::codegen {
 namespace functions {
@@ -131,9 +132,25 @@ V log_ends(V x, V result) {
     const V at_zero = select(equal(x, 0), -infinity, select(equal(x, infinity), x, result));
     return select(0.0 <= x, at_zero, not_a_number);
 }
-V log_of(V x) { return log_ends(x, log_split(split_exponent(x))); }
+// x = 2^exponent m, m = 3/4 .. 3/2, m = (1 + f) / inverse: near 1 the inverse is 1, and nothing is lost. Zero, infinities and
+// numbers below zero come out right by what the units make of them.
+V log_by_parts(V x, double unit) {
+    const V m = significand_of(x), floor = exponent_of(x);
+    const V exponent = select(m < 1, floor + 1.0, floor);
+    const V cell = shift_right_signed(bits(m), mantissa_bits(x) - 4);
+    const V f = fma(m, look_up(tables::log_inverse, cell), number(x, -1));
+    const V fraction = fma(f * f, polynomial(f, tables::log_piece), f);
+    const V of_cell = look_up(tables::log_of_inverse, cell);
+    if (unit == 1) return fma(exponent, ln2, of_cell) + fraction;
+    return fma(of_cell + fraction, 1 / unit, exponent);
+}
+V log_of(V x) {
+    if (has_parts(x) && !is_double(x)) return log_by_parts(x, 1);
+    return log_ends(x, log_split(split_exponent(x)));
+}
 
 V log2_of(V x) {
+    if (has_parts(x) && !is_double(x)) return log_by_parts(x, ln2);
     Split s = split_exponent(x);
     const V exponent = s.exponent;
     s.exponent = number(x, 0);
@@ -152,8 +169,22 @@ V sigmoid_of(V x) {
     return select(x < 0, e, 1.0) / (1.0 + e);
 }
 
+// A function in sixteen pieces: `place` says by its bits 21 .. 24 in which one a lies.
+template <size_t n>
+V in_pieces(V a, V place, const LookUpTable (&pieces)[n]) {
+    const V piece = shift_right_signed(bits(place), 21);
+    const V from = a - look_up(pieces[0], piece);
+    V sum = look_up(pieces[n - 1], piece);
+    for (size_t i = n - 1; i-- > 1;) sum = fma(sum, from, look_up(pieces[i], piece));
+    return sum;
+}
+
 V tanh_of(V x) {
     const V a = absolute(x);
+    if (has_parts(x) && !is_double(x)) {
+        const V bounded = at_most(a, 10);
+        return with_sign(in_pieces(bounded, bounded + 1.0, tables::tanh_pieces), x);
+    }
     if (is_double(x)) {
         const V small = a < 0.55;
         const V t = expm1_of(2.0 * at_most(a, 22));
@@ -167,6 +198,10 @@ V tanh_of(V x) {
 }
 
 V erf_of(V x) {
+    if (has_parts(x) && !is_double(x)) {
+        const V bounded = at_most(absolute(x), 0x1.fffffep+1);
+        return with_sign(in_pieces(bounded, at_least(bounded, 0.25), tables::erf_pieces), x);
+    }
     const V a = at_most(absolute(x), is_double(x) ? 6 : 4);
     const V square = a * a;
     V near, log_complement;
