@@ -12,9 +12,9 @@ using codegen::CodeOp;
 // Of vectors of 128, 256 and 512 bits.
 using Sizes = std::array<llvm::Intrinsic::ID, 3>;
 
-#define SIZES(name) \
-    { llvm::Intrinsic::x86_avx512_##name##_128, llvm::Intrinsic::x86_avx512_##name##_256, \
-      llvm::Intrinsic::x86_avx512_##name##_512 }
+#define SIZES(name)                                                                      \
+    {llvm::Intrinsic::x86_avx512_##name##_128, llvm::Intrinsic::x86_avx512_##name##_256, \
+     llvm::Intrinsic::x86_avx512_##name##_512}
 const Sizes scale[] = {SIZES(mask_scalef_ps), SIZES(mask_scalef_pd)};
 const Sizes exponent[] = {SIZES(mask_getexp_ps), SIZES(mask_getexp_pd)};
 const Sizes significand[] = {SIZES(mask_getmant_ps), SIZES(mask_getmant_pd)};
@@ -73,9 +73,10 @@ llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, CodeOp op, llvm::Value
         const unsigned width = lanes_of(v[0]);
         const size_t size = width == least ? 0 : width == 2 * least ? 1 : 2;
         llvm::Type* type = v[0]->getType();
-        const Sizes* sizes = op == CodeOp::scale         ? scale
-                             : op == CodeOp::exponent_of ? exponent
-                             : op == CodeOp::significand_of ? significand : root_estimate;
+        const Sizes* sizes = op == CodeOp::scale            ? scale
+                             : op == CodeOp::exponent_of    ? exponent
+                             : op == CodeOp::significand_of ? significand
+                                                            : root_estimate;
         llvm::SmallVector<llvm::Value*> arguments(v.begin(), v.end());
         if (op == CodeOp::significand_of)
             arguments.push_back(builder.getInt32(significand_from_three_quarters_nan_below_zero));
