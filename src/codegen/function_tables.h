@@ -1,5 +1,5 @@
-// Functions of float32 in sixteen pieces, whose coefficients are looked up in registers. Fitted by least squares, weighted
-// until the largest error is least, which is stated.
+// Functions of float32 in sixteen pieces, whose coefficients are looked up in registers. Fitted by least squares that
+// are weighted until the largest error is least, which is stated.
 #pragma once
 
 #include "codegen/functions.h"

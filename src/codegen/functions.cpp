@@ -72,8 +72,8 @@ V exp_of(V x) {
     return exp_scaled(subtract_ln2_times(bounded, n.real), n);
 }
 
-// Zero in place of what is no normal number: a multiply-add of such an operand takes a hundred times as long, and weights of
-// sums are full of them. What comes of other x below is of no account.
+// Zero in place of what is no normal number: a multiply-add of such an operand takes a hundred times as long, and the
+// weights of sums are full of them. What comes of an x below is not chosen, so it has no limit there.
 V exp_or_zero(V x) {
     const V bounded = at_most(x, is_double(x) ? 710 : 89);
     const Rounded n = round_to_integer(bounded, log2_e);
@@ -132,17 +132,17 @@ V log_ends(V x, V result) {
     const V at_zero = select(equal(x, 0), -infinity, select(equal(x, infinity), x, result));
     return select(0.0 <= x, at_zero, not_a_number);
 }
-// x = 2^exponent m, m = 3/4 .. 3/2, m = (1 + f) / inverse: near 1 the inverse is 1, and nothing is lost. Zero, infinities and
-// numbers below zero come out right by what the units make of them.
-V log_by_parts(V x, double unit) {
+// x = 2^exponent m, m = 3/4 .. 3/2, m = (1 + f) / inverse: near 1 the inverse is 1, and nothing is lost. Zero, infinity
+// and numbers below zero come out right by what the units make of them.
+V log_by_parts(V x, double log_of_base) {
     const V m = significand_of(x), floor = exponent_of(x);
     const V exponent = select(m < 1, floor + 1.0, floor);
     const V cell = shift_right_signed(bits(m), mantissa_bits(x) - 4);
     const V f = fma(m, look_up(tables::log_inverse, cell), number(x, -1));
     const V fraction = fma(f * f, polynomial(f, tables::log_piece), f);
     const V of_cell = look_up(tables::log_of_inverse, cell);
-    if (unit == 1) return fma(exponent, ln2, of_cell) + fraction;
-    return fma(of_cell + fraction, 1 / unit, exponent);
+    if (log_of_base == 1) return fma(exponent, ln2, of_cell) + fraction;
+    return fma(of_cell + fraction, 1 / log_of_base, exponent);
 }
 V log_of(V x) {
     if (has_parts(x) && !is_double(x)) return log_by_parts(x, 1);

@@ -48,8 +48,8 @@ public:
     }
     Units units() const override { return Units::parts_of_floats; }
     CodeValue look_up(const LookUpTable& table, CodeValue index) override {
-        return known({Form::look_up, index.handle, std::bit_cast<uint32_t>(table[0]), std::bit_cast<uint32_t>(table[1])},
-                     DType::float32, index.width);
+        const auto bits = [&](size_t element) { return std::bit_cast<uint32_t>(table[element]); };
+        return known({Form::look_up, index.handle, bits(0), bits(1)}, DType::float32, index.width);
     }
     CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override {
         return known({Form::multiply_add, a.handle, b.handle, c.handle}, a.dtype, a.width);
