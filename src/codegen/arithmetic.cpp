@@ -196,7 +196,7 @@ struct Arithmetic {
 
     CodeValue run(const Recipe& recipe, std::span<const CodeValue> arguments) const;
     void run(const Recipe& recipe, const RareSteps& rare, int width, std::vector<CodeValue>& values) const;
-    CodeValue run(const Step& step, std::span<const CodeValue> arguments, int width,
+    CodeValue run(const Recipe& recipe, size_t step, std::span<const CodeValue> arguments, int width,
                   const std::vector<CodeValue>& values) const;
 };
 
@@ -216,7 +216,7 @@ CodeValue Arithmetic::run(const Recipe& recipe, std::span<const CodeValue> argum
     const int width = arguments[0].width;
     std::vector<CodeValue> values(recipe.steps.size());
     const auto run_to = [&](size_t first, size_t last) {
-        for (size_t i = first; i < last; i++) values[i] = run(recipe.steps[i], arguments, width, values);
+        for (size_t i = first; i < last; i++) values[i] = run(recipe, i, arguments, width, values);
     };
     size_t at = 0;
     for (const RareSteps& rare : recipe.rare) {
@@ -246,8 +246,8 @@ void Arithmetic::run(const Recipe& recipe, const RareSteps& rare, int width, std
     const auto body = [&](std::span<const CodeValue> given) {
         std::vector<CodeValue> own(recipe.steps.size());
         for (size_t k = 0; k < before.size(); k++) own[before[k]] = given[k];
-        for (size_t i : constants) own[i] = run(step(i), {}, width, own);
-        for (size_t i = rare.first; i < rare.last; i++) own[i] = run(step(i), {}, width, own);
+        for (size_t i : constants) own[i] = run(recipe, i, {}, width, own);
+        for (size_t i = rare.first; i < rare.last; i++) own[i] = run(recipe, i, {}, width, own);
         std::vector<CodeValue> results;
         for (size_t i = 0; i < rare.selections; i++)
             results.push_back(own[static_cast<size_t>(step(rare.last + i).operands[1])]);
@@ -265,8 +265,9 @@ void Arithmetic::run(const Recipe& recipe, const RareSteps& rare, int width, std
     for (size_t i = 0; i < rare.selections; i++) values[rare.last + i] = code.get(chosen[i]);
 }
 
-CodeValue Arithmetic::run(const Step& s, std::span<const CodeValue> arguments, int width,
+CodeValue Arithmetic::run(const Recipe& recipe, size_t step, std::span<const CodeValue> arguments, int width,
                           const std::vector<CodeValue>& values) const {
+    const Step& s = recipe.steps[step];
     const auto v = [&](int i) { return values[static_cast<size_t>(s.operands[i])]; };
     const DType type = dtype_of(s.type);
     const auto unsigned_shift = [&](CodeValue x) {
@@ -284,6 +285,11 @@ CodeValue Arithmetic::run(const Step& s, std::span<const CodeValue> arguments, i
     case Primitive::divide: return op(CodeOp::divide, v(0), v(1));
     case Primitive::multiply_add: return code.multiply_add(v(0), v(1), v(2));
     case Primitive::square_root: return op(CodeOp::square_root, v(0));
+    case Primitive::scale: return op(CodeOp::scale, v(0), v(1));
+    case Primitive::exponent_of: return op(CodeOp::exponent_of, v(0));
+    case Primitive::significand_of: return op(CodeOp::significand_of, v(0));
+    case Primitive::reciprocal_root_estimate: return op(CodeOp::reciprocal_root_estimate, v(0));
+    case Primitive::look_up: return code.look_up(recipe.tables[static_cast<size_t>(s.integer)], v(0));
     case Primitive::widen:
     case Primitive::narrow:
     case Primitive::float_of_integer: return code.convert(v(0), type);
@@ -475,7 +481,7 @@ CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands) {
     for (const CodeValue& v : operands) width = std::max(width, v.width);
     std::vector<CodeValue> v;
     for (const CodeValue& operand : operands) v.push_back(widened(code, operand, width));
-    if (const Recipe* function = recipe(op, v[0].dtype)) {
+    if (const Recipe* function = recipe(op, v[0].dtype, code.units())) {
         return code.function(std::string(info(op).name), v, Runs::always, [&](std::span<const CodeValue> arguments) {
             return std::vector<CodeValue>{m.run(*function, arguments)};
         })[0];

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/functions.h"
 #include "schedules/tree.h"
 #include "support/dtype.h"
 
@@ -53,6 +54,11 @@ enum class CodeOp : uint8_t {
     round,
     truncate,
     count_bits,  // one unsigned integer
+    // Primitive's of these names, where there are units for them.
+    scale,
+    exponent_of,
+    significand_of,
+    reciprocal_root_estimate,
 };
 
 // A changeable variable; readable within the block (then, loop body ...) in which it was made.
@@ -101,6 +107,8 @@ public:
     virtual CodeValue shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) = 0;
 
     virtual CodeValue operation(CodeOp op, CodeValue a, CodeValue b = {}) = 0;
+    virtual Units units() const { return Units::plain; }
+    virtual CodeValue look_up(const LookUpTable&, CodeValue index) { return index; }  // only with units for it
     virtual CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) = 0;  // fused
     // The condition is a scalar or has the operands' width.
     virtual CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) = 0;

@@ -20,6 +20,7 @@ struct V {
 
 struct Builder {
     Recipe recipe;
+    Units units = Units::plain;
 
     V push(Primitive primitive, StepType type, std::initializer_list<V> operands, int64_t integer = 0,
            double real = 0) {
@@ -73,6 +74,16 @@ inline V operator*(double a, V b) { return number(b, a) * b; }
 inline V operator/(double a, V b) { return number(b, a) / b; }
 inline V fma(V a, V b, V c) { return record(Primitive::multiply_add, a.type, {a, b, c}); }
 inline V fma(V a, double b, V c) { return fma(a, number(a, b), c); }
+inline bool has_parts(V x) { return x.builder->units == Units::parts_of_floats; }
+inline V scaled(V x, V exponent) { return record(Primitive::scale, x.type, {x, exponent}); }
+inline V exponent_of(V x) { return record(Primitive::exponent_of, x.type, {x}); }
+inline V significand_of(V x) { return record(Primitive::significand_of, x.type, {x}); }
+inline V reciprocal_root_estimate(V x) { return record(Primitive::reciprocal_root_estimate, x.type, {x}); }
+inline V look_up(const LookUpTable& table, V index) {
+    std::vector<LookUpTable>& tables = index.builder->recipe.tables;
+    tables.push_back(table);
+    return record(Primitive::look_up, StepType::float32, {index}, static_cast<int64_t>(tables.size()) - 1);
+}
 inline V square_root(V x) { return record(Primitive::square_root, x.type, {x}); }
 inline V widen(V x) { return record(Primitive::widen, StepType::float64, {x}); }
 inline V narrow(V x) { return record(Primitive::narrow, StepType::float32, {x}); }

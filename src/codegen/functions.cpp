@@ -7,6 +7,7 @@
 
 #include "codegen/function_builder.h"
 #include "codegen/function_coefficients.h"
+#include "codegen/function_tables.h"
 
 namespace heddle::codegen {
 namespace functions {
@@ -58,16 +59,32 @@ V subtract_ln2_times(V x, V n) {
     return fma(n, -low, fma(n, -high, x));
 }
 
+// exp(r) 2^n for |r| <= ln(2) / 2
+V exp_scaled(V r, Rounded n) {
+    if (!has_parts(r)) return scale(1.0 + exp_minus_one_reduced(r), n.integer);
+    const V q = is_double(r) ? polynomial(r, coefficients::exp_double) : polynomial(r, coefficients::exp_single);
+    return scaled(fma(fma(q, r, number(r, 1)), r, number(r, 1)), n.real);
+}
+
 V exp_of(V x) {
     const V bounded = at_least(at_most(x, is_double(x) ? 710 : 89), is_double(x) ? -746 : -104);
     const Rounded n = round_to_integer(bounded, log2_e);
-    return scale(1.0 + exp_minus_one_reduced(subtract_ln2_times(bounded, n.real)), n.integer);
+    return exp_scaled(subtract_ln2_times(bounded, n.real), n);
+}
+
+// Zero in place of what is no normal number: a multiply-add of such an operand takes a hundred times as long, and the
+// weights of sums are full of them. What comes of an x below is not chosen, so it has no limit there.
+V exp_or_zero(V x) {
+    const V bounded = at_most(x, is_double(x) ? 710 : 89);
+    const Rounded n = round_to_integer(bounded, log2_e);
+    const V lowest = number(x, is_double(x) ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6);
+    return select(x < lowest, 0.0, exp_scaled(subtract_ln2_times(bounded, n.real), n));
 }
 
 V exp2_of(V x) {
-    const V bounded = at_least(at_most(x, is_double(x) ? 1025 : 129), is_double(x) ? -1076 : -151);
+    const V bounded = at_most(x, is_double(x) ? 1025 : 129);
     const Rounded n = round_to_integer(bounded, 1);
-    return scale(1.0 + exp_minus_one_reduced((bounded - n.real) * ln2), n.integer);
+    return select(x < (is_double(x) ? -1022 : -126), 0.0, exp_scaled((bounded - n.real) * ln2, n));
 }
 
 // 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): half the scale, since 2^1024 is out of range.
@@ -115,9 +132,25 @@ V log_ends(V x, V result) {
     const V at_zero = select(equal(x, 0), -infinity, select(equal(x, infinity), x, result));
     return select(0.0 <= x, at_zero, not_a_number);
 }
-V log_of(V x) { return log_ends(x, log_split(split_exponent(x))); }
+// x = 2^exponent m, m = 3/4 .. 3/2, m = (1 + f) / inverse: near 1 the inverse is 1, and nothing is lost. Zero, infinity
+// and numbers below zero come out right by what the units make of them.
+V log_by_parts(V x, double log_of_base) {
+    const V m = significand_of(x), floor = exponent_of(x);
+    const V exponent = select(m < 1, floor + 1.0, floor);
+    const V cell = shift_right_signed(bits(m), mantissa_bits(x) - 4);
+    const V f = fma(m, look_up(tables::log_inverse, cell), number(x, -1));
+    const V fraction = fma(f * f, polynomial(f, tables::log_piece), f);
+    const V of_cell = look_up(tables::log_of_inverse, cell);
+    if (log_of_base == 1) return fma(exponent, ln2, of_cell) + fraction;
+    return fma(of_cell + fraction, 1 / log_of_base, exponent);
+}
+V log_of(V x) {
+    if (has_parts(x) && !is_double(x)) return log_by_parts(x, 1);
+    return log_ends(x, log_split(split_exponent(x)));
+}
 
 V log2_of(V x) {
+    if (has_parts(x) && !is_double(x)) return log_by_parts(x, ln2);
     Split s = split_exponent(x);
     const V exponent = s.exponent;
     s.exponent = number(x, 0);
@@ -132,12 +165,26 @@ V log1p_of(V x) {
 }
 
 V sigmoid_of(V x) {
-    const V e = exp_of(negate_where(0.0 < x, x));
+    const V e = exp_or_zero(from_bits(bits(x) | integer(x, sign_bit(x))));
     return select(x < 0, e, 1.0) / (1.0 + e);
+}
+
+// A function in sixteen pieces: `place` says by its bits 21 .. 24 in which one a lies.
+template <size_t n>
+V in_pieces(V a, V place, const LookUpTable (&pieces)[n]) {
+    const V piece = shift_right_signed(bits(place), 21);
+    const V from = a - look_up(pieces[0], piece);
+    V sum = look_up(pieces[n - 1], piece);
+    for (size_t i = n - 1; i-- > 1;) sum = fma(sum, from, look_up(pieces[i], piece));
+    return sum;
 }
 
 V tanh_of(V x) {
     const V a = absolute(x);
+    if (has_parts(x) && !is_double(x)) {
+        const V bounded = at_most(a, 10);
+        return with_sign(in_pieces(bounded, bounded + 1.0, tables::tanh_pieces), x);
+    }
     if (is_double(x)) {
         const V small = a < 0.55;
         const V t = expm1_of(2.0 * at_most(a, 22));
@@ -151,6 +198,10 @@ V tanh_of(V x) {
 }
 
 V erf_of(V x) {
+    if (has_parts(x) && !is_double(x)) {
+        const V bounded = at_most(absolute(x), 0x1.fffffep+1);
+        return with_sign(in_pieces(bounded, at_least(bounded, 0.25), tables::erf_pieces), x);
+    }
     const V a = at_most(absolute(x), is_double(x) ? 6 : 4);
     const V square = a * a;
     V near, log_complement;
@@ -435,7 +486,7 @@ V pow_of(V x, V y, bool exact) {
     const V low = select(at_end | !(absolute(product) < 800), 0.0, remainder);
     const Rounded n = round_to_integer(bounded, log2_e);
     const V r = subtract_ln2_times(bounded, n.real) + low;
-    const V magnitude = scale(1.0 + exp_minus_one_reduced(r), n.integer);
+    const V magnitude = exp_scaled(r, n);
 
     const V whole = is_whole(absolute(y));
     const V odd = whole & !is_whole(0.5 * absolute(y));
@@ -455,6 +506,17 @@ V in_double(V x) {
     return is_double(x) ? function(x) : narrow(function(widen(x)));
 }
 
+// Newton's steps from the estimate, which stays for zeros, infinities and NaNs.
+V rsqrt_of(V x) {
+    if (!has_parts(x)) return 1.0 / square_root(x);
+    V y = reciprocal_root_estimate(x);
+    for (int step = 0; step < (is_double(x) ? 2 : 1); step++) {
+        const V error = fma(x * y, y * -0.5, number(x, 0.5));
+        y = select(is_nan(error), y, fma(y, error, y));
+    }
+    return y;
+}
+
 V rounded_hypot(V x, V y) { return is_double(x) ? hypot_of(x, y) : narrow(hypot_of(widen(x), widen(y))); }
 
 struct Row {
@@ -464,9 +526,9 @@ struct Row {
 };
 constexpr Row table[] = {
     {ScalarOp::sqrt, [](V x) { return square_root(x); }},
-    {ScalarOp::rsqrt, [](V x) { return 1.0 / square_root(x); }},
+    {ScalarOp::rsqrt, rsqrt_of},
     {ScalarOp::reciprocal, [](V x) { return 1.0 / x; }},
-    {ScalarOp::exp, exp_of},
+    {ScalarOp::exp, exp_or_zero},
     {ScalarOp::exp2, exp2_of},
     {ScalarOp::expm1, expm1_of},
     {ScalarOp::log, log_of},
@@ -493,8 +555,8 @@ constexpr Row table[] = {
     {ScalarOp::copy_sign, nullptr, [](V x, V y) { return with_sign(absolute(x), y); }},
 };
 
-Recipe write(const Row& row, StepType type) {
-    Builder builder;
+Recipe write(const Row& row, StepType type, Units units) {
+    Builder builder{.recipe = {}, .units = units};
     const V x = builder.push(Primitive::argument, type, {}, 0);
     V result;
     if (row.unary) {
@@ -510,17 +572,20 @@ Recipe write(const Row& row, StepType type) {
 }  // namespace
 }  // namespace functions
 
-const Recipe* recipe(ScalarOp op, DType type) {
+const Recipe* recipe(ScalarOp op, DType type, Units units) {
     static const auto recipes = [] {
-        std::array<std::array<Recipe, 2>, scalar_op_count> all;
+        std::array<std::array<std::array<Recipe, 2>, 2>, scalar_op_count> all;
         for (const functions::Row& row : functions::table) {
-            auto& made = all[static_cast<size_t>(row.op)];
-            made = {functions::write(row, StepType::float32), functions::write(row, StepType::float64)};
+            for (Units units : {Units::plain, Units::parts_of_floats}) {
+                all[static_cast<size_t>(row.op)][static_cast<size_t>(units)] = {
+                    functions::write(row, StepType::float32, units), functions::write(row, StepType::float64, units)};
+            }
         }
         return all;
     }();
     if (type != DType::float32 && type != DType::float64) return nullptr;
-    const Recipe& found = recipes[static_cast<size_t>(op)][type == DType::float64 ? 1 : 0];
+    const Recipe& found =
+        recipes[static_cast<size_t>(op)][static_cast<size_t>(units)][type == DType::float64 ? 1 : 0];
     return found.result >= 0 ? &found : nullptr;
 }
 

@@ -1,11 +1,13 @@
 // Our own mathematical functions. Each is written once, as a recipe: a straight line of primitive steps on one element,
-// which every emitter turns into its own (vector) instructions. So all backends compute the same bits, and kernels call
-// nothing.
+// which every emitter turns into its own (vector) instructions. So all backends compute the same bits by the same Units,
+// and kernels call nothing.
 //
 // Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as
-// in C), infinities, signed zeros and subnormal operands and results are right.
+// in C), infinities, signed zeros and subnormal operands and results are right; exp, exp2 and sigmoid give zero in
+// place of a subnormal.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +27,12 @@ enum class Primitive : uint8_t {
     divide,
     multiply_add,
     square_root,
+    // Where recipes may have them (Units, below).
+    scale,                   // by 2^n for a whole float n, rounded once; n may be infinite
+    exponent_of,             // of |x|, as a float: -infinity of 0, infinity of infinity
+    significand_of,          // x / 2^n in 3/4 .. 3/2, as large as can be; NaN below 0, and 1 of zeros and infinity
+    reciprocal_root_estimate,  // 1 / sqrt(x) but for 2^-14 of it, of zeros and infinity right
+    look_up,                 // the element of tables[Step::integer] that the integer's low four bits say
     widen,
     narrow,  // float32 to float64 and back
     bits_of,
@@ -71,15 +79,23 @@ struct RareSteps {
     size_t selections = 0;
 };
 
+// A table in a register.
+using LookUpTable = std::array<float, 16>;
+
 struct Recipe {
     std::vector<Step> steps;
+    std::vector<LookUpTable> tables;
     std::vector<RareSteps> rare;  // in order, apart from one another
     int32_t result = -1;
     int arguments = 1;
 };
 
+// What the machine has instructions for: those of every machine, or also the parts of floats, estimates and look-ups in
+// registers (AVX-512). With these, recipes are shorter; their bits are others, within the same accuracy.
+enum class Units : uint8_t { plain, parts_of_floats };
+
 // The recipe of `op` in `type` (float32 or float64), or null where the operation is no function but an instruction.
 // Made once, at the first use; safe to call from several threads.
-const Recipe* recipe(ScalarOp op, DType type);
+const Recipe* recipe(ScalarOp op, DType type, Units units);
 
 }  // namespace heddle::codegen

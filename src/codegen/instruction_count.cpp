@@ -46,6 +46,11 @@ public:
         const bool compares = op >= CodeOp::equal && op <= CodeOp::less_equal;
         return known({Form::operation, id(op), a.handle, b.handle}, compares ? DType::boolean : a.dtype, a.width);
     }
+    Units units() const override { return Units::parts_of_floats; }
+    CodeValue look_up(const LookUpTable& table, CodeValue index) override {
+        const auto bits = [&](size_t element) { return std::bit_cast<uint32_t>(table[element]); };
+        return known({Form::look_up, index.handle, bits(0), bits(1)}, DType::float32, index.width);
+    }
     CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override {
         return known({Form::multiply_add, a.handle, b.handle, c.handle}, a.dtype, a.width);
     }
@@ -116,6 +121,7 @@ private:
         broadcast,
         lane,
         operation,
+        look_up,
         multiply_add,
         select,
         convert,

@@ -18,6 +18,7 @@
 #include "../schedules/kernel_reference.h"
 #include "codegen/backend.h"
 #include "helpers/source_folder.h"
+#include "codegen/functions.h"
 #include "schedules/schedule.h"
 
 namespace heddle::backends {
@@ -109,6 +110,11 @@ public:
         const Tree& tree = prepared.scheduled->tree;
         if (numbers_.emplace(schedules::key(tree, target_), trees_.size()).second) trees_.push_back(&tree);
         for (const Prepared& packing : prepared.packings) add(packing);
+    }
+    // By which LLVM's code is made: C's must have the same bits.
+    codegen::Units units() const {
+        const bool has_parts = target_.features.contains("+avx512bw") && target_.features.contains("+avx512vl");
+        return has_parts ? codegen::Units::parts_of_floats : codegen::Units::plain;
     }
     size_t index(const Tree& tree) const { return numbers_.at(schedules::key(tree, target_)); }
     const std::vector<const Tree*>& trees() const { return trees_; }

@@ -29,7 +29,7 @@ std::map<std::string, int64_t> counts() {
 TEST(InstructionCount, KernelsAreSmall) {
     const std::map<std::string, int64_t> limits = {
         {"chain", 115},     {"sum_last", 100},    {"softmax", 505},    {"layernorm", 330},
-        {"transpose", 420}, {"matmul_gelu", 625}, {"matvec", 370},     {"conv", 480},
+        {"transpose", 420}, {"matmul_gelu", 500}, {"matvec", 370},     {"conv", 480},
         {"depthwise", 825}, {"maxpool", 1120},    {"attention", 1225}, {"update_rows", 190},
         {"colour", 900},    {"bilateral", 685},
     };

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "codegen/functions.h"
@@ -14,6 +15,27 @@ namespace heddle::codegen {
 namespace interpreter_detail {
 
 constexpr size_t block = 128;
+
+// What instructions do, and the worst that an estimate may be.
+template <typename F>
+F scaled(F x, F exponent) {
+    if (std::isnan(exponent)) return exponent;
+    if (std::isinf(exponent)) return exponent > 0 ? x * exponent : x * F(0);
+    return std::ldexp(x, static_cast<int>(std::clamp(exponent, F(-5000), F(5000))));
+}
+template <typename F>
+F significand(F x) {
+    if (std::isnan(x) || x < 0) return std::numeric_limits<F>::quiet_NaN();
+    if (x == 0 || std::isinf(x)) return 1;
+    int exponent;
+    const F half = std::frexp(x, &exponent);
+    return half < F(0.75) ? 2 * half : half;
+}
+template <typename F>
+F root_estimate(F x) {
+    const F root = 1 / std::sqrt(x);
+    return std::isfinite(root) && root > 0 ? root * F(1 + 0x1p-14) : root;
+}
 
 template <typename F, typename I>
 void run_step(const Step& s, const std::vector<uint64_t>& slots, uint64_t* out, size_t n) {
@@ -46,6 +68,11 @@ void run_step(const Step& s, const std::vector<uint64_t>& slots, uint64_t* out, 
     case Primitive::divide: floats([&](size_t i) { return f(a[i]) / f(b[i]); }); break;
     case Primitive::multiply_add: floats([&](size_t i) { return std::fma(f(a[i]), f(b[i]), f(c[i])); }); break;
     case Primitive::square_root: floats([&](size_t i) { return std::sqrt(f(a[i])); }); break;
+    case Primitive::scale: floats([&](size_t i) { return scaled(f(a[i]), f(b[i])); }); break;
+    case Primitive::exponent_of: floats([&](size_t i) { return std::logb(f(a[i])); }); break;
+    case Primitive::significand_of: floats([&](size_t i) { return significand(f(a[i])); }); break;
+    case Primitive::reciprocal_root_estimate: floats([&](size_t i) { return root_estimate(f(a[i])); }); break;
+    case Primitive::look_up: break;  // by interpret, which has the table
     case Primitive::widen:
         for (size_t i = 0; i < n; i++) {
             out[i] = std::bit_cast<uint64_t>(double(std::bit_cast<float>(static_cast<uint32_t>(a[i]))));
@@ -106,6 +133,10 @@ void interpret(const Recipe& recipe, const T* x, const T* y, T* result, size_t c
             if (s.primitive == Primitive::argument) {
                 const T* from = s.integer == 0 ? x : y;
                 for (size_t i = 0; i < n; i++) out[i] = std::bit_cast<Bits>(from[at + i]);
+            } else if (s.primitive == Primitive::look_up) {
+                const uint64_t* index = slots.data() + static_cast<size_t>(s.operands[0]) * block;
+                for (size_t i = 0; i < n; i++)
+                    out[i] = std::bit_cast<uint32_t>(recipe.tables[static_cast<size_t>(s.integer)][index[i] & 15]);
             } else if (runs_wide(recipe, s)) {
                 run_step<double, uint64_t>(s, slots, out, n);
             } else {

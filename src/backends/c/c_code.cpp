@@ -248,6 +248,10 @@ CCode::Value CCode::operation(CodeOp op, Value a, Value b) {
     case CodeOp::truncate: return function("trunc");
     case CodeOp::count_bits: return count_bits(a);
     case CodeOp::dot_pairs: return dot_pairs(a, b);
+    case CodeOp::scale: return scale(a, b);
+    case CodeOp::exponent_of: return function("logb");
+    case CodeOp::significand_of: return significand_of(a);
+    case CodeOp::reciprocal_root_estimate: return reciprocal_root_estimate(a);
     }
     return a;
 }
@@ -263,6 +267,51 @@ CCode::Value CCode::dot_pairs(Value a, Value b) {
         fmt::format("(int32_t)((uint32_t)((int16_t){0} * (int16_t){1}) + (uint32_t)(({0} >> 16) * ({1} >> 16)))",
                     lane_text(a), lane_text(b));
     return a.width == 1 ? define(a.dtype, 1, products) : by_lane(a.dtype, a.width, products);
+}
+
+CCode::Value CCode::scale(Value a, Value exponent) {
+    const char* suffix = a.dtype == DType::float32 ? "f" : "";
+    const std::string scaled =
+        fmt::format("__builtin_ldexp{0}({1}, (int)__builtin_fmin{0}(__builtin_fmax{0}({2}, -9999), 9999))", suffix,
+                    lane_text(a), lane_text(exponent));
+    return a.width == 1 ? define(a.dtype, 1, scaled) : by_lane(a.dtype, a.width, scaled);
+}
+
+CCode::Value CCode::significand_of(Value a) {
+    const std::string name = a.dtype == DType::float32 ? "significandf" : "significand";
+    const std::string type = lane_type(a.dtype), suffix = a.dtype == DType::float32 ? "f" : "";
+    if (helpers_.insert(name).second) {
+        add_function(name, fmt::format("static inline {0} heddle_{1}({0} x) {{\n    int exponent;\n"
+                                       "    if (!(x >= 0)) return __builtin_nan{2}(\"\");\n"
+                                       "    if (x == 0 || __builtin_isinf(x)) return 1;\n"
+                                       "    const {0} half = __builtin_frexp{2}(x, &exponent);\n"
+                                       "    return half < ({0})0.75 ? 2 * half : half;\n}}\n",
+                                       type, name, suffix));
+    }
+    const std::string call = fmt::format("heddle_{}({})", name, lane_text(a));
+    return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
+}
+
+CCode::Value CCode::reciprocal_root_estimate(Value a) {
+    const bool wide = a.dtype == DType::float64;
+    const std::string vector =
+        wide ? "__attribute__((vector_size(16))) double" : "__attribute__((vector_size(16))) float";
+    const std::string name = wide ? "root_estimate" : "root_estimatef";
+    if (helpers_.insert(name).second) {
+        add_function(name,
+                     fmt::format("static inline {0} heddle_{1}({0} x) {{\n    typedef {2} vector;\n"
+                                 "    const vector v = {{x}};\n    return __builtin_ia32_rsqrt14s{3}(v, v)[0];\n}}\n",
+                                 lane_type(a.dtype), name, vector, wide ? "d" : "s"));
+    }
+    const std::string call = fmt::format("heddle_{}({})", name, lane_text(a));
+    return a.width == 1 ? define(a.dtype, 1, call) : by_lane(a.dtype, a.width, call);
+}
+
+CCode::Value CCode::look_up(const codegen::LookUpTable& table, Value index) {
+    std::string elements;
+    for (float element : table) elements += fmt::format("{:a}f, ", element);
+    const std::string found = fmt::format("((const float[16]){{{}}})[{} & 15]", elements, lane_text(index));
+    return index.width == 1 ? define(DType::float32, 1, found) : by_lane(DType::float32, index.width, found);
 }
 
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
@@ -281,9 +330,9 @@ CCode::Value CCode::select(Value condition, Value then, Value otherwise) {
                       fmt::format("{} ? {} : {}", text(condition), text(then), text(otherwise)));
     }
     const std::string vector = type(then.dtype, then.width), mask = type(DType::boolean, then.width);
-    const std::string function = helper("select", then.dtype, then.width,
-                                        fmt::format("{0} mask, {1} then, {1} otherwise", mask, vector),
-                                        "mask[l] ? then[l] : otherwise[l]");
+    const std::string function =
+        helper("select", then.dtype, then.width, fmt::format("{0} mask, {1} then, {1} otherwise", mask, vector),
+               "mask[l] ? then[l] : otherwise[l]");
     return define(then.dtype, then.width,
                   fmt::format("{}({}, {}, {})", function, text(condition), text(then), text(otherwise)));
 }

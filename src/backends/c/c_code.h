@@ -19,7 +19,7 @@ public:
     using Address = codegen::CodeAddress;
     using MemoryId = schedules::MemoryId;
 
-    explicit CCode(const schedules::Tree& tree) : tree_(tree) {}
+    CCode(const schedules::Tree& tree, codegen::Units units) : tree_(tree), units_(units) {}
     const std::string& body() const { return text_; }
     const std::string& functions() const { return functions_; }
     std::string type_definitions() const;
@@ -36,6 +36,8 @@ public:
     Value lane(Value vector, int lane) override;
     Value shuffle(Value a, Value b, std::span<const int> lanes) override;
     Value operation(codegen::CodeOp op, Value a, Value b) override;
+    codegen::Units units() const override { return units_; }
+    Value look_up(const codegen::LookUpTable& table, Value index) override;
     Value multiply_add(Value a, Value b, Value c) override;
     Value select(Value condition, Value then, Value otherwise) override;
     Value convert(Value value, DType dtype) override;
@@ -86,8 +88,12 @@ private:
     Value compare(const std::string& op, Value a, Value b);
     Value count_bits(Value a);
     Value dot_pairs(Value a, Value b);
+    Value scale(Value a, Value exponent);
+    Value significand_of(Value a);
+    Value reciprocal_root_estimate(Value a);
 
     const schedules::Tree& tree_;
+    const codegen::Units units_;
     std::string text_;
     std::string functions_;                  // that the body calls
     std::map<std::string, Values> results_;  // of each of them, in its own body

@@ -13,8 +13,8 @@ namespace heddle::backends {
 using schedules::Memory;
 using schedules::Tree;
 
-std::string c_source(const Tree& tree, const std::string& function_name) {
-    CCode code(tree);
+std::string c_source(const Tree& tree, const std::string& function_name, codegen::Units units) {
+    CCode code(tree, units);
     codegen::walk(tree, code);
     std::string text = "#include <stdint.h>\n";
     text += fmt::format("// {}\n", tree.name);

@@ -5,12 +5,15 @@
 
 #include <string>
 
+#include "codegen/functions.h"
 #include "schedules/tree.h"
 
 namespace heddle::backends {
 
 // A file of its own with the one function `function_name`, of the signature of codegen::KernelFunction.
 // The tree must pass schedules::verify.
-std::string c_source(const schedules::Tree& tree, const std::string& function_name);
+// With `units` the same bits as the machine that has them; estimates are then AVX-512's own.
+std::string c_source(const schedules::Tree& tree, const std::string& function_name,
+                     codegen::Units units = codegen::Units::plain);
 
 }  // namespace heddle::backends

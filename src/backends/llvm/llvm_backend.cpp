@@ -165,7 +165,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
 Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, const Tree& tree,
                                                   llvm::TargetMachine& machine, const Gate& gate) {
     const llvm::MCSubtargetInfo& can = *machine.getMCSubtargetInfo();
-    const int widest = can.checkFeatures("+avx512bw") ? 64 : can.checkFeatures("+avx2") ? 32 : 16;
+    const int widest = can.checkFeatures("+avx512bw,+avx512vl") ? 64 : can.checkFeatures("+avx2") ? 32 : 16;
     std::unique_ptr<llvm::Module> module = build_module(context, tree, kernel_name, widest);
     module->setTargetTriple(machine.getTargetTriple().str());
     module->setDataLayout(machine.createDataLayout());

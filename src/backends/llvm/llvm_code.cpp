@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 
+#include "backends/llvm/avx512.h"
 #include "codegen/code.h"
 
 namespace heddle::backends {
@@ -40,6 +41,12 @@ public:
     CodeValue lane(CodeValue vector, int lane) override;
     CodeValue shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) override;
     CodeValue operation(CodeOp op, CodeValue a, CodeValue b) override;
+    codegen::Units units() const override {
+        return widest_ >= 64 ? codegen::Units::parts_of_floats : codegen::Units::plain;
+    }
+    CodeValue look_up(const codegen::LookUpTable& table, CodeValue index) override {
+        return wrap(DType::float32, index.width, avx512_look_up(builder_, table, value(index)));
+    }
     CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override;
     CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) override;
     CodeValue convert(CodeValue value, DType dtype) override;
@@ -334,6 +341,10 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     case CodeOp::truncate: return unary(llvm::Intrinsic::trunc);
     case CodeOp::count_bits: return unary(llvm::Intrinsic::ctpop);
     case CodeOp::dot_pairs: return result(dot_pairs(x, y, a.width));
+    case CodeOp::scale:
+    case CodeOp::exponent_of:
+    case CodeOp::significand_of:
+    case CodeOp::reciprocal_root_estimate: return result(avx512_operation(builder_, op, x, y));
     }
     return a;
 }

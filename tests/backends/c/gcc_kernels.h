@@ -9,7 +9,7 @@ namespace heddle::backends {
 
 class GccKernels {
 public:
-    explicit GccKernels(const TreeSet& set) : set_(set), library_(sources(set.trees()), "-O0") {
+    explicit GccKernels(const TreeSet& set) : set_(set), library_(sources(set), "-O0") {
         EXPECT_TRUE(library_.function<KernelFunction>("kernel0")) << library_.error;
     }
     KernelFunction operator()(const Tree& tree) const {
@@ -17,9 +17,10 @@ public:
     }
 
 private:
-    static std::string sources(const std::vector<const Tree*>& trees) {
+    static std::string sources(const TreeSet& set) {
         std::string text;
-        for (size_t i = 0; i < trees.size(); i++) text += c_source(*trees[i], "kernel" + std::to_string(i));
+        for (size_t i = 0; i < set.trees().size(); i++)
+            text += c_source(*set.trees()[i], "kernel" + std::to_string(i), set.units());
         return text;
     }
 

@@ -36,7 +36,7 @@ public:
         if (compiled) compiled_ = *compiled;
         std::string source;
         for (size_t i = 0; i < set_.trees().size(); i++)
-            source += c_source(*set_.trees()[i], "kernel" + std::to_string(i));
+            source += c_source(*set_.trees()[i], "kernel" + std::to_string(i), set_.units());
         library_ = std::make_unique<GccLibrary>(source, "-O0");
         EXPECT_TRUE(library_->function<KernelFunction>("kernel0")) << library_->error;
     }

@@ -1,0 +1,99 @@
+#include "backends/llvm/avx512.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <array>
+
+namespace heddle::backends {
+namespace {
+
+using codegen::CodeOp;
+
+// Of vectors of 128, 256 and 512 bits.
+using Sizes = std::array<llvm::Intrinsic::ID, 3>;
+
+#define SIZES(name)                                                                      \
+    {llvm::Intrinsic::x86_avx512_##name##_128, llvm::Intrinsic::x86_avx512_##name##_256, \
+     llvm::Intrinsic::x86_avx512_##name##_512}
+const Sizes scale[] = {SIZES(mask_scalef_ps), SIZES(mask_scalef_pd)};
+const Sizes exponent[] = {SIZES(mask_getexp_ps), SIZES(mask_getexp_pd)};
+const Sizes significand[] = {SIZES(mask_getmant_ps), SIZES(mask_getmant_pd)};
+const Sizes root_estimate[] = {SIZES(rsqrt14_ps), SIZES(rsqrt14_pd)};
+#undef SIZES
+
+constexpr int significand_from_three_quarters_nan_below_zero = 3 | 3 << 2;
+constexpr int round_as_set = 4;
+
+unsigned lanes_of(llvm::Value* vector) {
+    const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(vector->getType());
+    return type ? type->getNumElements() : 1;
+}
+
+llvm::Value* lanes(llvm::IRBuilder<>& builder, llvm::Value* vector, unsigned first, unsigned count) {
+    llvm::SmallVector<int> mask;
+    const unsigned held = lanes_of(vector);
+    for (unsigned i = first; i < first + count; i++) mask.push_back(i < held ? static_cast<int>(i) : -1);
+    return builder.CreateShuffleVector(vector, mask);
+}
+
+// `made` of pieces of `least` .. `most` lanes; further lanes are of no value.
+template <typename F>
+llvm::Value* in_pieces(llvm::IRBuilder<>& builder, std::initializer_list<llvm::Value*> operands, unsigned least,
+                       unsigned most, F made) {
+    llvm::SmallVector<llvm::Value*> whole;
+    for (llvm::Value* v : operands) {
+        if (!v->getType()->isVectorTy()) v = builder.CreateVectorSplat(least, v);
+        whole.push_back(v);
+    }
+    const bool is_scalar = !(*operands.begin())->getType()->isVectorTy();
+    const unsigned width = lanes_of(whole[0]), piece = std::min(std::max(width, least), most);
+    llvm::Value* result = nullptr;
+    for (unsigned first = 0; first < width; first += piece) {
+        llvm::SmallVector<llvm::Value*> part;
+        for (llvm::Value* v : whole) part.push_back(piece == width ? v : lanes(builder, v, first, piece));
+        llvm::Value* next = made(part);
+        if (!result) {
+            result = next;
+            continue;
+        }
+        llvm::SmallVector<int> both;
+        for (unsigned i = 0; i < first + piece; i++) both.push_back(static_cast<int>(i));
+        result = builder.CreateShuffleVector(result, lanes(builder, next, 0, first), both);
+    }
+    if (is_scalar) return builder.CreateExtractElement(result, uint64_t{0});
+    return lanes_of(result) == width ? result : lanes(builder, result, 0, width);
+}
+
+}  // namespace
+
+llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, CodeOp op, llvm::Value* a, llvm::Value* b) {
+    const bool wide = a->getType()->getScalarType()->isDoubleTy();
+    const unsigned least = wide ? 2 : 4;
+    const auto one = [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
+        const unsigned width = lanes_of(v[0]);
+        const size_t size = width == least ? 0 : width == 2 * least ? 1 : 2;
+        llvm::Type* type = v[0]->getType();
+        const Sizes* sizes = op == CodeOp::scale            ? scale
+                             : op == CodeOp::exponent_of    ? exponent
+                             : op == CodeOp::significand_of ? significand
+                                                            : root_estimate;
+        llvm::SmallVector<llvm::Value*> arguments(v.begin(), v.end());
+        if (op == CodeOp::significand_of)
+            arguments.push_back(builder.getInt32(significand_from_three_quarters_nan_below_zero));
+        arguments.push_back(llvm::Constant::getNullValue(type));
+        arguments.push_back(llvm::Constant::getAllOnesValue(builder.getIntNTy(std::max(width, 8U))));
+        if (size == 2 && op != CodeOp::reciprocal_root_estimate) arguments.push_back(builder.getInt32(round_as_set));
+        return builder.CreateIntrinsic(sizes[wide][size], {}, arguments);
+    };
+    if (op == CodeOp::scale) return in_pieces(builder, {a, b}, least, 4 * least, one);
+    return in_pieces(builder, {a}, least, 4 * least, one);
+}
+
+llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, const codegen::LookUpTable& table, llvm::Value* index) {
+    llvm::Value* held = llvm::ConstantDataVector::get(builder.getContext(), llvm::ArrayRef<float>(table));
+    return in_pieces(builder, {index}, 16, 16, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
+        return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {held, v[0]});
+    });
+}
+
+}  // namespace heddle::backends
