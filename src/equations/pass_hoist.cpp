@@ -4,7 +4,9 @@
 // In a scan, what a step would do again at each point (a pivot's reciprocal) is done once a step, or before the scan if no
 // state is asked; and what a step reads of the state before at a place of few (a pivot's row and column) is set aside, so that
 // the new state can take the place of the old one. Inputs that steps would gather are laid side by side before them.
+// What constants make, and is cast to a smaller type (a filter's weights in float64), is prepared in that type.
 #include <algorithm>
+#include <map>
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
@@ -141,10 +143,49 @@ private:
         });
     }
 
+    // Of a constant's element, to a smaller type.
+    bool is_smaller_constant(Expr e) const {
+        if (e->kind != Kind::cast || e->parts()[0]->kind != Kind::read) return false;
+        const Expr read = e->parts()[0];
+        const auto is_number = [](const Size& size) { return !size.named(); };
+        return is_constant(read->tensor()) && bytes(e->dtype) < bytes(read->dtype) &&
+               std::ranges::all_of(system_.tensor(read->tensor()).sizes, is_number);
+    }
+
+    // The same element of the whole constant in that type.
+    Expr read_smaller(Expr cast) {
+        const Expr read = cast->parts()[0];
+        const auto [known, is_new] = smaller_.try_emplace({read->tensor(), cast->dtype}, no_id);
+        if (is_new) known->second = smaller_copy(read->tensor(), cast->dtype);
+        return arena_.read(known->second, cast->dtype, {read->parts().begin(), read->parts().end()});
+    }
+
+    TensorIndex smaller_copy(TensorIndex from, DType dtype) {
+        const SystemTensor& wide = system_.tensor(from);
+        SystemTensor tensor{.name = wide.name + "_" + std::string(name(dtype)), .dtype = dtype};
+        tensor.shape = wide.shape;
+        tensor.sizes = wide.sizes;
+        tensor.operation = wide.operation;
+        tensor.prepared = true;
+        Equation equation;
+        for (int64_t extent : wide.shape) {
+            equation.axes.push_back(arena_.add_axis({.name = "d", .extent = extent}));
+            equation.left.push_back(arena_.axis_value(equation.axes.back()));
+        }
+        equation.right = arena_.cast(dtype, arena_.read(from, wide.dtype, equation.left));
+        equation.tensor = system_.add_tensor(std::move(tensor));
+        const TensorIndex made = equation.tensor;
+        system_.add_equation(std::move(equation));
+        return made;
+    }
+
     // The greatest subexpressions worth it, from the root down.
     Expr rewrite(int32_t index, Expr root) {
         Arena::Memo memo;
-        auto given = [&](Expr e) { return e->is_read() && !worth_hoisting(index, e) ? e : nullptr; };
+        auto given = [&](Expr e) {
+            if (is_smaller_constant(e)) return read_smaller(e);
+            return e->is_read() && !worth_hoisting(index, e) ? e : nullptr;
+        };
         auto parts = [&](Expr e) { return worth_hoisting(index, e) ? std::vector<Expr>() : operands_of(e); };
         return remade(root, memo, given, parts, [&](Expr e, std::vector<Expr> operands) {
             const bool hoisted = operands.empty() && !e->parts().empty();
@@ -197,6 +238,7 @@ private:
     System& system_;
     Arena& arena_;
     FactCache facts_;
+    std::map<std::pair<TensorIndex, DType>, TensorIndex> smaller_;
     bool sets_aside_ = false;  // pivots of the present equation
 };
 
