@@ -4,6 +4,7 @@
 #include "schedules/cut_phase.h"
 #include "schedules/joined_dimensions.h"
 #include "schedules/row_bands.h"
+#include "schedules/rows_aside.h"
 #include "schedules/step_blocks.h"
 #include "schedules/vector_steps.h"
 #include "schedules/written_digits.h"
@@ -132,8 +133,9 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     const Kernel& whole = vectors ? *vectors : written ? *written : kernel;
     const std::optional<Kernel> joined = with_joined_dimensions(whole);
     const Kernel& neighbours = joined ? *joined : whole;
-    const std::optional<Kernel> cut = in_step_blocks(neighbours);
-    const Kernel& made = cut ? *cut : neighbours;
+    const std::optional<Kernel> aside = with_rows_aside(neighbours);
+    const std::optional<Kernel> cut = aside ? std::nullopt : in_step_blocks(neighbours);
+    const Kernel& made = aside ? *aside : cut ? *cut : neighbours;
     auto in_rounds = scheduled_in_rounds(made, target);
     Scheduled scheduled = in_rounds ? std::move(*in_rounds) : scheduled_in_tasks(made, target);
     scheduled.tree.name = "kernel";
