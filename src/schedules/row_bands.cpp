@@ -214,11 +214,12 @@ bool Bander::find_leads() {
 bool Bander::pays() const {
     int64_t kept = 0;
     for (const auto& [tensor, ring] : rings_) {
-        const KernelTensor& local = kernel_.tensor(tensor);
         const LocalStorage& where = storage_[static_cast<size_t>(tensor)];
-        int64_t size = bytes(local.dtype);
-        for (size_t d = 0; d < local.dimensions.size(); d++) {
-            const int64_t extent = std::clamp<int64_t>(local.dimensions[d].extent, 1, 1 << 20);
+        int64_t size = bytes(kernel_.tensor(tensor).dtype);
+        const auto maker = std::ranges::find(kernel_.equations, tensor, &KernelEquation::tensor);
+        for (size_t d = 0; d < maker->left.size(); d++) {
+            const AxisId axis = plain_axis(maker->left[d]);
+            const int64_t extent = axis < 0 ? 1 : std::clamp<int64_t>(kernel_.hint(axis), 1, 1 << 20);
             size = std::min(far, size * (where.of_task[d] >= 0 ? std::min(extent, strip) : extent));
         }
         kept += size;
