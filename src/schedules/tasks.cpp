@@ -112,6 +112,9 @@ void Cutter::widen_streams() {
     };
     const auto has_rows = [](const PhaseGroup& group) { return group.axes.size() > 1; };
     if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream) || std::ranges::none_of(groups_, has_rows)) return;
+    // Bands of rows that are as long as can be follow one another in memory.
+    const bool bands = std::ranges::any_of(groups_, [](const PhaseGroup& group) { return group.banded >= 0; });
+    const int64_t enough = bands ? target_.cores : choice_numbers::rounds_of_cores * target_.cores;
     for (TaskCut& cut : plan_.axes) {
         int64_t panel = 0;
         for (const PhaseGroup& group : groups_) {
@@ -123,7 +126,7 @@ void Cutter::widen_streams() {
             const int64_t before = cut.step, tasks = product(others(cut), divide_up(cut.extent, 2 * before));
             cut.step = 2 * before;
             const bool fits = array_bytes() <= kept_in_l2(target_);
-            if (fits && tasks >= choice_numbers::rounds_of_cores * target_.cores) continue;
+            if (fits && tasks >= enough) continue;
             cut.step = before;
             break;
         }
