@@ -291,15 +291,11 @@ private:
         return most;
     }
 
-    // The window slides along rows as they lie, an element at a time: vectors of neighbours, in rows that fill them. What the
-    // caller gives lies as it does: a few elements at a time cost less than another order.
+    // The window slides along rows as they lie, an element at a time: vectors of neighbours, in rows that fill them.
     bool slides_along_rows(const Equation& equation, Expr read) const {
-        constexpr int64_t few = 4;
         Expr innermost = read->parts()[rank_of(read) - 1];
-        const int64_t most = system_.tensor(read->tensor()).kind == SystemTensor::Kind::input ? few : 1;
-        const auto slides = [&](int64_t step) { return step >= 1 && step <= most; };
         return std::ranges::any_of(innermost->axes, [&](AxisId axis) {
-            return contains(equation.axes, axis) && axis != equation.ordered && slides(step_along(innermost, axis)) &&
+            return contains(equation.axes, axis) && axis != equation.ordered && step_along(innermost, axis) == 1 &&
                    system_.arena->hint(axis) >= choice_numbers::row_of_windows;
         });
     }
