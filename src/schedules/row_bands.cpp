@@ -65,7 +65,11 @@ class Bander {
 public:
     Bander(const Kernel& kernel, const Target& target, const std::vector<PhaseGroup>& groups,
            const std::vector<LocalStorage>& storage)
-        : kernel_(kernel), target_(target), groups_(groups), storage_(storage), rows_(groups.size(), no_id),
+        : kernel_(kernel),
+          target_(target),
+          groups_(groups),
+          storage_(storage),
+          rows_(groups.size(), no_id),
           first_(groups.size(), 0) {}
 
     std::optional<BandedKernel> banded();
@@ -132,7 +136,8 @@ bool Bander::agree(TensorIndex tensor, const Ring& ring) {
     for (size_t g = 0; g < groups_.size(); g++) {
         for (EquationIndex index : groups_[g].equations()) {
             const KernelEquation& e = equation(index);
-            if (e.tensor == tensor && (g != ring.writer || !has_rows(g, plain_axis(e.left[ring.dimension])))) return false;
+            if (e.tensor == tensor && (g != ring.writer || !has_rows(g, plain_axis(e.left[ring.dimension]))))
+                return false;
             for (const ReadAccess& read : reads_of(e.right)) {
                 if (read.tensor != tensor) continue;
                 const Expr coordinate = read.value->parts()[ring.dimension];
@@ -271,7 +276,8 @@ std::optional<BandedKernel> Bander::banded() {
 
 }  // namespace
 
-std::optional<BandedKernel> in_row_bands(const Kernel& kernel, const Target& target, const std::vector<PhaseGroup>& groups,
+std::optional<BandedKernel> in_row_bands(const Kernel& kernel, const Target& target,
+                                         const std::vector<PhaseGroup>& groups,
                                          const std::vector<LocalStorage>& storage) {
     return Bander(kernel, target, groups, storage).banded();
 }
@@ -283,7 +289,8 @@ bool take_bands(const RowBands& bands, std::vector<PhaseGroup>& groups) {
         const auto rows = bands.of.find(members.front());
         for (EquationIndex index : members) {
             const auto other = bands.of.find(index);
-            const bool same = rows == bands.of.end() ? other == rows : other != bands.of.end() && other->second == rows->second;
+            const bool same =
+                rows == bands.of.end() ? other == rows : other != bands.of.end() && other->second == rows->second;
             if (!same) return false;
         }
         if ((rows != bands.of.end()) != (g >= bands.begin)) return false;

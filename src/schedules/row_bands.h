@@ -29,7 +29,8 @@ struct BandedKernel {
     Kernel kernel;
     RowBands bands;
 };
-std::optional<BandedKernel> in_row_bands(const Kernel& kernel, const Target& target, const std::vector<PhaseGroup>& groups,
+std::optional<BandedKernel> in_row_bands(const Kernel& kernel, const Target& target,
+                                         const std::vector<PhaseGroup>& groups,
                                          const std::vector<LocalStorage>& storage);
 
 // Gives the groups of such a kernel their rows; false if one of them cannot go by bands as it was chosen.

@@ -40,7 +40,7 @@ private:
 
     const Kernel& kernel_;
     AxisId rows_ = no_id;
-    std::vector<Expr> reads_;       // that are laid aside
+    std::vector<Expr> reads_;  // that are laid aside
     std::map<Expr, TensorIndex> arrays_;
     std::map<Expr, AxisId> places_;  // of a read: the axis over its last dimension
     Kernel made_;
@@ -53,11 +53,13 @@ bool is_data(Expr coordinate) { return !parts_of(coordinate).values.empty(); }
 bool Setter::is_chosen_in_rows(const KernelEquation& e, Expr read, AxisId rows) const {
     const KernelTensor& tensor = kernel_.tensor(read->tensor());
     const auto coordinates = coordinates_of(read);
-    if (read->kind != Kind::read || tensor.role == KernelTensor::Role::local || tensor.may_alias || coordinates.size() < 2)
+    if (read->kind != Kind::read || tensor.role == KernelTensor::Role::local || tensor.may_alias ||
+        coordinates.size() < 2)
         return false;
     const Expr place = coordinates.back();
     const auto moves = [&](AxisId axis) { return coefficient(place, axis) != 0; };
-    if (tensor.dimensions.back().stride != 1 || !is_data(place) || depends_on(place, rows) || std::ranges::any_of(e.axes, moves))
+    if (tensor.dimensions.back().stride != 1 || !is_data(place) || depends_on(place, rows) ||
+        std::ranges::any_of(e.axes, moves))
         return false;
     bool of_rows = false;
     for (size_t d = 0; d + 1 < coordinates.size(); d++) {
@@ -85,7 +87,8 @@ bool Setter::is_used_often(const KernelEquation& e, Expr read) const {
     const Expr place = coordinates_of(read).back();
     for (const auto* axes : {&e.axes, &e.reduced}) {
         for (AxisId axis : *axes) {
-            if (depends_on(place, axis)) uses = std::min<int64_t>(uses, 1 << 30) * std::max<int64_t>(1, kernel_.hint(axis));
+            if (depends_on(place, axis))
+                uses = std::min<int64_t>(uses, 1 << 30) * std::max<int64_t>(1, kernel_.hint(axis));
         }
     }
     return uses >= least_uses * kernel_.tensor(read->tensor()).dimensions.back().extent;
