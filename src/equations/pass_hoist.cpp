@@ -4,7 +4,11 @@
 // In a scan, what a step would do again at each point (a pivot's reciprocal) is done once a step, or before the scan if no
 // state is asked; and what a step reads of the state before at a place of few (a pivot's row and column) is set aside, so that
 // the new state can take the place of the old one. Inputs that steps would gather are laid side by side before them.
+// What constants make, and is cast to a smaller type (a filter's weights in float64), is prepared in that type. What is made of
+// one element of a small table, whose place is data, is made of the table's elements once.
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
@@ -141,10 +145,100 @@ private:
         });
     }
 
+    // Of a constant's element, to a smaller type.
+    bool is_smaller_constant(Expr e) const {
+        if (e->kind != Kind::cast || e->parts()[0]->kind != Kind::read) return false;
+        const Expr read = e->parts()[0];
+        const auto is_number = [](const Size& size) { return !size.named(); };
+        return is_constant(read->tensor()) && bytes(e->dtype) < bytes(read->dtype) &&
+               std::ranges::all_of(system_.tensor(read->tensor()).sizes, is_number);
+    }
+
+    // The same element of the whole constant in that type.
+    Expr read_smaller(Expr cast) {
+        const Expr read = cast->parts()[0];
+        const auto [known, is_new] = smaller_.try_emplace({read->tensor(), cast->dtype}, no_id);
+        if (is_new) {
+            Equation equation = over_all(read->tensor());
+            equation.right = arena_.cast(cast->dtype, arena_.read(read->tensor(), read->dtype, equation.left));
+            known->second = add_like(read->tensor(), "_" + std::string(name(cast->dtype)), std::move(equation));
+        }
+        return arena_.read(known->second, cast->dtype, {read->parts().begin(), read->parts().end()});
+    }
+
+    // What is made of one element of a small tensor alone, whose place is data: the element. It is made of all elements before.
+    Expr looked_up(int32_t index, Expr e) const {
+        constexpr double least_uses = 4;
+        if (e->kind != Kind::scalar && e->kind != Kind::cast && e->kind != Kind::select) return nullptr;
+        Expr read = nullptr;
+        bool computes = false;
+        std::vector<Expr> open = {e};
+        for (size_t i = 0; i < open.size(); i++) {
+            const Expr at = open[i];
+            const bool value = at->kind == Kind::scalar || at->kind == Kind::cast || at->kind == Kind::select;
+            const bool literal = at->axes.empty() && at->parts().empty();
+            if (at->is_read() ? at->kind != Kind::read || (read && read != at) : !value && !literal) return nullptr;
+            computes |= at->kind == Kind::scalar || at->kind == Kind::select;
+            if (at->is_read()) read = at;
+            if (value) open.insert(open.end(), at->parts().begin(), at->parts().end());
+            if (open.size() > 200) return nullptr;
+        }
+        if (!read || !(computes || bytes(e->dtype) < bytes(read->dtype))) return nullptr;
+        const auto is_data = [](Expr coordinate) {
+            return std::ranges::any_of(walk(coordinate), [](Expr node) { return node->is_read(); });
+        };
+        if (std::ranges::none_of(read->parts(), is_data)) return nullptr;
+        const SystemTensor& tensor = system_.tensor(read->tensor());
+        double elements = 1;
+        for (const Size& size : tensor.sizes) elements *= size.named() ? INFINITY : static_cast<double>(size.value);
+        return least_uses * elements <= hint_points(system_, system_.equation(index)) ? read : nullptr;
+    }
+
+    // The same element of what is made of the whole tensor.
+    Expr read_table(Expr e, Expr read) {
+        Equation equation = over_all(read->tensor());
+        const Expr element = arena_.read(read->tensor(), read->dtype, equation.left);
+        Arena::Memo memo;
+        memo[read] = element;
+        equation.right = remade(
+            e, memo, [](Expr at) { return at->parts().empty() ? at : nullptr; }, [](Expr at) { return at->parts(); },
+            [&](Expr at, std::vector<Expr> operands) { return arena_.rebuild(at, std::move(operands)); });
+        const TensorIndex made = add_like(read->tensor(), "_table", std::move(equation));
+        return arena_.read(made, e->dtype, {read->parts().begin(), read->parts().end()});
+    }
+
+    Equation over_all(TensorIndex tensor) {
+        Equation equation;
+        for (int64_t extent : std::vector(system_.tensor(tensor).shape)) {
+            equation.axes.push_back(arena_.add_axis({.name = "d", .extent = extent}));
+            equation.left.push_back(arena_.axis_value(equation.axes.back()));
+        }
+        return equation;
+    }
+
+    // A tensor of the same shape that the equation makes.
+    TensorIndex add_like(TensorIndex like, const std::string& suffix, Equation equation) {
+        const SystemTensor& from = system_.tensor(like);
+        SystemTensor tensor{.name = from.name + suffix, .dtype = equation.right->dtype};
+        tensor.shape = from.shape;
+        tensor.sizes = from.sizes;
+        tensor.operation = from.operation;
+        tensor.prepared = is_constant(like);
+        equation.tensor = system_.add_tensor(std::move(tensor));
+        const TensorIndex made = equation.tensor;
+        system_.add_equation(std::move(equation));
+        return made;
+    }
+
     // The greatest subexpressions worth it, from the root down.
     Expr rewrite(int32_t index, Expr root) {
         Arena::Memo memo;
-        auto given = [&](Expr e) { return e->is_read() && !worth_hoisting(index, e) ? e : nullptr; };
+        const bool steps = system_.equation(index).scan >= 0;
+        auto given = [&](Expr e) {
+            if (is_smaller_constant(e)) return read_smaller(e);
+            if (Expr read = steps ? nullptr : looked_up(index, e)) return read_table(e, read);
+            return e->is_read() && !worth_hoisting(index, e) ? e : nullptr;
+        };
         auto parts = [&](Expr e) { return worth_hoisting(index, e) ? std::vector<Expr>() : operands_of(e); };
         return remade(root, memo, given, parts, [&](Expr e, std::vector<Expr> operands) {
             const bool hoisted = operands.empty() && !e->parts().empty();
@@ -197,6 +291,7 @@ private:
     System& system_;
     Arena& arena_;
     FactCache facts_;
+    std::map<std::pair<TensorIndex, DType>, TensorIndex> smaller_;
     bool sets_aside_ = false;  // pivots of the present equation
 };
 

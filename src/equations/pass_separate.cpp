@@ -1,5 +1,6 @@
 // Windows of several axes, one axis after the other: the sum over a window of p x q is a sum over q of sums over p, which
-// neighbours share (docs/equations.md, "Windows by rows and columns").
+// neighbours share (docs/equations.md, "Windows by rows and columns"). And reductions that several axes see by one place alone,
+// such as a row that is chosen for each, are worked out for each place.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -15,7 +16,8 @@ namespace {
 
 constexpr double least_gain = 2;  // in terms: what lies between is written and read once more
 
-// Terms that move with a reduced axis in one coordinate alone, over free axes that are nowhere else.
+// Terms that move with a reduced axis in one coordinate alone, over free axes that are nowhere else. Without an axis: terms
+// that free axes move by one coordinate alone.
 struct Window {
     AxisId axis = no_id;
     Expr place = nullptr;
@@ -28,6 +30,7 @@ public:
     void run() {
         for (size_t i = 0; i < system_.equations.size(); i++) {
             while (const auto window = window_of(system_.equations[i])) separate(static_cast<int32_t>(i), *window);
+            if (const auto window = place_of(system_.equations[i])) separate(static_cast<int32_t>(i), *window);
         }
         for (int32_t index : separated_) write_out(index);
     }
@@ -36,6 +39,8 @@ private:
     bool may_be_separated(const Equation& equation) const;
     std::optional<Window> window_of(const Equation& equation) const;
     std::optional<Window> window_along(const Equation& equation, AxisId axis) const;
+    bool moves_alone(const Equation& equation, Expr place) const;
+    std::optional<Window> place_of(const Equation& equation) const;
     bool pays(const Equation& equation, const Window& window) const;
     void separate(int32_t index, const Window& window);
     void write_out(int32_t index);
@@ -80,18 +85,45 @@ std::optional<Window> Separator::window_along(const Equation& equation, AxisId a
     for (AxisId other : equation.reduced) {
         if (other != axis && depends(window.place, other)) return std::nullopt;
     }
-    // Nothing else moves with these axes.
+    return moves_alone(equation, window.place) ? std::optional(window) : std::nullopt;
+}
+
+// Nothing else moves with the place's axes.
+bool Separator::moves_alone(const Equation& equation, Expr place) const {
     bool alone = true;
     Arena::Memo memo;
-    memo[window.place] = arena_.integer(0);
+    memo[place] = arena_.integer(0);
     remade(
         equation.right, memo,
         [&](Expr e) -> Expr {
-            if (e->kind == Kind::variable) alone = alone && !depends(window.place, e->axes[0]);
+            if (e->kind == Kind::variable) alone = alone && !depends(place, e->axes[0]);
             return e->kind == Kind::variable || e->parts().empty() ? e : nullptr;
         },
         [](Expr e) { return e->parts(); }, [](Expr e, const std::vector<Expr>&) { return e; });
-    return alone ? std::optional(window) : std::nullopt;
+    return alone;
+}
+
+// A coordinate of two free axes or more that has at most half as many places as they have points.
+std::optional<Window> Separator::place_of(const Equation& equation) const {
+    constexpr double most_places = 1 << 20, least_terms = 1 << 16;
+    const SystemTensor& tensor = system_.tensor(equation.tensor);
+    if (equation.dead || !equation.reducer || is_argument(*equation.reducer) || equation.scan >= 0) return std::nullopt;
+    if (tensor.is_output || tensor.prepared || tensor.equations.size() != 1 || scatter_of(system_, equation))
+        return std::nullopt;
+    if (hint_points(system_, equation) < least_terms) return std::nullopt;
+    const auto is_plain = [&](AxisId axis) {
+        return std::ranges::find(equation.axes, axis) != equation.axes.end() && !arena_.axis(axis).named;
+    };
+    for (Expr read : reads(equation)) {
+        for (Expr place : coordinates_of(read)) {
+            if (read->kind != Kind::read || place->axes.size() < 2 || place->low < 0) continue;
+            const double places = static_cast<double>(place->high) - static_cast<double>(place->low) + 1;
+            const double points = hint_points(arena_, {place->axes.begin(), place->axes.end()});
+            if (places > most_places || points < least_gain * places) continue;
+            if (std::ranges::all_of(place->axes, is_plain) && moves_alone(equation, place)) return Window{no_id, place};
+        }
+    }
+    return std::nullopt;
 }
 
 bool Separator::pays(const Equation& equation, const Window& window) const {
@@ -111,7 +143,7 @@ bool Separator::pays(const Equation& equation, const Window& window) const {
 void Separator::separate(int32_t index, const Window& window) {
     Equation inner = system_.equation(index);
     const SystemTensor whole = system_.tensor(inner.tensor);
-    SystemTensor tensor{.name = whole.name + "_window", .dtype = inner.right->dtype};
+    SystemTensor tensor{.name = whole.name + "_window", .dtype = window.axis < 0 ? whole.dtype : inner.right->dtype};
     tensor.operation = whole.operation;
     const int64_t first = window.place->low;
     // The axes that it keeps, and the places along the window's.
@@ -135,7 +167,9 @@ void Separator::separate(int32_t index, const Window& window) {
         add(Axis(arena_.axis(axis)), arena_.axis_value(axis));
         renaming[axis] = inner.left.back();
     }
-    add({.name = arena_.axis(window.axis).name, .extent = window.place->high - first + 1},
+    const bool sums = window.axis >= 0;  // over the window, of what is worked out for each place
+    const AxisId named = sums ? window.axis : window.place->axes.front();
+    add({.name = arena_.axis(named).name, .extent = window.place->high - first + 1},
         arena_.add(window.place, arena_.integer(-first)));
     memo[window.place] = arena_.add(inner.left.back(), arena_.integer(first));
     std::erase(inner.reduced, window.axis);
@@ -158,9 +192,14 @@ void Separator::separate(int32_t index, const Window& window) {
     const TensorIndex between = inner.tensor;
     const int32_t made = system_.add_equation(std::move(inner));
     Equation& outer = system_.equation(index);
-    outer.reduced = {window.axis};
-    outer.right = arena_.read(between, outer.right->dtype, std::move(at));
-    separated_.insert({index, made});
+    outer.right = arena_.read(between, system_.tensor(between).dtype, std::move(at));
+    if (sums) {
+        outer.reduced = {window.axis};
+        separated_.insert({index, made});
+        return;
+    }
+    outer.reduced.clear();
+    outer.reducer.reset();
 }
 
 void Separator::write_out(int32_t index) {

@@ -55,11 +55,20 @@ std::vector<Expr> values_of(Expr root) {
     return values;
 }
 
+namespace {
+
+// A coordinate, or what is worked out of coordinates alone, such as a step's place among those that are kept in turn.
+bool is_place(Expr e) {
+    return e->is_coordinate() || (e->kind == Kind::scalar && e->dtype == DType::int64 && !contains_read(e));
+}
+
+}  // namespace
+
 int64_t code_size(Expr root, AxisId lanes) {
     int64_t size = 0;
     for (Expr e : values_of(root)) {
         // A value may vary by the conditions that it stands under; a coordinate does not.
-        if (e->is_coordinate() && !depends_on(e, lanes)) continue;
+        if (!depends_on(e, lanes) && is_place(e)) continue;
         int64_t own = 0;
         switch (e->kind) {
         case Kind::scalar: own = info(e->op).size; break;

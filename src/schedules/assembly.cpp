@@ -86,6 +86,20 @@ Range Assembly::part(AxisId axis, int64_t points) {
     return {{bound(part_.first)}, {bound(part_.second), {{extent(axis), {}, {}}, {false, 1}}}};
 }
 
+For Assembly::band_loop() {
+    For loop;
+    band_ = loop.variable = variable("band", Variable::Kind::loop);
+    const NumberSubject rows = {NumberSubject::Kind::axis, bands->of.begin()->second.axis};
+    loop.range = {{{}}, {{{numbers.integer(bands->count, {Role::count, rows}), {}, {}}, {false, 1}}}};
+    return loop;
+}
+
+void Assembly::add_band(Range& range, const PhaseGroup& group) {
+    const auto bound = [&](int64_t first) { return Bound{{{false, first}, {{band_, bands->rows, {false, 1}}}, {}}, {false, 1}}; };
+    range.lower.push_back(bound(group.first_row));
+    range.upper.push_back(bound(group.first_row + bands->rows));
+}
+
 // Step s has its turn where round = first + s * turns + turn. What is not in parts is done by the first one.
 Range Assembly::turn(size_t group) {
     const Turn& turn = rounds->turns[group];

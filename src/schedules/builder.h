@@ -11,6 +11,7 @@
 #include "schedules/launch_numbers.h"
 #include "schedules/movements.h"
 #include "schedules/rounds.h"
+#include "schedules/row_bands.h"
 #include "schedules/schedule.h"
 #include "schedules/tasks.h"
 
@@ -26,6 +27,7 @@ struct Assembly {
     std::vector<PhaseGroup> groups;
     std::vector<LocalStorage> storage;
     std::optional<RoundPlan> rounds;  // in place of tasks
+    std::optional<RowBands> bands;
     TaskPlan tasks;
     Scheduled result;
     NumberTable numbers;
@@ -38,6 +40,8 @@ struct Assembly {
     Number extent(AxisId axis);
     Range steps(AxisId ordered);  // that a task runs: all, or those of the present block
     Range part(AxisId axis, int64_t points);  // of one part of a round
+    For band_loop();                                         // over all bands of rows
+    void add_band(Range& range, const PhaseGroup& group);     // of its rows those of the present band
     Range turn(size_t group);                 // of steps: the present one, if the round is the group's turn
     std::map<AxisId, VariableId> block_variables;  // of the loops that are open
     std::string axis_name(AxisId axis) const { return kernel.axis(axis).name; }
@@ -46,6 +50,7 @@ private:
     std::map<std::string, int> variable_names_;
     std::map<std::string, ExpressionId> interned_;
     std::pair<VariableId, VariableId> round_{no_id, no_id}, part_{no_id, no_id};  // begin, end
+    VariableId band_ = no_id;
     void add_tasks();
     void add_rounds();
     void add_memories();

@@ -82,8 +82,9 @@ struct KernelEquation {
     // Made by the schedule alone (step_blocks.h): the axis of the blocks of steps that the equation runs in.
     AxisId block = no_id;
     VectorSteps vector_steps;
-    // Made by the schedule alone (written_digits.h): equations that one was written out into have one number; each runs
-    // over the points of an axis that are before the end of another, which may be shorter by one.
+    // Made by the schedule alone: equations that one was written out into (written_digits.h), and a result and what turns it
+    // (rows_aside.h), have one number and no nest in common; the former run over the points of an axis that are before the end
+    // of another, which may be shorter by one.
     int32_t written = -1;
     std::vector<std::pair<AxisId, AxisId>> limits;
 };

@@ -37,6 +37,7 @@ Number Nest::inside(NumberId::Role role, AxisId axis, int64_t value) {
 // The border is one range for both sides: its ends move with the side.
 Range Nest::range(AxisId axis) {
     Range range = whole_range(axis);
+    if (axis == group_.banded) assembly_.add_band(range, group_);
     for (const auto& [limited, end] : group_.limits) {
         if (limited == axis) range.upper.push_back(bound(assembly_.extent(end)));
     }

@@ -261,6 +261,7 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
     const KernelTensor& output = kernel.tensor(last.tensor);
     if (output.role != KernelTensor::Role::output || output.may_alias || last.reducer) return false;
     if (output.dtype != kernel.tensor(e.tensor).dtype || writers(kernel, last.tensor) != 1) return false;
+    if (e.written >= 0 && e.written == last.written) return false;
     if (!readers(kernel, last.tensor).empty()) return false;
     if (last.ordered != e.ordered || last.vector_steps.steps != e.vector_steps.steps || !same_axes(last.axes, e.axes) || !reads_own_points(last, e)) return false;
     storage.kind = LocalStorage::Kind::output;

@@ -54,6 +54,10 @@ struct PhaseGroup {
     int64_t prefetch_ahead = 0;  // elements; 0: none
     bool non_temporal = false;
 
+    // Of a kernel in bands of rows (row_bands.h): the axis of its rows, and the first one of band 0, which may be below 0.
+    AxisId banded = no_id;
+    int64_t first_row = 0;
+
     // Of a kernel in rounds (rounds.h): the axis that is cut, and its points of one part; -1: the first part does all.
     AxisId parted = no_id;
     int64_t part = 0;

@@ -3,6 +3,8 @@
 #include "schedules/choices.h"
 #include "schedules/cut_phase.h"
 #include "schedules/joined_dimensions.h"
+#include "schedules/row_bands.h"
+#include "schedules/rows_aside.h"
 #include "schedules/step_blocks.h"
 #include "schedules/vector_steps.h"
 #include "schedules/written_digits.h"
@@ -93,10 +95,29 @@ std::optional<Scheduled> scheduled_in_rounds(Kernel kernel, const Target& target
     return std::move(assembly.result);
 }
 
+// Phases that hand one another rows go over bands of them.
+std::optional<Scheduled> scheduled_in_bands(const BandedKernel& banded, const Target& target) {
+    std::vector<PhaseGroup> groups = group_phases(banded.kernel);
+    std::vector<LocalStorage> storage = store_locals(banded.kernel, groups);
+    choose(banded.kernel, target, groups, storage);
+    if (!take_bands(banded.bands, groups)) return std::nullopt;
+    Assembly assembly(banded.kernel, target, std::move(groups), std::move(storage), std::nullopt);
+    assembly.bands = banded.bands;
+    Block body = phases(assembly, 0, banded.bands.begin);
+    For bands = assembly.band_loop();
+    bands.body = phases(assembly, banded.bands.begin, assembly.groups.size());
+    body.push_back({std::move(bands)});
+    assembly.result.tree.body = std::move(body);
+    return std::move(assembly.result);
+}
+
 Scheduled scheduled_in_tasks(const Kernel& kernel, const Target& target) {
     std::vector<PhaseGroup> groups = group_phases(kernel);
     std::vector<LocalStorage> storage = store_locals(kernel, groups);
     choose(kernel, target, groups, storage);
+    if (const auto banded = in_row_bands(kernel, target, groups, storage)) {
+        if (auto scheduled = scheduled_in_bands(*banded, target)) return std::move(*scheduled);
+    }
     Assembly assembly(kernel, target, std::move(groups), std::move(storage), std::nullopt);
     assembly.result.tree.body = phases(assembly, 0, assembly.groups.size());
     return std::move(assembly.result);
@@ -112,8 +133,9 @@ Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     const Kernel& whole = vectors ? *vectors : written ? *written : kernel;
     const std::optional<Kernel> joined = with_joined_dimensions(whole);
     const Kernel& neighbours = joined ? *joined : whole;
-    const std::optional<Kernel> cut = in_step_blocks(neighbours);
-    const Kernel& made = cut ? *cut : neighbours;
+    const std::optional<Kernel> aside = with_rows_aside(neighbours);
+    const std::optional<Kernel> cut = aside ? std::nullopt : in_step_blocks(neighbours);
+    const Kernel& made = aside ? *aside : cut ? *cut : neighbours;
     auto in_rounds = scheduled_in_rounds(made, target);
     Scheduled scheduled = in_rounds ? std::move(*in_rounds) : scheduled_in_tasks(made, target);
     scheduled.tree.name = "kernel";

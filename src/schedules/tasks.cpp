@@ -40,7 +40,9 @@ private:
     void cut_phases();
     void grow_tasks();
     bool has_steps() const;
-    int64_t elements() const;
+    int64_t points(const PhaseGroup& group) const;
+    int64_t elements() const;  // the largest number of points that a phase of one task runs over
+    void outweigh_light();
     int64_t array_bytes() const;
     void number_tasks();
 
@@ -110,6 +112,9 @@ void Cutter::widen_streams() {
     };
     const auto has_rows = [](const PhaseGroup& group) { return group.axes.size() > 1; };
     if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream) || std::ranges::none_of(groups_, has_rows)) return;
+    // Bands of rows that are as long as can be follow one another in memory.
+    const bool bands = std::ranges::any_of(groups_, [](const PhaseGroup& group) { return group.banded >= 0; });
+    const int64_t enough = bands ? target_.cores : choice_numbers::rounds_of_cores * target_.cores;
     for (TaskCut& cut : plan_.axes) {
         int64_t panel = 0;
         for (const PhaseGroup& group : groups_) {
@@ -121,7 +126,7 @@ void Cutter::widen_streams() {
             const int64_t before = cut.step, tasks = product(others(cut), divide_up(cut.extent, 2 * before));
             cut.step = 2 * before;
             const bool fits = array_bytes() <= kept_in_l2(target_);
-            if (fits && tasks >= choice_numbers::rounds_of_cores * target_.cores) continue;
+            if (fits && tasks >= enough) continue;
             cut.step = before;
             break;
         }
@@ -246,21 +251,49 @@ void Cutter::cut_phases() {
     }
 }
 
-// The largest number of points that a phase of one task runs over.
+// That the phase runs over in one task.
+int64_t Cutter::points(const PhaseGroup& group) const {
+    int64_t points = 1;
+    auto count = [&](AxisId axis, bool free) {
+        const TaskCut* cut = free ? plan_.find(axis) : nullptr;
+        int64_t n = cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent)) : extent(axis);
+        points = product(points, std::max<int64_t>(1, n));
+    };
+    for (AxisId axis : group.axes) count(axis, true);
+    for (AxisId axis : group.reduced) count(axis, false);
+    return points;
+}
+
 int64_t Cutter::elements() const {
     int64_t most = 1;
-    for (const PhaseGroup& group : groups_) {
-        int64_t points = 1;
-        auto count = [&](AxisId axis, bool free) {
-            const TaskCut* cut = free ? plan_.find(axis) : nullptr;
-            int64_t n = cut ? std::min(cut->step, std::max<int64_t>(1, cut->extent)) : extent(axis);
-            points = product(points, std::max<int64_t>(1, n));
-        };
-        for (AxisId axis : group.axes) count(axis, true);
-        for (AxisId axis : group.reduced) count(axis, false);
-        most = std::max(most, points);
-    }
+    for (const PhaseGroup& group : groups_) most = std::max(most, points(group));
     return most;
+}
+
+// What every task does again (a table that its points are looked up in) is little beside its own part, while there are tasks
+// for every core.
+void Cutter::outweigh_light() {
+    constexpr int64_t least_share = 16;
+    for (TaskCut& cut : plan_.axes) {
+        const auto has_axis = [&](const PhaseGroup& group) { return contains(group.axes, cut.axis); };
+        const auto most = [&](bool of_axis) {
+            int64_t found = 0;
+            for (const PhaseGroup& group : groups_) {
+                const int64_t steps = group.ordered < 0 ? 1 : std::max<int64_t>(1, extent(group.ordered));
+                if (has_axis(group) == of_axis) found = std::max(found, product(steps, points(group)));
+            }
+            return found;
+        };
+        const int64_t again = product(least_share, most(false));
+        while (cut.step < cut.extent && most(true) < again) {
+            const int64_t before = cut.step;
+            cut.step = product(2, before);
+            const int64_t tasks = product(others(cut), divide_up(cut.extent, cut.step));
+            if (tasks >= choice_numbers::rounds_of_cores * target_.cores && array_bytes() <= kept_in_l2(target_)) continue;
+            cut.step = before;
+            break;
+        }
+    }
 }
 
 // Small tasks take more of the innermost axes, as long as there are tasks enough for everybody.
@@ -322,6 +355,7 @@ TaskPlan Cutter::cut() {
         cut_phases();
     }
     if (!contraction || groups_[0].windowed) grow_tasks();
+    if (!single) outweigh_light();
     number_tasks();
     return plan_;
 }

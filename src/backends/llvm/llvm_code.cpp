@@ -88,6 +88,10 @@ private:
         return width == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
     }
     DType dtype_of(MemoryId memory) const { return tree_.memory(memory).dtype; }
+    // Machines gather words of 32 bits: smaller elements come with what lies behind them.
+    bool reads_words(MemoryId memory) const {
+        return tree_.memory(memory).slack && bytes(dtype_of(memory)) < 4;
+    }
     // Inputs and weights may lie at any address (a file has them wherever the bytes before end); the rest is ours.
     llvm::Align alignment(MemoryId memory) const {
         const Memory& m = tree_.memory(memory);
@@ -471,6 +475,14 @@ CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<Cod
     llvm::Type* loaded = vector(element, indices.width);
     llvm::Value* places = builder_.CreateGEP(element, memories_[static_cast<size_t>(memory)], value(indices));
     llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
+    if (reads_words(memory)) {
+        llvm::Type* words = vector(builder_.getInt32Ty(), indices.width);
+        llvm::Instruction* whole = builder_.CreateMaskedGather(words, places, llvm::Align(1), active,
+                                                               llvm::Constant::getNullValue(words));
+        llvm::Type* bits = vector(builder_.getIntNTy(element->getPrimitiveSizeInBits()), indices.width);
+        llvm::Value* low = builder_.CreateBitCast(builder_.CreateTrunc(tag(memory, whole), bits), loaded);
+        return wrap(dtype, indices.width, from_memory(dtype, low));
+    }
     llvm::Instruction* raw =
         builder_.CreateMaskedGather(loaded, places, alignment(memory), active, llvm::Constant::getNullValue(loaded));
     return wrap(dtype, indices.width, from_memory(dtype, tag(memory, raw)));
