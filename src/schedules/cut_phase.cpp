@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/data_ranges.h"
+#include "schedules/neighbours.h"
 #include "schedules/nest.h"
 #include "schedules/unchanged.h"
 #include "zspace/checked.h"
@@ -25,13 +26,12 @@ PhaseGroup choices_of_border(PhaseGroup group) {
 }
 
 // Whether vectors of the lanes' border read neighbours; else it goes point by point.
-bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group) {
+bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group, const RightSides& sides) {
     const Movements movements(assembly.kernel, assembly.storage);
-    return std::ranges::all_of(group.equations(), [&](EquationIndex index) {
-        return std::ranges::all_of(reads_of(assembly.kernel.equations[static_cast<size_t>(index)].right),
-                                   [&](const ReadAccess& read) {
-                                       return movements.of(read.value, group.lanes) != Movement::indirect;
-                                   });
+    return std::ranges::all_of(sides.of, [&](const auto& side) {
+        return std::ranges::all_of(reads_of(side.second), [&](const ReadAccess& read) {
+            return movements.of(read.value, group.lanes) != Movement::indirect;
+        });
     });
 }
 
@@ -123,16 +123,18 @@ private:
     NestPlan border_of(const Interior& lanes) {
         Cut cut = {group_.lanes, lanes.first, lanes.last};
         PhaseGroup choices = choices_of_border(group_);
-        if (has_vectors_in_border(assembly_, group_)) {
+        RightSides sides = with_neighbours(assembly_.kernel, sides_, group_.lanes);
+        if (has_vectors_in_border(assembly_, group_, sides)) {
             const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(group_.lanes).extent);
             cut.first = std::min(extent, ceil_divide(cut.first, group_.width) * group_.width);
             if (cut.last < extent) cut.last -= cut.last % group_.width;
             cut.last = std::max(cut.first, cut.last);
         } else {
+            sides = sides_;
             choices.lanes = no_id;
             choices.width = 1;
         }
-        return {choices, {part_.inside, cut, {}, part_.changing}, sides_, guards_, step_, {}};
+        return {choices, {part_.inside, cut, {}, part_.changing}, std::move(sides), guards_, step_, {}};
     }
 
     // The lanes of a scan's stream, where a condition changes at a point that moves with the steps: a nest on either side.
