@@ -168,14 +168,8 @@ void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::op
     last_lane_.reset();
     if (end) {
         last_lane_ = integer_op(CodeOp::subtract, *end, integer(1));
-        const int block_lanes = vectors * node.width;
-        const CodeValue left =
-            cast(code_, smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes)), DType::int32);
-        const CodeValue lanes = code_.iota(DType::int32, node.width);
-        for (int j = 0; j < vectors; j++) {
-            const CodeValue left_here = integer_op(CodeOp::subtract, left, code_.integer(DType::int32, j * node.width));
-            masks_.push_back(code_.operation(CodeOp::less, lanes, widened(code_, left_here, node.width)));
-        }
+        const CodeValue left = integer_op(CodeOp::subtract, *end, base);
+        for (int j = 0; j < vectors; j++) masks_.push_back(first_lanes(integer_op(CodeOp::subtract, left, integer(j * node.width))));
     }
     scoped(node.body);
     masks_.clear();

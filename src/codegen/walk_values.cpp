@@ -156,6 +156,28 @@ CodeValue Walker::inside(CodeValue value, CodeValue bound) {
                            code_.operation(CodeOp::less, value, bound));
 }
 
+// Lanes 0 .. count - 1, compared in integers so small that all lanes are one vector of 64 bytes.
+CodeValue Walker::first_lanes(CodeValue count) {
+    const DType small = width_ >= 64 ? DType::int8 : width_ >= 32 ? DType::int16 : DType::int32;
+    const CodeValue bound = cast(code_, larger(smaller(count, integer(width_)), integer(0)), small);
+    return code_.operation(CodeOp::less, code_.iota(small, width_), widened(code_, bound, width_));
+}
+
+// Of a condition i < 0, where i grows or falls by one from lane to lane: lanes before a place, or behind it. Nothing if it is
+// no such condition, or one vector of 32 bits has all lanes.
+std::optional<CodeValue> Walker::lanes_below_zero(const Expression& e, int i, int j) {
+    if (e.op != ScalarOp::less || width_ < 32) return std::nullopt;
+    const Expression &place = tree_.expression(e.operands[0]), &zero = tree_.expression(e.operands[1]);
+    if (place.kind != Expression::Kind::index || zero.kind != Expression::Kind::integer || zero.integer != 0) return std::nullopt;
+    const Lanewise sum = lanewise(place.affine, i, j, false);
+    if (sum.strides.size() != 1 || !sum.vectors.empty() || !sum.strides[0].second.is(1)) return std::nullopt;
+    const CodeValue first = whole(sum.first);
+    if (sum.strides[0].first == 1) return first_lanes(integer_op(CodeOp::subtract, integer(0), first));
+    if (sum.strides[0].first != -1) return std::nullopt;
+    const CodeValue before = first_lanes(integer_op(CodeOp::add, first, integer(1)));
+    return code_.operation(CodeOp::bit_xor, before, widened(code_, code_.integer(DType::boolean, 1), width_));
+}
+
 std::optional<CodeValue> Walker::lane_mask(int j) const {
     if (masks_.empty()) return std::nullopt;
     return masks_[static_cast<size_t>(j)];
@@ -376,6 +398,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     case Expression::Kind::index: return index_value(e, i, j);
     case Expression::Kind::scalar: {
         if (const auto fused = product_and_sum(e, i, j)) return *fused;
+        if (const auto lanes = lanes_below_zero(e, i, j)) return *lanes;
         std::vector<CodeValue> operands;
         for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));
         return apply(code_, e.op, operands);

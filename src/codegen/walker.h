@@ -116,6 +116,8 @@ private:
     void store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
                            std::optional<CodeValue> active);
     void load_transposed(ExpressionId id, int j);
+    CodeValue first_lanes(CodeValue count);
+    std::optional<CodeValue> lanes_below_zero(const Expression& e, int i, int j);
     std::optional<CodeValue> lane_mask(int j) const;
     std::optional<CodeValue> row_exists(ExpressionId id, int i) const;
     std::optional<CodeValue> both(std::optional<CodeValue> a, std::optional<CodeValue> b, int width);
