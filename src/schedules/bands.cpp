@@ -1,6 +1,7 @@
 #include "schedules/bands.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "expr/arena_interval.h"
@@ -112,25 +113,26 @@ std::optional<std::map<TensorIndex, size_t>> rows_of_written(const Kernel& kerne
     return rows;
 }
 
-// Bytes that the groups touch in a step, by row.
-double bytes_of_row(const Kernel& kernel, AxisId axis, AxisId ordered, const Groups& groups) {
+// Bytes that the groups touch in a step, of all rows.
+double bytes_of_step(const Kernel& kernel, AxisId axis, AxisId ordered, const Groups& groups, bool likely) {
+    const auto extent_of = [&](const Touch& touch, size_t d) {
+        Expr c = touch.coordinates[d];
+        const bool one = likely && c->axes.size() == 1;
+        const int64_t extent = one ? kernel.hint(c->axes[0]) : kernel.tensor(touch.tensor).dimensions[d].extent;
+        return static_cast<double>(std::max<int64_t>(1, depends_on(c, ordered) ? std::min<int64_t>(extent, 2) : extent));
+    };
     std::map<TensorIndex, double> bytes_of;
     for (const auto* touches : groups) {
         for (const Touch& touch : *touches) {
+            if (std::ranges::none_of(touch.coordinates, [&](Expr c) { return depends_on(c, axis); })) continue;
             double size = bytes(kernel.tensor(touch.tensor).dtype);
-            bool moves = false;
-            for (size_t d = 0; d < touch.coordinates.size(); d++) {
-                Expr c = touch.coordinates[d];
-                const auto extent = static_cast<double>(std::max<int64_t>(1, kernel.tensor(touch.tensor).dimensions[d].extent));
-                moves = moves || depends_on(c, axis);
-                size *= depends_on(c, ordered) ? std::min(extent, 2.0) : extent;
-            }
-            if (moves) bytes_of[touch.memory] = std::max(bytes_of[touch.memory], size);
+            for (size_t d = 0; d < touch.coordinates.size(); d++) size *= extent_of(touch, d);
+            bytes_of[touch.memory] = std::max(bytes_of[touch.memory], size);
         }
     }
     double all = 0;
     for (const auto& [unused, size] : bytes_of) all += size;
-    return all / static_cast<double>(std::max<int64_t>(1, kernel.axis(axis).extent));
+    return all;
 }
 
 }  // namespace
@@ -155,30 +157,30 @@ std::optional<int64_t> reach(const Kernel& kernel, AxisId axis, const Groups& gr
 }
 
 std::optional<Bands> bands_along(const Kernel& kernel, const Target& target, AxisId axis, AxisId ordered, int64_t turns,
-                                 int64_t parts, const Groups& groups) {
+                                 int64_t parts, int64_t unit, const Groups& groups) {
     const auto far = reach(kernel, axis, groups);
     if (!far) return std::nullopt;
-    const double row = bytes_of_row(kernel, axis, ordered, groups);
-    // The steps of a block, for so many bands: the seams leave each other alone.
-    const auto steps_of = [&](int64_t rows, int64_t count) {
-        const int64_t slope = std::max<int64_t>(1, *far);
-        return (rows / count / (2 * slope) + 1) / turns;
+    const int64_t slope = std::max(unit, *far);
+    const auto band_bytes = static_cast<double>(choice_numbers::band_bytes(target));
+    // The steps of a block, for so many bands: seams leave each other alone.
+    const auto steps_of = [&](int64_t rows, int64_t count) { return (rows / count / (2 * slope) + 1) / turns; };
+    const auto count_of = [&](int64_t rows, double size) {
+        const int64_t most = rows / (2 * slope * (choice_numbers::least_steps_of_bands * turns - 1));
+        const double wanted = std::min(std::ceil(size / band_bytes), static_cast<double>(most));
+        return std::max<int64_t>(1, ceil_divide(static_cast<int64_t>(wanted), parts)) * parts;
     };
-    const auto count_of = [&](int64_t rows) {
-        const auto wanted = static_cast<int64_t>(static_cast<double>(rows) * row / static_cast<double>(choice_numbers::band_bytes(target)));
-        return ceil_divide(std::max<int64_t>(1, wanted), parts) * parts;
-    };
+    // What the code is follows from likely sizes ...
     const int64_t likely = std::max<int64_t>(1, kernel.hint(axis));
-    const bool stays = static_cast<double>(likely) * row <= static_cast<double>(choice_numbers::band_bytes(target));
-    if (stays || kernel.hint(ordered) < choice_numbers::least_steps_of_bands ||
-        steps_of(likely, count_of(likely)) < choice_numbers::least_steps_of_bands)
-        return std::nullopt;
-    Bands bands = {.axis = axis, .slope = std::max<int64_t>(1, *far), .turns = turns};
+    const double size = bytes_of_step(kernel, axis, ordered, groups, true);
+    const int64_t steps = std::min(kernel.hint(ordered), steps_of(likely, count_of(likely, size)));
+    if (size <= band_bytes || steps < choice_numbers::least_steps_of_bands) return std::nullopt;
+    // ... and numbers from this launch's. Of rows too few there is one band, step after step.
     const int64_t rows = std::max<int64_t>(0, kernel.axis(axis).extent);
     const int64_t all = std::max<int64_t>(1, kernel.axis(ordered).extent);
-    bands.count = count_of(rows);
+    Bands bands = {.axis = axis, .slope = slope, .turns = turns};
+    bands.count = count_of(rows, bytes_of_step(kernel, axis, ordered, groups, false));
     bands.steps = std::min(all, steps_of(rows, bands.count));
-    if (bands.steps < 1) bands.count = 1, bands.slope = 0, bands.steps = all;  // one band, step after step
+    if (bands.steps < 1) bands.count = 1, bands.slope = 0, bands.steps = all;
     return bands;
 }
 

@@ -33,8 +33,8 @@ struct Bands {
 // axis cannot be cut into bands.
 std::optional<int64_t> reach(const Kernel& kernel, AxisId axis, const std::vector<const std::vector<Touch>*>& groups);
 
-// The bands that fit a cache; none where all of what the steps touch stays in it.
+// The bands that fit a cache, whose slope is a `unit` of rows at least; none where all that the steps touch stays in it.
 std::optional<Bands> bands_along(const Kernel& kernel, const Target& target, AxisId axis, AxisId ordered, int64_t turns,
-                                 int64_t parts, const std::vector<const std::vector<Touch>*>& groups);
+                                 int64_t parts, int64_t unit, const std::vector<const std::vector<Touch>*>& groups);
 
 }  // namespace heddle::schedules

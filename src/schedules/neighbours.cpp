@@ -12,7 +12,7 @@ namespace {
 class Chooser {
 public:
     Chooser(const Kernel& kernel, const RightSides& before, AxisId axis)
-        : kernel_(kernel), arena_(*kernel.arena), axis_(axis), before_(before) {}
+        : arena_(*kernel.arena), axis_(axis), before_(before) {}
 
     RightSides chosen() {
         result_.inside = before_.inside;
@@ -98,7 +98,6 @@ private:
         return choice(made, inside);
     }
 
-    const Kernel& kernel_;
     Arena& arena_;
     const AxisId axis_;
     const RightSides& before_;

@@ -233,9 +233,14 @@ private:
             if (!schedules::contains(groups_[g].axes, axis) || groups_[g].update || !groups_[g].packed.empty()) return false;
             touches.push_back(&touches_[g]);
         }
-        for (size_t g = begin; g < end; g++) groups_[g].parted = axis;
+        int64_t unit = 1;
+        for (size_t g = begin; g < end; g++) {
+            groups_[g].parted = axis;
+            unit = std::max(unit, this->unit(groups_[g], axis));
+        }
         take_turns();
-        auto bands = bands_along(kernel_, target_, axis, groups_[begin].ordered, plan_.turns[begin].turns, plan_.parts, touches);
+        auto bands = bands_along(kernel_, target_, axis, groups_[begin].ordered, plan_.turns[begin].turns, plan_.parts, unit,
+                                 touches);
         if (bands) {
             bands->first = begin;
             bands->end = end;
@@ -280,7 +285,7 @@ const Bands* RoundPlan::bands_of(size_t group) const {
 bool may_have_rounds(const Kernel& kernel, const Target& target) {
     double tasks = 1;
     for (AxisId axis : kernel.common) tasks *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
-    return tasks < target.cores &&
+    return tasks < std::max(2, target.cores) &&
            std::ranges::any_of(kernel.equations, [](const KernelEquation& e) { return e.ordered >= 0; });
 }
 
