@@ -168,8 +168,13 @@ void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::op
     last_lane_.reset();
     if (end) {
         last_lane_ = integer_op(CodeOp::subtract, *end, integer(1));
-        const CodeValue left = integer_op(CodeOp::subtract, *end, base);
-        for (int j = 0; j < vectors; j++) masks_.push_back(first_lanes(integer_op(CodeOp::subtract, left, integer(j * node.width))));
+        const int block_lanes = vectors * node.width;
+        const CodeValue left = smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes));
+        for (int j = 0; j < vectors; j++) {
+            const CodeValue left_here = integer_op(CodeOp::subtract, left, integer(j * node.width));
+            const bool fits = vectors == 1 || node.width < 32;  // whatever integers the lanes are compared in
+            masks_.push_back(fits ? lanes_below(left_here) : first_lanes(left_here));
+        }
     }
     scoped(node.body);
     masks_.clear();

@@ -156,26 +156,48 @@ CodeValue Walker::inside(CodeValue value, CodeValue bound) {
                            code_.operation(CodeOp::less, value, bound));
 }
 
-// Lanes 0 .. count - 1, compared in integers so small that all lanes are one vector of 64 bytes.
-CodeValue Walker::first_lanes(CodeValue count) {
+// Lanes 0 .. bound - 1, compared in integers so small that all lanes are one vector of 64 bytes; the bound is one of them.
+CodeValue Walker::lanes_below(CodeValue bound) {
     const DType small = width_ >= 64 ? DType::int8 : width_ >= 32 ? DType::int16 : DType::int32;
-    const CodeValue bound = cast(code_, larger(smaller(count, integer(width_)), integer(0)), small);
-    return code_.operation(CodeOp::less, code_.iota(small, width_), widened(code_, bound, width_));
+    return code_.operation(CodeOp::less, code_.iota(small, width_), widened(code_, cast(code_, bound, small), width_));
+}
+
+CodeValue Walker::first_lanes(CodeValue count) { return lanes_below(larger(smaller(count, integer(width_)), integer(0))); }
+
+// What lane 0 has of a place that grows by `step` from lane to lane; nothing if it does not.
+std::optional<CodeValue> Walker::first_of_lanes(ExpressionId id, int64_t step, int i, int j) {
+    const Expression& place = tree_.expression(id);
+    if (place.kind != Expression::Kind::index) return std::nullopt;
+    const Lanewise sum = lanewise(place.affine, i, j, false);
+    const bool steps = sum.strides.size() == 1 && sum.vectors.empty() && sum.strides[0] == std::pair(step, Number{false, 1});
+    return steps ? std::optional(whole(sum.first)) : std::nullopt;
+}
+
+CodeValue Walker::opposite(CodeValue mask) {
+    return code_.operation(CodeOp::bit_xor, mask, widened(code_, code_.integer(DType::boolean, 1), mask.width));
 }
 
 // Of a condition i < 0, where i grows or falls by one from lane to lane: lanes before a place, or behind it. Nothing if it is
 // no such condition, or one vector of 32 bits has all lanes.
 std::optional<CodeValue> Walker::lanes_below_zero(const Expression& e, int i, int j) {
     if (e.op != ScalarOp::less || width_ < 32) return std::nullopt;
-    const Expression &place = tree_.expression(e.operands[0]), &zero = tree_.expression(e.operands[1]);
-    if (place.kind != Expression::Kind::index || zero.kind != Expression::Kind::integer || zero.integer != 0) return std::nullopt;
-    const Lanewise sum = lanewise(place.affine, i, j, false);
-    if (sum.strides.size() != 1 || !sum.vectors.empty() || !sum.strides[0].second.is(1)) return std::nullopt;
-    const CodeValue first = whole(sum.first);
-    if (sum.strides[0].first == 1) return first_lanes(integer_op(CodeOp::subtract, integer(0), first));
-    if (sum.strides[0].first != -1) return std::nullopt;
-    const CodeValue before = first_lanes(integer_op(CodeOp::add, first, integer(1)));
-    return code_.operation(CodeOp::bit_xor, before, widened(code_, code_.integer(DType::boolean, 1), width_));
+    const Expression& zero = tree_.expression(e.operands[1]);
+    if (zero.kind != Expression::Kind::integer || zero.integer != 0) return std::nullopt;
+    if (const auto first = first_of_lanes(e.operands[0], 1, i, j))
+        return first_lanes(integer_op(CodeOp::subtract, integer(0), *first));
+    const auto first = first_of_lanes(e.operands[0], -1, i, j);
+    if (!first) return std::nullopt;
+    return opposite(first_lanes(integer_op(CodeOp::add, *first, integer(1))));
+}
+
+// 0 <= i < bound: lanes from one place to another.
+CodeValue Walker::inside(const Expression& e, int i, int j) {
+    const CodeValue bound = number(e.number);
+    const auto first = first_of_lanes(e.operands[0], 1, i, j);
+    if (!first) return inside(evaluate(e.operands[0], i, j), bound);
+    const CodeValue before = first_lanes(integer_op(CodeOp::subtract, integer(0), *first));
+    const CodeValue below = first_lanes(integer_op(CodeOp::subtract, bound, *first));
+    return code_.operation(CodeOp::bit_and, below, opposite(before));
 }
 
 std::optional<CodeValue> Walker::lane_mask(int j) const {
@@ -410,7 +432,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
         const int width = std::max({condition.width, then.width, otherwise.width});
         return code_.select(condition, widened(code_, then, width), widened(code_, otherwise, width));
     }
-    case Expression::Kind::inside: return inside(evaluate(e.operands[0], i, j), number(e.number));
+    case Expression::Kind::inside: return inside(e, i, j);
     case Expression::Kind::check: return check(e, i, j);
     case Expression::Kind::accumulator: {
         const AccumulatorTile& tile = accumulators_[e.accumulator_id()];

@@ -166,8 +166,8 @@ std::optional<Bands> bands_along(const Kernel& kernel, const Target& target, Axi
     const auto steps_of = [&](int64_t rows, int64_t count) { return (rows / count / (2 * slope) + 1) / turns; };
     const auto count_of = [&](int64_t rows, double size) {
         const int64_t most = rows / (2 * slope * (choice_numbers::least_steps_of_bands * turns - 1));
-        const double wanted = std::min(std::ceil(size / band_bytes), static_cast<double>(most));
-        return std::max<int64_t>(1, ceil_divide(static_cast<int64_t>(wanted), parts)) * parts;
+        const auto wanted = static_cast<int64_t>(std::min(std::ceil(size / band_bytes), static_cast<double>(rows)));
+        return std::max<int64_t>(1, std::min(ceil_divide(wanted, parts), most / parts)) * parts;
     };
     // What the code is follows from likely sizes ...
     const int64_t likely = std::max<int64_t>(1, kernel.hint(axis));
