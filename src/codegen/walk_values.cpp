@@ -164,10 +164,11 @@ CodeValue Walker::lanes_below(CodeValue bound) {
 
 CodeValue Walker::first_lanes(CodeValue count) { return lanes_below(larger(smaller(count, integer(width_)), integer(0))); }
 
-// What lane 0 has of a place that grows by `step` from lane to lane; nothing if it does not.
+// What lane 0 has of a place that grows by `step` from lane to lane. Nothing if it does not, or if one vector of 32 bits has all
+// lanes: places are compared as they are then.
 std::optional<CodeValue> Walker::first_of_lanes(ExpressionId id, int64_t step, int i, int j) {
     const Expression& place = tree_.expression(id);
-    if (place.kind != Expression::Kind::index) return std::nullopt;
+    if (place.kind != Expression::Kind::index || width_ < 32) return std::nullopt;
     const Lanewise sum = lanewise(place.affine, i, j, false);
     const bool steps = sum.strides.size() == 1 && sum.vectors.empty() && sum.strides[0] == std::pair(step, Number{false, 1});
     return steps ? std::optional(whole(sum.first)) : std::nullopt;
@@ -178,9 +179,9 @@ CodeValue Walker::opposite(CodeValue mask) {
 }
 
 // Of a condition i < 0, where i grows or falls by one from lane to lane: lanes before a place, or behind it. Nothing if it is
-// no such condition, or one vector of 32 bits has all lanes.
+// no such condition.
 std::optional<CodeValue> Walker::lanes_below_zero(const Expression& e, int i, int j) {
-    if (e.op != ScalarOp::less || width_ < 32) return std::nullopt;
+    if (e.op != ScalarOp::less) return std::nullopt;
     const Expression& zero = tree_.expression(e.operands[1]);
     if (zero.kind != Expression::Kind::integer || zero.integer != 0) return std::nullopt;
     if (const auto first = first_of_lanes(e.operands[0], 1, i, j))

@@ -90,7 +90,9 @@ private:
     Expr with(Expr read, Expr part, Expr other, const std::vector<size_t>& inside) {
         Arena::Memo memo;
         Expr made = expr::remade(
-            read, memo, [&](Expr e) { return e == part ? other : depends_on(e, axis_) ? nullptr : e; },
+            read, memo, [&](Expr e) { return e == part              ? other
+                                             : depends_on(e, axis_) ? nullptr
+                                                                    : e; },
             [&](Expr e) { return e->parts(); },
             [&](Expr e, std::vector<Expr> operands) {
                 return e->kind == Kind::variable ? e : arena_.rebuild(e, std::move(operands));
