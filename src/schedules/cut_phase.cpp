@@ -6,6 +6,7 @@
 #include "schedules/neighbours.h"
 #include "schedules/nest.h"
 #include "schedules/unchanged.h"
+#include "target/choice_numbers.h"
 #include "zspace/checked.h"
 
 namespace heddle::schedules {
@@ -25,10 +26,12 @@ PhaseGroup choices_of_border(PhaseGroup group) {
     return group;
 }
 
-// Whether vectors of the lanes' border read neighbours; else it goes point by point.
+// Whether vectors of the lanes' border read neighbours, by a term that is not long; else it goes point by point.
 bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group, const RightSides& sides) {
     const Movements movements(assembly.kernel, assembly.storage);
-    return std::ranges::all_of(sides.of, [&](const auto& side) {
+    int64_t size = 0;
+    for (const auto& [unused, right] : sides.of) size += code_size(right, group.lanes);
+    return size <= choice_numbers::tile_code && std::ranges::all_of(sides.of, [&](const auto& side) {
         return std::ranges::all_of(reads_of(side.second), [&](const ReadAccess& read) {
             return movements.of(read.value, group.lanes) != Movement::indirect;
         });

@@ -249,7 +249,7 @@ bool Nest::narrow(Range& range, AxisId axis) {
 
 // Windows are written out from the innermost one on, as long as the code stays short.
 bool Nest::may_unroll(const Block& body, int64_t extent) const {
-    if (border_ && !part_.border) return false;
+    if (border_) return false;
     int64_t updates = extent * group_.vectors * group_.maximum_rows;
     for (const Block* block = &body; !block->empty();) {
         const auto* loop = std::get_if<For>(&block->front().node);

@@ -12,9 +12,10 @@ Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
 
 }  // namespace
 
+// Bounds are of one turn each: where they are alike at some sizes, they are other numbers still.
 Number Assembly::of_bands(Role role, int32_t which, int64_t value) {
-    const auto first = static_cast<int32_t>(open_bands->of->first);
-    return numbers.integer(value, {role, {NumberSubject::Kind::bands, first, -1, which}});
+    const auto first = static_cast<int32_t>(open_bands->of->first), turn = static_cast<int32_t>(open_bands->turn);
+    return numbers.integer(value, {role, {NumberSubject::Kind::bands, first, role == Role::bound ? turn : -1, which}});
 }
 
 Range Assembly::seams() { return {{bound(Number{})}, {bound(Number{false, 2})}}; }
