@@ -169,12 +169,11 @@ void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::op
     if (end) {
         last_lane_ = integer_op(CodeOp::subtract, *end, integer(1));
         const int block_lanes = vectors * node.width;
-        const CodeValue left =
-            cast(code_, smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes)), DType::int32);
-        const CodeValue lanes = code_.iota(DType::int32, node.width);
+        const CodeValue left = smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes));
         for (int j = 0; j < vectors; j++) {
-            const CodeValue left_here = integer_op(CodeOp::subtract, left, code_.integer(DType::int32, j * node.width));
-            masks_.push_back(code_.operation(CodeOp::less, lanes, widened(code_, left_here, node.width)));
+            const CodeValue left_here = integer_op(CodeOp::subtract, left, integer(j * node.width));
+            const bool fits = vectors == 1 || node.width < 32;  // whatever integers the lanes are compared in
+            masks_.push_back(fits ? lanes_below(left_here) : first_lanes(left_here));
         }
     }
     scoped(node.body);

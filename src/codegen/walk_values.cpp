@@ -153,6 +153,51 @@ CodeValue Walker::inside(CodeValue value, CodeValue bound) {
     return code_.operation(CodeOp::less, value, widened(code_, code_.reinterpret(bound, DType::uint64), value.width));
 }
 
+// Lanes 0 .. bound - 1, compared in integers so small that all lanes are one vector of 64 bytes; the bound is one of them.
+CodeValue Walker::lanes_below(CodeValue bound) {
+    const DType small = width_ >= 64 ? DType::int8 : width_ >= 32 ? DType::int16 : DType::int32;
+    return code_.operation(CodeOp::less, code_.iota(small, width_), widened(code_, cast(code_, bound, small), width_));
+}
+
+CodeValue Walker::first_lanes(CodeValue count) { return lanes_below(larger(smaller(count, integer(width_)), integer(0))); }
+
+// What lane 0 has of a place that grows by `step` from lane to lane. Nothing if it does not, or if one vector of 32 bits has all
+// lanes: places are compared as they are then.
+std::optional<CodeValue> Walker::first_of_lanes(ExpressionId id, int64_t step, int i, int j) {
+    const Expression& place = tree_.expression(id);
+    if (place.kind != Expression::Kind::index || width_ < 32) return std::nullopt;
+    const Lanewise sum = lanewise(place.affine, i, j, false);
+    const bool steps = sum.strides.size() == 1 && sum.vectors.empty() && sum.strides[0] == std::pair(step, Number{false, 1});
+    return steps ? std::optional(whole(sum.first)) : std::nullopt;
+}
+
+CodeValue Walker::opposite(CodeValue mask) {
+    return code_.operation(CodeOp::bit_xor, mask, widened(code_, code_.integer(DType::boolean, 1), mask.width));
+}
+
+// Of a condition i < 0, where i grows or falls by one from lane to lane: lanes before a place, or behind it. Nothing if it is
+// no such condition.
+std::optional<CodeValue> Walker::lanes_below_zero(const Expression& e, int i, int j) {
+    if (e.op != ScalarOp::less) return std::nullopt;
+    const Expression& zero = tree_.expression(e.operands[1]);
+    if (zero.kind != Expression::Kind::integer || zero.integer != 0) return std::nullopt;
+    if (const auto first = first_of_lanes(e.operands[0], 1, i, j))
+        return first_lanes(integer_op(CodeOp::subtract, integer(0), *first));
+    const auto first = first_of_lanes(e.operands[0], -1, i, j);
+    if (!first) return std::nullopt;
+    return opposite(first_lanes(integer_op(CodeOp::add, *first, integer(1))));
+}
+
+// 0 <= i < bound: lanes from one place to another.
+CodeValue Walker::inside(const Expression& e, int i, int j) {
+    const CodeValue bound = number(e.number);
+    const auto first = first_of_lanes(e.operands[0], 1, i, j);
+    if (!first) return inside(evaluate(e.operands[0], i, j), bound);
+    const CodeValue before = first_lanes(integer_op(CodeOp::subtract, integer(0), *first));
+    const CodeValue below = first_lanes(integer_op(CodeOp::subtract, bound, *first));
+    return code_.operation(CodeOp::bit_and, below, opposite(before));
+}
+
 std::optional<CodeValue> Walker::lane_mask(int j) const {
     if (masks_.empty()) return std::nullopt;
     return masks_[static_cast<size_t>(j)];
@@ -373,6 +418,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     case Expression::Kind::index: return index_value(e, i, j);
     case Expression::Kind::scalar: {
         if (const auto fused = product_and_sum(e, i, j)) return *fused;
+        if (const auto lanes = lanes_below_zero(e, i, j)) return *lanes;
         std::vector<CodeValue> operands;
         for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));
         return apply(code_, e.op, operands);
@@ -384,7 +430,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
         const int width = std::max({condition.width, then.width, otherwise.width});
         return code_.select(condition, widened(code_, then, width), widened(code_, otherwise, width));
     }
-    case Expression::Kind::inside: return inside(evaluate(e.operands[0], i, j), number(e.number));
+    case Expression::Kind::inside: return inside(e, i, j);
     case Expression::Kind::check: return check(e, i, j);
     case Expression::Kind::accumulator: {
         const AccumulatorTile& tile = accumulators_[e.accumulator_id()];

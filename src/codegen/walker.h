@@ -116,6 +116,12 @@ private:
     void store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
                            std::optional<CodeValue> active);
     void load_transposed(ExpressionId id, int j);
+    CodeValue lanes_below(CodeValue bound);
+    CodeValue first_lanes(CodeValue count);
+    std::optional<CodeValue> first_of_lanes(ExpressionId id, int64_t step, int i, int j);
+    CodeValue opposite(CodeValue mask);
+    CodeValue inside(const Expression& e, int i, int j);
+    std::optional<CodeValue> lanes_below_zero(const Expression& e, int i, int j);
     std::optional<CodeValue> lane_mask(int j) const;
     std::optional<CodeValue> row_exists(ExpressionId id, int i) const;
     std::optional<CodeValue> both(std::optional<CodeValue> a, std::optional<CodeValue> b, int width);

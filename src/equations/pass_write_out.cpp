@@ -39,6 +39,7 @@ private:
     void look_at_reads(const Equation& equation);
     void look_at_dimension(Expr coordinate, Expr left, int64_t extent);
     void look_at_lists(const Equation& equation);
+    bool is_window_of_state(const Equation& equation, AxisId axis) const;
     bool is_table(TensorIndex tensor) const {
         return system_.tensor(tensor).constant && system_.tensor(tensor).graph_tensor < 0;
     }
@@ -130,12 +131,25 @@ std::vector<AxisId> AxisWriter::of_list(Expr e) const {
     return found;
 }
 
+// A step's window over neighbours in a state: written out, it is a stream, whose border goes by vectors too.
+bool AxisWriter::is_window_of_state(const Equation& equation, AxisId axis) const {
+    if (equation.scan < 0 || !is_short(axis)) return false;
+    return std::ranges::any_of(reads(equation), [&](Expr read) {
+        const auto& makers = system_.tensor(read->tensor()).equations;
+        const bool of_state = std::ranges::any_of(makers, [&](int32_t maker) { return system_.equation(maker).scan >= 0; });
+        return of_state && std::ranges::any_of(coordinates_of(read), [&](Expr c) { return depends(c, axis) && c->axes.size() > 1; });
+    });
+}
+
 void AxisWriter::look_at_lists(const Equation& equation) {
     for (Expr e : walk(equation.right)) {
         const std::vector<AxisId> axes = of_list(e);
         wanted_.insert(axes.begin(), axes.end());
     }
     if (!equation.reducer) return;
+    for (AxisId axis : equation.reduced) {
+        if (is_window_of_state(equation, axis)) wanted_.insert(axis);
+    }
     // Of a contraction, an operand serves points that do not move it: such a loop is not written out.
     const bool shared =
         is_argument(*equation.reducer) || scatter_of(system_, equation) || shares_operand(system_, equation);

@@ -190,6 +190,11 @@ Expr Arena::simplified_cast(DType dtype, Expr value) {
         is_integer(value->dtype)) {
         if (interval(value->parts()[0]).within(heddle::interval_of(value->dtype))) return value->parts()[0];
     }
+    // A choice of what is known in that type is made in that type.
+    if (value->kind == Kind::select) {
+        Expr then = simplified_cast(dtype, value->parts()[1]), otherwise = simplified_cast(dtype, value->parts()[2]);
+        if (then && otherwise) return select(value->parts()[0], then, otherwise);
+    }
     if (value->kind == Kind::real && is_float(dtype)) {
         return real(dtype, value->real, value->from_template);
     }

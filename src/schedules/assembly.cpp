@@ -80,10 +80,11 @@ Range Assembly::steps(AxisId ordered) {
     return {{{}}, {{{extent(ordered), {}, {}}, {false, 1}}}};
 }
 
-Range Assembly::part(AxisId axis, int64_t points) {
-    const Number each = numbers.integer(points, {Role::step, {NumberSubject::Kind::axis, axis}});
+Range Assembly::part(const PhaseGroup& group) {
+    if (open_bands) return rows_of_band();
+    const Number each = numbers.integer(group.part, {Role::step, {NumberSubject::Kind::axis, group.parted}});
     const auto bound = [&](VariableId variable) { return Bound{{{}, {{variable, 1, each}}, {}}, {false, 1}}; };
-    return {{bound(part_.first)}, {bound(part_.second), {{extent(axis), {}, {}}, {false, 1}}}};
+    return {{bound(part_.first)}, {bound(part_.second), {{extent(group.parted), {}, {}}, {false, 1}}}};
 }
 
 For Assembly::band_loop() {

@@ -39,10 +39,21 @@ struct Assembly {
     ExpressionId intern(Expression expression);
     Number extent(AxisId axis);
     Range steps(AxisId ordered);  // that a task runs: all, or those of the present block
-    Range part(AxisId axis, int64_t points);  // of one part of a round
-    For band_loop();                                         // over all bands of rows
-    void add_band(Range& range, const PhaseGroup& group);     // of its rows those of the present band
+    Range part(const PhaseGroup& group);                   // of one part of a round: points of what the group is cut along
+    For band_loop();                                       // over all bands of rows
+    void add_band(Range& range, const PhaseGroup& group);  // of its rows those of the present band
     Range turn(size_t group);                 // of steps: the present one, if the round is the group's turn
+    // The loops around the phases of a block's steps, in a round that does bands, or the seams between them; and `part` of these.
+    struct OpenBands {
+        const Bands* of = nullptr;
+        VariableId seam = no_id, block = no_id, band = no_id, step = no_id, turned = no_id;
+        int64_t turn = 0;  // of the step
+    };
+    std::optional<OpenBands> open_bands;
+    Range seams();                         // bands, then seams
+    Range blocks_of_bands();               // those whose turn it is
+    Range bands_of_part();
+    Range steps_of_block();
     std::map<AxisId, VariableId> block_variables;  // of the loops that are open
     std::string axis_name(AxisId axis) const { return kernel.axis(axis).name; }
 
@@ -56,6 +67,8 @@ private:
     void add_memories();
     void add_array(TensorIndex tensor);
     void add_shared(TensorIndex tensor);
+    Number of_bands(NumberId::Role role, int32_t which, int64_t value);
+    Range rows_of_band();
 };
 
 // Expressions and addresses at one place of a nest.

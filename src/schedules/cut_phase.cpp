@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "schedules/data_ranges.h"
+#include "schedules/neighbours.h"
 #include "schedules/nest.h"
 #include "schedules/unchanged.h"
+#include "target/choice_numbers.h"
 #include "zspace/checked.h"
 
 namespace heddle::schedules {
@@ -24,14 +26,15 @@ PhaseGroup choices_of_border(PhaseGroup group) {
     return group;
 }
 
-// Whether vectors of the lanes' border read neighbours; else it goes point by point.
-bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group) {
+// Whether vectors of the lanes' border read neighbours, by a term that is not long; else it goes point by point.
+bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group, const RightSides& sides) {
     const Movements movements(assembly.kernel, assembly.storage);
-    return std::ranges::all_of(group.equations(), [&](EquationIndex index) {
-        return std::ranges::all_of(reads_of(assembly.kernel.equations[static_cast<size_t>(index)].right),
-                                   [&](const ReadAccess& read) {
-                                       return movements.of(read.value, group.lanes) != Movement::indirect;
-                                   });
+    int64_t size = 0;
+    for (const auto& [unused, right] : sides.of) size += code_size(right, group.lanes);
+    return size <= choice_numbers::tile_code && std::ranges::all_of(sides.of, [&](const auto& side) {
+        return std::ranges::all_of(reads_of(side.second), [&](const ReadAccess& read) {
+            return movements.of(read.value, group.lanes) != Movement::indirect;
+        });
     });
 }
 
@@ -123,16 +126,18 @@ private:
     NestPlan border_of(const Interior& lanes) {
         Cut cut = {group_.lanes, lanes.first, lanes.last};
         PhaseGroup choices = choices_of_border(group_);
-        if (has_vectors_in_border(assembly_, group_)) {
+        RightSides sides = with_neighbours(assembly_.kernel, sides_, group_.lanes);
+        if (has_vectors_in_border(assembly_, group_, sides)) {
             const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(group_.lanes).extent);
             cut.first = std::min(extent, ceil_divide(cut.first, group_.width) * group_.width);
             if (cut.last < extent) cut.last -= cut.last % group_.width;
             cut.last = std::max(cut.first, cut.last);
         } else {
+            sides = sides_;
             choices.lanes = no_id;
             choices.width = 1;
         }
-        return {choices, {part_.inside, cut, {}, part_.changing}, sides_, guards_, step_, {}};
+        return {choices, {part_.inside, cut, {}, part_.changing}, std::move(sides), guards_, step_, {}};
     }
 
     // The lanes of a scan's stream, where a condition changes at a point that moves with the steps: a nest on either side.

@@ -21,6 +21,7 @@ std::string NumberTable::text_of(const NumberSubject& subject) const {
     case Kind::store: text = fmt::format("a store to {}", kernel_.tensor(TensorIndex(subject.index)).name); break;
     case Kind::rounds: return subject.index < 0 ? "rounds" : fmt::format("rounds of phase {}", subject.index);
     case Kind::parts: return "parts";
+    case Kind::bands: return fmt::format("bands of phase {}", subject.index);
     case Kind::accumulator: text = fmt::format("index of {}", kernel_.tensor(TensorIndex(subject.index)).name); break;
     }
     return subject.dimension < 0 ? text : fmt::format("{} dimension {}", text, subject.dimension);

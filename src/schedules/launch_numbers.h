@@ -27,6 +27,7 @@ struct NumberSubject {
         accumulator,  // of a tensor: its index
         rounds,       // `index`: of the phases that begin with this group; -1: all
         parts,        // of a round
+        bands,        // `index`: of the phases that begin with this group; `piece`: which number
     };
     Kind kind = Kind::none;
     int32_t index = -1;      // axis, tensor or number of a value

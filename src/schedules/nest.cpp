@@ -85,7 +85,7 @@ Range Nest::whole_range(AxisId axis) {
     const bool steps = std::ranges::any_of(assembly_.kernel.step_blocks,
                                            [&](const StepBlocks& blocks) { return blocks.steps == axis; });
     if (steps) return assembly_.steps(axis);
-    if (axis == group_.parted) return assembly_.part(axis, group_.part);
+    if (axis == group_.parted) return assembly_.part(group_);
     auto task = assembly_.task_variables.find(axis);
     bool of_task = task != assembly_.task_variables.end() && contains(group_.axes, axis);
     const TaskCut* cut = assembly_.tasks.find(axis);

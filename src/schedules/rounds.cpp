@@ -12,13 +12,6 @@ namespace {
 
 constexpr int64_t most_parts = ThreadPool::most_parts;
 
-// A tensor's elements that an equation reads or writes.
-struct Touch {
-    TensorIndex tensor = no_id, memory = no_id;
-    std::vector<Expr> coordinates;
-    bool writes = false;
-};
-
 class RoundPlanner {
 public:
     RoundPlanner(const Kernel& kernel, const Target& target, std::vector<PhaseGroup>& groups,
@@ -35,7 +28,7 @@ public:
         const bool fits = std::ranges::all_of(groups_, [](const PhaseGroup& group) {
             return group.vector_steps < 0 && group.block < 0 && group.limits.empty() && group.fused.empty();
         });
-        if (!fits || plan_.parts < 2) return std::nullopt;
+        if (!fits) return std::nullopt;
         // All phases in parts, or only those whose parts are worth a barrier.
         double alone = 0;
         for (size_t g = 0; g < groups_.size(); g++) alone += seconds_[g] * steps_of(groups_[g]);
@@ -44,7 +37,8 @@ public:
         cut(0);
         const double all = seconds();
         if (some < all) cut(barrier());
-        if (std::min(some, all) >= choice_numbers::share_for_rounds * alone) {
+        const bool pays = plan_.parts > 1 && std::min(some, all) < choice_numbers::share_for_rounds * alone;
+        if (!cut_bands() && !pays) {
             for (PhaseGroup& group : groups_) group.parted = no_id;
             return std::nullopt;
         }
@@ -219,6 +213,45 @@ private:
         return total;
     }
 
+    // ---- bands
+
+    bool cut_bands() {
+        for (size_t begin = 0, end = 0; begin < groups_.size(); begin = end) {
+            while (end < groups_.size() && groups_[end].ordered == groups_[begin].ordered) end++;
+            if (groups_[begin].ordered < 0) continue;
+            for (AxisId axis : groups_[begin].axes) {
+                if (cut_bands(begin, end, axis)) break;
+            }
+        }
+        return !plan_.bands.empty();
+    }
+
+    bool cut_bands(size_t begin, size_t end, AxisId axis) {
+        std::vector<const std::vector<Touch>*> touches;
+        const auto before = groups_;
+        for (size_t g = begin; g < end; g++) {
+            if (!schedules::contains(groups_[g].axes, axis) || groups_[g].update || !groups_[g].packed.empty()) return false;
+            touches.push_back(&touches_[g]);
+        }
+        int64_t unit = 1;
+        for (size_t g = begin; g < end; g++) {
+            groups_[g].parted = axis;
+            unit = std::max(unit, this->unit(groups_[g], axis));
+        }
+        take_turns();
+        auto bands = bands_along(kernel_, target_, axis, groups_[begin].ordered, plan_.turns[begin].turns, plan_.parts, unit,
+                                 touches);
+        if (bands) {
+            bands->first = begin;
+            bands->end = end;
+            plan_.bands.push_back(*bands);
+            return true;
+        }
+        groups_ = before;
+        take_turns();
+        return false;
+    }
+
     void number_rounds() {
         int64_t first = 0;
         for (size_t g = 0; g < groups_.size(); g++) {
@@ -226,7 +259,9 @@ private:
             turn.first = first;
             if (g + 1 < groups_.size() && groups_[g + 1].ordered == groups_[g].ordered) continue;
             const AxisId ordered = groups_[g].ordered;
-            first += turn.turns * (ordered < 0 ? 1 : std::max<int64_t>(0, kernel_.axis(ordered).extent));
+            const int64_t steps = ordered < 0 ? 1 : std::max<int64_t>(0, kernel_.axis(ordered).extent);
+            const Bands* bands = plan_.bands_of(g);
+            first += bands ? 2 * ceil_divide(steps, bands->steps) : turn.turns * steps;
         }
         plan_.rounds = first;
     }
@@ -242,10 +277,15 @@ private:
 
 }  // namespace
 
+const Bands* RoundPlan::bands_of(size_t group) const {
+    const auto found = std::ranges::find_if(bands, [&](const Bands& b) { return b.first <= group && group < b.end; });
+    return found == bands.end() ? nullptr : &*found;
+}
+
 bool may_have_rounds(const Kernel& kernel, const Target& target) {
     double tasks = 1;
     for (AxisId axis : kernel.common) tasks *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
-    return tasks < target.cores &&
+    return tasks < std::max(2, target.cores) &&
            std::ranges::any_of(kernel.equations, [](const KernelEquation& e) { return e.ordered >= 0; });
 }
 

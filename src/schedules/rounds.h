@@ -1,11 +1,12 @@
 // Several cores inside a scan whose state all points share (docs/schedules.md, "Rounds"). No axis parts such a kernel into
 // independent tasks, but each of its phases may be cut along an axis of its own: tasks are parts of phases, in rounds,
-// between which all wait for all.
+// between which all wait for all. Where a state exceeds a cache, and reads are near, the phases of several steps go by bands.
 #pragma once
 
 #include <optional>
 #include <vector>
 
+#include "schedules/bands.h"
 #include "schedules/phases.h"
 #include "target/target.h"
 
@@ -20,7 +21,10 @@ struct Turn {
 
 struct RoundPlan {
     int64_t rounds = 0, parts = 0;
-    std::vector<Turn> turns;  // by group
+    std::vector<Turn> turns;    // by group
+    std::vector<Bands> bands;   // of the scans whose steps go by bands
+
+    const Bands* bands_of(size_t group) const;
 };
 
 // If rounds take less time than one task. Sets what the groups are cut along.

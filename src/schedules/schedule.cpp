@@ -57,12 +57,45 @@ Block phases(Assembly& assembly, size_t first, size_t end) {
     return body;
 }
 
+// The phases of a scan whose steps go by bands. Each runs over its rows, then over those of the last seam that are counted round.
+For phases_of_bands(Assembly& assembly, const Bands& bands) {
+    assembly.open_bands = Assembly::OpenBands{.of = &bands};
+    auto& open = *assembly.open_bands;
+    const auto loop = [&](const char* name, VariableId& variable, Range range) {
+        For made;
+        made.variable = variable = assembly.variable(name, Variable::Kind::loop);
+        made.range = std::move(range);
+        return made;
+    };
+    const AxisId ordered = assembly.groups[bands.first].ordered;
+    For seams = loop("seam", open.seam, assembly.seams());
+    For blocks = loop("block", open.block, assembly.blocks_of_bands());
+    For each = loop("band", open.band, assembly.bands_of_part());
+    For steps = loop(assembly.axis_name(ordered).c_str(), open.step, assembly.steps_of_block());
+    for (size_t i = bands.first; i < bands.end; i++) {
+        open.turn = assembly.rounds->turns[i].turn;
+        For turned = loop("turned", open.turned, assembly.seams());
+        turned.body.push_back({build_phase(assembly, assembly.groups[i], open.step)});
+        steps.body.push_back({std::move(turned)});
+    }
+    each.body.push_back({std::move(steps)});
+    blocks.body.push_back({std::move(each)});
+    seams.body.push_back({std::move(blocks)});
+    assembly.open_bands.reset();
+    return seams;
+}
+
 // Those of a kernel in rounds: each under a loop that is empty where it is not its turn.
 Block phases_in_turn(Assembly& assembly) {
     Block body;
     const auto& turns = assembly.rounds->turns;
     for (size_t i = 0; i < assembly.groups.size();) {
         const size_t first = i;
+        if (const Bands* bands = assembly.rounds->bands_of(i)) {
+            body.push_back({phases_of_bands(assembly, *bands)});
+            i = bands->end;
+            continue;
+        }
         const AxisId ordered = assembly.groups[i].ordered;
         const auto is_beside = [&](size_t other) {
             const bool parted = assembly.groups[other].parted >= 0;

@@ -97,10 +97,11 @@ Result<Prepared> prepare(const Program& program, Library& library, const std::fu
 
 namespace {
 
-// Scans run in rounds wherever that is possible.
+// Scans run in rounds wherever that is possible, and those of near neighbours by bands.
 Target with_free_rounds(Target target) {
     target.cores = 3;
     target.launch_seconds = 0;
+    target.l2_bytes = 4096;
     return target;
 }
 

@@ -81,6 +81,17 @@ TEST(Schedule, IsDeterministic) {
     for (const char* name : {"attention", "conv", "softmax"}) EXPECT_EQ(tree_text(name), tree_text(name));
 }
 
+TEST(Schedule, NearNeighboursGoByBands) {
+    Target small;
+    small.l2_bytes = 1024;
+    const auto goes_by_bands = [&](const char* name) {
+        return print(schedule(kernel_named(name), small).value().tree).find("for seam in") != std::string::npos;
+    };
+    EXPECT_TRUE(goes_by_bands("bands"));
+    EXPECT_TRUE(goes_by_bands("bands_of_lanes"));
+    EXPECT_FALSE(goes_by_bands("no_bands"));
+}
+
 TEST(Schedule, KeyDependsOnTheTargetButNotOnNames) {
     Tree tree = schedule(kernel_named("matmul_gelu"), Target()).value().tree, renamed = tree;
     renamed.memories[0].name = "other";
