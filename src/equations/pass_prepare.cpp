@@ -37,6 +37,7 @@ void mark_prepared(System& system) {
 void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
+    join_history(system);
     narrow_sums(system);
     narrow_states(system);
     merge_equal(system);
