@@ -99,6 +99,7 @@ struct StepReads {
                 const auto found = makers.find(read->tensor());
                 if (found == makers.end()) continue;
                 for (int32_t maker : found->second) {
+                    if (is_itself(system.equation(reader), read)) continue;
                     const auto step = step_of_read(system.equation(reader), read, system.equation(maker));
                     (step.value_or(0) >= 0 ? present : before)[reader].insert(maker);
                 }
@@ -214,6 +215,10 @@ std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equ
         return is_axis(at, reader.ordered) ? std::optional(at.constant - made.constant) : std::nullopt;
     }
     return std::nullopt;
+}
+
+bool is_itself(const Equation& equation, Expr read) {
+    return read->kind == Kind::read && read->tensor() == equation.tensor && coordinates_of(read) == equation.left;
 }
 
 std::vector<std::vector<int32_t>> System::readers() const {
