@@ -52,6 +52,7 @@ void split_reductions(System& system, const ReductionParts& limits = {});  // ma
 void mark_prepared(System& system);
 void join_scans(System& system);  // readers that walk a scan's steps become equations of it
 void keep_dead_elements(System& system);  // of states, where no later step asks for them
+void leave_extremes(System& system);        // of states that are running maxima, where they stay what they were
 void leave_unasked_elements(System& system);  // of a scan's steps, which no read reaches
 void optimise(System& system);    // all of them, as often as docs/equations.md says
 

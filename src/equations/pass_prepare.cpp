@@ -69,6 +69,7 @@ void optimise(System& system) {
     mark_prepared(system);
     join_scans(system);
     keep_dead_elements(system);
+    leave_extremes(system);
     leave_unasked_elements(system);
 }
 
