@@ -26,6 +26,7 @@ public:
 private:
     void leave_unchanged(Equation& equation, Expr before, Expr term) {
         const auto first = first_value(equation, before);
+        if (term->kind == Kind::cast && !is_float(term->dtype)) term = term->parts()[0];
         if (!first || term->kind != Kind::read) return;
         const int32_t maker = maker_of(system_, term);
         if (maker < 0) return;
@@ -56,7 +57,7 @@ private:
     }
 
     static bool is_no_further(Expr value, Expr first, ScalarOp op) {
-        if (!value->is_literal() || value->dtype != first->dtype || !value->from_template || !first->from_template) return false;
+        if (!value->is_literal() || !value->from_template || !first->from_template) return false;
         const double a = number(value), b = number(first);
         return op == ScalarOp::maximum ? a <= b : a >= b;
     }
