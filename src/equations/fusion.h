@@ -33,7 +33,7 @@ struct WordLimits {
 };
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
-void join_history(System& system);          // states that hand on steps before, or are guarded against them
+void join_history(System& system);          // states that hand on the step before of others are these
 void narrow_sums(System& system);           // sums of small integers, in small types
 void narrow_steps(System& system);          // values that a cast makes small, in small types
 void narrow_states(System& system);         // counters of scans, in 32 bits

@@ -7,6 +7,9 @@
 namespace heddle::equations {
 namespace {
 
+// More are not kept in turn: their places would cost more than they save.
+constexpr int64_t most_places = 8;
+
 class StepKeeper {
 public:
     explicit StepKeeper(const System& system)
@@ -35,7 +38,7 @@ public:
         const int64_t first = linear_form(step->left[kept.dimension]).constant;  // so many values stand before the steps
         if (first > 1) kept.places = std::max(kept.places, first);
         if (in_place && first <= 1) kept.places = 1;
-        return kept.places <= most_kept_steps ? kept : KeptSteps{};
+        return kept.places <= most_places ? kept : KeptSteps{};
     }
 
 private:

@@ -7,9 +7,6 @@
 
 namespace heddle::equations {
 
-// More are not kept in turn: their places would cost more than they save.
-constexpr int64_t most_kept_steps = 8;
-
 struct KeptSteps {
     int64_t places = 0;    // that hold a step each: step s lies in place s mod `places`; 0: all steps are kept
     size_t dimension = 0;  // of the tensor, that counts the steps

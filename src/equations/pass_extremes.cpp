@@ -19,7 +19,8 @@ public:
             const Expr right = equation.right;
             if (right->kind != Kind::scalar) continue;
             if (right->op != ScalarOp::maximum && right->op != ScalarOp::minimum) continue;
-            for (const size_t own : {0, 1}) leave_unchanged(equation, right->parts()[own], right->parts()[1 - own]);
+            leave_unchanged(equation, right->parts()[0], right->parts()[1]);
+            if (equation.right == right) leave_unchanged(equation, right->parts()[1], right->parts()[0]);
         }
     }
 
@@ -33,9 +34,12 @@ private:
         const Equation& made = system_.equation(maker);
         const Expr value = made.right;
         if (made.scan != equation.scan || step_of_read(equation, term, made) != 0 || made.reducer) return;
-        if (value->kind != Kind::select || !is_no_further(value->parts()[1], *first, equation.right->op)) return;
+        if (value->kind != Kind::select) return;
         const Expr condition = arena_.substitute(value->parts()[0], axes_at(arena_, made, coordinates_of(term)));
-        equation.right = arena_.select(condition, before, equation.right);
+        if (is_no_further(value->parts()[1], *first, equation.right->op))
+            equation.right = arena_.select(condition, before, equation.right);
+        else if (is_no_further(value->parts()[2], *first, equation.right->op))
+            equation.right = arena_.select(condition, equation.right, before);
     }
 
     // Of the state that the equation makes, if `before` is its own element one step earlier.

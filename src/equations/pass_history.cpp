@@ -1,12 +1,10 @@
-// States that are read further back than the step before. A tensor's steps may begin with more than one first value: what the
-// steps before the first one are. So a state that only hands on another one's step before (`older[t] = d[t - 1]`) is that other
-// one, read a step earlier, and a guard that decides by the step (`h[t - 2, i] ?? 0`) is gone. The last few steps are then kept
-// in turn, and nothing is copied.
+// States that are read further back than the step before. What hands on the step before of another state (`older[t] = d[t - 1]`,
+// which is also what `d[t - 2, i] ?? 0` becomes) is that other state, read a step earlier: its first value stands in front of the
+// other one's. The last few steps are then kept in turn, and nothing is copied.
 #include <algorithm>
 #include <optional>
 
 #include "equations/fusion.h"
-#include "equations/kept_steps.h"
 #include "equations/pass_support.h"
 
 namespace heddle::equations {
@@ -26,7 +24,6 @@ public:
     void run() {
         const bool any = std::ranges::any_of(system_.equations, [](const Equation& e) { return !e.dead && e.scan >= 0; });
         if (!any) return;
-        for (size_t t = 0; t < system_.tensors.size(); t++) remember(TensorIndex(static_cast<int32_t>(t)));
         bool joined = false;
         for (size_t t = 0; t < system_.tensors.size(); t++) joined |= join(TensorIndex(static_cast<int32_t>(t)));
         if (joined) prune(system_);
@@ -70,60 +67,11 @@ private:
         }
     }
 
-    // `read`, elsewhere; a guard that nothing leaves is gone.
+    // `read`, elsewhere.
     Expr read_of(TensorIndex tensor, Expr read, std::vector<Expr> at) {
         const SystemTensor& info = system_.tensor(tensor);
         if (read->kind == Kind::read) return arena_.read(tensor, info.dtype, std::move(at));
         return arena_.guarded_read(tensor, info.dtype, std::move(at), read->parts().back(), info.shape);
-    }
-
-    // Guards of one value, some steps before the first: the value is there.
-    void remember(TensorIndex tensor) {
-        const auto state = state_of(tensor);
-        if (!state) return;
-        Expr outside = nullptr;
-        int64_t least = 0;
-        for (const Equation& reader : system_.equations) {
-            if (reader.dead) continue;
-            for (Expr read : reads(reader)) {
-                if (read->tensor() != tensor || read->kind != Kind::guarded_read) continue;
-                const int64_t low = read->parts()[state->dimension]->low;
-                if (low >= 0) continue;
-                const bool here = reader.scan == system_.equation(state->step).scan &&
-                                  step_of_read(reader, read, system_.equation(state->step)).has_value();
-                if (!here || (outside && outside != read->parts().back())) return;
-                outside = read->parts().back();
-                least = std::min(least, low);
-            }
-        }
-        const auto is_axis = [](Expr left) { return left->kind == Kind::variable || left->axes.empty(); };
-        if (!outside || -least >= most_kept_steps) return;
-        for (size_t d = 0; d < system_.tensor(tensor).shape.size(); d++) {
-            if (d != state->dimension && !is_axis(system_.equation(state->step).left[d])) return;
-        }
-        lead(tensor, *state, -least);
-        add_first(tensor, *state, -least, outside);
-    }
-
-    // The values in front, all of them one.
-    void add_first(TensorIndex tensor, const State& state, int64_t count, Expr value) {
-        Equation made;
-        made.tensor = tensor;
-        const SystemTensor& info = system_.tensor(tensor);
-        for (size_t d = 0; d < info.shape.size(); d++) {
-            const bool counts = d == state.dimension;
-            const Expr like = system_.equation(state.step).left[d];
-            if (counts ? count == 1 : like->axes.empty()) {
-                made.left.push_back(arena_.integer(0));
-                continue;
-            }
-            Axis axis = counts ? Axis{.name = "before", .extent = count} : arena_.axis(like->axes.front());
-            made.axes.push_back(arena_.add_axis(std::move(axis)));
-            made.left.push_back(arena_.axis_value(made.axes.back()));
-        }
-        made.right = value;
-        made.piece = static_cast<int32_t>(info.equations.size());
-        system_.add_equation(std::move(made));
     }
 
     // copy[t] = of[t - 1], each element its own: the copy's elements are those of the other one, its first value in front.
