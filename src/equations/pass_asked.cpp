@@ -71,7 +71,8 @@ private:
             return std::ranges::any_of(system_.equations, [&](const Equation& reader) {
                 if (reader.dead || reader.scan != scan) return false;
                 return std::ranges::any_of(reads(reader), [&](Expr read) {
-                    return read->tensor() == maker.tensor && reader.tensor == maker.tensor && !is_own(read, entry.second);
+                    return read->tensor() == maker.tensor && reader.tensor == maker.tensor &&
+                           !is_own(read, entry.second);
                 });
             });
         });
@@ -110,7 +111,8 @@ private:
         for (int64_t near : {0, -1, 1, -2, 2}) {
             for (Expr c : {coordinate, opposite}) {
                 Expr candidate = arena_.add(c, arena_.integer(near));
-                if (made.bounds.size() == most_candidates || std::ranges::find(made.bounds, candidate) != made.bounds.end())
+                if (made.bounds.size() == most_candidates ||
+                    std::ranges::find(made.bounds, candidate) != made.bounds.end())
                     continue;
                 made.bounds.push_back(candidate);
             }
@@ -174,9 +176,8 @@ private:
             below_zero.push_back(arena_.add(arena_.integer(-1), at, -1));
             below_zero.push_back(arena_.add(at, arena_.integer(-system_.tensor(maker.tensor).shape[d])));
         }
-        return std::erase_if(made.bounds, [&](Expr c) {
-                   return !follows(arena_, arena_.substitute(c, element), below_zero);
-               }) > 0;
+        return std::erase_if(made.bounds,
+                             [&](Expr c) { return !follows(arena_, arena_.substitute(c, element), below_zero); }) > 0;
     }
 
     // Of bounds that differ by a number, the strongest one.

@@ -22,7 +22,8 @@ public:
     explicit Historian(System& system) : system_(system), arena_(*system.arena) {}
 
     void run() {
-        const bool any = std::ranges::any_of(system_.equations, [](const Equation& e) { return !e.dead && e.scan >= 0; });
+        const bool any =
+            std::ranges::any_of(system_.equations, [](const Equation& e) { return !e.dead && e.scan >= 0; });
         if (!any) return;
         bool joined = false;
         for (size_t t = 0; t < system_.tensors.size(); t++) joined |= join(TensorIndex(static_cast<int32_t>(t)));
@@ -40,7 +41,8 @@ private:
             if (state) return std::nullopt;
             for (size_t d = 0; d < made.left.size(); d++) {
                 const CoordinateForm form = linear_form(made.left[d]);
-                if (made.left[d]->axes != std::vector{made.ordered} || form.terms.size() != 1 || form.terms[0].second != 1)
+                if (made.left[d]->axes != std::vector{made.ordered} || form.terms.size() != 1 ||
+                    form.terms[0].second != 1)
                     continue;
                 state = State{index, d, form.constant};
             }
