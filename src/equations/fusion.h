@@ -33,6 +33,7 @@ struct WordLimits {
 };
 
 // The passes, each to its fixed point; they change the system in place and keep its values. Order: as listed.
+void join_history(System& system);          // states that hand on the step before of others are these
 void narrow_integers(System& system);       // sums, tensors inside and states, in the smallest types
 void narrow_steps(System& system);          // values that a cast makes small, in small types
 void name_expensive(System& system);        // 0. one name for an expensive subexpression of two equations
@@ -50,6 +51,8 @@ void split_reductions(System& system, const ReductionParts& limits = {});  // ma
 void mark_prepared(System& system);
 void join_scans(System& system);  // readers that walk a scan's steps become equations of it
 void keep_dead_elements(System& system);  // of states, where no later step asks for them
+void leave_extremes(System& system);        // of states that are running maxima, where they stay what they were
+void leave_unasked_elements(System& system);  // of a scan's steps, which no read reaches
 void optimise(System& system);    // all of them, as often as docs/equations.md says
 
 // A kernel: which equations, over which common axes.

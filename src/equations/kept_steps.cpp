@@ -35,12 +35,14 @@ public:
                 in_place &= *age == 0 || (here && *age == 1 && may_be_replaced(index, read, *step, kept.dimension));
             }
         }
-        if (in_place) kept.places = 1;
+        const int64_t first = linear_form(step->left[kept.dimension]).constant;  // so many values stand before the steps
+        if (first > 1) kept.places = std::max(kept.places, first);
+        if (in_place && first <= 1) kept.places = 1;
         return kept.places <= most_places ? kept : KeptSteps{};
     }
 
 private:
-    // The equation that makes its steps; null if there is none, if others make more than the first one, or if the first
+    // The equation that makes its steps; null if there is none, if others make more than what stands before them, or if that
     // may be made after the scan, which does not read it.
     const Equation* step_of(const SystemTensor& tensor) const {
         const Equation* step = nullptr;
@@ -56,8 +58,8 @@ private:
         for (int32_t maker : tensor.equations) {
             const Equation& made = system_.equation(maker);
             if (made.dead || &made == step) continue;
-            const Expr at = made.left[*d];
-            if (at->kind != Kind::integer || at->integer != 0 || !is_read_in(step->scan, step->tensor)) return nullptr;
+            const bool before = interval(made.left[*d]).within(0, linear_form(step->left[*d]).constant - 1);
+            if (!before || !is_read_in(step->scan, step->tensor)) return nullptr;
         }
         return step;
     }

@@ -37,6 +37,7 @@ void mark_prepared(System& system) {
 void optimise(System& system) {
     constexpr int maximum_rounds = 8;
     prune(system);
+    join_history(system);
     narrow_integers(system);
     merge_equal(system);
     mark_prepared(system);
@@ -67,6 +68,8 @@ void optimise(System& system) {
     mark_prepared(system);
     join_scans(system);
     keep_dead_elements(system);
+    leave_extremes(system);
+    leave_unasked_elements(system);
 }
 
 }  // namespace heddle::equations

@@ -348,12 +348,13 @@ namespace {
 
 class GuardedReads {
 public:
-    GuardedReads(Arena& arena, const GuardedRead& visit) : arena_(arena), visit_(visit) {}
+    GuardedReads(Arena& arena, const GuardedRead& visit, std::vector<Expr> known)
+        : arena_(arena), visit_(visit), below_zero_(std::move(known)) {}
 
     bool follow(Expr e) {
         constexpr int most_visited = 1000;
         if (visited_++ == most_visited) return false;
-        if (e->kind == Kind::read && !visit_(e, below_zero_)) return false;
+        if (e->is_read() && !visit_(e, below_zero_)) return false;
         const auto& parts = e->parts();
         if (e->kind != Kind::select) return std::ranges::all_of(parts, [&](Expr part) { return follow(part); });
         return follow(parts[0]) && follow_where(parts[0], true, parts[1]) && follow_where(parts[0], false, parts[2]);
@@ -370,11 +371,36 @@ private:
 
     void add(Expr condition, bool holds) {
         if (condition->kind == Kind::negative) {
-            Expr c = condition->parts()[0];
-            below_zero_.push_back(holds ? c : arena_.add(arena_.integer(-1), c, -1));
-        } else if (holds && condition->kind == Kind::conjunction) {
-            for (Expr part : condition->parts()) add(part, true);
+            below_zero_.push_back(where(condition, holds));
+        } else if (condition->kind == Kind::scalar && condition->op == ScalarOp::logical_not) {
+            add(condition->parts()[0], !holds);
+        } else if (is_join(condition, holds ? ScalarOp::logical_and : ScalarOp::logical_or, holds)) {
+            for (Expr part : condition->parts()) add(part, holds);
+        } else if (is_join(condition, holds ? ScalarOp::logical_or : ScalarOp::logical_and, !holds)) {
+            add_last_open(condition, holds);
         }
+    }
+
+    static bool is_join(Expr condition, ScalarOp op, bool conjunction) {
+        return (condition->kind == Kind::scalar && condition->op == op) ||
+               (conjunction && condition->kind == Kind::conjunction);
+    }
+
+    // One part has this answer. If all others are known to have the other one, it is this one.
+    void add_last_open(Expr condition, bool holds) {
+        Expr open = nullptr;
+        for (Expr part : condition->parts()) {
+            const bool other = part->kind == Kind::negative && follows(arena_, where(part, !holds), below_zero_);
+            if (!other && open) return;
+            if (!other) open = part;
+        }
+        if (open) add(open, holds);
+    }
+
+    // What is below 0 where `c < 0` has this answer.
+    Expr where(Expr condition, bool holds) {
+        Expr c = condition->parts()[0];
+        return holds ? c : arena_.add(arena_.integer(-1), c, -1);
     }
 
     Arena& arena_;
@@ -385,21 +411,32 @@ private:
 
 }  // namespace
 
-bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit) {
-    return GuardedReads(arena, visit).follow(root);
+bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit, std::vector<Expr> known) {
+    return GuardedReads(arena, visit, std::move(known)).follow(root);
 }
 
 bool follows(Arena& arena, Expr coordinate, const std::vector<Expr>& below_zero) {
-    const auto is_at_most = [](Expr e, int64_t most) { return e->kind == Kind::integer && e->integer <= most; };
-    return is_at_most(coordinate, -1) || std::ranges::any_of(below_zero, [&](Expr known) {
-               return is_at_most(arena.add(coordinate, known, -1), 0);
-           });
+    const auto is_below = [&](Expr known) { return arena.add(coordinate, known, -1)->high <= 0; };
+    if (coordinate->high < 0 || std::ranges::any_of(below_zero, is_below)) return true;
+    for (const auto& [atom, factor] : linear_form(coordinate).terms) {
+        if (atom->kind != Kind::minimum && atom->kind != Kind::maximum) continue;
+        const bool largest = (atom->kind == Kind::maximum) == (factor > 0);  // it is below 0 if that of both operands is
+        const Expr rest = arena.add(coordinate, atom, -factor), a = atom->parts()[0], b = atom->parts()[1];
+        const auto holds = [&](Expr operand) { return follows(arena, arena.add(rest, operand, factor), below_zero); };
+        const auto is_other = [&](Expr one, Expr other) {  // `one` is never the one that is taken alone
+            const Expr past = atom->kind == Kind::maximum ? arena.add(one, other, -1) : arena.add(other, one, -1);
+            return follows(arena, arena.add(past, arena.integer(-1)), below_zero);
+        };
+        return largest ? (holds(a) && (holds(b) || is_other(b, a))) || (holds(b) && is_other(a, b)) : holds(a) || holds(b);
+    }
+    return false;
 }
 
 bool reads_inside_where_asked(const System& system, Expr value) {
     if (reads_inside(system, value)) return true;
     Arena& arena = *system.arena;
     return visit_guarded_reads(arena, value, [&](Expr read, const std::vector<Expr>& below_zero) {
+        if (read->kind == Kind::guarded_read) return true;
         const std::vector<int64_t>& shape = system.tensor(read->tensor()).shape;
         for (size_t d = 0; d < shape.size(); d++) {
             Expr at = read->parts()[d];

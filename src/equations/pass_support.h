@@ -96,11 +96,12 @@ Expr name_reduction(System& system, int32_t index, const std::string& suffix, Ex
 // The size of the dimension that `axis` walks, with its origin where a tensor knows it.
 Size size_of_axis(const System& system, const Equation& equation, AxisId axis);
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
-// Gives each read of `root`, and coordinates that are below 0 wherever selections ask for it; a read that several ways lead
-// to is given for each. False if `visit` says so, or if there are too many ways.
+// Gives each read of `root`, and coordinates that are below 0 wherever selections ask for it, those that are `known` so
+// everywhere among them; a read that several ways lead to is given for each. False if `visit` says so, or if there are too many
+// ways.
 using GuardedRead = std::function<bool(Expr read, const std::vector<Expr>& below_zero)>;
-bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit);
-// coordinate < 0 follows from one of the others.
+bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit, std::vector<Expr> known = {});
+// coordinate < 0 follows from one of the others; of a minimum or maximum, from what is known of its operands.
 bool follows(Arena& arena, Expr coordinate, const std::vector<Expr>& below_zero);
 // Every read, where the value's own selections ask for it.
 bool reads_inside_where_asked(const System& system, Expr value);

@@ -99,6 +99,7 @@ struct StepReads {
                 const auto found = makers.find(read->tensor());
                 if (found == makers.end()) continue;
                 for (int32_t maker : found->second) {
+                    if (leaves_open(system.equation(reader), read)) continue;
                     const auto step = step_of_read(system.equation(reader), read, system.equation(maker));
                     (step.value_or(0) >= 0 ? present : before)[reader].insert(maker);
                 }
@@ -214,6 +215,24 @@ std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equ
         return is_axis(at, reader.ordered) ? std::optional(at.constant - made.constant) : std::nullopt;
     }
     return std::nullopt;
+}
+
+bool leaves_open(const Equation& equation, Expr read) {
+    if (read->kind != Kind::read || read->tensor() != equation.tensor || coordinates_of(read) != equation.left) return false;
+    const auto contains = [&](Expr e) {
+        const std::vector<Expr> nodes = walk(e);
+        return std::ranges::find(nodes, read) != nodes.end();
+    };
+    std::vector<Expr> branches = {equation.right};
+    while (!branches.empty()) {
+        Expr branch = branches.back();
+        branches.pop_back();
+        if (branch == read) continue;
+        const bool chooses = branch->kind == Kind::select;
+        if (contains(chooses ? branch->parts()[0] : branch)) return false;
+        if (chooses) branches.insert(branches.end(), {branch->parts()[1], branch->parts()[2]});
+    }
+    return true;
 }
 
 std::vector<std::vector<int32_t>> System::readers() const {

@@ -38,7 +38,7 @@ std::vector<Expr> KernelFormer::coordinates(TensorIndex t, std::span<const Expr>
 
 // The place of a step among `places`. A number of steps is a launch number, whatever place that is.
 Expr KernelFormer::in_turn(Expr c, int64_t places) {
-    if (c->kind == Kind::integer && c->integer == 0) return c;
+    if (c->kind == Kind::integer && c->from_template && c->integer < places) return c;  // a value before the first step
     Expr step = c->kind == Kind::integer ? arena_.literal(DType::int64, c->integer, false) : c;
     return arena_.scalar(ScalarOp::modulo, DType::int64, {step, arena_.integer(places)});
 }

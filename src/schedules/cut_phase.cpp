@@ -70,16 +70,15 @@ private:
     // Loops go where something changes, of a stream alone: tiles are shared by points that change and others. And where sums
     // have terms.
     void leave_unchanged() {
-        for (Expr condition : term_conditions(assembly_.kernel, group_)) go_where(condition, true, group_.reduced);
+        for (Expr condition : term_conditions(assembly_.kernel, group_)) go_where(condition->parts()[0]);
         const bool stream = group_.reductions.empty() && group_.rows < 0;
         if (!may_be_cut(group_) || !stream) return;
-        for (const Change& change : changes_.of_axes) go_where(change.condition, change.holds, group_.axes);
+        for (Expr coordinate : changes_.of_axes) go_where(coordinate);
     }
 
-    void go_where(Expr condition, bool holds, const std::vector<AxisId>& axes) {
-        const auto asked = std::ranges::find_if(axes, [&](AxisId axis) { return depends_on(condition, axis); });
-        part_.changing.push_back({condition, holds});
-        sides_ = sides_where(assembly_.kernel, sides_, *asked, condition, holds);
+    void go_where(Expr below_zero) {
+        part_.below_zero.push_back(below_zero);
+        sides_ = sides_where(assembly_.kernel, sides_, part_.below_zero);
     }
 
     // A loop of one round, or of none.
@@ -137,23 +136,40 @@ private:
             choices.lanes = no_id;
             choices.width = 1;
         }
-        return {choices, {part_.inside, cut, {}, part_.changing}, std::move(sides), guards_, step_, {}};
+        return {choices, {part_.inside, cut, part_.below_zero}, std::move(sides), guards_, step_, {}};
     }
 
-    // The lanes of a scan's stream, where a condition changes at a point that moves with the steps: a nest on either side.
+    // The lanes of a scan's stream, where a condition or a guard changes at a point that moves with the steps: a nest on
+    // either side. Where more is done, the side may be cut again.
     void cut_as_steps_move(NestPlan& plan) {
         const bool stream = plan.group.reductions.empty() && plan.group.rows < 0;
         if (!may_be_cut(plan.group) || !stream || plan.group.ordered < 0) return;
-        Expr condition = moving_condition(plan.sides, plan.group.lanes, plan.group.ordered);
-        if (!condition) return;
-        NestPlan other = {plan.group, plan.part, {}, plan.guards, plan.step, {}};
-        const auto take = [&](NestPlan& side, bool holds) {
-            side.part.moving = MovingCut{condition, holds};
-            side.sides = sides_where(assembly_.kernel, plan.sides, plan.group.lanes, condition, holds);
-        };
-        take(other, false);
-        take(plan, true);
-        plan.beside.push_back(std::move(other));
+        constexpr int most_cuts = 4;
+        Arena& arena = *assembly_.kernel.arena;
+        std::vector<NestPlan> beside = std::move(plan.beside);
+        plan.beside.clear();
+        for (int cuts = 0; cuts < most_cuts; cuts++) {
+            Expr below = moving_coordinate(assembly_.kernel, plan.sides, plan.group.lanes, plan.group.ordered);
+            if (!below) break;
+            NestPlan other = side_of(plan, arena.add(arena.integer(-1), below, -1));
+            plan = side_of(plan, below);
+            if (code_size(other) > code_size(plan)) std::swap(plan, other);
+            if (2 * code_size(other) < code_size(plan)) other.group = choices_of_border(other.group);
+            beside.push_back(std::move(other));
+        }
+        plan.beside = std::move(beside);
+    }
+
+    NestPlan side_of(NestPlan plan, Expr below_zero) const {
+        plan.part.below_zero.push_back(below_zero);
+        plan.sides = sides_where(assembly_.kernel, plan.sides, plan.part.below_zero);
+        return plan;
+    }
+
+    static int64_t code_size(const NestPlan& plan) {
+        int64_t size = 0;
+        for (const auto& [index, right] : plan.sides.of) size += schedules::code_size(right, plan.group.lanes);
+        return size;
     }
 
     Assembly& assembly_;

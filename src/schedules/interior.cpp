@@ -47,16 +47,21 @@ public:
           axis_(axis),
           extent_(std::max<int64_t>(0, kernel.axis(axis).extent)),
           span_{0, extent_} {}
+    Decider(const Kernel& kernel, const RightSides& before, const std::vector<Expr>& below_zero)
+        : kernel_(kernel), arena_(*kernel.arena), before_(before), below_zero_(below_zero) {}
 
     Interior decide();
-    RightSides given(Expr condition, bool holds);
 
 private:
+    bool may_decide(Expr e) const { return axis_ < 0 ? !e->axes.empty() : depends_on(e, axis_); }
     Expr made(Expr e, std::vector<Expr> operands);
     std::vector<Expr> parts_wanted(Expr e) const;
     std::optional<Line> line(Expr coordinate) const;
     bool is_short(int64_t way, const Line& line) const;
     Span where(const Line& line, bool holds) const;
+    Expr opposite(Expr coordinate) { return arena_.add(arena_.integer(-1), coordinate, -1); }
+    bool follows(Expr coordinate);
+    bool follows_inside(Expr coordinate, int64_t extent);
     bool accept(Span span);
     bool accept_condition(Span span);
     struct Answer {
@@ -72,11 +77,10 @@ private:
     const Kernel& kernel_;
     Arena& arena_;
     const RightSides& before_;
-    AxisId axis_;
-    int64_t extent_;
+    AxisId axis_ = no_id;
+    int64_t extent_ = 0;
     Span span_;
-    Expr known_ = nullptr;  // a condition whose answer is given, and nothing else
-    bool known_holds_ = false;
+    std::vector<Expr> below_zero_;  // without an axis: what follows of these is given, and nothing else
     Arena::Memo memo_;
     Interior result_;
 };
@@ -89,6 +93,7 @@ bool Decider::is_short(int64_t way, const Line& line) const {
 
 // Of this axis, and of what other axes make of so few values that nearly all points of this one have one answer.
 std::optional<Line> Decider::line(Expr coordinate) const {
+    if (axis_ < 0) return std::nullopt;
     const CoordinateParts parts = parts_of(coordinate);
     Line line{.step = coefficient(coordinate, axis_), .low = parts.constant, .high = parts.constant};
     if (line.step == 0 || line.step == INT64_MIN) return std::nullopt;
@@ -125,9 +130,25 @@ Span Decider::where(const Line& line, bool holds) const {
     return both(span, {0, extent_});
 }
 
+// That it is below 0, of what is given.
+bool Decider::follows(Expr coordinate) {
+    return std::ranges::any_of(below_zero_, [&](Expr given) {
+        const auto apart = interval(kernel_, arena_.add(coordinate, given, -1));
+        return apart && apart->high <= 0;
+    });
+}
+
+// Not below 0 and not behind the extent.
+bool Decider::follows_inside(Expr coordinate, int64_t extent) {
+    if (below_zero_.empty()) return false;
+    const auto all = interval(kernel_, coordinate);
+    const bool above = (all && all->low >= 0) || follows(opposite(coordinate));
+    return above && ((all && all->high < extent) || follows(arena_.add(coordinate, arena_.integer(-extent))));
+}
+
 // Takes the points away that are not in the span, if they are few.
 bool Decider::accept(Span span) {
-    if (known_) return false;
+    if (axis_ < 0) return false;
     const int64_t left = extent_ - span.size();
     if (left > std::max(choice_numbers::thin_border, extent_ / choice_numbers::border_share)) return false;
     span_ = both(span_, span);
@@ -152,7 +173,9 @@ std::optional<Decider::Answer> Decider::holds(Expr coordinate, bool preferred) c
 
 // The lesser of both (the greater, of a maximum); where they are so as often, what grows with the axis.
 Expr Decider::lesser(Expr a, Expr b, Expr otherwise, bool minimum) {
-    const bool grows = coefficient(a, axis_) > 0;
+    if (follows(arena_.add(arena_.add(a, b, -1), arena_.integer(-1)))) return minimum ? a : b;
+    if (follows(arena_.add(arena_.add(b, a, -1), arena_.integer(-1)))) return minimum ? b : a;
+    const bool grows = axis_ >= 0 && coefficient(a, axis_) > 0;
     const auto first = holds(minimum ? arena_.add(b, a, -1) : arena_.add(a, b, -1), grows);
     if (!first || !accept(first->where)) return otherwise;
     return first->holds ? a : b;
@@ -193,8 +216,9 @@ Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
             inside.push_back(d);
             continue;
         }
-        if (!depends_on(operands[d], axis_) || !needs_guard(kernel_, e, d)) continue;
+        if (!may_decide(operands[d]) || !needs_guard(kernel_, e, d)) continue;
         const int64_t extent = kernel_.tensor(e->tensor()).dimensions[d].extent;
+        if (follows_inside(operands[d], extent)) inside.push_back(d);
         const auto found = line(operands[d]);
         if (!found) continue;
         const Span below = where({found->step, found->low - extent, found->high - extent}, false);
@@ -210,7 +234,7 @@ std::vector<Expr> Decider::parts_wanted(Expr e) const {
     const auto parts = e->parts();
     if (e->kind != Kind::select) return {parts.begin(), parts.end()};
     Expr condition = parts[0];
-    if (depends_on(condition, axis_)) {
+    if (may_decide(condition)) {
         const auto found = memo_.find(condition);
         if (found == memo_.end()) return {condition};
         condition = found->second;
@@ -231,12 +255,14 @@ Expr Decider::made(Expr e, std::vector<Expr> operands) {
     case Kind::floor_divide:
     case Kind::modulo: return division(e, operands[0]);
     case Kind::negative: {
-        if (e == known_) return arena_.truth(known_holds_);
+        if (follows(operands[0])) return arena_.truth(true);
+        if (follows(opposite(operands[0]))) return arena_.truth(false);
         const auto found = holds(operands[0], true);
         if (!found || !accept_condition(found->where)) return rebuilt(e, std::move(operands));
         return arena_.truth(!found->holds);
     }
     case Kind::inside: {
+        if (follows_inside(operands[0], e->integer)) return arena_.truth(true);
         const auto found = line(operands[0]);
         if (!found) return rebuilt(e, std::move(operands));
         const Span below = where({found->step, found->low - e->integer, found->high - e->integer}, false);
@@ -252,7 +278,7 @@ Interior Decider::decide() {
     result_.sides.inside = before_.inside;
     for (const auto& [index, right] : before_.of) {
         result_.sides.of[index] = expr::remade(
-            right, memo_, [&](Expr e) { return depends_on(e, axis_) ? nullptr : e; },
+            right, memo_, [&](Expr e) { return may_decide(e) ? nullptr : e; },
             [&](Expr e) { return parts_wanted(e); },
             [&](Expr e, std::vector<Expr> operands) {
                 return e->kind == Kind::variable ? e : made(e, std::move(operands));
@@ -261,12 +287,6 @@ Interior Decider::decide() {
     result_.first = span_.first;
     result_.last = span_.last;
     return result_;
-}
-
-RightSides Decider::given(Expr condition, bool holds) {
-    known_ = condition;
-    known_holds_ = holds;
-    return decide().sides;
 }
 
 }  // namespace
@@ -285,23 +305,36 @@ Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId ax
     return found.decides ? found : Interior{sides, 0, extent, false};
 }
 
-Expr moving_condition(const RightSides& sides, AxisId axis, AxisId step) {
+Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, AxisId axis, AxisId step) {
+    const auto moves = [&](Expr c) {
+        const int64_t moved = coefficient(c, axis);
+        return parts_of(c).values.empty() && moved != 0 && moved != INT64_MIN && coefficient(c, step) != 0;
+    };
+    const auto bounds = [&](Expr c, int64_t extent) -> Expr {
+        const auto all = interval(kernel, c);
+        if (!moves(c) || !all) return nullptr;
+        if (all->low < 0) return c;
+        return all->high >= extent ? kernel.arena->add(c, kernel.arena->integer(-extent)) : nullptr;
+    };
     for (const auto& [unused, right] : sides.of) {
         for (Expr e : expr::walk(right)) {
-            if (e->kind != Kind::select || !depends_on(e->parts()[0], step)) continue;
-            for (Expr asked : expr::walk(e->parts()[0])) {
-                if (asked->kind != Kind::negative || !parts_of(asked->parts()[0]).values.empty()) continue;
-                const int64_t moved = coefficient(asked->parts()[0], axis);
-                const bool bounds = moved != 0 && moved != INT64_MIN && coefficient(asked->parts()[0], step) != 0;
-                if (bounds) return asked;
+            if (e->kind == Kind::select) {
+                for (Expr asked : expr::walk(e->parts()[0])) {
+                    if (asked->kind == Kind::negative && moves(asked->parts()[0])) return asked->parts()[0];
+                }
+            }
+            if (e->kind != Kind::guarded_read) continue;
+            for (size_t d = 0; d + 1 < e->parts().size(); d++) {
+                if (sides.inside.contains({e->id, d}) || !needs_guard(kernel, e, d)) continue;
+                if (Expr c = bounds(e->parts()[d], kernel.tensor(e->tensor()).dimensions[d].extent)) return c;
             }
         }
     }
     return nullptr;
 }
 
-RightSides sides_where(const Kernel& kernel, const RightSides& sides, AxisId axis, Expr condition, bool holds) {
-    return Decider(kernel, sides, axis).given(condition, holds);
+RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero) {
+    return Decider(kernel, sides, below_zero).decide().sides;
 }
 
 }  // namespace heddle::schedules

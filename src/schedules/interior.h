@@ -30,10 +30,10 @@ struct Interior {
 };
 Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis);
 
-// A condition `c < 0` that a selection asks of the axis and of the step, `i < n - t`: what it says changes at one point,
-// which moves with the steps. None: null.
-Expr moving_condition(const RightSides& sides, AxisId axis, AxisId step);
-// The right sides where the condition on the axis is known.
-RightSides sides_where(const Kernel& kernel, const RightSides& sides, AxisId axis, Expr condition, bool holds);
+// A coordinate of the axis and of the step that a selection compares with 0, `i < n - t`, or a guard with its bounds: whether
+// it is below 0 changes at one point, which moves with the steps. None: null.
+Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, AxisId axis, AxisId step);
+// The right sides where all of these coordinates are below 0.
+RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero);
 
 }  // namespace heddle::schedules

@@ -46,9 +46,8 @@ Range Nest::range(AxisId axis) {
         range.lower.push_back(bound(inside(Role::first_inside, axis, cut->first)));
         range.upper.push_back(bound(inside(Role::end_inside, axis, cut->last)));
     }
-    if (part_.moving && axis == group_.lanes) end_where_it_changes(range, axis, *part_.moving);
-    for (const MovingCut& cut : part_.changing) {
-        if (is_innermost(cut.condition->parts()[0], axis)) end_where_it_changes(range, axis, cut);
+    for (Expr coordinate : part_.below_zero) {
+        if (is_innermost(coordinate, axis)) end_where_it_changes(range, axis, coordinate);
     }
     if (!part_.border || part_.border->axis != axis) return range;
     const int64_t extent = std::max<int64_t>(0, assembly_.kernel.axis(axis).extent);
@@ -61,16 +60,15 @@ Range Nest::range(AxisId axis) {
 }
 
 // Of n x + r < 0 for all other axes in r: x < -r / n, or x >= (r + 1) / -n.
-void Nest::end_where_it_changes(Range& range, AxisId axis, const MovingCut& cut) {
-    Expr coordinate = cut.condition->parts()[0];
+void Nest::end_where_it_changes(Range& range, AxisId axis, Expr coordinate) {
     const int64_t step = coefficient(coordinate, axis);
-    const NumberSubject where = assembly_.numbers.value(cut.condition);
+    const NumberSubject where = assembly_.numbers.value(coordinate);
     const bool below = step > 0;
     const NumberId id = {below ? Role::upper_clip : Role::lower_clip, where};
     const Number divisor = std::abs(step) == 1 ? Number{false, 1}
                                                : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
     Bound change = {expressions_.clipped(coordinate, axis, below ? 0 : 1, below ? -1 : 1, id), divisor};
-    (below == cut.holds ? range.upper : range.lower).push_back(std::move(change));
+    (below ? range.upper : range.lower).push_back(std::move(change));
 }
 
 // Of the coordinate's axes the last one that gets its loop.
@@ -276,9 +274,7 @@ Block Nest::reduced_loops(size_t depth, const Inner& inner) {
     loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
     loop.range = range(axis);
     const auto extent = window(axis);
-    const bool moves = std::ranges::any_of(part_.changing, [&](const MovingCut& cut) {
-        return is_innermost(cut.condition->parts()[0], axis);
-    });
+    const bool moves = std::ranges::any_of(part_.below_zero, [&](Expr c) { return is_innermost(c, axis); });
     const bool narrowed = narrow(loop.range, axis) || moves;
     const bool clipped = clip(loop, axis) || narrowed;
     expressions_.bind(axis, loop.variable);

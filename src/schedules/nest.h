@@ -16,18 +16,11 @@ struct Cut {
     int64_t first = 0, last = 0;
 };
 
-// Lanes on one side of where a condition changes, which moves with the loops around.
-struct MovingCut {
-    Expr condition = nullptr;  // c < 0
-    bool holds = false;
-};
-
 // What a nest runs over: the interiors of some axes, what the interior of another leaves, and all of the rest.
 struct Part {
     std::vector<Cut> inside;
     std::optional<Cut> border;
-    std::optional<MovingCut> moving;
-    std::vector<MovingCut> changing;  // only there anything is done; of each, the innermost of its axes is narrowed
+    std::vector<Expr> below_zero;  // coordinates, everywhere in the part: of each, the innermost of its axes is narrowed
 };
 
 struct NestPlan {

@@ -39,7 +39,7 @@ private:
     void take(RightSides sides);
     Range range(AxisId axis);
     Range whole_range(AxisId axis);
-    void end_where_it_changes(Range& range, AxisId axis, const MovingCut& cut);
+    void end_where_it_changes(Range& range, AxisId axis, Expr coordinate);
     bool is_innermost(Expr coordinate, AxisId axis) const;
     Number inside(NumberId::Role role, AxisId axis, int64_t value);
     Block loops();

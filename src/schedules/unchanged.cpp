@@ -77,6 +77,34 @@ bool is_of_axes(const PhaseGroup& group, Expr condition) {
     });
 }
 
+// c of `c < 0`, or what is below 0 where it is not.
+Expr below_zero(Arena& arena, const Change& change) {
+    Expr c = change.condition->parts()[0];
+    return change.holds ? c : arena.add(arena.integer(-1), c, -1);
+}
+
+// Of two bounds that differ by a number the weaker one, which holds where either changes something.
+std::optional<Change> weaker(Arena& arena, const Change& a, const Change& b) {
+    if (a.condition == b.condition && a.holds == b.holds) return a;
+    if (a.condition->kind != Kind::negative || b.condition->kind != Kind::negative) return std::nullopt;
+    Expr apart = arena.add(below_zero(arena, a), below_zero(arena, b), -1);
+    if (apart->kind != Kind::integer) return std::nullopt;
+    return apart->integer <= 0 ? a : b;
+}
+
+std::vector<Change> shared_by(Arena& arena, const std::vector<Change>& some, const std::vector<Change>& others) {
+    std::vector<Change> result;
+    for (const Change& change : some) {
+        for (const Change& other : others) {
+            const auto found = weaker(arena, change, other);
+            if (!found) continue;
+            result.push_back(*found);
+            break;
+        }
+    }
+    return result;
+}
+
 }  // namespace
 
 Changes changes(const Kernel& kernel, const PhaseGroup& group, const std::vector<LocalStorage>& storage) {
@@ -87,19 +115,14 @@ Changes changes(const Kernel& kernel, const PhaseGroup& group, const std::vector
         const auto kind = storage[static_cast<size_t>(e.tensor)].kind;
         if (kind == LocalStorage::Kind::in_register || kind == LocalStorage::Kind::unused) continue;
         const std::vector<Change> own = e.reducer ? std::vector<Change>() : changes_of(kernel, e);
-        if (!shared) shared = own;
-        std::erase_if(*shared, [&](const Change& change) {
-            return std::ranges::none_of(own, [&](const Change& other) {
-                return change.condition == other.condition && change.holds == other.holds;
-            });
-        });
+        shared = shared ? shared_by(*kernel.arena, *shared, own) : own;
     }
     Changes result;
     for (const Change& change : shared.value_or(std::vector<Change>())) {
         if (is_of_step(kernel, group, change.condition)) {
             result.of_step.push_back(change);
         } else if (is_of_axes(group, change.condition)) {
-            result.of_axes.push_back(change);
+            result.of_axes.push_back(below_zero(*kernel.arena, change));
         }
     }
     return result;

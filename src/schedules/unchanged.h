@@ -16,7 +16,7 @@ struct Change {
 
 struct Changes {
     std::vector<Change> of_step;  // that no axis of the group decides: asked once, before its nests
-    std::vector<Change> of_axes;  // c < 0, of plain axes
+    std::vector<Expr> of_axes;    // coordinates of plain axes, which are below 0 where anything changes
 };
 
 // None where the group makes something that is no state in its place.

@@ -50,5 +50,19 @@ TEST(KeptSteps, AsManyAsAreReadBehindTheScan) {
     EXPECT_EQ(places("h[t, b] * 0.5", "max(s < 6 : h[s, b])"), (Places{6, 0}));
 }
 
+// What stands before the first step takes places of its own.
+TEST(KeptSteps, MoreThanOneFirstValue) {
+    const auto places = [](const std::string& step) {
+        auto system = parse_system(std::make_shared<const SourceText>(
+            "scan.txt", "system s\n local h: float32[7, 3]\n out y: float32[3]\n for k < 2, b < 3: h[k, b] = 0.0\n"
+                        " for t < 5 named 1 ordered 0, b < 3: h[t + 2, b] = " + step +
+                            "\n for b < 3: y[b] = h[6, b]\n outputs y"));
+        EXPECT_TRUE(system) << render(system.error());
+        return system ? kept_steps(*system)[0].places : -1;
+    };
+    EXPECT_EQ(places("h[t, 2 - b] + h[t + 1, b]"), 3);
+    EXPECT_EQ(places("h[t + 1, b] * 0.5"), 2);
+}
+
 }  // namespace
 }  // namespace heddle::equations

@@ -106,5 +106,60 @@ TEST(PassSteps, SmallIntegersInsideAreMadeInSmallTypes) {
     }
 }
 
+// A table of 9 x 9, by anti-diagonals: cell (i, t - i) of step t.
+std::string table(const std::string& states, const std::string& steps, const std::string& last) {
+    return "system s\n in x: float32[8]\n in z: float32[8]\n local h: float32[18, 9]\n" + states +
+           " out y: float32[]\n for i < 9: h[0, i] = 0.0\n" + steps + " y[] = " + last + "\n outputs y";
+}
+
+const std::string before = " local g: float32[18, 9]\n",
+                  hands_on = " for i < 9: g[0, i] = 1.0\n"
+                             " for t < 17 named 1 ordered 0, i < 9: g[t + 1, i] = h[t, i]\n";
+
+std::string diagonal(const std::string& right) {
+    return " for t < 17 named 1 ordered 0, i < 9: h[t + 1, i] = " + right + "\n";
+}
+
+TEST(PassSteps, AStateThatHandsOnAnotherOneIsThatOneAStepEarlier) {
+    const System system = optimised(table(before, hands_on + diagonal("g[t, 8 - i] + h[t, i]"), "h[17, 8]"));
+    EXPECT_NE(print(system).find("h[(t + 2), i] = (h[t, (-i + 8)] + h[(t + 1), i])"), std::string::npos) << print(system);
+    EXPECT_EQ(places(system, "h"), 3);
+    EXPECT_EQ(places(system, "g"), 0);
+}
+
+TEST(PassSteps, ACopyOfOtherElementsIsAStateOfItsOwn) {
+    const std::string moved = " for i < 9: g[0, i] = 1.0\n"
+                              " for t < 17 named 1 ordered 0, i < 9: g[t + 1, i] = h[t, 8 - i]\n";
+    EXPECT_EQ(places(optimised(table(before, moved + diagonal("g[t, i] + h[t, 8 - i]"), "h[17, 8]")), "g"), 2);
+}
+
+// Of a triangle that shrinks, and of a table, whose last cell is asked for.
+TEST(PassSteps, WhatNoReadReachesIsLeftOpen) {
+    const auto step_of = [](const std::string& right, const std::string& last) {
+        return step(optimised(table("", diagonal(right), last)));
+    };
+    EXPECT_EQ(step_of("(i < 16 - t) ? h[t, i] + h[t, min(i + 1, 8)] : 0.0", "h[17, 0]"),
+              "(((t + i - 17) < 0) ? (((t + i - 16) < 0) ? (h[t, i] + h[t, min((i + 1), 8)]) : 0.0) : h[(t + 1), i])");
+    // All of the last step is asked for.
+    EXPECT_EQ(step_of("(i < 16 - t) ? h[t, i] + h[t, min(i + 1, 8)] : 0.0", "max(i < 9 : h[17, i])"),
+              "(((t + i - 16) < 0) ? (h[t, i] + h[t, min((i + 1), 8)]) : 0.0)");
+    // Cells behind the last row of what they are compared with, by the guard's bound.
+    EXPECT_EQ(step_of("(i < t) ? h[t, max(i - 1, 0)] + h[t, i] + (z[t - i - 1] ?? 0.0) : 1.0", "h[17, 8]"),
+              "(((t - i - 9) < 0) ? (((-t + i - 1) < 0) ? (((-t + i) < 0) ? ((h[t, max((i - 1), 0)] + h[t, i]) + "
+              "z[(t - i - 1)] ?? 0.0) : 1.0) : h[(t + 1), i]) : h[(t + 1), i])");
+}
+
+TEST(PassSteps, ARunningMaximumIsLeftWhereItStays) {
+    const std::string best = " local g: float32[18, 9]\n";
+    const auto system_of = [&](const std::string& first, const std::string& outside) {
+        const std::string run = " for i < 9: g[0, i] = " + first + "\n" +
+                                diagonal("(i < t) ? h[t, max(i - 1, 0)] + x[2] : " + outside) +
+                                " for t < 17 named 1 ordered 0, i < 9: g[t + 1, i] = max(g[t, i], h[t + 1, i])\n";
+        return print(optimised(table(best, run, "max(i < 9 : g[17, i])")));
+    };
+    EXPECT_NE(system_of("0.0", "0.0").find("? max(g[t, i], h[(t + 1), i]) : g[t, i]"), std::string::npos);
+    EXPECT_EQ(system_of("0.0", "0.5").find(": g[t, i]"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace heddle::equations
