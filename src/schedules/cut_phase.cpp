@@ -149,7 +149,10 @@ private:
         std::vector<NestPlan> beside = std::move(plan.beside);
         plan.beside.clear();
         for (int cuts = 0; cuts < most_cuts; cuts++) {
-            Expr below = moving_coordinate(assembly_.kernel, plan.sides, plan.group.lanes, plan.group.ordered);
+            Expr below = moving_coordinate(assembly_.kernel, plan.sides, [&](Expr c) {
+                const int64_t moved = coefficient(c, plan.group.lanes);
+                return moved != 0 && moved != INT64_MIN && coefficient(c, plan.group.ordered) != 0;
+            });
             if (!below) break;
             NestPlan other = side_of(plan, arena.add(arena.integer(-1), below, -1));
             plan = side_of(plan, below);

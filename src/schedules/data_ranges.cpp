@@ -7,13 +7,13 @@
 #include "target/choice_numbers.h"
 
 namespace heddle::schedules {
-namespace {
-
 bool is_nothing(Expr value, Reducer reducer) {
     const NeutralTerm term = neutral(reducer, value->dtype);
     if (value->kind == Kind::integer) return value->integer == term.integer;
     return value->kind == Kind::real && value->real == term.real;
 }
+
+namespace {
 
 // Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a.
 void conditions_of(Expr condition, std::vector<Expr>& found) {

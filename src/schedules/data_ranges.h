@@ -8,6 +8,9 @@
 
 namespace heddle::schedules {
 
+// What changes no result of the reduction.
+bool is_nothing(Expr term, Reducer reducer);
+
 // The reduction's term is nothing where `reduced` is below value + offset (lower), or from there on (upper).
 struct DataBound {
     AxisId reduced = no_id;

@@ -1,5 +1,7 @@
 #include "schedules/folding.h"
 
+#include <utility>
+
 #include "zspace/checked.h"
 
 namespace heddle::schedules {
@@ -32,6 +34,17 @@ Expr folded_extreme(Arena& arena, Expr e, Expr a, Expr b) {
     return (difference->integer < 0) == (e->kind == Kind::minimum) ? a : b;
 }
 
+// a < b || a == b is a <= b, a > b || a == b is a >= b, also of NaN: nothing of it holds then. Else null.
+Expr folded_comparisons(Arena& arena, Expr strict, Expr equal) {
+    if (strict->kind == Kind::scalar && strict->op == ScalarOp::equal) std::swap(strict, equal);
+    if (strict->kind != Kind::scalar || equal->kind != Kind::scalar || equal->op != ScalarOp::equal) return nullptr;
+    const bool less = strict->op == ScalarOp::less;
+    if (!less && strict->op != ScalarOp::greater) return nullptr;
+    const auto a = operands_of(strict), b = operands_of(equal);
+    if (a != b && (a[0] != b[1] || a[1] != b[0])) return nullptr;
+    return arena.scalar(less ? ScalarOp::less_equal : ScalarOp::greater_equal, DType::boolean, a);
+}
+
 }  // namespace
 
 std::optional<bool> truth_of(Expr e) {
@@ -54,7 +67,17 @@ Expr folded_logic(Arena& arena, Expr e, const std::vector<Expr>& operands) {
     if (a && b) return arena.truth(conjunction ? *a && *b : *a || *b);
     if (a) return *a == conjunction ? operands[1] : operands[0];
     if (b) return *b == conjunction ? operands[0] : operands[1];
-    return arena.copy(e, operands);
+    Expr found = conjunction ? nullptr : folded_comparisons(arena, operands[0], operands[1]);
+    return found ? found : arena.copy(e, operands);
+}
+
+Expr folded_choice(Arena& arena, Expr e, std::vector<Expr> operands) {
+    const auto condition = truth_of(operands[0]), then = truth_of(operands[1]), otherwise = truth_of(operands[2]);
+    if (condition) return operands[*condition ? 1 : 2];
+    if (operands[1] == operands[2]) return operands[1];
+    if (then == true && otherwise == false) return operands[0];
+    Expr found = then == true ? folded_comparisons(arena, operands[0], operands[2]) : nullptr;
+    return found ? found : arena.rebuild(e, std::move(operands));
 }
 
 Expr folded(Arena& arena, Expr e, std::vector<Expr> operands) {
@@ -71,11 +94,7 @@ Expr folded(Arena& arena, Expr e, std::vector<Expr> operands) {
         if (is_number(operands[0]))
             found = arena.truth(operands[0]->integer >= 0 && operands[0]->integer < e->integer);
         break;
-    case Kind::select:
-        if (const auto truth = truth_of(operands[0])) found = operands[*truth ? 1 : 2];
-        if (operands[1] == operands[2]) found = operands[1];
-        if (truth_of(operands[1]) == true && truth_of(operands[2]) == false) found = operands[0];
-        break;
+    case Kind::select: return folded_choice(arena, e, std::move(operands));
     default:
         if (is_logic(e)) found = folded_logic(arena, e, operands);
     }

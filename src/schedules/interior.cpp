@@ -218,6 +218,8 @@ Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
         }
         if (!may_decide(operands[d]) || !needs_guard(kernel_, e, d)) continue;
         const int64_t extent = kernel_.tensor(e->tensor()).dimensions[d].extent;
+        if (follows(operands[d]) || follows(arena_.add(arena_.integer(extent - 1), operands[d], -1)))
+            return operands.back();
         if (follows_inside(operands[d], extent)) inside.push_back(d);
         const auto found = line(operands[d]);
         if (!found) continue;
@@ -246,7 +248,7 @@ std::vector<Expr> Decider::parts_wanted(Expr e) const {
 
 Expr Decider::made(Expr e, std::vector<Expr> operands) {
     switch (e->kind) {
-    case Kind::select: return operands.size() == 2 ? operands[1] : rebuilt(e, std::move(operands));
+    case Kind::select: return operands.size() == 2 ? operands[1] : folded_choice(arena_, e, std::move(operands));
     case Kind::minimum:
     case Kind::maximum: {
         Expr otherwise = rebuilt(e, operands);
@@ -305,24 +307,17 @@ Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId ax
     return found.decides ? found : Interior{sides, 0, extent, false};
 }
 
-Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, AxisId axis, AxisId step) {
-    const auto moves = [&](Expr c) {
-        const int64_t moved = coefficient(c, axis);
-        return parts_of(c).values.empty() && moved != 0 && moved != INT64_MIN && coefficient(c, step) != 0;
-    };
+Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, const std::function<bool(Expr)>& moves) {
+    const auto is_asked = [&](Expr c) { return parts_of(c).values.empty() && moves(c); };
     const auto bounds = [&](Expr c, int64_t extent) -> Expr {
         const auto all = interval(kernel, c);
-        if (!moves(c) || !all) return nullptr;
+        if (!is_asked(c) || !all) return nullptr;
         if (all->low < 0) return c;
         return all->high >= extent ? kernel.arena->add(c, kernel.arena->integer(-extent)) : nullptr;
     };
     for (const auto& [unused, right] : sides.of) {
         for (Expr e : expr::walk(right)) {
-            if (e->kind == Kind::select) {
-                for (Expr asked : expr::walk(e->parts()[0])) {
-                    if (asked->kind == Kind::negative && moves(asked->parts()[0])) return asked->parts()[0];
-                }
-            }
+            if (e->kind == Kind::negative && is_asked(e->parts()[0])) return e->parts()[0];
             if (e->kind != Kind::guarded_read) continue;
             for (size_t d = 0; d + 1 < e->parts().size(); d++) {
                 if (sides.inside.contains({e->id, d}) || !needs_guard(kernel, e, d)) continue;

@@ -3,6 +3,7 @@
 // axis is a border, with the right sides as they were.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -30,9 +31,9 @@ struct Interior {
 };
 Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis);
 
-// A coordinate of the axis and of the step that a selection compares with 0, `i < n - t`, or a guard with its bounds: whether
-// it is below 0 changes at one point, which moves with the steps. None: null.
-Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, AxisId axis, AxisId step);
+// A coordinate of axes that `moves`, and that a condition compares with 0, `i < n - t`, or a guard with its bounds: where it
+// is below 0 changes as other axes move. None: null.
+Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, const std::function<bool(Expr)>& moves);
 // The right sides where all of these coordinates are below 0.
 RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero);
 

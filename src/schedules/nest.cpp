@@ -267,23 +267,6 @@ bool Nest::may_unroll(const Block& body, int64_t extent) const {
            updates <= (shares_loads ? choice_numbers::unrolled_window_updates : choice_numbers::unrolled_updates);
 }
 
-Block Nest::reduced_loops(size_t depth, const Inner& inner) {
-    if (depth == group_.loops.size()) return inner();
-    AxisId axis = group_.loops[depth];
-    For loop;
-    loop.variable = assembly_.variable(assembly_.axis_name(axis), Variable::Kind::loop);
-    loop.range = range(axis);
-    const auto extent = window(axis);
-    const bool moves = std::ranges::any_of(part_.below_zero, [&](Expr c) { return is_innermost(c, axis); });
-    const bool narrowed = narrow(loop.range, axis) || moves;
-    const bool clipped = clip(loop, axis) || narrowed;
-    expressions_.bind(axis, loop.variable);
-    loop.body = reduced_loops(depth + 1, inner);
-    expressions_.unbind(axis);
-    if (!clipped && !group_.lanes_reduced && may_unroll(loop.body, extent.value_or(0))) loop.unrolled = *extent;
-    return {Statement{std::move(loop)}};
-}
-
 void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
     const KernelEquation& e = equation(index);
     const KernelTensor& tensor = assembly_.kernel.tensor(e.tensor);

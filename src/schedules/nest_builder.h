@@ -1,4 +1,5 @@
-// The nest while it is built: nest.cpp has loops, tiles and updates, nest_steps.cpp the steps of a scan by vectors.
+// The nest while it is built: nest.cpp has loops, tiles and updates, nest_reduced.cpp loops over reduced
+// axes, nest_steps.cpp the steps of a scan by vectors.
 #pragma once
 
 #include <functional>
@@ -64,6 +65,20 @@ private:
     bool narrow(Range& range, AxisId axis);
     bool may_unroll(const Block& body, int64_t extent) const;
     Block reduced_loops(size_t depth, const Inner& inner);
+    struct ReducedLoop {
+        AxisId axis;
+        Range range;
+        bool clipped;
+        int32_t copies;  // of its body
+    };
+    struct Spread {
+        int64_t low = 0, high = 0;
+    };
+    Block reduced_parts(const ReducedLoop& of, const Inner& inner);
+    Spread spread_in_tile(Expr coordinate) const;
+    Expr asked_of_tile(const ReducedLoop& loop) const;
+    Block cut_where_it_changes(const ReducedLoop& loop, Expr below_zero, const Inner& inner);
+    bool adds_nothing() const;
     std::optional<int64_t> window(AxisId axis) const;
     Block core();
     bool loops_over_rows() const;
