@@ -47,8 +47,8 @@ public:
           axis_(axis),
           extent_(std::max<int64_t>(0, kernel.axis(axis).extent)),
           span_{0, extent_} {}
-    Decider(const Kernel& kernel, const RightSides& before, const std::vector<Expr>& below_zero)
-        : kernel_(kernel), arena_(*kernel.arena), before_(before), below_zero_(below_zero) {}
+    Decider(const Kernel& kernel, const RightSides& before, const std::vector<Expr>& below_zero, bool folds)
+        : kernel_(kernel), arena_(*kernel.arena), before_(before), below_zero_(below_zero), folds_(folds) {}
 
     Interior decide();
 
@@ -81,6 +81,7 @@ private:
     int64_t extent_ = 0;
     Span span_;
     std::vector<Expr> below_zero_;  // without an axis: what follows of these is given, and nothing else
+    bool folds_ = false;            // also what follows for selections and reads outside
     Arena::Memo memo_;
     Interior result_;
 };
@@ -218,7 +219,7 @@ Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
         }
         if (!may_decide(operands[d]) || !needs_guard(kernel_, e, d)) continue;
         const int64_t extent = kernel_.tensor(e->tensor()).dimensions[d].extent;
-        if (follows(operands[d]) || follows(arena_.add(arena_.integer(extent - 1), operands[d], -1)))
+        if (folds_ && (follows(operands[d]) || follows(arena_.add(arena_.integer(extent - 1), operands[d], -1))))
             return operands.back();
         if (follows_inside(operands[d], extent)) inside.push_back(d);
         const auto found = line(operands[d]);
@@ -248,7 +249,9 @@ std::vector<Expr> Decider::parts_wanted(Expr e) const {
 
 Expr Decider::made(Expr e, std::vector<Expr> operands) {
     switch (e->kind) {
-    case Kind::select: return operands.size() == 2 ? operands[1] : folded_choice(arena_, e, std::move(operands));
+    case Kind::select:
+        if (operands.size() == 2) return operands[1];
+        return folds_ ? folded_choice(arena_, e, std::move(operands)) : rebuilt(e, std::move(operands));
     case Kind::minimum:
     case Kind::maximum: {
         Expr otherwise = rebuilt(e, operands);
@@ -317,7 +320,11 @@ Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, const std:
     };
     for (const auto& [unused, right] : sides.of) {
         for (Expr e : expr::walk(right)) {
-            if (e->kind == Kind::negative && is_asked(e->parts()[0])) return e->parts()[0];
+            if (e->kind == Kind::select) {
+                for (Expr asked : expr::walk(e->parts()[0])) {
+                    if (asked->kind == Kind::negative && is_asked(asked->parts()[0])) return asked->parts()[0];
+                }
+            }
             if (e->kind != Kind::guarded_read) continue;
             for (size_t d = 0; d + 1 < e->parts().size(); d++) {
                 if (sides.inside.contains({e->id, d}) || !needs_guard(kernel, e, d)) continue;
@@ -328,8 +335,9 @@ Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, const std:
     return nullptr;
 }
 
-RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero) {
-    return Decider(kernel, sides, below_zero).decide().sides;
+RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero,
+                       bool folds) {
+    return Decider(kernel, sides, below_zero, folds).decide().sides;
 }
 
 }  // namespace heddle::schedules

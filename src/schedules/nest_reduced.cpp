@@ -92,7 +92,7 @@ Block Nest::cut_where_it_changes(const ReducedLoop& loop, Expr below_zero, const
         part.range.upper.insert(part.range.upper.end(), upper.begin(), upper.end());
         part.copies = known ? 3 * loop.copies : INT32_MAX;  // where points differ it is not cut again
         part.clipped = true;
-        if (known) take(sides_where(assembly_.kernel, sides, {known}));
+        if (known) take(sides_where(assembly_.kernel, sides, {known}, true));
         append(block, reduced_parts(part, inner));
         take(sides);
     };
