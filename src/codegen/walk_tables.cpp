@@ -1,4 +1,6 @@
 // What an expression makes of four bits is a table of sixteen: made once, and kept in a register.
+#include <utility>
+
 #include "codegen/arithmetic.h"
 #include "codegen/walker.h"
 
@@ -9,6 +11,13 @@ constexpr int64_t entries = 16;
 
 bool is_literal(const Expression& e) {
     return e.kind == Expression::Kind::integer || e.kind == Expression::Kind::real;
+}
+
+// The upper four bits of a byte, or fewer.
+bool is_upper_half(const Expression& e, const Tree& tree) {
+    if (e.kind != Expression::Kind::scalar || e.op != ScalarOp::shift_right || e.dtype != DType::uint8) return false;
+    const Expression& by = tree.expression(e.operands[1]);
+    return by.kind == Expression::Kind::integer && by.integer >= 4;
 }
 
 // Without a division, so that every entry can be made, asked for or not; whole numbers of floats might not be in range.
@@ -22,16 +31,16 @@ bool is_for_any(const Expression& e, const Tree& tree) {
 
 }  // namespace
 
-// The integer whose low four bits say all that `e` depends on.
-ExpressionId Walker::only_few(const Expression& e) const {
-    const bool is_integer = !is_float(e.dtype) && !is_bool(e.dtype);
-    if (is_integer && e.kind == Expression::Kind::scalar && e.op == ScalarOp::bit_and) {
+// The integer whose low four bits say all that `e`, the expression `id`, depends on.
+ExpressionId Walker::only_few(const Expression& e, ExpressionId id) const {
+    if (e.kind == Expression::Kind::scalar && e.op == ScalarOp::bit_and) {
         for (size_t at : {size_t{0}, size_t{1}}) {
             const Expression& bits = tree_.expression(e.operands[at]);
-            if (bits.kind == Expression::Kind::integer && bits.integer >= 0 && bits.integer < entries)
-                return e.operands[1 - at];
+            const bool is_few = bits.kind == Expression::Kind::integer && !is_bool(e.dtype);
+            if (is_few && bits.integer >= 0 && bits.integer < entries) return e.operands[1 - at];
         }
     }
+    if (is_upper_half(e, tree_)) return id;
     if (!is_for_any(e, tree_)) return no_id;
     ExpressionId found = no_id;
     for (ExpressionId operand : e.operands) {

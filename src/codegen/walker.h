@@ -103,7 +103,7 @@ private:
     CodeValue compute(const Expression& e, int i, int j);
     std::optional<CodeValue> looked_up(ExpressionId id, int i, int j);
     CodeValue low_bits(ExpressionId id, int i, int j);
-    ExpressionId only_few(const Expression& e) const;
+    ExpressionId only_few(const Expression& e, ExpressionId id) const;
     CodeValue index_value(const Expression& e, int i, int j);
     CodeValue inside(CodeValue value, CodeValue bound);
     CodeValue check(const Expression& e, int i, int j);
