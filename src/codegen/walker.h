@@ -1,6 +1,5 @@
 // The state of one walk over a tree (code.h). walk.cpp has statements and loops, walk_values.cpp values and addresses,
-// walk_extremes.cpp minima and maxima of floats, walk_folds.cpp lanes that become one value, walk_tables.cpp what is looked
-// up.
+// walk_extremes.cpp minima and maxima of floats, walk_folds.cpp lanes that become one value, walk_tables.cpp look-ups.
 #pragma once
 
 #include <map>
