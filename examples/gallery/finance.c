@@ -83,3 +83,19 @@ void max_drawdown(const float *price, float *y, long series, long n) {
         memcpy(y + s, worst, wide * sizeof(float));
     }
 }
+
+void rolling_deviation(const float *price, float *mean, float *deviation, long series, long n, long window) {
+    float *row = malloc((n + window) * sizeof(float));
+    for (long s = 0; s < series; s++) {
+        for (long t = 0; t < n + window - 1; t++) row[t] = price[s * n + (t < window ? 0 : t - window + 1)];
+        for (long t = 0; t < n; t++) {
+            float sum = 0, squares = 0;
+            for (long k = 0; k < window; k++) sum += row[t + k];
+            const float m = sum / window;
+            for (long k = 0; k < window; k++) squares += (row[t + k] - m) * (row[t + k] - m);
+            mean[s * n + t] = m;
+            deviation[s * n + t] = sqrtf(squares / window);
+        }
+    }
+    free(row);
+}

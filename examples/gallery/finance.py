@@ -74,3 +74,11 @@ def asian_option(walk):
           work=lambda series, n: {"float32": 4 * series * n, "divide": series * n, "dependent": n})
 def max_drawdown(price):
     return (1 - price / np.maximum.accumulate(price, 1)).max(1)
+
+
+@operator(inputs=lambda random, series, n, window: {"price": 90 + 20 * random.shares(series, n), "window": window},
+          test={"series": 3, "n": 41, "window": 20}, bench={"series": 256, "n": 4096, "window": 20}, tolerance=1e-4,
+          work=lambda series, n, window: {"float32": 3 * window * series * n}, smooth=False)  # no deviation at first
+def rolling_deviation(price, window):
+    last = price[:, np.maximum(np.arange(price.shape[1])[:, None] - np.arange(window), 0)]
+    return last.mean(2), last.std(2)

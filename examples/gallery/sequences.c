@@ -291,3 +291,17 @@ void local_attention(const float *q, const float *k, const float *v, float *y, l
     }
     free(score);
 }
+
+void longest_common_subsequence(const int32_t *a, const int32_t *b, int32_t *y, long m, long n) {
+    int32_t *row = calloc(n + 1, sizeof(int32_t));
+    for (long i = 0; i < m; i++) {
+        int32_t before = 0;
+        for (long j = 0; j < n; j++) {
+            const int32_t longest = row[j] > row[j + 1] ? row[j] : row[j + 1], cell = a[i] == b[j] ? before + 1 : longest;
+            before = row[j + 1];
+            row[j + 1] = cell;
+        }
+    }
+    *y = row[n];
+    free(row);
+}

@@ -171,3 +171,13 @@ def local_attention(q, k, v, window):
     far = places[:, None] - places
     score = np.where((far >= 0) & (far < window), q @ k.swapaxes(1, 2) / np.sqrt(q.shape[2]), -np.inf)
     return (softmax(score, 2) @ v).astype(np.float32)
+
+
+@operator(inputs=lambda random, m, n: {"a": random.integers_of(np.int32, 0, 4, m), "b": random.integers_of(np.int32, 0, 4, n)},
+          test={"m": 17, "n": 23}, bench={"m": 2000, "n": 2500}, work=lambda m, n: {"int32": 5 * m * n})
+def longest_common_subsequence(a, b):
+    length = np.zeros((len(a) + 1, len(b) + 1), np.int32)
+    for i in range(len(a)):
+        for j in range(len(b)):
+            length[i + 1, j + 1] = length[i, j] + 1 if a[i] == b[j] else max(length[i, j + 1], length[i + 1, j])
+    return length[-1, -1]

@@ -386,3 +386,22 @@ void census(const uint8_t *x, uint32_t *y, long h, long w) {
     }
     free(from);
 }
+
+void halve(const uint8_t *x, uint8_t *y, long h, long w) {
+    for (long i = 0; i < h; i++) {
+        const uint8_t *a = x + 4 * i * w, *b = a + 2 * w;
+        for (long j = 0; j < w; j++) y[i * w + j] = (a[2 * j] + a[2 * j + 1] + b[2 * j] + b[2 * j + 1] + 2) / 4;
+    }
+}
+
+void equalise(const uint8_t *x, uint8_t *y, long h, long w) {
+    const long n = h * w;
+    long amount[4][256] = {{0}}, sum = 0;
+    uint8_t table[256];
+    for (long i = 0; i < n; i++) amount[i % 4][x[i]]++;
+    for (long v = 0; v < 256; v++) {
+        sum += amount[0][v] + amount[1][v] + amount[2][v] + amount[3][v];
+        table[v] = 255 * sum / n;
+    }
+    for (long i = 0; i < n; i++) y[i] = table[x[i]];
+}

@@ -180,3 +180,16 @@ def integral_image(x):
           bench={"h": 1080, "w": 1920}, work=lambda h, w: {"uint8": 24 * h * w, "uint32": 24 * h * w})
 def census(x):
     return ((windows(x, 5) > x[:, :, None, None]) << np.arange(25, dtype=np.uint32).reshape(5, 5)).sum((2, 3), dtype=np.uint32)
+
+
+@operator(inputs=lambda random, h, w: {"x": random.integers_of(np.uint8, 0, 256, 2 * h, 2 * w)}, test={"h": 5, "w": 21},
+          bench={"h": 1080, "w": 1920}, work=lambda h, w: {"int16": 5 * h * w})
+def halve(x):
+    x = x.astype(np.int32)
+    return ((x[::2, ::2] + x[1::2, ::2] + x[::2, 1::2] + x[1::2, 1::2] + 2) // 4).astype(np.uint8)
+
+
+@operator(inputs=lambda random, h, w: {"x": random.integers_of(np.uint8, 0, 200, h, w)}, test={"h": 12, "w": 13},
+          bench={"h": 1080, "w": 1920}, work=lambda h, w: {"scatter": h * w, "gather": h * w})
+def equalise(x):
+    return (255 * np.cumsum(np.bincount(x.ravel(), minlength=256))[x] // x.size).astype(np.uint8)

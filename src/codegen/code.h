@@ -108,7 +108,9 @@ public:
 
     virtual CodeValue operation(CodeOp op, CodeValue a, CodeValue b = {}) = 0;
     virtual Units units() const { return Units::plain; }
-    virtual CodeValue look_up(const LookUpTable&, CodeValue index) { return index; }  // only with units for it
+    // Only with units for them: what the low four bits of an int32 say, of a table or of a vector of sixteen floats.
+    virtual CodeValue look_up(const LookUpTable&, CodeValue index) { return index; }
+    virtual CodeValue look_up(CodeValue, CodeValue index) { return index; }
     virtual CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) = 0;  // fused
     // The condition is a scalar or has the operands' width.
     virtual CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) = 0;

@@ -51,6 +51,9 @@ public:
         const auto bits = [&](size_t element) { return std::bit_cast<uint32_t>(table[element]); };
         return known({Form::look_up, index.handle, bits(0), bits(1)}, DType::float32, index.width);
     }
+    CodeValue look_up(CodeValue table, CodeValue index) override {
+        return known({Form::look_up, index.handle, table.handle}, DType::float32, index.width);
+    }
     CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override {
         return known({Form::multiply_add, a.handle, b.handle, c.handle}, a.dtype, a.width);
     }

@@ -31,6 +31,7 @@ Walker::Walker(const Tree& tree, Code& code) : tree_(tree), code_(code), varies_
     for (const Expression& e : tree.expressions) {
         for (ExpressionId operand : e.operands) uses_[static_cast<size_t>(operand)]++;
     }
+    for (const Expression& e : tree.expressions) few_.push_back(only_few(e, static_cast<ExpressionId>(few_.size())));
     for (const Expression& e : tree.expressions) {
         std::set<MemoryId> reads;
         const auto take = [&](ExpressionId operand) {
@@ -323,48 +324,12 @@ void Walker::update_running(const Update& node, const Accumulator& accumulator, 
     tile.results = {joined(carried, factor, sums)};
 }
 
-// Vectors, then lanes, by halves: the order that Finish states.
-void Walker::fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row) {
-    const bool argument = is_argument(accumulator.reducer);
-    struct Part {
-        CodeValue value, index;
-    };
-    const auto merge = [&](Part a, Part b) -> Part {
-        if (!argument) return {combine(code_, accumulator.reducer, a.value, b.value), {}};
-        const CodeValue taken = is_better_or_first(code_, accumulator.reducer, a.value, a.index, b.value, b.index);
-        return {code_.select(taken, b.value, a.value), code_.select(taken, b.index, a.index)};
-    };
-    std::vector<Part> parts;
-    for (int j = 0; j < accumulator.vectors; j++) {
-        const size_t k = static_cast<size_t>(row * accumulator.vectors + j);
-        parts.push_back({code_.get(tile.cells[k]), argument ? code_.get(tile.indices[k]) : CodeValue{}});
-    }
-    while (parts.size() > 1) {
-        const size_t half = (parts.size() + 1) / 2;
-        for (size_t q = 0; q + half < parts.size(); q++) parts[q] = merge(parts[q], parts[q + half]);
-        parts.resize(half);
-    }
-    Part part = parts[0];
-    for (int width = accumulator.width; width > 1; width /= 2) {
-        std::vector<int> low, high;
-        for (int l = 0; l < width / 2; l++) low.push_back(l), high.push_back(l + width / 2);
-        const auto half_of = [&](CodeValue v, const std::vector<int>& lanes) {
-            return width == 2 ? code_.lane(v, lanes[0]) : code_.shuffle(v, v, lanes);
-        };
-        const Part a = {half_of(part.value, low), argument ? half_of(part.index, low) : CodeValue{}};
-        const Part b = {half_of(part.value, high), argument ? half_of(part.index, high) : CodeValue{}};
-        part = merge(a, b);
-    }
-    tile.results.push_back(argument ? part.index : part.value);
-}
-
 void Walker::statement(const Finish& node) {
     const Accumulator& accumulator = tree_.accumulator(node.accumulator);
     AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
     tile.results.clear();
     if (accumulator.reduced_lanes) {
-        for (int i = 0; i < rows_; i++) fold_lanes(accumulator, tile, i);
-        return;
+        return fold_lanes(accumulator, tile);
     }
     for (const Cell& cell : is_argument(accumulator.reducer) ? tile.indices : tile.cells) {
         tile.results.push_back(code_.get(cell));

@@ -460,8 +460,9 @@ CodeValue Walker::evaluate(ExpressionId id, int i, int j) {
     if (!varies.lanes) j = 0;
     if (const auto known = remembered(id, i, j)) return *known;
     const Expression& e = tree_.expression(id);
-    const auto extreme = extreme_of_many(id, i, j);
-    const CodeValue value = extreme ? *extreme : e.kind == Expression::Kind::load ? load(id, i, j) : compute(e, i, j);
+    auto found = looked_up(id, i, j);
+    if (!found) found = extreme_of_many(id, i, j);
+    const CodeValue value = found ? *found : e.kind == Expression::Kind::load ? load(id, i, j) : compute(e, i, j);
     remember(id, i, j, value);
     return value;
 }

@@ -1,5 +1,5 @@
 // The state of one walk over a tree (code.h). walk.cpp has statements and loops, walk_values.cpp values and addresses,
-// walk_extremes.cpp minima and maxima of floats.
+// walk_extremes.cpp minima and maxima of floats, walk_folds.cpp lanes that become one value, walk_tables.cpp look-ups.
 #pragma once
 
 #include <map>
@@ -82,7 +82,7 @@ private:
     void bind_row(const Rows& node, CodeValue position, const std::vector<CodeValue>& digits);
     void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
     void update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
-    void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile, int row);
+    void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile);
     void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
     class NanSearch;
@@ -100,6 +100,9 @@ private:
     // Values.
     CodeValue evaluate(ExpressionId id, int i, int j);
     CodeValue compute(const Expression& e, int i, int j);
+    std::optional<CodeValue> looked_up(ExpressionId id, int i, int j);
+    CodeValue low_bits(ExpressionId id, int i, int j);
+    ExpressionId only_few(const Expression& e, ExpressionId id) const;
     CodeValue index_value(const Expression& e, int i, int j);
     CodeValue inside(CodeValue value, CodeValue bound);
     CodeValue check(const Expression& e, int i, int j);
@@ -155,6 +158,7 @@ private:
     Code& code_;
     std::vector<Varies> varies_;
     std::vector<int> uses_;  // by other expressions
+    std::vector<ExpressionId> few_;  // the integer of which each expression asks but four bits, if nothing else; no_id
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
     std::vector<std::optional<Binding>> bindings_;
     std::vector<std::map<Key, CodeValue>> scopes_;
@@ -163,6 +167,7 @@ private:
     std::optional<Cell> running_;  // the pointer of the last PrefetchStart
     std::vector<Kept> kept_;       // of the Rows around
     int unrolled_ = 0;             // loops around that are written out
+    bool makes_table_ = false;     // for looked_up
     bool reads_again_ = false;     // no load takes the place of an earlier one
     CodeValue task_;
     int depth_ = 0;

@@ -418,6 +418,13 @@ NodeId all_of(Terms& terms, std::span<const NodeId> conditions) {
     return terms.nodes().select(plain, reading, terms.nodes().boolean(false));
 }
 
+// Those that read nothing, as one; -1 where there is none.
+static NodeId plain_of(Terms& terms, const NodeList& conditions) {
+    NodeList plain;
+    std::ranges::copy_if(conditions, std::back_inserter(plain), [&](NodeId c) { return terms.plain(c); });
+    return all_of(terms, plain);
+}
+
 Part joined(Terms& terms, const Part& a, const Part& b) {
     Part result, left{{}, a.value}, right{{}, b.value};
     std::ranges::set_intersection(a.conditions, b.conditions, std::back_inserter(result.conditions));
@@ -432,8 +439,13 @@ Part joined(Terms& terms, const Part& a, const Part& b) {
     }
     NodeId x = first < 0 ? a.value : nodes.select(first, a.value, zero_of(terms, a.value));
     NodeId y = second < 0 ? b.value : nodes.select(second, b.value, zero_of(terms, b.value));
-    if (first >= 0 && second >= 0)
+    if (first >= 0 && second >= 0) {
         add_condition(terms, result.conditions, terms.scalar(ScalarOp::logical_or, {first, second}));
+        // What both ask by reading may only be read where one of them would.
+        const NodeId plain = plain_of(terms, left.conditions), other = plain_of(terms, right.conditions);
+        if (plain >= 0 && other >= 0)
+            add_condition(terms, result.conditions, terms.scalar(ScalarOp::logical_or, {plain, other}));
+    }
     result.value = sum_of(terms, x, y);
     return result;
 }

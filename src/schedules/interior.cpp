@@ -60,6 +60,7 @@ private:
     bool is_short(int64_t way, const Line& line) const;
     Span where(const Line& line, bool holds) const;
     Expr opposite(Expr coordinate) { return arena_.add(arena_.integer(-1), coordinate, -1); }
+    bool is_at_most_zero(Expr coordinate) const;
     bool follows(Expr coordinate);
     bool follows_inside(Expr coordinate, int64_t extent);
     bool accept(Span span);
@@ -131,20 +132,31 @@ Span Decider::where(const Line& line, bool holds) const {
     return both(span, {0, extent_});
 }
 
+// At most 0 at every point, whatever sizes the named axes have.
+bool Decider::is_at_most_zero(Expr coordinate) const {
+    const CoordinateParts parts = parts_of(coordinate);
+    std::optional<int64_t> most = parts.values.empty() ? std::optional(parts.constant) : std::nullopt;
+    for (const auto& [axis, factor] : parts.axes) {
+        if (factor <= 0) continue;
+        const Axis& a = kernel_.axis(axis);
+        const auto moved = a.named ? std::nullopt : checked_multiply(factor, std::max<int64_t>(1, a.extent) - 1);
+        most = most && moved ? checked_add(*most, *moved) : std::nullopt;
+    }
+    return most && *most <= 0;
+}
+
 // That it is below 0, of what is given.
 bool Decider::follows(Expr coordinate) {
-    return std::ranges::any_of(below_zero_, [&](Expr given) {
-        const auto apart = interval(kernel_, arena_.add(coordinate, given, -1));
-        return apart && apart->high <= 0;
-    });
+    return std::ranges::any_of(below_zero_,
+                               [&](Expr given) { return is_at_most_zero(arena_.add(coordinate, given, -1)); });
 }
 
 // Not below 0 and not behind the extent.
 bool Decider::follows_inside(Expr coordinate, int64_t extent) {
     if (below_zero_.empty()) return false;
-    const auto all = interval(kernel_, coordinate);
-    const bool above = (all && all->low >= 0) || follows(opposite(coordinate));
-    return above && ((all && all->high < extent) || follows(arena_.add(coordinate, arena_.integer(-extent))));
+    const bool above = is_at_most_zero(arena_.scale(coordinate, -1)) || follows(opposite(coordinate));
+    const Expr behind = arena_.add(coordinate, arena_.integer(1 - extent));
+    return above && (is_at_most_zero(behind) || follows(arena_.add(coordinate, arena_.integer(-extent))));
 }
 
 // Takes the points away that are not in the span, if they are few.

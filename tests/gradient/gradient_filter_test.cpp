@@ -26,6 +26,12 @@ entangled:
   index: "[i = $n]"
   outputs: {y: "$T"}
   body: "y = sum(a < 3 : x[@i + a - 1, clamp(f[@i // 4], 0, $c - 1), $n - 1 - @i] ?? 0)"
+chosen:
+  doc: The filter reads inside only where k is, and both operands of the maximum ask for it.
+  inputs: {x: "$T[$r, $c]"}
+  index: "[]"
+  outputs: {y: "$T[]"}
+  body: "y = sum(k < $r if x[k - k % 3, 0] < 100 : max(x[$r - 1 - k, k], x[k, k]))"
 )yaml";
 
 TEST(GradientOfFilters, AgreesWithDifferences) {
@@ -37,6 +43,7 @@ TEST(GradientOfFilters, AgreesWithDifferences) {
         {"y = beside(x)", {{"x", {5}}}},
         {"y = beside(x)", {{"x", {1}}}},
         {"y = entangled(x, f)", {{"x", {1, 3, 20}}, {"f", {5}, 0, 0, {0, 2, 1, 1, 0}}}},
+        {"y = chosen(x)", {{"x", {4, 9}}}},
         {"y = entangled(x, f)", {{"x", {4, 2, 8}}, {"f", {2}, 0, 0, {1, 0}}}},
     };
     for (const Case& one : cases) {

@@ -314,6 +314,10 @@ CCode::Value CCode::look_up(const codegen::LookUpTable& table, Value index) {
     return index.width == 1 ? define(DType::float32, 1, found) : by_lane(DType::float32, index.width, found);
 }
 
+CCode::Value CCode::look_up(Value table, Value index) {
+    return by_lane(DType::float32, index.width, fmt::format("{}[{} & 15]", text(table), lane_text(index)));
+}
+
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {
     std::string function = a.dtype == DType::float32 ? "__builtin_fmaf" : "__builtin_fma";
     if (a.width > 1) {

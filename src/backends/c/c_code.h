@@ -38,6 +38,7 @@ public:
     Value operation(codegen::CodeOp op, Value a, Value b) override;
     codegen::Units units() const override { return units_; }
     Value look_up(const codegen::LookUpTable& table, Value index) override;
+    Value look_up(Value table, Value index) override;
     Value multiply_add(Value a, Value b, Value c) override;
     Value select(Value condition, Value then, Value otherwise) override;
     Value convert(Value value, DType dtype) override;

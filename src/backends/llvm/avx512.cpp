@@ -89,10 +89,9 @@ llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, CodeOp op, llvm::Value
     return in_pieces(builder, {a}, least, 4 * least, one);
 }
 
-llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, const codegen::LookUpTable& table, llvm::Value* index) {
-    llvm::Value* held = llvm::ConstantDataVector::get(builder.getContext(), llvm::ArrayRef<float>(table));
+llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index) {
     return in_pieces(builder, {index}, 16, 16, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
-        return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {held, v[0]});
+        return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, v[0]});
     });
 }
 

@@ -10,6 +10,6 @@ namespace heddle::backends {
 
 // scale, exponent_of, significand_of and reciprocal_root_estimate of float32 and float64. `b` of scale alone.
 llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, codegen::CodeOp op, llvm::Value* a, llvm::Value* b);
-llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, const codegen::LookUpTable& table, llvm::Value* index);
+llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index);
 
 }  // namespace heddle::backends

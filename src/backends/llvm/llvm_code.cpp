@@ -45,7 +45,11 @@ public:
         return widest_ >= 64 ? codegen::Units::parts_of_floats : codegen::Units::plain;
     }
     CodeValue look_up(const codegen::LookUpTable& table, CodeValue index) override {
-        return wrap(DType::float32, index.width, avx512_look_up(builder_, table, value(index)));
+        llvm::Value* held = llvm::ConstantDataVector::get(builder_.getContext(), llvm::ArrayRef<float>(table));
+        return wrap(DType::float32, index.width, avx512_look_up(builder_, held, value(index)));
+    }
+    CodeValue look_up(CodeValue table, CodeValue index) override {
+        return wrap(DType::float32, index.width, avx512_look_up(builder_, value(table), value(index)));
     }
     CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override;
     CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) override;

@@ -93,6 +93,12 @@ TEST(CodeShape, TransposeShufflesInRegisters) {
     EXPECT_EQ(calls(text), 0);
 }
 
+TEST(CodeShape, WhatIsMadeOfFourBitsIsNotConverted) {
+    const std::string text = assembly("matvec_of_few_bits");
+    EXPECT_NE(text.find("vperm"), std::string::npos);
+    EXPECT_EQ(text.find("cvtdq2ps"), std::string::npos);
+}
+
 TEST(CodeShape, ReaderCounts) {
     const std::string text =
         "f:\n\tmovq %rax, %rbx\n.L1:\n\tvmovups (%rax), %zmm1\n\tvaddps 64(%rax), %zmm1, %zmm1\n"
