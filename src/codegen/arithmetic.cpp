@@ -436,8 +436,7 @@ CodeValue float_to_integer(Code& code, CodeValue value, DType dtype) {
     for (int i = 0; i < bits; i++) above *= 2;
     const CodeValue lowest = m.real(value, is_signed ? -above : 0), end = m.real(value, above);
     const CodeValue raised = m.select(m.less(value, lowest), lowest, value);
-    const CodeValue result =
-        code.convert(m.select(m.less(raised, end), raised, m.zero(value)), info(dtype).arithmetic);
+    const CodeValue result = code.convert(m.select(m.less(raised, end), raised, m.zero(value)), info(dtype).arithmetic);
     const int64_t highest = bits == 64 ? -1 : bits == 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
     return m.select(m.op(CodeOp::less_equal, end, value), m.integer(result, highest), result);
 }

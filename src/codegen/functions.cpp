@@ -584,8 +584,7 @@ const Recipe* recipe(ScalarOp op, DType type, Units units) {
         return all;
     }();
     if (type != DType::float32 && type != DType::float64) return nullptr;
-    const Recipe& found =
-        recipes[static_cast<size_t>(op)][static_cast<size_t>(units)][type == DType::float64 ? 1 : 0];
+    const Recipe& found = recipes[static_cast<size_t>(op)][static_cast<size_t>(units)][type == DType::float64 ? 1 : 0];
     return found.result >= 0 ? &found : nullptr;
 }
 

@@ -28,11 +28,11 @@ enum class Primitive : uint8_t {
     multiply_add,
     square_root,
     // Where recipes may have them (Units, below).
-    scale,                   // by 2^n for a whole float n, rounded once; n may be infinite
-    exponent_of,             // of |x|, as a float: -infinity of 0, infinity of infinity
-    significand_of,          // x / 2^n in 3/4 .. 3/2, as large as can be; NaN below 0, and 1 of zeros and infinity
+    scale,                     // by 2^n for a whole float n, rounded once; n may be infinite
+    exponent_of,               // of |x|, as a float: -infinity of 0, infinity of infinity
+    significand_of,            // x / 2^n in 3/4 .. 3/2, as large as can be; NaN below 0, and 1 of zeros and infinity
     reciprocal_root_estimate,  // 1 / sqrt(x) but for 2^-14 of it, of zeros and infinity right
-    look_up,                 // the element of tables[Step::integer] that the integer's low four bits say
+    look_up,                   // the element of tables[Step::integer] that the integer's low four bits say
     widen,
     narrow,  // float32 to float64 and back
     bits_of,

@@ -259,7 +259,8 @@ void Walker::statement(const Update& node) {
     const int vectors = accumulator.reduced_lanes ? vectors_ : accumulator.vectors;
     if (accumulator.running) return update_running(node, accumulator, tile);
     preload(node);
-    if (!accumulator.state && finds_nan_apart(node, accumulator, rows_ * vectors)) return update_extreme(node, accumulator, tile);
+    if (!accumulator.state && finds_nan_apart(node, accumulator, rows_ * vectors))
+        return update_extreme(node, accumulator, tile);
     for (int i = 0; i < rows_; i++) {
         for (int j = 0; j < vectors; j++) {
             if (is_argument(accumulator.reducer)) {
@@ -290,8 +291,8 @@ void Walker::statement(const Update& node) {
 void Walker::update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile) {
     const int width = accumulator.width;
     const bool adds_floats = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype);
-    const CodeValue none = adds_floats ? code_.real(accumulator.dtype, -0.0)
-                                       : neutral(code_, accumulator.reducer, accumulator.dtype);
+    const CodeValue none =
+        adds_floats ? code_.real(accumulator.dtype, -0.0) : neutral(code_, accumulator.reducer, accumulator.dtype);
     const CodeValue nothing = widened(code_, none, width);
     CodeValue sums = widened(code_, evaluate(node.value, 0, 0), width), factor, all;
     const bool has_factor = node.factor >= 0, keeps = has_factor && is_bool(tree_.expression(node.factor).dtype);

@@ -9,9 +9,7 @@ namespace {
 
 constexpr int64_t entries = 16;
 
-bool is_literal(const Expression& e) {
-    return e.kind == Expression::Kind::integer || e.kind == Expression::Kind::real;
-}
+bool is_literal(const Expression& e) { return e.kind == Expression::Kind::integer || e.kind == Expression::Kind::real; }
 
 // The upper four bits of a byte, or fewer.
 bool is_upper_half(const Expression& e, const Tree& tree) {

@@ -159,7 +159,9 @@ CodeValue Walker::lanes_below(CodeValue bound) {
     return code_.operation(CodeOp::less, code_.iota(small, width_), widened(code_, cast(code_, bound, small), width_));
 }
 
-CodeValue Walker::first_lanes(CodeValue count) { return lanes_below(larger(smaller(count, integer(width_)), integer(0))); }
+CodeValue Walker::first_lanes(CodeValue count) {
+    return lanes_below(larger(smaller(count, integer(width_)), integer(0)));
+}
 
 // What lane 0 has of a place that grows by `step` from lane to lane. Nothing if it does not, or if one vector of 32 bits has all
 // lanes: places are compared as they are then.
@@ -167,7 +169,8 @@ std::optional<CodeValue> Walker::first_of_lanes(ExpressionId id, int64_t step, i
     const Expression& place = tree_.expression(id);
     if (place.kind != Expression::Kind::index || width_ < 32) return std::nullopt;
     const Lanewise sum = lanewise(place.affine, i, j, false);
-    const bool steps = sum.strides.size() == 1 && sum.vectors.empty() && sum.strides[0] == std::pair(step, Number{false, 1});
+    const bool steps =
+        sum.strides.size() == 1 && sum.vectors.empty() && sum.strides[0] == std::pair(step, Number{false, 1});
     return steps ? std::optional(whole(sum.first)) : std::nullopt;
 }
 

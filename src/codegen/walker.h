@@ -157,7 +157,7 @@ private:
     const Tree& tree_;
     Code& code_;
     std::vector<Varies> varies_;
-    std::vector<int> uses_;  // by other expressions
+    std::vector<int> uses_;          // by other expressions
     std::vector<ExpressionId> few_;  // the integer of which each expression asks but four bits, if nothing else; no_id
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
     std::vector<std::optional<Binding>> bindings_;

@@ -45,10 +45,10 @@ struct FusionNode {
     int32_t into = -1;     // of a scatter: the node whose elements its terms go to (scatter_into), if there is one
     int32_t joins = -1;    // of such a node: the scatter; in one kernel they are one, and `chosen` are never common
     std::vector<int32_t> chosen;  // slots
-    double operations = 0;  // at a point
-    double points = 1;    // with reduced axes
-    double elements = 1;  // without
-    double bytes = 0;     // of what it makes, or of the steps of it that are kept
+    double operations = 0;        // at a point
+    double points = 1;            // with reduced axes
+    double elements = 1;          // without
+    double bytes = 0;             // of what it makes, or of the steps of it that are kept
     int32_t first_slot = 0, slot_count = 0;
     std::vector<int32_t> rows, columns;  // slots, of a contraction
     std::vector<NodeRead> reads;

@@ -45,15 +45,16 @@ void substitute_pointwise(System& system);  // 2. and 3.
 void distribute(System& system);        // 4. a pointwise reader of a several-equation name becomes several equations
 void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
 void hoist_expensive(System& system);   // expensive arithmetic that would be done again, or on constants
-void pack_words(System& system, const WordLimits& limits = {});  // reductions of bools and of small integers, several in a word
-void factor_axes(System& system);       // mixed-radix digits become axes of their own
+void pack_words(System& system,
+                const WordLimits& limits = {});  // reductions of bools and of small integers, several in a word
+void factor_axes(System& system);                // mixed-radix digits become axes of their own
 void split_reductions(System& system, const ReductionParts& limits = {});  // many terms of few elements
 void mark_prepared(System& system);
-void join_scans(System& system);  // readers that walk a scan's steps become equations of it
-void keep_dead_elements(System& system);  // of states, where no later step asks for them
-void leave_extremes(System& system);        // of states that are running maxima, where they stay what they were
+void join_scans(System& system);              // readers that walk a scan's steps become equations of it
+void keep_dead_elements(System& system);      // of states, where no later step asks for them
+void leave_extremes(System& system);          // of states that are running maxima, where they stay what they were
 void leave_unasked_elements(System& system);  // of a scan's steps, which no read reaches
-void optimise(System& system);    // all of them, as often as docs/equations.md says
+void optimise(System& system);                // all of them, as often as docs/equations.md says
 
 // A kernel: which equations, over which common axes.
 struct Kernel {

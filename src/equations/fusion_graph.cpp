@@ -27,8 +27,7 @@ double bytes_of_tensor(const System& system, const SystemTensor& tensor) {
 
 class NodeBuilder {
 public:
-    NodeBuilder(const System& system, FusionGraph& graph)
-        : system_(system), graph_(graph), kept_(kept_steps(system)) {}
+    NodeBuilder(const System& system, FusionGraph& graph) : system_(system), graph_(graph), kept_(kept_steps(system)) {}
 
     void add_equation(int32_t index);
     void add_reads_of_scan(int32_t scan);

@@ -46,7 +46,7 @@ private:
     // Of equal gains the one on the longer path wins: what stays apart beside that path (a shortcut's convolution) can
     // then share a launch with something on it.
     struct Offer {
-        bool late;  // when nothing else is left
+        bool late;    // when nothing else is left
         double gain;  // nanoseconds
         int32_t path;
         int64_t number;

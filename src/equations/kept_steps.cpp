@@ -35,7 +35,8 @@ public:
                 in_place &= *age == 0 || (here && *age == 1 && may_be_replaced(index, read, *step, kept.dimension));
             }
         }
-        const int64_t first = linear_form(step->left[kept.dimension]).constant;  // so many values stand before the steps
+        const int64_t first =
+            linear_form(step->left[kept.dimension]).constant;  // so many values stand before the steps
         if (first > 1) kept.places = std::max(kept.places, first);
         if (in_place && first <= 1) kept.places = 1;
         return kept.places <= most_places ? kept : KeptSteps{};
@@ -91,8 +92,7 @@ private:
         const bool fixed =
             std::ranges::none_of(at->axes, [&](AxisId axis) { return system_.arena->axis(axis).named; }) &&
             interval(at).known();
-        const int64_t last =
-            linear_form(made.left[dimension]).constant + system_.arena->extent(made.ordered) - 1;
+        const int64_t last = linear_form(made.left[dimension]).constant + system_.arena->extent(made.ordered) - 1;
         return fixed && at->low <= last ? std::optional(last - at->low) : std::nullopt;
     }
 

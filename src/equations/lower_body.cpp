@@ -427,7 +427,8 @@ std::vector<AxisId> BodyLowering::open_axes(Expr right, const std::vector<AxisId
 // Axes that stand for any axis of the same extent at the same position: equal drafts become one.
 AxisId BodyLowering::placeholder(size_t position, AxisId like) {
     const Axis axis = arena_.axis(like);
-    auto [it, added] = placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint, axis.most}, no_id);
+    auto [it, added] =
+        placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint, axis.most}, no_id);
     if (added) it->second = arena_.add_axis(axis);
     return it->second;
 }

@@ -40,7 +40,8 @@ std::vector<Expr> TableMaker::variables_of(Expr e) const {
     constexpr int64_t most_phases = 16;
     const auto is_phase = [&](Expr part) {
         if (part->kind != Kind::modulo || part->integer > most_phases) return false;
-        return std::ranges::all_of(part->axes, [&](AxisId axis) { return system_.arena->extent(axis) > part->integer; });
+        return std::ranges::all_of(part->axes,
+                                   [&](AxisId axis) { return system_.arena->extent(axis) > part->integer; });
     };
     std::vector<Expr> found, stack = {e};
     std::set<Expr> seen;
@@ -107,8 +108,8 @@ Expr TableMaker::table_read(Expr e) {
     Arena::Memo phases;
     for (Expr variable : variables) {
         const bool is_axis = variable->kind == Kind::variable;
-        const AxisId axis = is_axis ? variable->axes[0]
-                                    : system_.arena->add_axis({.name = "phase", .extent = variable->integer});
+        const AxisId axis =
+            is_axis ? variable->axes[0] : system_.arena->add_axis({.name = "phase", .extent = variable->integer});
         equation.axes.push_back(axis);
         equation.left.push_back(system_.arena->axis_value(axis));
         if (!is_axis) phases[variable] = equation.left.back();

@@ -42,7 +42,8 @@ private:
     bool worth_hoisting(int32_t index, Expr e) {
         const Equation& equation = system_.equation(index);
         if (equation.scan >= 0) return is_repeated_in_step(equation, e);
-        const bool computes = e->kind == Kind::scalar || e->kind == Kind::cast;  // the table is of the type that is used
+        const bool computes =
+            e->kind == Kind::scalar || e->kind == Kind::cast;  // the table is of the type that is used
         if (!computes || e->axes.empty() || !facts_.of(e).expensive) return false;
         return is_small_constant(index, e) || is_repeated(index, e);
     }
@@ -261,8 +262,8 @@ private:
         const Equation user = system_.equation(index);
         SystemTensor tensor{.name = system_.tensor(user.tensor).name + "_hoisted", .dtype = e->dtype};
         tensor.operation = system_.tensor(user.tensor).operation;
-        tensor.prepared = std::ranges::none_of(
-            walk(e), [&](Expr node) { return node->is_read() && !is_constant(node->tensor()); });
+        tensor.prepared =
+            std::ranges::none_of(walk(e), [&](Expr node) { return node->is_read() && !is_constant(node->tensor()); });
         Equation equation;
         Arena::Substitution renaming;
         std::vector<Expr> coordinates;

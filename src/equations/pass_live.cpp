@@ -56,7 +56,8 @@ private:
     bool collect() {
         for (const Equation& reader : system_.equations) {
             if (reader.dead) continue;
-            const bool any = std::ranges::any_of(reads(reader), [&](Expr r) { return r->tensor() == equation_.tensor; });
+            const bool any =
+                std::ranges::any_of(reads(reader), [&](Expr r) { return r->tensor() == equation_.tensor; });
             if (!any) continue;
             const auto add = [&](Expr read, const std::vector<Expr>& below_zero) {
                 return read->tensor() != equation_.tensor || add_read(reader, read, below_zero);

@@ -48,12 +48,8 @@ private:
         }
         std::vector<Expr> left;
         for (Expr coordinate : equation.left) left.push_back(arena_.substitute(coordinate, places));
-        return {tensor.dtype,
-                std::move(axes),
-                equation.axes.size(),
-                std::move(left),
-                equation.reducer,
-                arena_.substitute(equation.right, places)};
+        return {tensor.dtype,    std::move(axes),  equation.axes.size(),
+                std::move(left), equation.reducer, arena_.substitute(equation.right, places)};
     }
 
     Expr of_first(Expr read) {

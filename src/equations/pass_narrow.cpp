@@ -131,8 +131,8 @@ private:
             if (e->is_read() && e->tensor() == index && (!low || e->kind != Kind::read)) return false;
             const bool cast = e->kind == Kind::cast && is_integer(e->dtype) && bytes(e->dtype) <= bytes(dtype) &&
                               is_integer(e->parts()[0]->dtype);
-            const bool keeps = e->kind == Kind::scalar && (e->op == ScalarOp::add || e->op == ScalarOp::subtract ||
-                                                           e->op == ScalarOp::multiply);
+            const bool keeps = e->kind == Kind::scalar &&
+                               (e->op == ScalarOp::add || e->op == ScalarOp::subtract || e->op == ScalarOp::multiply);
             const auto& parts = e->parts();
             for (size_t i = 0; i < parts.size(); i++)
                 open.push_back({parts[i], cast || (low && (keeps || (e->kind == Kind::select && i > 0)))});
@@ -164,8 +164,8 @@ private:
     void read_narrowed() {
         for (Equation& equation : system_.equations) {
             const bool concerned = !equation.dead && std::ranges::any_of(reads(equation), [&](Expr read) {
-                                       return narrowed_.contains(read->tensor());
-                                   });
+                return narrowed_.contains(read->tensor());
+            });
             if (!concerned) continue;
             equation.right = remade(equation.right, [&](Expr e, std::vector<Expr> operands) {
                 if (e->is_read() && narrowed_.contains(e->tensor()) && e->dtype == narrowed_[e->tensor()])
@@ -196,8 +196,8 @@ private:
             return is_integer(of->dtype) || is_bool(of->dtype) ? arena_.cast(dtype, of) : nullptr;
         }
         const bool chosen = e->kind == Kind::select;
-        const bool low = e->kind == Kind::scalar && (e->op == ScalarOp::add || e->op == ScalarOp::subtract ||
-                                                     e->op == ScalarOp::multiply);
+        const bool low = e->kind == Kind::scalar &&
+                         (e->op == ScalarOp::add || e->op == ScalarOp::subtract || e->op == ScalarOp::multiply);
         if (!chosen && !low) return nullptr;
         const Expr a = wrapped(e->parts()[chosen ? 1 : 0], dtype), b = wrapped(e->parts()[chosen ? 2 : 1], dtype);
         if (a == nullptr || b == nullptr) return nullptr;

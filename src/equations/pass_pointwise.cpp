@@ -33,10 +33,10 @@ private:
 
     System& system_;
     FactCache facts_;
-    std::vector<std::vector<Use>> uses_;  // by equation that makes what is read
+    std::vector<std::vector<Use>> uses_;         // by equation that makes what is read
     std::vector<std::vector<int32_t>> readers_;  // by tensor
-    std::vector<bool> shared_;            // a read reaches this and another equation's elements
-    std::vector<int> nodes_;              // of each equation's right side with what it will take in
+    std::vector<bool> shared_;                   // a read reaches this and another equation's elements
+    std::vector<int> nodes_;                     // of each equation's right side with what it will take in
 };
 
 bool PointwiseChoice::may_vanish(int32_t index) const {

@@ -24,8 +24,8 @@ public:
             if (!equation.reducer || equation.reduced.empty() || !joining_op(*equation.reducer)) continue;
             const auto scatter = scatter_of(system_, equation);
             if (scatter && replaces(index)) continue;
-            const AxisId axis = *std::ranges::max_element(
-                equation.reduced, {}, [&](AxisId reduced) { return arena_.hint(reduced); });
+            const AxisId axis =
+                *std::ranges::max_element(equation.reduced, {}, [&](AxisId reduced) { return arena_.hint(reduced); });
             const int64_t parts = scatter ? parts_of(equation, *scatter, axis) : parts_of_product(equation, axis);
             if (parts >= 2) split(index, axis, parts);
         }
@@ -57,17 +57,20 @@ private:
         }
         if (apart >= static_cast<double>(limits_.most)) return 1;
         const double terms = hint_points(system_, equation), elements = hint_points(arena_, equation.axes);
-        const double most = std::min(terms / (limits_.terms_an_element * std::max(elements, 1.0)), terms / limits_.terms);
+        const double most =
+            std::min(terms / (limits_.terms_an_element * std::max(elements, 1.0)), terms / limits_.terms);
         const auto limit = std::clamp<int64_t>(static_cast<int64_t>(most), 1,
                                                std::min(limits_.most, std::max<int64_t>(splittable(axis), 1)));
-        return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));  // as many for each of 2, 4, 8 threads
+        return static_cast<int64_t>(
+            std::bit_floor(static_cast<uint64_t>(limit)));  // as many for each of 2, 4, 8 threads
     }
 
     // A tile's part of an operand is read again for each tile of the other one: it should stay in a core's cache.
     int64_t parts_of_product(const Equation& equation, AxisId axis) const {
         const ProductAxes product = product_axes(equation);
         if (std::ranges::find(product.reduced, axis) == product.reduced.end()) return 1;
-        if (std::min(hint_points(arena_, product.rows), hint_points(arena_, product.columns)) < limits_.product_shares) return 1;
+        if (std::min(hint_points(arena_, product.rows), hint_points(arena_, product.columns)) < limits_.product_shares)
+            return 1;
         const double most = static_cast<double>(arena_.hint(axis)) / limits_.product_terms;
         const auto limit = std::clamp<int64_t>(static_cast<int64_t>(most), 1, std::max<int64_t>(splittable(axis), 1));
         return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(limit)));
@@ -146,15 +149,16 @@ private:
         Equation& equation = system_.equation(index);
         const DType dtype = system_.tensor(a).dtype;
         const ScalarOp op = *joining_op(*equation.reducer);
-        equation.right = arena_.scalar(op, dtype, {arena_.read(a, dtype, equation.left),
-                                                   arena_.read(b, dtype, equation.left)});
+        equation.right =
+            arena_.scalar(op, dtype, {arena_.read(a, dtype, equation.left), arena_.read(b, dtype, equation.left)});
         equation.reducer.reset();
         equation.reduced.clear();
     }
 
     SystemTensor like(int32_t index, const char* suffix) const {
         const SystemTensor& whole = system_.tensor(system_.equation(index).tensor);
-        SystemTensor tensor{.name = whole.name + suffix, .dtype = whole.dtype, .shape = whole.shape, .sizes = whole.sizes};
+        SystemTensor tensor{
+            .name = whole.name + suffix, .dtype = whole.dtype, .shape = whole.shape, .sizes = whole.sizes};
         tensor.operation = whole.operation;
         return tensor;
     }

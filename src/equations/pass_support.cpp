@@ -420,14 +420,16 @@ bool follows(Arena& arena, Expr coordinate, const std::vector<Expr>& below_zero)
     if (coordinate->high < 0 || std::ranges::any_of(below_zero, is_below)) return true;
     for (const auto& [atom, factor] : linear_form(coordinate).terms) {
         if (atom->kind != Kind::minimum && atom->kind != Kind::maximum) continue;
-        const bool largest = (atom->kind == Kind::maximum) == (factor > 0);  // it is below 0 if that of both operands is
+        const bool largest =
+            (atom->kind == Kind::maximum) == (factor > 0);  // it is below 0 if that of both operands is
         const Expr rest = arena.add(coordinate, atom, -factor), a = atom->parts()[0], b = atom->parts()[1];
         const auto holds = [&](Expr operand) { return follows(arena, arena.add(rest, operand, factor), below_zero); };
         const auto is_other = [&](Expr one, Expr other) {  // `one` is never the one that is taken alone
             const Expr past = atom->kind == Kind::maximum ? arena.add(one, other, -1) : arena.add(other, one, -1);
             return follows(arena, arena.add(past, arena.integer(-1)), below_zero);
         };
-        return largest ? (holds(a) && (holds(b) || is_other(b, a))) || (holds(b) && is_other(a, b)) : holds(a) || holds(b);
+        return largest ? (holds(a) && (holds(b) || is_other(b, a))) || (holds(b) && is_other(a, b))
+                       : holds(a) || holds(b);
     }
     return false;
 }
@@ -441,7 +443,8 @@ bool reads_inside_where_asked(const System& system, Expr value) {
         for (size_t d = 0; d < shape.size(); d++) {
             Expr at = read->parts()[d];
             const bool above = at->low >= 0 || follows(arena, arena.add(arena.integer(-1), at, -1), below_zero);
-            const bool below = at->high < shape[d] || follows(arena, arena.add(at, arena.integer(-shape[d])), below_zero);
+            const bool below =
+                at->high < shape[d] || follows(arena, arena.add(at, arena.integer(-shape[d])), below_zero);
             if (!above || !below) return false;
         }
         return true;
@@ -481,7 +484,9 @@ ProductAxes product_axes(const Equation& equation) {
     const Expr term = term_of(equation.right);
     if (term->kind != Kind::scalar || term->parts().size() != 2) return result;
     if (term->op != ScalarOp::multiply && term->op != ScalarOp::add && term->op != ScalarOp::subtract) return result;
-    const auto has = [&](size_t factor, AxisId axis) { return std::ranges::binary_search(term->parts()[factor]->axes, axis); };
+    const auto has = [&](size_t factor, AxisId axis) {
+        return std::ranges::binary_search(term->parts()[factor]->axes, axis);
+    };
     for (AxisId axis : equation.reduced)
         if (has(0, axis) && has(1, axis)) result.reduced.push_back(axis);
     if (result.reduced.empty()) return result;

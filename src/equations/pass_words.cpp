@@ -103,8 +103,8 @@ private:
             if (!holds(DType::int16, ranges_.of(factor)) || !add_factor(factor)) return false;
         }
         if (factors_.size() != 2) return false;  // one beside itself
-        const Expr word = arena_.scalar(ScalarOp::dot_pairs, form_.dtype,
-                                        {word_of(index, factors_[0]), word_of(index, factors_[1])});
+        const Expr word =
+            arena_.scalar(ScalarOp::dot_pairs, form_.dtype, {word_of(index, factors_[0]), word_of(index, factors_[1])});
         system_.equation(index).right = word;
         reduce_words(system_.equation(index), Reducer::sum);
         return true;
@@ -355,7 +355,8 @@ private:
             return;
         }
         const auto with = [&](ScalarOp op, int64_t place, int64_t number) {
-            return arena_.scalar(op, form_.dtype, {element(arena_.integer(place)), arena_.literal(form_.dtype, number)});
+            return arena_.scalar(op, form_.dtype,
+                                 {element(arena_.integer(place)), arena_.literal(form_.dtype, number)});
         };
         const Expr low = with(ScalarOp::bit_and, 0, 0xffff), high = with(ScalarOp::shift_left, 1, 16);
         made.right = arena_.scalar(ScalarOp::bit_or, form_.dtype, {low, high});

@@ -14,9 +14,9 @@
 namespace heddle::equations {
 namespace {
 
-constexpr int64_t most_terms = 32;      // of one reduction
-constexpr size_t most_nodes = 160;      // of a right side that is written out
-constexpr size_t most_copied = 1200;    // of all copies of one equation
+constexpr int64_t most_terms = 32;    // of one reduction
+constexpr size_t most_nodes = 160;    // of a right side that is written out
+constexpr size_t most_copied = 1200;  // of all copies of one equation
 
 class AxisWriter {
 public:
@@ -56,8 +56,9 @@ private:
     System& system_;
     Arena& arena_;
     UnionFind<AxisId> classes_;
-    std::set<AxisId> kept_, wanted_, written_;             // axes; axes; roots
-    std::map<TensorIndex, std::vector<size_t>> dimensions_;  // of what becomes a tensor for each point: that are gone then
+    std::set<AxisId> kept_, wanted_, written_;  // axes; axes; roots
+    std::map<TensorIndex, std::vector<size_t>>
+        dimensions_;  // of what becomes a tensor for each point: that are gone then
     std::map<std::pair<TensorIndex, std::vector<int64_t>>, TensorIndex> parts_;
 };
 
@@ -94,7 +95,8 @@ void AxisWriter::look_at_dimension(Expr coordinate, Expr left, int64_t extent) {
     for (AxisId made : left->axes) {
         if (!is_short(made)) continue;
         const AxisId axis = plain(coordinate);
-        const bool point = coordinate->kind == Kind::integer && coordinate->integer >= 0 && coordinate->integer < extent;
+        const bool point =
+            coordinate->kind == Kind::integer && coordinate->integer >= 0 && coordinate->integer < extent;
         if (plain(left) != made || arena_.extent(made) != extent)
             keep(made);
         else if (axis >= 0 && arena_.extent(axis) == extent && is_short(axis))
@@ -136,8 +138,10 @@ bool AxisWriter::is_window_of_state(const Equation& equation, AxisId axis) const
     if (equation.scan < 0 || !is_short(axis)) return false;
     return std::ranges::any_of(reads(equation), [&](Expr read) {
         const auto& makers = system_.tensor(read->tensor()).equations;
-        const bool of_state = std::ranges::any_of(makers, [&](int32_t maker) { return system_.equation(maker).scan >= 0; });
-        return of_state && std::ranges::any_of(coordinates_of(read), [&](Expr c) { return depends(c, axis) && c->axes.size() > 1; });
+        const bool of_state =
+            std::ranges::any_of(makers, [&](int32_t maker) { return system_.equation(maker).scan >= 0; });
+        return of_state && std::ranges::any_of(coordinates_of(read),
+                                               [&](Expr c) { return depends(c, axis) && c->axes.size() > 1; });
     });
 }
 

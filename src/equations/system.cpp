@@ -117,9 +117,8 @@ std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> me
         return std::ranges::any_of(members, [&](int32_t maker) { return reads.present[reader].contains(maker); });
     };
     const auto overwrites = [&](int32_t maker) {
-        return std::ranges::any_of(members, [&](int32_t reader) {
-            return reader != maker && reads.before[reader].contains(maker);
-        });
+        return std::ranges::any_of(
+            members, [&](int32_t reader) { return reader != maker && reads.before[reader].contains(maker); });
     };
     while (!members.empty()) {
         auto next = std::ranges::find_if(members, [&](int32_t m) { return !waits(m) && !overwrites(m); });
@@ -218,7 +217,8 @@ std::optional<int64_t> step_of_read(const Equation& reader, Expr read, const Equ
 }
 
 bool leaves_open(const Equation& equation, Expr read) {
-    if (read->kind != Kind::read || read->tensor() != equation.tensor || coordinates_of(read) != equation.left) return false;
+    if (read->kind != Kind::read || read->tensor() != equation.tensor || coordinates_of(read) != equation.left)
+        return false;
     const auto contains = [&](Expr e) {
         const std::vector<Expr> nodes = walk(e);
         return std::ranges::find(nodes, read) != nodes.end();

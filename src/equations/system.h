@@ -26,7 +26,7 @@ struct SystemTensor {
     bool prepared = false;    // made of constants only: computed once, in `prepare`
     bool dead = false;        // removed by a pass: no equation makes or reads it
     bool keep_name = false;   // a view whose composition would not be clean: stays a tensor
-    bool in_parts = false;    // the first dimension counts parts of a reduction, which are tasks: its reader stands apart
+    bool in_parts = false;  // the first dimension counts parts of a reduction, which are tasks: its reader stands apart
     std::optional<TensorData> constant;
     TensorId graph_tensor = no_id;   // of the graph it was lowered from, if it is a whole one
     OperationId operation = no_id;   // of the graph: it makes this, or this is a step of it; for people

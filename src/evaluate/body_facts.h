@@ -30,7 +30,7 @@ public:
     // By node: which operand is a scan's state, or made of it, where the node takes a term into the state as all nodes between
     // do: sums, or products. Terms may then be taken together in another order (docs/schedules.md, "Scans"). -1: none.
     std::vector<int8_t> taken_into;
-    std::vector<NodeId> after;   // by node: the last value of the scans whose states it reads, -1: none
+    std::vector<NodeId> after;  // by node: the last value of the scans whose states it reads, -1: none
 
 private:
     bool spread_poison();

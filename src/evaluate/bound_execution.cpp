@@ -89,8 +89,9 @@ void Executor::bound_together(const Step& step, int64_t count) {
     const auto* made = static_cast<const double*>(storage(step.result));
     double* result = bound(step.result);
     for (int64_t i = 0; i < count; i++)
-        result[i] = evaluation::bound_together(node.op, node.dtype, result[i], lanes(state)[i], bound(step.operands[state])[i],
-                                               lanes(term)[i], bound(step.operands[term])[i], made[i]);
+        result[i] =
+            evaluation::bound_together(node.op, node.dtype, result[i], lanes(state)[i], bound(step.operands[state])[i],
+                                       lanes(term)[i], bound(step.operands[term])[i], made[i]);
 }
 
 double Executor::cast_bound(DType from, DType to, double a, double ea) {

@@ -118,9 +118,8 @@ constexpr CarryRule none{&carry_none, true}, sum{&carry_sum, true}, product{&car
     quotient{&carry_quotient}, floor_quotient{&carry_floor_quotient}, remainder{&carry_remainder},
     extreme{&carry_extreme, true}, same{&carry_one, true}, comparison{&carry_comparison, true},
     conjunction{&carry_and, true}, disjunction{&carry_or, true}, power{&carry_power}, angle{&carry_angle},
-    distance{&carry_distance}, signed_copy{&carry_signed_copy},
-    reciprocal{&carry_reciprocal}, sine{&carry_sine}, cosine{&carry_cosine}, tangent{&carry_tangent}, bowl{&carry_cosh},
-    monotone{}, sign{nullptr, true};
+    distance{&carry_distance}, signed_copy{&carry_signed_copy}, reciprocal{&carry_reciprocal}, sine{&carry_sine},
+    cosine{&carry_cosine}, tangent{&carry_tangent}, bowl{&carry_cosh}, monotone{}, sign{nullptr, true};
 }  // namespace carries
 
 template <typename Meaning>

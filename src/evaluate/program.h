@@ -62,8 +62,8 @@ struct Step {
     std::vector<Slot> operand_poisons;  // -1: never poisoned
     Kernel kernel = nullptr;
     Kernel wrap = nullptr;
-    int64_t literal = 0;  // bits of the lane value
-    int32_t index = -1;   // variable, access or reduction
+    int64_t literal = 0;     // bits of the lane value
+    int32_t index = -1;      // variable, access or reduction
     int8_t taken_into = -1;  // the operand that is a scan's state, of which steps may be taken together
 };
 

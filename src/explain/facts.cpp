@@ -240,11 +240,10 @@ std::string tasks_text(const Json& launch) {
 std::string kernels_text(const Json& json) {
     std::string text = "kernels\n";
     for (const Json& launch : json["compiled"]) {
-        text +=
-            fmt::format("  {}: {} in {}, kernel {}{}\n",
-                        launch["layout"].get<bool>() ? "moves into a layout" : "compiled from bodies",
-                        text_of(launch, "writes"), tasks_text(launch),
-                        text_of(launch, "kernel"), text_of(launch, "phase") == "run" ? "" : ", once before all runs");
+        text += fmt::format("  {}: {} in {}, kernel {}{}\n",
+                            launch["layout"].get<bool>() ? "moves into a layout" : "compiled from bodies",
+                            text_of(launch, "writes"), tasks_text(launch), text_of(launch, "kernel"),
+                            text_of(launch, "phase") == "run" ? "" : ", once before all runs");
     }
     for (const Json& row : json["rows"]) text += fmt::format("  on placements: {}\n", row.get<std::string>());
     if (json["compiled"].empty() && json["rows"].empty())

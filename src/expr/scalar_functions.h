@@ -318,11 +318,11 @@ T logistic(T x) {
 
 #define HEDDLE_SCALAR(...)
 #define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, interval, first) \
-    struct of_##op {                                                         \
-        template <Floating T>                                                \
-        static T apply(T x) {                                                \
-            return value;                                                    \
-        }                                                                    \
+    struct of_##op {                                                               \
+        template <Floating T>                                                      \
+        static T apply(T x) {                                                      \
+            return value;                                                          \
+        }                                                                          \
     };
 #include "expr/scalar_ops.def"
 

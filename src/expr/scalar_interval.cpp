@@ -70,7 +70,8 @@ Interval interval_of(ScalarOp op, Interval a, Interval b) {
     case IntervalRule::least: return minimum(a, b);
     case IntervalRule::greatest: return maximum(a, b);
     case IntervalRule::bits: return bitwise(row, a, b);
-    case IntervalRule::bit_count: return {0, a.known() && a.low >= 0 ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(a.high))) : 64};
+    case IntervalRule::bit_count:
+        return {0, a.known() && a.low >= 0 ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(a.high))) : 64};
     case IntervalRule::comparison: return decided(row, a.low<b.high, !intersection(a, b).is_empty(), a.high> b.low);
     case IntervalRule::truth: return {0, 1};
     case IntervalRule::negation: return -a;

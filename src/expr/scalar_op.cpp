@@ -25,8 +25,8 @@ constexpr T (*value_of())(T, T) {
 
 template <typename Meaning>
 constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view infix, ScalarClass kind, int operands,
-                           TypeSet accepts, int cost, int size, double ulps, IntervalRule interval, std::string_view first,
-                           std::string_view second) {
+                           TypeSet accepts, int cost, int size, double ulps, IntervalRule interval,
+                           std::string_view first, std::string_view second) {
     return {op,
             name,
             infix,
@@ -44,10 +44,10 @@ constexpr ScalarOpInfo row(ScalarOp op, std::string_view name, std::string_view 
 
 constexpr std::array table = {
 #define HEDDLE_SCALAR(op, name, infix, kind, operands, accepts, cost, size, ulps, function, carry, interval, first, \
-                      second)                                                                                      \
-    row<meaning::function>(ScalarOp::op, name, infix, kind, operands, accepts, cost, size, ulps,                   \
+                      second)                                                                                       \
+    row<meaning::function>(ScalarOp::op, name, infix, kind, operands, accepts, cost, size, ulps,                    \
                            IntervalRule::interval, first, second),
-#define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, interval, first)                             \
+#define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, interval, first)                                 \
     row<meaning::of_##op>(ScalarOp::op, name, "", arithmetic, 1, floats, cost, size, ulps, IntervalRule::interval, \
                           first, ""),
 #include "expr/scalar_ops.def"

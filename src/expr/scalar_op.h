@@ -30,8 +30,8 @@ enum class ScalarClass : uint8_t {
 using TypeSet = uint8_t;
 namespace type_sets {
 inline constexpr TypeSet bools = 1, integers = 2, floats = 4, complexes = 8, naturals = 16;  // unsigned integers
-inline constexpr TypeSet words = 32;  // int32 alone
-}
+inline constexpr TypeSet words = 32;                                                         // int32 alone
+}  // namespace type_sets
 
 // What is known of a result from the ends between which the operands lie (scalar_interval.h).
 enum class IntervalRule : uint8_t {

@@ -316,12 +316,13 @@ void NameChecker::check_reducer(const Syntax& node) {
     Complaint complaint{.code = "language.reducer",
                         .summary = fmt::format("`{}` joins no terms", node.text),
                         .place = node.mark,
-                        .reason = "sum, prod, min, max, any, all, mean, count, argmin and argmax do, and functions that say "
-                                  "what changes nothing"};
-    if (own == functions_.end())
-        complaint.remedy = asked(nearest_name(node.text, callable_names(functions_)));
+                        .reason =
+                            "sum, prod, min, max, any, all, mean, count, argmin and argmax do, and functions that say "
+                            "what changes nothing"};
+    if (own == functions_.end()) complaint.remedy = asked(nearest_name(node.text, callable_names(functions_)));
     if (complaint.remedy.empty())
-        complaint.remedy = fmt::format("write a function with what changes nothing: let: \"{}(a, b) = ... from 0\"", node.text);
+        complaint.remedy =
+            fmt::format("write a function with what changes nothing: let: \"{}(a, b) = ... from 0\"", node.text);
     report(std::move(complaint));
 }
 

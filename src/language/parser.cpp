@@ -68,7 +68,8 @@ void Parser::fail_expected(std::string_view what) {
     diagnostic.remedy = foreign_notation(at_ == 0 ? Token{} : tokens_[at_ - 1], token);
     if (token.kind == Token::Kind::end && (what == "`)`" || what == "`]`"))
         diagnostic.remedy = "close the bracket; a line goes on while one is open";
-    if (what == "`=`" || what == "`[` or `=` after a name") diagnostic.remedy = "a statement is `let name = value` or `output[...] = value`";
+    if (what == "`=`" || what == "`[` or `=` after a name")
+        diagnostic.remedy = "a statement is `let name = value` or `output[...] = value`";
     sink_.add(std::move(diagnostic));
     throw ParseFailure{};
 }
@@ -377,8 +378,8 @@ SyntaxPointer Parser::reduction(std::shared_ptr<Syntax> made, const Token& first
         }
         const SyntaxPointer& variable = argument->children[0];
         const Generator& part = parts[made->generators.size()];
-        made->generators.push_back({Generator::Kind::below, variable->text, argument->children[1], variable->place,
-                                    part.first, part.end});
+        made->generators.push_back(
+            {Generator::Kind::below, variable->text, argument->children[1], variable->place, part.first, part.end});
     }
     made->children.clear();
     if (at_word("if")) {

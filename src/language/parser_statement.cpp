@@ -376,8 +376,8 @@ private:
             line.expect_end();
         }
         if (next_ == lines_.size())
-            parser.fail(parts.back()->place, "language.syntax", fmt::format("the function `{}` gives no value", made.name),
-                        "end its block with an expression");
+            parser.fail(parts.back()->place, "language.syntax",
+                        fmt::format("the function `{}` gives no value", made.name), "end its block with an expression");
         Parser last(fragment_, lines_[next_++].tokens, sink_);
         parts.push_back(last.expression());
         made.neutral = last.neutral();

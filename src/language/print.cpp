@@ -194,8 +194,8 @@ std::string print_statement(const Syntax& statement, int indent) {
     case Kind::scan_block: {
         bool scan = statement.kind == Kind::scan_block;
         std::string until = statement.filter ? " until " + print(*statement.filter) : "";
-        std::string text = fmt::format("{}{} {}{}:\n", pad, scan ? "scan" : "for",
-                                       print_generators(statement.generators), until);
+        std::string text =
+            fmt::format("{}{} {}{}:\n", pad, scan ? "scan" : "for", print_generators(statement.generators), until);
         for (const auto& child : statement.children) text += print_statement(*child, indent + 2);
         return text;
     }

@@ -24,8 +24,8 @@ struct Generator {
     enum class Kind : uint8_t { below, in };
     Kind kind = Kind::below;
     std::string name;
-    SyntaxPointer range;  // the extent, or the list
-    Place place;          // of the name
+    SyntaxPointer range;       // the extent, or the list
+    Place place;               // of the name
     SyntaxPointer first, end;  // of a reduction: null where the range has its own
 
     bool is_part() const { return first || end; }
@@ -99,14 +99,14 @@ struct Syntax {
     std::vector<SyntaxPointer> children;
     std::vector<Generator> generators;  // reduction, comprehension, let, parallel_block, scan_block; in source order
     std::vector<NamedArgument> named;   // call, structured
-    SyntaxPointer filter;               // reduction, comprehension: the condition after `if`, or null; scan_block: after `until`
-    SyntaxPointer value;                // let, equation, assignment
-    SyntaxPointer initial;              // equation: the expression after `from`, or null
-    SyntaxPointer pick;                 // equation: the `[$i]` of a variadic output, or null
-    SyntaxPointer offset, extents;      // diagonal
-    std::string collector;              // dimension, dimensions, dimension_group: `i` of `[$i]`, or empty
-    bool broadcast = false;             // dimension, dimensions: written with ~
-    bool has_left = false;              // equation: left coordinates were written (`y[] =` differs from `y =`)
+    SyntaxPointer filter;   // reduction, comprehension: the condition after `if`, or null; scan_block: after `until`
+    SyntaxPointer value;    // let, equation, assignment
+    SyntaxPointer initial;  // equation: the expression after `from`, or null
+    SyntaxPointer pick;     // equation: the `[$i]` of a variadic output, or null
+    SyntaxPointer offset, extents;  // diagonal
+    std::string collector;          // dimension, dimensions, dimension_group: `i` of `[$i]`, or empty
+    bool broadcast = false;         // dimension, dimensions: written with ~
+    bool has_left = false;          // equation: left coordinates were written (`y[] =` differs from `y =`)
     // Levels of nodes from here down, 1 for a leaf: bounded, so that recursion over a tree is safe.
     int height = 1;
     // Where a binary's operator, an attribute's or call's name stands; else the same as `place`.

@@ -56,13 +56,14 @@ namespace {
 using Bound = std::set<std::string, std::less<>>;
 
 // Static names of an expression that nothing binds; `solvable` where each stands in sums, differences and products.
-void find_unbound(const Syntax& written, const Bound& bound, bool solvable, std::vector<const Syntax*>& found, bool& all) {
+void find_unbound(const Syntax& written, const Bound& bound, bool solvable, std::vector<const Syntax*>& found,
+                  bool& all) {
     if (written.kind == Syntax::Kind::static_name && !bound.contains(written.text)) {
         found.push_back(&written);
         all = all && solvable;
     }
-    const bool arithmetic = written.kind == Syntax::Kind::binary &&
-                            (written.text == "+" || written.text == "-" || written.text == "*");
+    const bool arithmetic =
+        written.kind == Syntax::Kind::binary && (written.text == "+" || written.text == "-" || written.text == "*");
     for (const SyntaxPointer& child : written.children)
         if (child) find_unbound(*child, bound, solvable && arithmetic, found, all);
     for (const Generator& generator : written.generators) find_unbound(*generator.range, bound, false, found, all);

@@ -392,8 +392,8 @@ private:
     Result<Placed> place_kernel(int32_t index) {
         attempt_.kernel = index;
         const auto k = static_cast<size_t>(index);
-        auto placed = place_kernel(partition_.kernels[k], partition_.prepared[k] ? Buffer::Kind::prepared
-                                                                                 : Buffer::Kind::workspace);
+        auto placed = place_kernel(partition_.kernels[k],
+                                   partition_.prepared[k] ? Buffer::Kind::prepared : Buffer::Kind::workspace);
         if (!placed) return placed;
         attempt_.kernel = -1;
         if (auto wanted = step_done(options_.progress); !wanted) return fail(wanted.error());
@@ -406,7 +406,8 @@ private:
                 if (auto done = prepare_constant(t); !done) return fail(std::move(done.error()));
             }
         }
-        auto formed = form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }, kept_, in_place_});
+        auto formed =
+            form_kernel({system_, kernel, maps_, [this](TensorIndex t) { return hint_shape(t); }, kept_, in_place_});
         std::vector<int32_t> sources;
         for (TensorIndex t : formed.buffers) sources.push_back(buffer(t));
         std::string name;

@@ -91,7 +91,11 @@ using Preference = std::vector<int32_t>;
 class StorageChooser {
 public:
     StorageChooser(const System& system, const Partition& partition, const std::vector<KeptSteps>& kept)
-        : system_(system), partition_(partition), kept_(kept), votes_(system.tensors.size()), margins_(system.tensors.size()) {}
+        : system_(system),
+          partition_(partition),
+          kept_(kept),
+          votes_(system.tensors.size()),
+          margins_(system.tensors.size()) {}
 
     std::vector<std::optional<StorageMap>> choose() {
         for (const Kernel& kernel : partition_.kernels) vote(kernel);
@@ -251,8 +255,8 @@ private:
         auto candidate = [&](Expr read) {
             const auto shared = [&](AxisId axis) {
                 return contains(equation.axes, axis) && std::ranges::any_of(operands, [&](Expr other) {
-                    return other != read && contains(other->axes, axis);
-                });
+                           return other != read && contains(other->axes, axis);
+                       });
             };
             // In one coordinate with an axis of the other operand it shifts that one, and makes no column.
             const auto shifts = [&](AxisId axis) {

@@ -12,10 +12,8 @@ namespace {
 using Kind = Syntax::Kind;
 
 Diagnostic complaint(std::string code, std::string summary, Place place, std::string remedy = {}) {
-    return {.code = std::move(code),
-            .summary = std::move(summary),
-            .place = std::move(place),
-            .remedy = std::move(remedy)};
+    return {
+        .code = std::move(code), .summary = std::move(summary), .place = std::move(place), .remedy = std::move(remedy)};
 }
 
 class Compiler {

@@ -13,8 +13,8 @@ namespace heddle::rewrite {
 namespace {
 
 constexpr int most_trials = 400;
-constexpr int enough_failures = 8;    // of what no dtype makes right
-constexpr int many_failures = 60;     // of anything else
+constexpr int enough_failures = 8;  // of what no dtype makes right
+constexpr int many_failures = 60;   // of anything else
 constexpr int most_applications = 100;
 
 // What no other dtypes or parameters make right.
@@ -25,10 +25,9 @@ constexpr std::array<std::string_view, 8> of_bodies = {
 // What says nothing of the template: values that are known in a graph only, what its author refuses, limits, sizes
 // that leave no room, and shapes that do not fit the parts of a composition.
 constexpr std::array<std::string_view, 14> of_the_instance = {
-    "symbolic.not_concrete", "symbolic.requirement",    "symbolic.user_error",
-    "symbolic.limit",        "symbolic.dtype_set",      "symbolic.shape_mismatch",
-    "symbolic.input_rank",   "symbolic.shape_conflict", "symbolic.broadcast",
-    "symbolic.extent",       "symbolic.range",          "symbolic.length",
+    "symbolic.not_concrete", "symbolic.requirement",     "symbolic.user_error", "symbolic.limit",
+    "symbolic.dtype_set",    "symbolic.shape_mismatch",  "symbolic.input_rank", "symbolic.shape_conflict",
+    "symbolic.broadcast",    "symbolic.extent",          "symbolic.range",      "symbolic.length",
     "symbolic.overflow",     "symbolic.division_by_zero"};
 
 template <size_t N>
@@ -121,7 +120,8 @@ struct Failures {
         if (count++ > 0) return;
         first = std::move(problems);
         for (Diagnostic& problem : first)
-            problem.contexts.push_back({fmt::format("applied to {}; every use that was tried fails", instance.text()), {}});
+            problem.contexts.push_back(
+                {fmt::format("applied to {}; every use that was tried fails", instance.text()), {}});
     }
     bool suffice() const { return of_bodies >= enough_failures || count >= many_failures; }
 };
@@ -159,8 +159,9 @@ Trial try_operator(const Template& metakernel, const Library& library) {
     if (usual.count == 0 && !small_succeeds && degenerate.suffice()) return {std::move(degenerate.first), {}};
     if (small_succeeds && usual.count == 0) return {};
     if (usual.count + degenerate.count > 0)
-        return {{}, "few made-up tensors and parameters fit it: " +
-                        (usual.count > 0 ? usual : degenerate).first[0].summary};
+        return {
+            {},
+            "few made-up tensors and parameters fit it: " + (usual.count > 0 ? usual : degenerate).first[0].summary};
     return {{}, fmt::format("no made-up tensors and parameters fit it{}{}", refused.empty() ? "" : ": ", refused)};
 }
 

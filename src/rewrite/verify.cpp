@@ -82,8 +82,7 @@ Counterexample counterexample(Sides& sides, const Instance& instance, const Grap
     found.after = sides.graph.text();
     for (size_t i = 0; i < feeds.size(); ++i) {
         const Tensor& tensor = graph.tensor(graph.inputs[i]);
-        found.inputs.emplace_back(fmt::format("{}: {}", tensor.name, tensor.type.text()),
-                                  values_text(feeds[i]));
+        found.inputs.emplace_back(fmt::format("{}: {}", tensor.name, tensor.type.text()), values_text(feeds[i]));
     }
     return found;
 }

@@ -21,7 +21,7 @@ struct Ready {
     const plan::Launch* launch = nullptr;
     std::vector<void*> buffers;  // without the scratch
     bool in_rounds() const { return launch->rounds > 1; }
-    int64_t first_task = 0;      // in the batch
+    int64_t first_task = 0;  // in the batch
 };
 
 // The first failing call of a batch by its tasks, so that the message does not depend on the threads.

@@ -96,7 +96,9 @@ For Assembly::band_loop() {
 }
 
 void Assembly::add_band(Range& range, const PhaseGroup& group) {
-    const auto bound = [&](int64_t first) { return Bound{{{false, first}, {{band_, bands->rows, {false, 1}}}, {}}, {false, 1}}; };
+    const auto bound = [&](int64_t first) {
+        return Bound{{{false, first}, {{band_, bands->rows, {false, 1}}}, {}}, {false, 1}};
+    };
     range.lower.push_back(bound(group.first_row));
     range.upper.push_back(bound(group.first_row + bands->rows));
 }
@@ -104,8 +106,8 @@ void Assembly::add_band(Range& range, const PhaseGroup& group) {
 // Step s has its turn where round = first + s * turns + turn. What is not in parts is done by the first one.
 Range Assembly::turn(size_t group) {
     const Turn& turn = rounds->turns[group];
-    const Number before = numbers.integer(
-        -(turn.first + turn.turn), {Role::offset, {NumberSubject::Kind::rounds, static_cast<int32_t>(group)}});
+    const Number before = numbers.integer(-(turn.first + turn.turn),
+                                          {Role::offset, {NumberSubject::Kind::rounds, static_cast<int32_t>(group)}});
     const AxisId ordered = groups[group].ordered;
     const Number steps = ordered < 0 ? Number{false, 1} : extent(ordered);
     const auto bound = [&](VariableId round) {
@@ -119,12 +121,8 @@ Range Assembly::turn(size_t group) {
 void Assembly::add_rounds() {
     using Kind = NumberSubject::Kind;
     const auto add = [&](const char* name, Number count, Number divisor, bool in_order) {
-        TaskAxis axis{.name = name,
-                      .extent = count,
-                      .step = {false, 1},
-                      .count = count,
-                      .divisor = divisor,
-                      .rounds = in_order};
+        TaskAxis axis{
+            .name = name, .extent = count, .step = {false, 1}, .count = count, .divisor = divisor, .rounds = in_order};
         axis.begin = variable(axis.name + "_begin", Variable::Kind::task_begin);
         axis.end = variable(axis.name + "_end", Variable::Kind::task_end);
         result.tree.tasks.push_back(axis);

@@ -38,11 +38,11 @@ struct Assembly {
     VariableId variable(const std::string& name, Variable::Kind kind);
     ExpressionId intern(Expression expression);
     Number extent(AxisId axis);
-    Range steps(AxisId ordered);  // that a task runs: all, or those of the present block
-    Range part(const PhaseGroup& group);                   // of one part of a round: points of what the group is cut along
-    For band_loop();                                       // over all bands of rows
+    Range steps(AxisId ordered);          // that a task runs: all, or those of the present block
+    Range part(const PhaseGroup& group);  // of one part of a round: points of what the group is cut along
+    For band_loop();                      // over all bands of rows
     void add_band(Range& range, const PhaseGroup& group);  // of its rows those of the present band
-    Range turn(size_t group);                 // of steps: the present one, if the round is the group's turn
+    Range turn(size_t group);  // of steps: the present one, if the round is the group's turn
     // The loops around the phases of a block's steps, in a round that does bands, or the seams between them; and `part` of these.
     struct OpenBands {
         const Bands* of = nullptr;
@@ -50,8 +50,8 @@ struct Assembly {
         int64_t turn = 0;  // of the step
     };
     std::optional<OpenBands> open_bands;
-    Range seams();                         // bands, then seams
-    Range blocks_of_bands();               // those whose turn it is
+    Range seams();            // bands, then seams
+    Range blocks_of_bands();  // those whose turn it is
     Range bands_of_part();
     Range steps_of_block();
     std::map<AxisId, VariableId> block_variables;  // of the loops that are open

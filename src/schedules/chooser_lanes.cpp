@@ -137,7 +137,8 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId la
 double Chooser::share_of_writes() const {
     double terms = 1;
     for (AxisId axis : group_.reduced) terms *= static_cast<double>(hint(axis));
-    return std::min(choice_numbers::written_behind_reduction, choice_numbers::terms_like_a_write / std::max(terms, 1.0));
+    return std::min(choice_numbers::written_behind_reduction,
+                    choice_numbers::terms_like_a_write / std::max(terms, 1.0));
 }
 
 // Of joining the lanes of a result that runs along the reduced axis.
@@ -199,9 +200,7 @@ void Chooser::choose_lanes() {
 // Elements of 8 and 16 bits fill a vector where each access is of neighbours: machines gather, scatter and transpose 32
 // bits. No wider than the axis.
 void Chooser::widen_narrow_lanes() {
-    const auto is_gathered = [](Movement movement) {
-        return movement > Movement::interleaved;
-    };
+    const auto is_gathered = [](Movement movement) { return movement > Movement::interleaved; };
     for (const ReadAccess& read : reads_) {
         const bool packed = std::ranges::any_of(group_.packed, [&](const auto& p) { return p.read == read.value; });
         if (!packed && is_gathered(movements_.of(read.value, group_.lanes))) return;

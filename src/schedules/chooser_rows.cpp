@@ -51,7 +51,8 @@ void Chooser::choose_rows() {
     if (group_.rows >= 0 || group_.lanes_reduced) return;
     for (AxisId axis : group_.axes) {
         bool overlaps =
-            axis != group_.lanes && !decides_range(axis) && std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
+            axis != group_.lanes && !decides_range(axis) &&
+            std::any_of(reads_.begin(), reads_.end(), [&](const ReadAccess& read) {
                 return std::ranges::any_of(coordinates_of(read.value), [&](Expr c) {
                     return coefficient(c, axis) != 0 && std::any_of(group_.reduced.begin(), group_.reduced.end(),
                                                                     [&](AxisId r) { return coefficient(c, r) != 0; });
@@ -105,7 +106,8 @@ void Chooser::choose_tile_size() {
         const int64_t rows = free ? choice_numbers::rows_of_any_consumer : hint(group_.rows);
         const int most_rows = rows_that_l1_holds();
         // A weight's NV is the same for all of its readers.
-        set(choose_tile(target_, group_.width, {hint(group_.lanes), rows, reduced, free ? target_.maximum_rows : most_rows}));
+        set(choose_tile(target_, group_.width,
+                        {hint(group_.lanes), rows, reduced, free ? target_.maximum_rows : most_rows}));
         group_.maximum_rows = std::min(group_.maximum_rows, most_rows);
     } else if (group_.contraction) {
         set(choice_numbers::matrix_vector_tile);

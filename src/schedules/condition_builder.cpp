@@ -84,7 +84,8 @@ ExpressionId ExpressionBuilder::compared_digit(Expr coordinate, ExpressionId gua
     mask.integer = digit->integer - 1;
     const ExpressionId index_of = index(parts_of(counted), DType::int32, assembly_.numbers.value(counted), guard);
     const ExpressionId value = joined(ScalarOp::bit_and, index_of, assembly_.intern(mask));
-    const ExpressionId scaled = factor == 1 ? value : joined(ScalarOp::multiply, value, number(factor, Role::value_coefficient));
+    const ExpressionId scaled =
+        factor == 1 ? value : joined(ScalarOp::multiply, value, number(factor, Role::value_coefficient));
     return joined(ScalarOp::add, scaled, number(parts.constant, Role::constant));
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 // Packed operands are addressed by whole panels, fused rows by tasks that hold all of them. Vectors of steps run in order.
 bool may_be_cut(const PhaseGroup& group) {
-    return group.vector_steps < 0 && group.lanes >= 0 && !group.lanes_reduced && !group.update && group.packed.empty() && group.fused.empty();
+    return group.vector_steps < 0 && group.lanes >= 0 && !group.lanes_reduced && !group.update &&
+           group.packed.empty() && group.fused.empty();
 }
 
 // The choices for a border: short code, a vector at a time.
@@ -32,10 +33,10 @@ bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group, co
     int64_t size = 0;
     for (const auto& [unused, right] : sides.of) size += code_size(right, group.lanes);
     return size <= choice_numbers::tile_code && std::ranges::all_of(sides.of, [&](const auto& side) {
-        return std::ranges::all_of(reads_of(side.second), [&](const ReadAccess& read) {
-            return movements.of(read.value, group.lanes) != Movement::indirect;
-        });
-    });
+               return std::ranges::all_of(reads_of(side.second), [&](const ReadAccess& read) {
+                   return movements.of(read.value, group.lanes) != Movement::indirect;
+               });
+           });
 }
 
 // A phase's nests: of each axis that is cut the border, inside those that are cut before; at last what is inside all.
@@ -84,7 +85,8 @@ private:
     // A loop of one round, or of none.
     For once_where(const Change& change) {
         Arena& arena = *assembly_.kernel.arena;
-        Expr rounds = arena.select(change.condition, arena.integer(change.holds ? 1 : 0), arena.integer(change.holds ? 0 : 1));
+        Expr rounds =
+            arena.select(change.condition, arena.integer(change.holds ? 1 : 0), arena.integer(change.holds ? 0 : 1));
         ExpressionBuilder expressions(assembly_, group_);
         expressions.bind(group_.ordered, step_);
         if (group_.block >= 0) expressions.bind(group_.block, assembly_.block_variables.at(group_.block));
@@ -191,8 +193,8 @@ Phase build_phase(Assembly& assembly, const PhaseGroup& group, VariableId step) 
     const Kernel& kernel = assembly.kernel;
     Phase phase;
     for (EquationIndex index : group.equations()) {
-        phase.name += (phase.name.empty() ? "" : "+") +
-                      kernel.tensor(kernel.equations[static_cast<size_t>(index)].tensor).name;
+        phase.name +=
+            (phase.name.empty() ? "" : "+") + kernel.tensor(kernel.equations[static_cast<size_t>(index)].tensor).name;
     }
     if (group.update) phase.name += "_update";
     phase.body = Nests(assembly, group, step).build();

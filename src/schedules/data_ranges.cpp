@@ -50,7 +50,8 @@ std::optional<DataBound> bound_of(const Kernel& kernel, const PhaseGroup& group,
              : op == ScalarOp::greater_equal ? ScalarOp::less_equal
                                              : op;
     }
-    if (axis_side->dtype != DType::int64 || contains_read(axis_side) || !is_readable(kernel, value)) return std::nullopt;
+    if (axis_side->dtype != DType::int64 || contains_read(axis_side) || !is_readable(kernel, value))
+        return std::nullopt;
     const CoordinateParts parts = parts_of(axis_side);
     if (!parts.values.empty() || parts.axes.size() != 1 || parts.axes[0].second != 1) return std::nullopt;
     DataBound bound{parts.axes[0].first, false, value, -parts.constant};

@@ -77,8 +77,7 @@ std::optional<size_t> DigitWriter::split_dimension(TensorIndex local) const {
             made = made || (here && plain_axis(e.left[d]) == digit_.axis);
             if (here && !is_moved(e.left[d], e)) return false;
             return std::ranges::all_of(reads_of(e.right), [&](const ReadAccess& read) {
-                return read.tensor != local ||
-                       (read.value->kind == Kind::read && is_moved(read.value->parts()[d], e));
+                return read.tensor != local || (read.value->kind == Kind::read && is_moved(read.value->parts()[d], e));
             });
         });
         if (all && made) return d;

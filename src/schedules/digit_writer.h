@@ -47,7 +47,7 @@ private:
     const Digit digit_;
     Kernel made_;
     AxisId quotient_ = no_id;
-    std::vector<AxisId> shares_;         // by value: ends the quotients; -1: all of them
+    std::vector<AxisId> shares_;          // by value: ends the quotients; -1: all of them
     std::map<TensorIndex, Parts> parts_;  // of locals that are one for each value
     int32_t next_written_ = 0;
 };

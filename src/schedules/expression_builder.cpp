@@ -109,9 +109,9 @@ void ExpressionBuilder::add_values(Affine& affine, TensorIndex tensor, const std
         const NumberSubject place = where.at(d);
         if (!is_checked(tensor, c)) {
             for (const auto& [part, factor] : c.values) {
-                const Number number =
-                    factor == 1 ? stride(tensor, d)
-                                : assembly_.numbers.integer(factor * stride_value(tensor, d), {Role::value_stride, place});
+                const Number number = factor == 1 ? stride(tensor, d)
+                                                  : assembly_.numbers.integer(factor * stride_value(tensor, d),
+                                                                              {Role::value_stride, place});
                 affine.values.push_back({cast(value(part, guard), DType::int64), number});
             }
             continue;
@@ -269,7 +269,8 @@ bool ExpressionBuilder::depends(ExpressionId id, Variable::Kind kind) const {
         }
         open.insert(open.end(), e.operands.begin(), e.operands.end());
         if (e.kind == Expression::Kind::let) open.push_back(tree.let(e.let_id()).value);
-        if (e.kind == Expression::Kind::before && kind == Variable::Kind::lane && tree.accumulator(e.accumulator_id()).width > 1)
+        if (e.kind == Expression::Kind::before && kind == Variable::Kind::lane &&
+            tree.accumulator(e.accumulator_id()).width > 1)
             return true;
         if (e.kind == Expression::Kind::accumulator) {
             const Accumulator& accumulator = tree.accumulator(e.accumulator_id());

@@ -91,8 +91,7 @@ Expr folded(Arena& arena, Expr e, std::vector<Expr> operands) {
         if (is_number(operands[0])) found = arena.truth(operands[0]->integer < 0);
         break;
     case Kind::inside:
-        if (is_number(operands[0]))
-            found = arena.truth(operands[0]->integer >= 0 && operands[0]->integer < e->integer);
+        if (is_number(operands[0])) found = arena.truth(operands[0]->integer >= 0 && operands[0]->integer < e->integer);
         break;
     case Kind::select: return folded_choice(arena, e, std::move(operands));
     default:

@@ -111,7 +111,8 @@ std::optional<Line> Decider::line(Expr coordinate) const {
         if (depends_on(value, axis_) || !range.known()) return std::nullopt;
         const auto from = checked_multiply(factor, factor < 0 ? range.high : range.low);
         const auto to = checked_multiply(factor, factor < 0 ? range.low : range.high);
-        const auto few = from && to ? checked_multiply(checked_subtract(*to, *from).value_or(INT64_MAX), 2) : std::nullopt;
+        const auto few =
+            from && to ? checked_multiply(checked_subtract(*to, *from).value_or(INT64_MAX), 2) : std::nullopt;
         if (!few || !is_short(*few, line) || !spread(line, *from, *to)) return std::nullopt;
     }
     const auto far = checked_multiply(line.step, extent_);
@@ -295,8 +296,7 @@ Interior Decider::decide() {
     result_.sides.inside = before_.inside;
     for (const auto& [index, right] : before_.of) {
         result_.sides.of[index] = expr::remade(
-            right, memo_, [&](Expr e) { return may_decide(e) ? nullptr : e; },
-            [&](Expr e) { return parts_wanted(e); },
+            right, memo_, [&](Expr e) { return may_decide(e) ? nullptr : e; }, [&](Expr e) { return parts_wanted(e); },
             [&](Expr e, std::vector<Expr> operands) {
                 return e->kind == Kind::variable ? e : made(e, std::move(operands));
             });
@@ -310,8 +310,7 @@ Interior Decider::decide() {
 
 RightSides right_sides(const Kernel& kernel, const PhaseGroup& group) {
     RightSides sides;
-    for (EquationIndex index : group.equations())
-        sides.of[index] = kernel.equations[static_cast<size_t>(index)].right;
+    for (EquationIndex index : group.equations()) sides.of[index] = kernel.equations[static_cast<size_t>(index)].right;
     return sides;
 }
 
@@ -347,8 +346,7 @@ Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, const std:
     return nullptr;
 }
 
-RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero,
-                       bool folds) {
+RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero, bool folds) {
     return Decider(kernel, sides, below_zero, folds).decide().sides;
 }
 

@@ -46,7 +46,8 @@ bool is_joined(const Kernel& kernel, TensorIndex index) {
     const KernelTensor& tensor = kernel.tensor(index);
     if (tensor.role == KernelTensor::Role::local || tensor.dimensions.size() < 2) return false;
     const BufferDimension &inner = tensor.dimensions.back(), &outer = tensor.dimensions[tensor.dimensions.size() - 2];
-    if (inner.extent < 2 || inner.extent > most_neighbours || inner.stride != 1 || outer.stride != inner.extent) return false;
+    if (inner.extent < 2 || inner.extent > most_neighbours || inner.stride != 1 || outer.stride != inner.extent)
+        return false;
     for (const BufferDimension* d : {&inner, &outer})
         if (d->margin_before != 0 || d->margin_after != 0) return false;
     bool moves = false;
@@ -70,7 +71,8 @@ std::optional<Kernel> with_joined_dimensions(const Kernel& kernel) {
     // The last two of the tensor's coordinates become one.
     const auto join = [&](TensorIndex tensor, std::vector<Expr>& coordinates) {
         const size_t last = kernel.tensor(tensor).dimensions.size() - 1;
-        coordinates[last] = arena.add(coordinates[last], coordinates[last - 1], kernel.tensor(tensor).dimensions[last].extent);
+        coordinates[last] =
+            arena.add(coordinates[last], coordinates[last - 1], kernel.tensor(tensor).dimensions[last].extent);
         coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(last) - 1);
     };
     for (TensorIndex tensor : joined) {
@@ -87,7 +89,8 @@ std::optional<Kernel> with_joined_dimensions(const Kernel& kernel) {
             if (e->kind == Kind::read) return arena.read(e->tensor(), e->dtype, std::move(parts));
             const Expr otherwise = parts.back();
             parts.pop_back();
-            return arena.guarded_read(e->tensor(), e->dtype, std::move(parts), otherwise, made.readable(e->tensor()).shape);
+            return arena.guarded_read(e->tensor(), e->dtype, std::move(parts), otherwise,
+                                      made.readable(e->tensor()).shape);
         }
         return arena.rebuild(e, std::move(parts));
     };

@@ -49,11 +49,11 @@ struct KernelTensor {
 // What an equation is among steps that share a nest: made by the schedule alone (vector_steps.h).
 struct VectorSteps {
     enum class Part : uint8_t {
-        plain,    // over the steps, or before their first
+        plain,  // over the steps, or before their first
         running,  // a state at each step. By vectors: `of` and the terms of all steps up to each, which are the right side,
                   // combined by `reducer`. In turn: `of`, then the right side
-        before,   // what `of`, a running one, was one step before
-        last,     // what it is behind the last step
+        before,  // what `of`, a running one, was one step before
+        last,    // what it is behind the last step
     };
     AxisId steps = no_id;
     bool in_turn = false;  // one step after another, and states in registers; else the steps are lanes

@@ -65,8 +65,8 @@ void Nest::end_where_it_changes(Range& range, AxisId axis, Expr coordinate) {
     const NumberSubject where = assembly_.numbers.value(coordinate);
     const bool below = step > 0;
     const NumberId id = {below ? Role::upper_clip : Role::lower_clip, where};
-    const Number divisor = std::abs(step) == 1 ? Number{false, 1}
-                                               : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
+    const Number divisor =
+        std::abs(step) == 1 ? Number{false, 1} : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
     Bound change = {expressions_.clipped(coordinate, axis, below ? 0 : 1, below ? -1 : 1, id), divisor};
     (below ? range.upper : range.lower).push_back(std::move(change));
 }
@@ -75,8 +75,8 @@ void Nest::end_where_it_changes(Range& range, AxisId axis, Expr coordinate) {
 bool Nest::is_innermost(Expr coordinate, AxisId axis) const {
     if (coefficient(coordinate, axis) == 0) return false;
     const CoordinateParts parts = parts_of(coordinate);
-    return std::ranges::all_of(parts.axes,
-                               [&](const auto& part) { return part.first == axis || expressions_.is_bound(part.first); });
+    return std::ranges::all_of(
+        parts.axes, [&](const auto& part) { return part.first == axis || expressions_.is_bound(part.first); });
 }
 
 Range Nest::whole_range(AxisId axis) {
@@ -291,9 +291,8 @@ void Nest::define(Block& block, EquationIndex index, ExpressionId value) {
 
 // Interleaved stores that fill a vector together become one, behind the last of their values.
 void Nest::add_store(Block& block, EquationIndex index, Store store) {
-    const auto filling = std::ranges::find_if(fillings_, [&](const auto& filling) {
-        return std::ranges::find(filling, index) != filling.end();
-    });
+    const auto filling = std::ranges::find_if(
+        fillings_, [&](const auto& filling) { return std::ranges::find(filling, index) != filling.end(); });
     if (filling == fillings_.end() || store.address.access != Access::interleaved) return block.push_back({store});
     waiting_[index] = std::move(store);
     if (std::ranges::any_of(*filling, [&](EquationIndex other) { return !waiting_.contains(other); })) return;
@@ -476,7 +475,8 @@ Block Nest::build() {
     if (group_.update) return update_loops();
     if (!part_.border) return loops();
     For sides;
-    sides.variable = side_ = assembly_.variable(assembly_.axis_name(part_.border->axis) + "_side", Variable::Kind::loop);
+    sides.variable = side_ =
+        assembly_.variable(assembly_.axis_name(part_.border->axis) + "_side", Variable::Kind::loop);
     sides.range = {{bound(Number{})}, {bound(Number{false, 2})}};
     sides.body = loops();
     return {Statement{std::move(sides)}};

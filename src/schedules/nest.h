@@ -20,16 +20,17 @@ struct Cut {
 struct Part {
     std::vector<Cut> inside;
     std::optional<Cut> border;
-    std::vector<Expr> below_zero;  // coordinates, everywhere in the part: of each, the innermost of its axes is narrowed
+    std::vector<Expr>
+        below_zero;  // coordinates, everywhere in the part: of each, the innermost of its axes is narrowed
 };
 
 struct NestPlan {
     PhaseGroup group;  // with its choices
     Part part;
-    RightSides sides;                   // that hold in this part
-    std::vector<ClippedGuard> guards;   // that ranges stand for
-    VariableId step = no_id;            // of the ordered axis, if the group has one
-    std::vector<NestPlan> beside;       // inside the loops around the lanes: their border, and their other side
+    RightSides sides;                  // that hold in this part
+    std::vector<ClippedGuard> guards;  // that ranges stand for
+    VariableId step = no_id;           // of the ordered axis, if the group has one
+    std::vector<NestPlan> beside;      // inside the loops around the lanes: their border, and their other side
 };
 
 Block build_nest(Assembly& assembly, const NestPlan& plan);

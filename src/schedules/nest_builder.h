@@ -99,8 +99,8 @@ private:
     const NestPlan& plan_;
     const PhaseGroup& group_;
     const Part& part_;
-    VariableId side_ = no_id;  // 0 before the interior, 1 behind it
-    RightSides sides_;         // at this place of the nest
+    VariableId side_ = no_id;     // 0 before the interior, 1 behind it
+    RightSides sides_;            // at this place of the nest
     std::vector<AxisId> around_;  // of a nest inside of another: bound there
     ExpressionBuilder expressions_;
     std::vector<AccumulatorId> accumulators_;  // of group_.reductions

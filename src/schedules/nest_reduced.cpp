@@ -74,8 +74,8 @@ Block Nest::cut_where_it_changes(const ReducedLoop& loop, Expr below_zero, const
     const Spread spread = spread_in_tile(below_zero);
     const bool grows = step > 0;  // below 0 before
     const NumberSubject where = assembly_.numbers.value(below_zero);
-    const Number divisor = std::abs(step) == 1 ? Number{false, 1}
-                                               : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
+    const Number divisor =
+        std::abs(step) == 1 ? Number{false, 1} : assembly_.numbers.integer(std::abs(step), {Role::clip_divisor, where});
     // n k + r < 0 for all r of the tile: k < -r / n; -n k + r < 0 from k >= (r + 1) / n on
     const auto change = [&](int64_t moved, Role role) {
         const int64_t constant = grows ? -moved : moved + 1;
@@ -105,9 +105,9 @@ Block Nest::cut_where_it_changes(const ReducedLoop& loop, Expr below_zero, const
 // No reduction has a term here.
 bool Nest::adds_nothing() const {
     return group_.before.empty() && std::ranges::all_of(group_.reductions, [&](EquationIndex index) {
-        const Reducer reducer = *equation(index).reducer;
-        return !is_argument(reducer) && is_nothing(right(index), reducer);
-    });
+               const Reducer reducer = *equation(index).reducer;
+               return !is_argument(reducer) && is_nothing(right(index), reducer);
+           });
 }
 
 }  // namespace heddle::schedules

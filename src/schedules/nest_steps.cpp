@@ -47,27 +47,27 @@ Block Nest::vector_steps() {
             running[equation(index).tensor] = start_running(block, index);
     }
     append(block, lanes([&, &steps = steps] {
-        Block body;
-        for (EquationIndex index : steps) {
-            const KernelEquation& e = equation(index);
-            if (e.vector_steps.part == VectorPart::before) {
-                define(body, index, of_accumulator(Expression::Kind::before, running.at(e.vector_steps.of)));
-                continue;
-            }
-            ExpressionId value = expressions_.value(right(index));
-            if (e.vector_steps.part == VectorPart::running) {
-                const AccumulatorId accumulator = running.at(e.tensor);
-                Update update;
-                update.accumulator = accumulator;
-                update.value = value;
-                if (e.vector_steps.factor >= 0) update.factor = expressions_.defined(e.vector_steps.factor);
-                body.push_back({update});
-                value = of_accumulator(Expression::Kind::accumulator, accumulator);
-            }
-            define(body, index, value);
-        }
-        return body;
-    }));
+               Block body;
+               for (EquationIndex index : steps) {
+                   const KernelEquation& e = equation(index);
+                   if (e.vector_steps.part == VectorPart::before) {
+                       define(body, index, of_accumulator(Expression::Kind::before, running.at(e.vector_steps.of)));
+                       continue;
+                   }
+                   ExpressionId value = expressions_.value(right(index));
+                   if (e.vector_steps.part == VectorPart::running) {
+                       const AccumulatorId accumulator = running.at(e.tensor);
+                       Update update;
+                       update.accumulator = accumulator;
+                       update.value = value;
+                       if (e.vector_steps.factor >= 0) update.factor = expressions_.defined(e.vector_steps.factor);
+                       body.push_back({update});
+                       value = of_accumulator(Expression::Kind::accumulator, accumulator);
+                   }
+                   define(body, index, value);
+               }
+               return body;
+           }));
     for (EquationIndex index : behind)
         define(block, index, of_accumulator(Expression::Kind::carried, running.at(equation(index).vector_steps.of)));
     return block;

@@ -89,8 +89,7 @@ private:
     void add_numbers() {
         for (size_t d = 0; d < axes_.size(); d++) {
             Expr c = coordinate(static_cast<int>(d));
-            if (c->kind == Kind::integer)
-                packing_.map += " " + std::to_string(d) + "=" + std::to_string(c->integer);
+            if (c->kind == Kind::integer) packing_.map += " " + std::to_string(d) + "=" + std::to_string(c->integer);
         }
     }
 

@@ -72,8 +72,8 @@ bool are_other_steps(Expr a, Expr b) {
 bool reads_other_step(const KernelEquation& e, Expr read) {
     for (size_t d = 0; e.ordered >= 0 && d < e.left.size(); d++) {
         Expr left = e.left[d], coordinate = read->parts()[d];
-        const bool of_steps = left->axes.size() == 1 && depends_on(left, e.ordered) &&
-                              std::ranges::equal(left->axes, coordinate->axes);
+        const bool of_steps =
+            left->axes.size() == 1 && depends_on(left, e.ordered) && std::ranges::equal(left->axes, coordinate->axes);
         if (of_steps && are_other_steps(left, coordinate)) return true;
     }
     return false;
@@ -98,9 +98,8 @@ std::vector<AxisId> joined(std::vector<AxisId> axes, const std::vector<AxisId>& 
 // Of what the group and the equation make in pieces nothing is read here: their boxes are apart.
 bool are_pieces_apart(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
     const auto is_read = [&](TensorIndex tensor) {
-        return std::ranges::any_of(kernel.equations, [&](const KernelEquation& reader) {
-            return reads_tensor(reader.right, tensor);
-        });
+        return std::ranges::any_of(kernel.equations,
+                                   [&](const KernelEquation& reader) { return reads_tensor(reader.right, tensor); });
     };
     if (is_piece(kernel, e) && is_read(e.tensor)) return false;
     return std::ranges::none_of(group.equations(), [&](EquationIndex index) {
@@ -112,7 +111,8 @@ bool are_pieces_apart(const Kernel& kernel, const PhaseGroup& group, const Kerne
 bool calls_function(Expr right) {
     constexpr int instructions = 16;
     const auto nodes = expr::walk(right);
-    return std::ranges::any_of(nodes, [](Expr e) { return e->kind == Kind::scalar && info(e->op).size >= instructions; });
+    return std::ranges::any_of(nodes,
+                               [](Expr e) { return e->kind == Kind::scalar && info(e->op).size >= instructions; });
 }
 
 // Streams of the same points that read the same, or one the other, while their code is short: what they share is loaded
@@ -263,7 +263,9 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
     if (output.dtype != kernel.tensor(e.tensor).dtype || writers(kernel, last.tensor) != 1) return false;
     if (e.written >= 0 && e.written == last.written) return false;
     if (!readers(kernel, last.tensor).empty()) return false;
-    if (last.ordered != e.ordered || last.vector_steps.steps != e.vector_steps.steps || !same_axes(last.axes, e.axes) || !reads_own_points(last, e)) return false;
+    if (last.ordered != e.ordered || last.vector_steps.steps != e.vector_steps.steps || !same_axes(last.axes, e.axes) ||
+        !reads_own_points(last, e))
+        return false;
     storage.kind = LocalStorage::Kind::output;
     storage.target = last.tensor;
     storage.target_equation = found;
@@ -353,9 +355,8 @@ std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<P
             const KernelEquation& e = equation(kernel, index);
             LocalStorage& local = storage[static_cast<size_t>(e.tensor)];
             if (local.kind != LocalStorage::Kind::array || writers(kernel, e.tensor) != 1) continue;
-            const bool own = std::ranges::all_of(group.equations(), [&](EquationIndex reader) {
-                return reads_own_points(equation(kernel, reader), e);
-            });
+            const bool own = std::ranges::all_of(
+                group.equations(), [&](EquationIndex reader) { return reads_own_points(equation(kernel, reader), e); });
             if (own && !read_outside(kernel, groups, group, e.tensor)) {
                 local.kind = LocalStorage::Kind::in_register;
             } else if (TensorIndex dead = dead_array(kernel, storage, group, index); dead >= 0) {

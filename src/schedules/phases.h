@@ -32,8 +32,9 @@ struct PhaseGroup {
     AxisId block = no_id;    // of blocks of steps: its loop stands around those of the steps
     std::vector<std::pair<AxisId, AxisId>> limits;  // of its equations
 
-    AxisId vector_steps = no_id;  // of a scan that is all of this, in `after` (vector_steps.h): its steps are its lanes ...
-    bool in_turn = false;         // ... or a loop inside of them
+    AxisId vector_steps =
+        no_id;             // of a scan that is all of this, in `after` (vector_steps.h): its steps are its lanes ...
+    bool in_turn = false;  // ... or a loop inside of them
 
     bool runs_steps() const { return ordered >= 0 || in_turn; }
 

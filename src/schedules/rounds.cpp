@@ -205,8 +205,8 @@ private:
         double total = 0;
         for (size_t g = 0; g < groups_.size(); g++) {
             const PhaseGroup& group = groups_[g];
-            const bool begins = g == 0 || group.ordered != groups_[g - 1].ordered ||
-                                plan_.turns[g].turn != plan_.turns[g - 1].turn;
+            const bool begins =
+                g == 0 || group.ordered != groups_[g - 1].ordered || plan_.turns[g].turn != plan_.turns[g - 1].turn;
             const double own = seconds_[g] * (group.parted < 0 ? 1.0 : share(group, group.parted));
             total += (own + (begins ? barrier() : 0.0)) * steps_of(group);
         }
@@ -230,7 +230,8 @@ private:
         std::vector<const std::vector<Touch>*> touches;
         const auto before = groups_;
         for (size_t g = begin; g < end; g++) {
-            if (!schedules::contains(groups_[g].axes, axis) || groups_[g].update || !groups_[g].packed.empty()) return false;
+            if (!schedules::contains(groups_[g].axes, axis) || groups_[g].update || !groups_[g].packed.empty())
+                return false;
             touches.push_back(&touches_[g]);
         }
         int64_t unit = 1;
@@ -239,8 +240,8 @@ private:
             unit = std::max(unit, this->unit(groups_[g], axis));
         }
         take_turns();
-        auto bands = bands_along(kernel_, target_, axis, groups_[begin].ordered, plan_.turns[begin].turns, plan_.parts, unit,
-                                 touches);
+        auto bands = bands_along(kernel_, target_, axis, groups_[begin].ordered, plan_.turns[begin].turns, plan_.parts,
+                                 unit, touches);
         if (bands) {
             bands->first = begin;
             bands->end = end;

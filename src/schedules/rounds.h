@@ -21,8 +21,8 @@ struct Turn {
 
 struct RoundPlan {
     int64_t rounds = 0, parts = 0;
-    std::vector<Turn> turns;    // by group
-    std::vector<Bands> bands;   // of the scans whose steps go by bands
+    std::vector<Turn> turns;   // by group
+    std::vector<Bands> bands;  // of the scans whose steps go by bands
 
     const Bands* bands_of(size_t group) const;
 };

@@ -23,7 +23,7 @@ struct Scan {
     AxisId ordered = no_id, lanes = no_id;
     bool in_turn = false;
     std::vector<size_t> equations;
-    std::set<Expr> loads;                 // reads that are transposed
+    std::set<Expr> loads;                  // reads that are transposed
     std::map<size_t, TensorIndex> stores;  // equations whose result is; their outputs
 };
 
@@ -33,7 +33,8 @@ public:
 
     std::optional<Kernel> cut() {
         find_scans();
-        std::erase_if(scans_, [](const auto& entry) { return entry.second.loads.empty() && entry.second.stores.empty(); });
+        std::erase_if(scans_,
+                      [](const auto& entry) { return entry.second.loads.empty() && entry.second.stores.empty(); });
         if (scans_.empty()) return std::nullopt;
         remake();
         return std::move(made_);
@@ -59,11 +60,11 @@ private:
     const Kernel& kernel_;
     std::map<AxisId, Scan> scans_;  // by ordered axis
     Kernel made_;
-    std::map<AxisId, StepBlocks> blocks_;  // by ordered axis
-    std::map<Expr, Expr> arrays_;          // what stands for a read
-    std::vector<KernelEquation> lasts_;    // of states in registers, at the end of a block
+    std::map<AxisId, StepBlocks> blocks_;         // by ordered axis
+    std::map<Expr, Expr> arrays_;                 // what stands for a read
+    std::vector<KernelEquation> lasts_;           // of states in registers, at the end of a block
     std::map<TensorIndex, TensorIndex> carried_;  // of a state's first value: what holds it from block to block
-    AxisId inside_ = no_id;                // the ordered axis of the present scan; others may walk it whole
+    AxisId inside_ = no_id;                       // the ordered axis of the present scan; others may walk it whole
     Arena::Memo memo_;
 };
 
@@ -135,14 +136,15 @@ void BlockCutter::add_axes() {
     for (size_t i = 0; i < kernel_.arena->axis_count(); i++) made_.add_axis(kernel_.axis(AxisId(i)));
     for (const auto& [ordered, scan] : scans_) {
         Axis blocks = kernel_.axis(ordered);
-        const auto count = [](int64_t steps) { return (std::max<int64_t>(0, steps) + steps_of_block - 1) / steps_of_block; };
+        const auto count = [](int64_t steps) {
+            return (std::max<int64_t>(0, steps) + steps_of_block - 1) / steps_of_block;
+        };
         blocks.name += "_block";
         blocks.extent = count(blocks.extent);
         blocks.hint = count(kernel_.hint(ordered));
         blocks.factor = 0;
         const AxisId block = made_.add_axis(blocks);
-        const AxisId steps =
-            made_.add_axis({.name = kernel_.axis(ordered).name + "_step", .extent = steps_of_block});
+        const AxisId steps = made_.add_axis({.name = kernel_.axis(ordered).name + "_step", .extent = steps_of_block});
         blocks_[ordered] = {steps, block, ordered};
         made_.step_blocks.push_back(blocks_[ordered]);
     }

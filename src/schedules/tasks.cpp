@@ -87,8 +87,9 @@ void Cutter::cut_lanes() {
             // Steps that run one after the other want whole vectors.
             const bool steps = group.runs_steps();
             if (stream && !steps && groups_.size() > 1 && group.packed.empty()) continue;
-            cut.step = std::max(cut.step,
-                                stream && !steps ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel) : panel);
+            cut.step = std::max(cut.step, stream && !steps
+                                              ? round_up(std::min(cut.extent, choice_numbers::longest_stream), panel)
+                                              : panel);
             if (!group.packed.empty()) cut.panel = std::lcm(cut.panel, panel);
         }
         cut.step = round_up(cut.step, cut.panel);
@@ -111,7 +112,8 @@ void Cutter::widen_streams() {
         return group.reductions.empty() && !group.update && group.ordered < 0 && group.packed.empty();
     };
     const auto has_rows = [](const PhaseGroup& group) { return group.axes.size() > 1; };
-    if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream) || std::ranges::none_of(groups_, has_rows)) return;
+    if (groups_.size() < 2 || !std::ranges::all_of(groups_, is_stream) || std::ranges::none_of(groups_, has_rows))
+        return;
     // Bands of rows that are as long as can be follow one another in memory.
     const bool bands = std::ranges::any_of(groups_, [](const PhaseGroup& group) { return group.banded >= 0; });
     const int64_t enough = bands ? target_.cores : choice_numbers::rounds_of_cores * target_.cores;
@@ -289,7 +291,8 @@ void Cutter::outweigh_light() {
             const int64_t before = cut.step;
             cut.step = product(2, before);
             const int64_t tasks = product(others(cut), divide_up(cut.extent, cut.step));
-            if (tasks >= choice_numbers::rounds_of_cores * target_.cores && array_bytes() <= kept_in_l2(target_)) continue;
+            if (tasks >= choice_numbers::rounds_of_cores * target_.cores && array_bytes() <= kept_in_l2(target_))
+                continue;
             cut.step = before;
             break;
         }

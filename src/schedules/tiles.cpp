@@ -33,7 +33,8 @@ Tile choose_tile(const Target& target, int width, const TileWork& work) {
     Tile best = {1, 1};
     double least = std::numeric_limits<double>::infinity();
     for (const auto& [vectors, at_most] : choice_numbers::tile_candidates) {
-        const int rows = std::min({(target.vector_registers - 1 - vectors) / vectors, target.maximum_rows, work.most_rows});
+        const int rows =
+            std::min({(target.vector_registers - 1 - vectors) / vectors, target.maximum_rows, work.most_rows});
         const Tile tile = {vectors, std::max(1, rows)};
         const double cycles = cycles_of(tile, target, width, work);
         if (cycles < least * at_most) best = tile, least = cycles;

@@ -98,21 +98,23 @@ struct Memory {
 
 // How the lanes of a load or store lie in memory. Addresses are in elements.
 enum class Access : uint8_t {
-    uniform,     // no lane variable in the address: one element (loads are broadcast where a vector is wanted)
-    contiguous,  // the lane variable's coefficient is 1
-    packed,      // contiguous; the lane variable's coefficient counts for the block's first lane (i.e. its base) only.
-                 // Vector j lies at j * width behind it. Loaded whole, never masked: the last panel is padded
-    interleaved, // the lane variable's coefficient is -1, 2, 3 or 4, in the text: neighbours, permuted. Only what lanes
-                 // want is read and written
-    strided,     // any coefficient of the lane variable: gather or scatter
-    indexed,     // an expression in the address depends on lanes: gather or scatter
-    transposed,  // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
-                 // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
-                 // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
+    uniform,      // no lane variable in the address: one element (loads are broadcast where a vector is wanted)
+    contiguous,   // the lane variable's coefficient is 1
+    packed,       // contiguous; the lane variable's coefficient counts for the block's first lane (i.e. its base) only.
+                  // Vector j lies at j * width behind it. Loaded whole, never masked: the last panel is padded
+    interleaved,  // the lane variable's coefficient is -1, 2, 3 or 4, in the text: neighbours, permuted. Only what lanes
+                  // want is read and written
+    strided,      // any coefficient of the lane variable: gather or scatter
+    indexed,      // an expression in the address depends on lanes: gather or scatter
+    transposed,   // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
+                  // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
+                  // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
 };
 
 // Coefficients of the lane variable that are served by permutes.
-constexpr bool is_interleaving(int64_t coefficient) { return coefficient == -1 || (coefficient >= 2 && coefficient <= 4); }
+constexpr bool is_interleaving(int64_t coefficient) {
+    return coefficient == -1 || (coefficient >= 2 && coefficient <= 4);
+}
 
 struct Address {
     MemoryId memory = no_id;
@@ -155,7 +157,9 @@ struct Expression {
     Address address;      // load
     int32_t target = -1;  // of what is of an accumulator, or a let: see below
     AccumulatorId accumulator_id() const { return AccumulatorId(target); }
-    bool is_of_accumulator() const { return kind == Kind::accumulator || kind == Kind::before || kind == Kind::carried; }
+    bool is_of_accumulator() const {
+        return kind == Kind::accumulator || kind == Kind::before || kind == Kind::carried;
+    }
     LetId let_id() const { return LetId(target); }
     bool operator==(const Expression&) const = default;
 };
@@ -268,9 +272,9 @@ struct Define {
 
 struct Store {
     Address address;
-    ExpressionId value = no_id;  // of the memory's dtype
-    ExpressionId guard = no_id;  // bool: stores where it holds only. -1: everywhere
-    bool non_temporal = false;   // where the address is aligned to the vector; else plain
+    ExpressionId value = no_id;        // of the memory's dtype
+    ExpressionId guard = no_id;        // bool: stores where it holds only. -1: everywhere
+    bool non_temporal = false;         // where the address is aligned to the vector; else plain
     std::vector<ExpressionId> beside;  // interleaved: what goes to the next elements, up to the next lane's; else none
 };
 

@@ -185,8 +185,8 @@ private:
         reader_.expect("[");
         a.element = affine();
         reader_.expect("]");
-        for (auto access : {Access::uniform, Access::contiguous, Access::packed, Access::interleaved, Access::strided, Access::indexed,
-                            Access::transposed}) {
+        for (auto access : {Access::uniform, Access::contiguous, Access::packed, Access::interleaved, Access::strided,
+                            Access::indexed, Access::transposed}) {
             if (!reader_.take(tree_names::access(access))) continue;
             a.access = access;
             return a;

@@ -55,7 +55,8 @@ private:
     void print_accumulator(const Accumulator& a) {
         line(1, "accumulator " + a.name + ": " + std::string(name(a.reducer)) + " " + std::string(name(a.dtype)) +
                     " index " + std::string(name(a.index_dtype)) + " vectors " + std::to_string(a.vectors) + " x " +
-                    std::to_string(a.width) + (a.reduced_lanes ? " reduced" : "") + (a.running ? " running" : "") + (a.state ? " state" : ""));
+                    std::to_string(a.width) + (a.reduced_lanes ? " reduced" : "") + (a.running ? " running" : "") +
+                    (a.state ? " state" : ""));
     }
 
     std::string term(const Term& t) const {

@@ -329,7 +329,8 @@ private:
     void check(const Start& s) {
         if (!in(tree_.accumulators, s.accumulator, "an accumulator")) return;
         if (has_tail_ && tree_.accumulator(s.accumulator).vectors > 1)
-            error("schedules.tree_lanes", "lanes with a tail hold an accumulator", tree_.accumulator(s.accumulator).name);
+            error("schedules.tree_lanes", "lanes with a tail hold an accumulator",
+                  tree_.accumulator(s.accumulator).name);
         check_start(s, tree_.accumulator(s.accumulator));
         started_.insert(s.accumulator);
         finished_.erase(s.accumulator);
@@ -337,8 +338,8 @@ private:
 
     void check_start(const Start& s, const Accumulator& a) {
         if ((a.running || a.state) != (s.value >= 0) || (a.running && (in_lanes_ || in_rows_)))
-            return error("schedules.tree_scope", "a running accumulator starts elsewhere than around its lanes, or at nothing",
-                         a.name);
+            return error("schedules.tree_scope",
+                         "a running accumulator starts elsewhere than around its lanes, or at nothing", a.name);
         if (s.value < 0 || !in(tree_.expressions, s.value, "what an accumulator starts at")) return;
         check_use(s.value);
         if (type(s.value) != a.dtype || (a.running && varies_[static_cast<size_t>(s.value)].lanes))
@@ -378,7 +379,8 @@ private:
 
     void check(const Finish& f) {
         if (!started_.contains(f.accumulator) || tree_.accumulator(f.accumulator).running)
-            return error("schedules.tree_scope", "an accumulator is finished before its start, or runs along its lanes", "");
+            return error("schedules.tree_scope", "an accumulator is finished before its start, or runs along its lanes",
+                         "");
         started_.erase(f.accumulator);
         finished_.insert(f.accumulator);
     }

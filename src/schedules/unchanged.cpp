@@ -23,7 +23,9 @@ Expr replaced(const KernelEquation& e) {
 Expr right_where(Arena& arena, Expr right, Expr condition, bool holds) {
     Arena::Memo memo;
     Expr answer = arena.truth(holds);
-    const auto given = [&](Expr e) { return e == condition ? answer : e->is_read() || e->parts().empty() ? e : nullptr; };
+    const auto given = [&](Expr e) {
+        return e == condition ? answer : e->is_read() || e->parts().empty() ? e : nullptr;
+    };
     return expr::remade(
         right, memo, given, [](Expr e) { return e->parts(); },
         [&](Expr e, std::vector<Expr> operands) { return folded(arena, e, std::move(operands)); });

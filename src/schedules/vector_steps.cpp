@@ -66,8 +66,8 @@ private:
     std::vector<AxisId> others_;
     std::map<TensorIndex, size_t> makers_;
     std::map<TensorIndex, State> states_;
-    std::set<TensorIndex> read_before_;               // states of which the step before is read, by others
-    std::set<TensorIndex> earlier_;                   // states of which more than the last step is known behind the scan
+    std::set<TensorIndex> read_before_;  // states of which the step before is read, by others
+    std::set<TensorIndex> earlier_;      // states of which more than the last step is known behind the scan
     std::map<TensorIndex, TensorIndex> temporaries_;  // what only a step knows
 };
 
@@ -136,7 +136,8 @@ bool ScanInParts::find_states() {
 }
 
 // Of steps that are kept in turn, others may know more than the last one.
-bool ScanInParts::is_last_alone_read(TensorIndex tensor, const std::vector<Expr>& left, const std::vector<Expr>& last) const {
+bool ScanInParts::is_last_alone_read(TensorIndex tensor, const std::vector<Expr>& left,
+                                     const std::vector<Expr>& last) const {
     const auto is_last = [&](size_t d, Expr c) {
         if (!depends_on(left[d], ordered_)) return true;
         if (c->kind != Kind::scalar || c->op != ScalarOp::modulo || c->parts()[1] != last[d]->parts()[1]) return false;
@@ -181,7 +182,8 @@ bool ScanInParts::sort() {
             if (done.contains(equation(i).tensor)) return false;
             const auto reads = reads_of(equation(i).right);
             return std::ranges::all_of(reads, [&](const ReadAccess& read) {
-                return read.tensor == equation(i).tensor || !makers_.contains(read.tensor) || done.contains(read.tensor);
+                return read.tensor == equation(i).tensor || !makers_.contains(read.tensor) ||
+                       done.contains(read.tensor);
             });
         });
         if (next == equations_.end()) return false;
@@ -271,8 +273,8 @@ void ScanInParts::add_states_first(std::vector<KernelEquation>& into) {
         std::vector<Expr> place = equation(i).left;
         for (Expr& c : place) c = at_step(c, arena_.integer(-1));
         state->second.first = add_local(state->first, "_first", false);
-        KernelEquation first =
-            made(state->second.first, Part::plain, arena_.read(state->first, kernel_.tensor(state->first).dtype, place));
+        KernelEquation first = made(state->second.first, Part::plain,
+                                    arena_.read(state->first, kernel_.tensor(state->first).dtype, place));
         first.axes = others_;
         first.left.pop_back();
         into.push_back(std::move(first));

@@ -59,7 +59,8 @@ bool DigitFinder::fits(const Digit& digit) const {
         for (AxisId axis : e.axes) terms += axis == digit.axis ? code_size(e.right, axis) : 0;
     }
     return equations > 0 && terms * digit.count <= choice_numbers::written_terms &&
-           equations * digit.count + static_cast<int64_t>(kernel_.equations.size()) <= choice_numbers::written_equations;
+           equations * digit.count + static_cast<int64_t>(kernel_.equations.size()) <=
+               choice_numbers::written_equations;
 }
 
 // The least s so that s * q leaves every quotient and remainder of a sum that the axis is in.
@@ -72,8 +73,7 @@ std::optional<int64_t> DigitFinder::period(AxisId axis) const {
             const int64_t factor = coefficient(node->parts()[0], axis);
             if (factor == 0) continue;
             common = std::lcm(common, node->integer / std::gcd(node->integer, factor));
-            if (common > choice_numbers::longest_written_digit)
-        return std::nullopt;
+            if (common > choice_numbers::longest_written_digit) return std::nullopt;
         }
     }
     return common > 1 ? std::optional(common) : std::nullopt;

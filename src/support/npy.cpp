@@ -18,7 +18,7 @@ constexpr size_t maximum_header = size_t{1} << 20;
 constexpr size_t maximum_rank = 64;
 
 Diagnostic malformed(const char* code, std::string summary, const std::string& name, std::string expected = {},
-                   std::string found = {}) {
+                     std::string found = {}) {
     Diagnostic diagnostic;
     diagnostic.code = code;
     diagnostic.summary = fmt::format("'{}': {}", name, summary);
@@ -164,11 +164,11 @@ Result<TensorData> parse_npy(std::span<const std::byte> bytes, const std::string
     auto header = HeaderParser(text.substr(begin, length)).run();
     if (!header)
         return fail(malformed("support.npy_format", "the header is malformed", name,
-                            "{'descr': ..., 'fortran_order': ..., 'shape': (...)}"));
+                              "{'descr': ..., 'fortran_order': ..., 'shape': (...)}"));
     auto dtype = dtype_of(header->descriptor);
     if (!dtype) {
         Diagnostic diagnostic = malformed("support.npy_dtype", "elements of this type are not supported", name,
-                                        "little-endian numbers or bool", header->descriptor);
+                                          "little-endian numbers or bool", header->descriptor);
         if (header->descriptor.find('V') != std::string::npos)
             diagnostic.remedy = "save it as a number's type, or as ONNX's TensorProto, which says what the bytes are";
         return fail(std::move(diagnostic));
@@ -182,9 +182,9 @@ Result<TensorData> parse_npy(std::span<const std::byte> bytes, const std::string
     size_t available = text.size() - begin - length;
     if (!size || *size > available) {
         return fail(malformed("support.npy_size", "the file ends before its elements do", name,
-                            size ? fmt::format("{} bytes", *size)
-                                 : fmt::format("an array of shape ({})", fmt::join(header->shape, ", ")),
-                            fmt::format("{} bytes", available)));
+                              size ? fmt::format("{} bytes", *size)
+                                   : fmt::format("an array of shape ({})", fmt::join(header->shape, ", ")),
+                              fmt::format("{} bytes", available)));
     }
     TensorData data(*dtype, header->shape);
     if (*size > 0) std::memcpy(data.mutable_data(), bytes.data() + begin + length, *size);

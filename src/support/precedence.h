@@ -10,7 +10,17 @@
 namespace heddle {
 
 // Loosest first. What binds less than its place asks for stands in parentheses there.
-enum class Precedence : uint8_t { selection, disjunction, conjunction, comparison, sum, product, unary, power, postfix };
+enum class Precedence : uint8_t {
+    selection,
+    disjunction,
+    conjunction,
+    comparison,
+    sum,
+    product,
+    unary,
+    power,
+    postfix
+};
 
 constexpr Precedence tighter(Precedence p) { return static_cast<Precedence>(static_cast<int>(p) + 1); }
 

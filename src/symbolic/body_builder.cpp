@@ -262,7 +262,8 @@ void BodyBuilder::end_equation(StateId ended, const Syntax& condition, const Sco
     const Value holds = expressions_.evaluate(condition, scope);
     const Element element = operations.element(holds, condition.place);
     if (!is_bool(elements.dtype(element)))
-        operations.refuse_type(condition.place, "what ends a scan is a condition", "one bool", "compare, as in s[t] < 1e-6");
+        operations.refuse_type(condition.place, "what ends a scan is a condition", "one bool",
+                               "compare, as in s[t] < 1e-6");
     const Value over = operations.binary(ScalarOp::logical_or, Value::of(expressions_.state_before(ended)),
                                          Value::of(element), condition.place);
     Local& local = body_.locals[expressions_.state(ended).local];

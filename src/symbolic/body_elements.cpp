@@ -188,7 +188,10 @@ Element BodyElements::bits_counted(std::string_view function, Element a, const P
         refuse(std::move(diagnostic));
     }
     const int width = info(type).bits;
-    const DType plain = width == 8 ? DType::uint8 : width == 16 ? DType::uint16 : width == 32 ? DType::uint32 : DType::uint64;
+    const DType plain = width == 8    ? DType::uint8
+                        : width == 16 ? DType::uint16
+                        : width == 32 ? DType::uint32
+                                      : DType::uint64;
     const NodeId bits = nodes_.cast(a.node, plain);
     const NodeId one = nodes_.integer(1, plain, true), wide = nodes_.integer(width, plain, true);
     NodeId count;
@@ -199,10 +202,9 @@ Element BodyElements::bits_counted(std::string_view function, Element a, const P
     else if (function == "leading_zeros")
         count = nodes_.scalar(ScalarOp::subtract, {wide, nodes_.scalar(ScalarOp::bit_length, {bits})});
     else  // the ones that stand below the lowest one of the value: all, of 0
-        count = nodes_.scalar(
-            ScalarOp::count_bits,
-            {nodes_.scalar(ScalarOp::bit_and, {nodes_.scalar(ScalarOp::bit_not, {bits}),
-                                               nodes_.scalar(ScalarOp::subtract, {bits, one})})});
+        count = nodes_.scalar(ScalarOp::count_bits,
+                              {nodes_.scalar(ScalarOp::bit_and, {nodes_.scalar(ScalarOp::bit_not, {bits}),
+                                                                 nodes_.scalar(ScalarOp::subtract, {bits, one})})});
     return {nodes_.cast(count, type), a.weak};
 }
 

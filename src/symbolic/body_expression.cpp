@@ -124,8 +124,7 @@ Value BodyExpressions::let(const Syntax& statement, const Scope& scope) {
     Scope inner{&scope, {}};
     if (statement.generators.empty()) return evaluate(*statement.value, inner);
     VariableList variables;
-    for (const Generator& generator : statement.generators)
-        bind(generator, Variable::Kind::parallel, inner, variables);
+    for (const Generator& generator : statement.generators) bind(generator, Variable::Kind::parallel, inner, variables);
     Element value = element(*statement.value, inner);
     return Value::of(BodyArray{BodyArray::Kind::local, add_local(statement.text, std::move(variables), value)});
 }

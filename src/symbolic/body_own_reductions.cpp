@@ -49,12 +49,13 @@ void BodyExpressions::need_reducer(const Syntax& syntax, const FunctionLet& func
         const Value a = random_value(random, dtype), b = random_value(random, dtype), c = random_value(random, dtype);
         for (const Value& same : {join(neutral, a), join(a, neutral)})
             if (!near(same, a))
-                refuse_values(same, a, fmt::format("{} changes {}, joined by {}", neutral.print(), a.print(), function.name));
+                refuse_values(same, a,
+                              fmt::format("{} changes {}, joined by {}", neutral.print(), a.print(), function.name));
         const Value left = join(join(a, b), c), right = join(a, join(b, c));
         if (!near(left, right))
             refuse_values(left, right,
-                          fmt::format("{0}({0}({1}, {2}), {3}) is not {0}({1}, {0}({2}, {3}))", function.name, a.print(),
-                                      b.print(), c.print()));
+                          fmt::format("{0}({0}({1}, {2}), {3}) is not {0}({1}, {0}({2}, {3}))", function.name,
+                                      a.print(), b.print(), c.print()));
     }
 }
 
@@ -92,7 +93,8 @@ Value BodyExpressions::own_reduction(const Syntax& syntax, const FunctionLet& fu
     const Generators parts{&syntax.generators[0]};
     Value filter = within_parts(parts, inner);
     if (syntax.filter)
-        filter = operations().binary(ScalarOp::logical_and, filter, evaluate(*syntax.filter, inner), syntax.filter->place);
+        filter =
+            operations().binary(ScalarOp::logical_and, filter, evaluate(*syntax.filter, inner), syntax.filter->place);
     Element term = operations().element(evaluate(*syntax.children[0], inner), syntax.children[0]->place);
     Element initial = operations().element(evaluate(*function.neutral, {}), function.neutral->place);
     const DType dtype = elements_.unify(term, initial, "from", function.neutral->place);
@@ -100,8 +102,13 @@ Value BodyExpressions::own_reduction(const Syntax& syntax, const FunctionLet& fu
 
     const bool all = filter.is_boolean() && filter.boolean();
     const NodeId keep = all ? term.node : operations().element(filter, syntax.place).node;
-    BodyState state{.name = function.name, .local = {}, .step = steps[0], .outer = points_of(syntax, steps[0], {term.node, keep}),
-                    .own = {}, .own_names = {}, .type = StateType{dtype, term.weak}};
+    BodyState state{.name = function.name,
+                    .local = {},
+                    .step = steps[0],
+                    .outer = points_of(syntax, steps[0], {term.node, keep}),
+                    .own = {},
+                    .own_names = {},
+                    .type = StateType{dtype, term.weak}};
     const NodeId end = nodes_.sized_integer(body_.variable(steps[0]).extent, DType::int64, false);
     NodeList here, last{end};
     for (VariableId id : state.outer) {
@@ -110,13 +117,15 @@ Value BodyExpressions::own_reduction(const Syntax& syntax, const FunctionLet& fu
     }
     const LocalId local = states_[add_state(std::move(state))].local;
     const Element before{nodes_.previous(local, dtype, std::move(here)), term.weak};
-    Element joined = operations().element(
-        user_function(syntax, function, {Value::of(before), Value::of(term)}), function.value->place);
-    if (!all) joined = operations().element(operations().select(filter, Value::of(joined), Value::of(before), syntax.place), syntax.place);
+    Element joined = operations().element(user_function(syntax, function, {Value::of(before), Value::of(term)}),
+                                          function.value->place);
+    if (!all)
+        joined = operations().element(operations().select(filter, Value::of(joined), Value::of(before), syntax.place),
+                                      syntax.place);
     if (elements_.dtype(joined) != dtype) {
-        Diagnostic diagnostic = elements_.error("symbolic.dtype", function.place,
-                                                fmt::format("{} of two {} gives {}", function.name, name(dtype),
-                                                            name(elements_.dtype(joined))));
+        Diagnostic diagnostic = elements_.error(
+            "symbolic.dtype", function.place,
+            fmt::format("{} of two {} gives {}", function.name, name(dtype), name(elements_.dtype(joined))));
         diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(dtype));
         elements_.refuse(std::move(diagnostic));
     }

@@ -289,14 +289,14 @@ Value BodyExpressions::read_state(const BodyState& state, const std::vector<Valu
             present ? fmt::format("'{}' is read at {} before its equation", state.name, step)
                     : fmt::format("'{}' is read at a step that is neither {} nor the one before", state.name, step));
         diagnostic.expected = state.defined ? fmt::format("{0} or {0} - 1", step) : fmt::format("{} - 1", step);
-        diagnostic.reason = back > 1 ? "the first steps have none so far back"
-                                     : "a scan computes its steps in order";
+        diagnostic.reason = back > 1 ? "the first steps have none so far back" : "a scan computes its steps in order";
         const std::string own = state.own.empty() ? "" : ", ...";
         diagnostic.remedy =
-            back > 1  ? fmt::format("write {}[{} - {}{}] ?? v for a value before there are so many", state.name, step, back, own)
+            back > 1  ? fmt::format("write {}[{} - {}{}] ?? v for a value before there are so many", state.name, step,
+                                    back, own)
             : present ? fmt::format("read {}[{} - 1{}], or put its equation first", state.name, step, own)
-                      : fmt::format("read {0}[{1} - 1{2}], {0}[{1} - 2{2}] ?? v, or other steps after the scan", state.name,
-                                    step, own);
+                      : fmt::format("read {0}[{1} - 1{2}], {0}[{1} - 2{2}] ?? v, or other steps after the scan",
+                                    state.name, step, own);
         elements_.refuse(std::move(diagnostic));
     }
     if (!state.active && !state.defined) throw EvaluationFailure{};

@@ -215,7 +215,8 @@ Value BodyExpressions::within_parts(const Generators& generators, const Scope& s
         if (variable->is_list())
             operations().refuse_type(generator.place, "a part of the range of several variables", "one variable",
                                      "keep terms with a filter: if all(...)");
-        const Value value = Value::of(Element{coordinate(evaluate(*limit, scope), limit->place), Element::Weak::integer});
+        const Value value =
+            Value::of(Element{coordinate(evaluate(*limit, scope), limit->place), Element::Weak::integer});
         const Value holds = operations().binary(comparison, *variable, value, limit->place);
         // Both ends have a value at each point, whatever the other one says.
         const NodeId node = operations().element(holds, limit->place).node;
@@ -281,8 +282,8 @@ Value BodyExpressions::reduced(const Syntax& syntax, const Generators& generator
     Element result{node, is_argument(combiner) ? Element::Weak::integer : term.weak};
     if (reducer == "mean") {
         if (!unfiltered)
-            operations().refuse_type(syntax.filter ? syntax.filter->place : generators[0]->place, "mean takes no filter",
-                                     "sum and count", "divide a sum by a count");
+            operations().refuse_type(syntax.filter ? syntax.filter->place : generators[0]->place,
+                                     "mean takes no filter", "sum and count", "divide a sum by a count");
         return mean(Value::of(result), count, syntax.place);
     }
     return Value::of(result);

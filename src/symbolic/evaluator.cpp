@@ -420,7 +420,8 @@ Value Evaluator::scoped(const Syntax& syntax, const Scope& scope) {
 
 Value Evaluator::let(const Syntax& statement, const Scope& scope) {
     if (statement.generators.empty()) return evaluate(*statement.value, scope);
-    Diagnostic diagnostic = operations_.error("symbolic.not_static", statement.place, "a local array stands in a body only");
+    Diagnostic diagnostic =
+        operations_.error("symbolic.not_static", statement.place, "a local array stands in a body only");
     diagnostic.remedy = "of static values make a list: [e for i < n]";
     throw EvaluationFailure{{std::move(diagnostic)}};
 }

@@ -229,9 +229,8 @@ constexpr std::array rules = {
     FunctionRule{.name = "cast", .element = cast_element},
     FunctionRule{.name = "trunc_div", .fixed = truncating<true>},
     FunctionRule{.name = "trunc_rem", .fixed = truncating<false>},
-    FunctionRule{.name = "popcount",
-                 .fixed = counted_bits<Counted::ones>,
-                 .element = counted_bits_of_element<Counted::ones>},
+    FunctionRule{
+        .name = "popcount", .fixed = counted_bits<Counted::ones>, .element = counted_bits_of_element<Counted::ones>},
     FunctionRule{.name = "bit_length",
                  .fixed = counted_bits<Counted::length>,
                  .element = counted_bits_of_element<Counted::length>},

@@ -129,7 +129,8 @@ private:
         if (own.variables == wanted.variables) return;
         if (own.variables.size() != wanted.variables.size()) return;
         for (size_t i = 0; i < own.variables.size(); ++i)
-            if (body_.variable(own.variables[i]).extent.value != body_.variable(wanted.variables[i]).extent.value) return;
+            if (body_.variable(own.variables[i]).extent.value != body_.variable(wanted.variables[i]).extent.value)
+                return;
         Renaming renaming(body_, nodes_, own.variables, wanted.variables);
         if (!renaming.keeps_arrays(own.value)) return;
         BodyEquation renamed{own.output, wanted.variables, {}, no_id};
@@ -152,8 +153,7 @@ private:
             known->second = nodes_.add_variable("phase", Variable::Kind::parallel, static_cast<int64_t>(phases.size()));
         const VariableId phase = known->second;
         joined.variables.push_back(phase);
-        joined.left[dimension] =
-            nodes_.scalar(ScalarOp::add, {joined.left[dimension], nodes_.variable(phase)});
+        joined.left[dimension] = nodes_.scalar(ScalarOp::add, {joined.left[dimension], nodes_.variable(phase)});
         joined.value = body_.equations[phases.back()].value;
         for (size_t i = phases.size() - 1; i-- > 0;) {
             const NodeId number = nodes_.integer(static_cast<int64_t>(i), DType::int64, true);

@@ -66,13 +66,12 @@ Result<std::optional<EquationBox>> equation_box(const Environment& environment, 
             if (coefficient < 0)
                 diagnostic.remedy = "write forwards, and read the input backwards";
             else if (coefficient > radix.extent && coefficient % radix.extent == 0)
-                diagnostic.remedy = fmt::format("add an axis that fills the gap: for c < {}:, with {}c in the sum{}",
-                                                coefficient / radix.extent,
-                                                radix.extent == 1 ? "" : fmt::format("{} * ", radix.extent),
-                                                radix.extent == 1
-                                                    ? "; or write each of the elements between in an equation of its "
-                                                      "own, in the same block"
-                                                    : "");
+                diagnostic.remedy =
+                    fmt::format("add an axis that fills the gap: for c < {}:, with {}c in the sum{}",
+                                coefficient / radix.extent, radix.extent == 1 ? "" : fmt::format("{} * ", radix.extent),
+                                radix.extent == 1 ? "; or write each of the elements between in an equation of its "
+                                                    "own, in the same block"
+                                                  : "");
             return fail(std::move(diagnostic));
         }
         for (const auto& digit : radix.digits) ++used[static_cast<size_t>(digit.atom)];

@@ -21,7 +21,7 @@ inline int64_t kept_in_l2(const Target& target) { return target.l2_bytes / 2; }
 // and none: heat 42, 42, 43, 51 ms; waves 41, 44, 44, 81; reaction and diffusion 28, 19, 21, 30.
 inline int64_t band_bytes(const Target& target) { return target.l2_bytes / 4; }
 inline constexpr int64_t least_steps_of_bands = 2;  // of a block. Design
-inline constexpr int64_t cache_line = 64;  // bytes: a prefetch's step
+inline constexpr int64_t cache_line = 64;           // bytes: a prefetch's step
 // Addresses so far apart share a set of L1: its sets are found while a page's address is translated, so a way has a page's
 // bytes. Of a set's ways so many are left to what is read beside rows. Measured: 256 x 4,096 by 4,096 x 256, 12 ways: 14
 // rows 95 GFLOP/s, 12 rows 109, 10 rows 145, 8 rows 144.
@@ -40,13 +40,14 @@ inline constexpr double chosen_by_data = 20;             // the same, its places
 inline constexpr double written_behind_reduction = 0.1;  // share of a write's cost: once for all terms, at most
 inline constexpr double terms_like_a_write = 16;         // beyond ten times as many terms, this by their number
 inline constexpr double fold_of_lanes = 0.3;             // a reduced axis: its lanes are joined in the end ...
-inline constexpr double fold_of_one_result = 6;          // ... which is so much for a result, however few its vectors are
+inline constexpr double fold_of_one_result = 6;  // ... which is so much for a result, however few its vectors are
 // Vectors that may stand for one behind a reduction, where its result becomes a wider type. Design.
 inline constexpr int64_t vectors_behind_reduction = 4;
 // Updates at places that data choose: elements along an axis from which vectors pay, and how many at once. Design.
 inline constexpr int64_t shortest_update_vector = 8;
 inline constexpr int64_t most_update_vectors = 4;
-inline constexpr int64_t least_element = 4;  // bytes: what moves by gathers and transposes, in lanes of 32 bits at least
+inline constexpr int64_t least_element =
+    4;  // bytes: what moves by gathers and transposes, in lanes of 32 bits at least
 
 // Elements of a row from which a window that slides along it by a few is read as it lies: no other axis is laid innermost
 // for its lanes. Design.

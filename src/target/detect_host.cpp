@@ -40,12 +40,23 @@ Target detect_host() {
     const std::string flags = of_first_processor("flags");
     // The kernel's flag names and LLVM's feature names for what generated code may use.
     constexpr std::pair<const char*, const char*> names[] = {
-        {"sse4_2", "sse4.2"},     {"avx", "avx"},           {"avx2", "avx2"},
-        {"fma", "fma"},           {"f16c", "f16c"},         {"bmi1", "bmi"},
-        {"bmi2", "bmi2"},         {"popcnt", "popcnt"},     {"lzcnt", "lzcnt"},
-        {"avx512f", "avx512f"},   {"avx512bw", "avx512bw"}, {"avx512dq", "avx512dq"},
-        {"avx512vl", "avx512vl"}, {"avx512cd", "avx512cd"}, {"avx512_vnni", "avx512vnni"},
-        {"avx_vnni", "avxvnni"},  {"avx512_vpopcntdq", "avx512vpopcntdq"},
+        {"sse4_2", "sse4.2"},
+        {"avx", "avx"},
+        {"avx2", "avx2"},
+        {"fma", "fma"},
+        {"f16c", "f16c"},
+        {"bmi1", "bmi"},
+        {"bmi2", "bmi2"},
+        {"popcnt", "popcnt"},
+        {"lzcnt", "lzcnt"},
+        {"avx512f", "avx512f"},
+        {"avx512bw", "avx512bw"},
+        {"avx512dq", "avx512dq"},
+        {"avx512vl", "avx512vl"},
+        {"avx512cd", "avx512cd"},
+        {"avx512_vnni", "avx512vnni"},
+        {"avx_vnni", "avxvnni"},
+        {"avx512_vpopcntdq", "avx512vpopcntdq"},
     };
     for (auto [flag, feature] : names) {
         if (has(flags, flag)) target.features += (target.features.empty() ? "+" : ",+") + std::string(feature);

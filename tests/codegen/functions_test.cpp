@@ -75,9 +75,8 @@ void expect_accurate(ScalarOp op, Units units, const std::vector<T>& x, const st
     }
     testing::Test::RecordProperty(std::string(info(op).name), std::to_string(worst));
     EXPECT_LE(worst, info(op).ulps) << info(op).name << (sizeof(T) == 4 ? " float32" : " float64")
-                                    << (units == Units::plain ? "" : " with parts") << " at " << x[at]
-                                    << ", " << y[at] << ": " << got[at] << " for "
-                                    << double(reference(op, x[at], y[at]));
+                                    << (units == Units::plain ? "" : " with parts") << " at " << x[at] << ", " << y[at]
+                                    << ": " << got[at] << " for " << double(reference(op, x[at], y[at]));
 }
 
 template <typename T>

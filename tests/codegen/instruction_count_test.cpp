@@ -28,10 +28,9 @@ std::map<std::string, int64_t> counts() {
 // A tenth above what they are. A change that makes one larger has a reason, or is a mistake.
 TEST(InstructionCount, KernelsAreSmall) {
     const std::map<std::string, int64_t> limits = {
-        {"chain", 115},     {"sum_last", 100},    {"softmax", 505},    {"layernorm", 330},
-        {"transpose", 420}, {"matmul_gelu", 500}, {"matvec", 370},     {"conv", 480},
-        {"depthwise", 825}, {"maxpool", 1120},    {"attention", 1225}, {"update_rows", 190},
-        {"colour", 900},    {"bilateral", 685},
+        {"chain", 115},       {"sum_last", 100},    {"softmax", 505}, {"layernorm", 330}, {"transpose", 420},
+        {"matmul_gelu", 500}, {"matvec", 370},      {"conv", 480},    {"depthwise", 825}, {"maxpool", 1120},
+        {"attention", 1225},  {"update_rows", 190}, {"colour", 900},  {"bilateral", 685},
     };
     const auto found = counts();
     for (const auto& [name, limit] : limits) {

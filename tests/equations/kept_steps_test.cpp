@@ -54,9 +54,10 @@ TEST(KeptSteps, AsManyAsAreReadBehindTheScan) {
 TEST(KeptSteps, MoreThanOneFirstValue) {
     const auto places = [](const std::string& step) {
         auto system = parse_system(std::make_shared<const SourceText>(
-            "scan.txt", "system s\n local h: float32[7, 3]\n out y: float32[3]\n for k < 2, b < 3: h[k, b] = 0.0\n"
-                        " for t < 5 named 1 ordered 0, b < 3: h[t + 2, b] = " + step +
-                            "\n for b < 3: y[b] = h[6, b]\n outputs y"));
+            "scan.txt",
+            "system s\n local h: float32[7, 3]\n out y: float32[3]\n for k < 2, b < 3: h[k, b] = 0.0\n"
+            " for t < 5 named 1 ordered 0, b < 3: h[t + 2, b] = " +
+                step + "\n for b < 3: y[b] = h[6, b]\n outputs y"));
         EXPECT_TRUE(system) << render(system.error());
         return system ? kept_steps(*system)[0].places : -1;
     };

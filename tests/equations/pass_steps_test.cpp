@@ -101,8 +101,12 @@ TEST(PassSteps, SmallIntegersInsideAreMadeInSmallTypes) {
         " for t < 64 named 1 ordered 0, i < 64: n[t + 1, i] = value.add(n[t, i], f[t, i])\n"
         " for i < 64: y[i] = h[64, i]\n for i < 64: z[i] = int32(n[64, i])\n outputs y, z");
     for (const SystemTensor& tensor : system.tensors) {
-        if (tensor.name == "f") { EXPECT_EQ(tensor.dtype, DType::int8); }
-        if (tensor.name == "n") { EXPECT_EQ(tensor.dtype, DType::int32); }
+        if (tensor.name == "f") {
+            EXPECT_EQ(tensor.dtype, DType::int8);
+        }
+        if (tensor.name == "n") {
+            EXPECT_EQ(tensor.dtype, DType::int32);
+        }
     }
 }
 
@@ -113,8 +117,9 @@ std::string table(const std::string& states, const std::string& steps, const std
 }
 
 const std::string before = " local g: float32[18, 9]\n",
-                  hands_on = " for i < 9: g[0, i] = 1.0\n"
-                             " for t < 17 named 1 ordered 0, i < 9: g[t + 1, i] = h[t, i]\n";
+                  hands_on =
+                      " for i < 9: g[0, i] = 1.0\n"
+                      " for t < 17 named 1 ordered 0, i < 9: g[t + 1, i] = h[t, i]\n";
 
 std::string diagonal(const std::string& right) {
     return " for t < 17 named 1 ordered 0, i < 9: h[t + 1, i] = " + right + "\n";
@@ -122,14 +127,16 @@ std::string diagonal(const std::string& right) {
 
 TEST(PassSteps, AStateThatHandsOnAnotherOneIsThatOneAStepEarlier) {
     const System system = optimised(table(before, hands_on + diagonal("g[t, 8 - i] + h[t, i]"), "h[17, 8]"));
-    EXPECT_NE(print(system).find("h[(t + 2), i] = (h[t, (-i + 8)] + h[(t + 1), i])"), std::string::npos) << print(system);
+    EXPECT_NE(print(system).find("h[(t + 2), i] = (h[t, (-i + 8)] + h[(t + 1), i])"), std::string::npos)
+        << print(system);
     EXPECT_EQ(places(system, "h"), 3);
     EXPECT_EQ(places(system, "g"), 0);
 }
 
 TEST(PassSteps, ACopyOfOtherElementsIsAStateOfItsOwn) {
-    const std::string moved = " for i < 9: g[0, i] = 1.0\n"
-                              " for t < 17 named 1 ordered 0, i < 9: g[t + 1, i] = h[t, 8 - i]\n";
+    const std::string moved =
+        " for i < 9: g[0, i] = 1.0\n"
+        " for t < 17 named 1 ordered 0, i < 9: g[t + 1, i] = h[t, 8 - i]\n";
     EXPECT_EQ(places(optimised(table(before, moved + diagonal("g[t, i] + h[t, 8 - i]"), "h[17, 8]")), "g"), 2);
 }
 

@@ -232,9 +232,10 @@ std::string types_after_narrowing(const std::string& text) {
 
 TEST(PassNarrow, ASumOfSmallIntegersIsSmall) {
     const auto sum = [](const std::string& term, int64_t terms, const std::string& dtype = "int64") {
-        return types_after_narrowing(fmt::format("system s\n in x: uint8[9, 3000]\n out y: {0}[9]\n"
-                                                 " for i < 9: y[i] = sum(k < {1} : {2})\n outputs y\n",
-                                                 dtype, terms, term));
+        return types_after_narrowing(
+            fmt::format("system s\n in x: uint8[9, 3000]\n out y: {0}[9]\n"
+                        " for i < 9: y[i] = sum(k < {1} : {2})\n outputs y\n",
+                        dtype, terms, term));
     };
     EXPECT_EQ(sum("(value.less(x[i, k], uint8(3)) ? 1 : 0)", 127), "int8 int64 ");
     EXPECT_EQ(sum("(value.less(x[i, k], uint8(3)) ? 1 : 0)", 128), "uint8 int64 ");
@@ -270,11 +271,10 @@ TEST(PassWriteOut, AWindowWithAListIsASumOfReads) {
 TEST(PassWriteOut, WhatReadsAWrittenAxisIsWrittenWithIt) {
     SystemBuilder b;
     const TensorIndex x = b.input({3, 8});
-    const TensorIndex scaled = b.pointwise(
-        {3, 8}, [&](const Coordinates& i) { return b.times(weight(b, i[0]), b.read(x, {i[0], i[1]})); });
-    b.output(b.reduce({8}, Reducer::sum, {3}, [&](const Coordinates& i, const Coordinates& k) {
-        return b.read(scaled, {k[0], i[0]});
-    }));
+    const TensorIndex scaled =
+        b.pointwise({3, 8}, [&](const Coordinates& i) { return b.times(weight(b, i[0]), b.read(x, {i[0], i[1]})); });
+    b.output(b.reduce({8}, Reducer::sum, {3},
+                      [&](const Coordinates& i, const Coordinates& k) { return b.read(scaled, {k[0], i[0]}); }));
     b.output(b.pointwise({3, 8}, [&](const Coordinates& i) { return b.read(scaled, i); }));
     write_out_axes(b.system);
     expect_sound(b.system);

@@ -84,7 +84,8 @@ TEST(RandomFusion, MovementAndElementwiseBitForBit) {
 TEST(RandomFusion, ReductionsInPartsAreWhole) {
     const auto split = [](System& system) {
         const size_t before = system.equations.size();
-        split_reductions(system, {.most = 4, .terms_an_element = 0.25, .terms = 1, .product_shares = 2, .product_terms = 2});
+        split_reductions(system,
+                         {.most = 4, .terms_an_element = 0.25, .terms = 1, .product_shares = 2, .product_terms = 2});
         mark_prepared(system);
         return system.equations.size() > before;
     };

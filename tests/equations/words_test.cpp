@@ -65,9 +65,10 @@ int words_of(const std::string& text) {
 }
 
 std::string of_truths(int64_t k, const std::string& right, const std::string& result = "bool", const char* named = "") {
-    return fmt::format("system s\n in a: bool[3, {0}]\n in b: bool[{0}, 5]\n in c: bool[3, {0}]\n out y: {2}[3, 5]\n"
-                       " for m < 3, n < 5: y[m, n] = {1}\n outputs y\n",
-                       k, fmt::format(fmt::runtime(right), fmt::format("k < {}{}", k, named)), result);
+    return fmt::format(
+        "system s\n in a: bool[3, {0}]\n in b: bool[{0}, 5]\n in c: bool[3, {0}]\n out y: {2}[3, 5]\n"
+        " for m < 3, n < 5: y[m, n] = {1}\n outputs y\n",
+        k, fmt::format(fmt::runtime(right), fmt::format("k < {}{}", k, named)), result);
 }
 
 TEST(Words, TruthsGoByBits) {
@@ -90,12 +91,13 @@ TEST(Words, TruthsGoByBits) {
 }
 
 std::string of_products(int64_t k, const std::string& right) {
-    return fmt::format("system s\n in a: int8[3, {0}]\n in b: uint8[{0}, 5]\n in c: int16[1, {0}, 9]\n"
-                       " in d: int32[{0}, 5]\n"
-                       " local e: int32[3, {0}]\n out y: int32[3, 5]\n"
-                       " for m < 3, k < {0}: e[m, k] = (int32(a[m, k]) - int32(100))\n"
-                       " for m < 3, n < 5: y[m, n] = {1}\n outputs y\n",
-                       k, fmt::format(fmt::runtime(right), fmt::format("k < {}", k)));
+    return fmt::format(
+        "system s\n in a: int8[3, {0}]\n in b: uint8[{0}, 5]\n in c: int16[1, {0}, 9]\n"
+        " in d: int32[{0}, 5]\n"
+        " local e: int32[3, {0}]\n out y: int32[3, 5]\n"
+        " for m < 3, k < {0}: e[m, k] = (int32(a[m, k]) - int32(100))\n"
+        " for m < 3, n < 5: y[m, n] = {1}\n outputs y\n",
+        k, fmt::format(fmt::runtime(right), fmt::format("k < {}", k)));
 }
 
 TEST(Words, ProductsGoByPairs) {

@@ -129,14 +129,16 @@ TEST(Syntax, ProjectionsAreToldApart) {
 }
 
 TEST(Syntax, Blocks) {
-    auto parsed = parse_body(source(
-        "let m = 1; let a[j < 2, k < 3] = j\n# note\nscan t < $T until s[t, 0] > 1 && m < 2:\n  for c < 2:\n    s[t, j < $H] = s[t - 1, j] +\n"
-        "      a[0, 0]\n      from 0  # start\n  y[t] = s[t, 0]\nparts[$i][@n] = f(\nm)\nz = m\n"));
+    auto parsed =
+        parse_body(source("let m = 1; let a[j < 2, k < 3] = j\n# note\nscan t < $T until s[t, 0] > 1 && m < 2:\n  for "
+                          "c < 2:\n    s[t, j < $H] = s[t - 1, j] +\n"
+                          "      a[0, 0]\n      from 0  # start\n  y[t] = s[t, 0]\nparts[$i][@n] = f(\nm)\nz = m\n"));
     ASSERT_TRUE(parsed.has_value()) << render(parsed.error());
     std::string text;
     for (const auto& statement : *parsed) text += print_statement(*statement);
     EXPECT_EQ(text,
-              "let m = 1\nlet a[j < 2, k < 3] = j\nscan t < $T until s[t, 0] > 1 && m < 2:\n  for c < 2:\n    s[t, j < $H] = s[t - 1, j] "
+              "let m = 1\nlet a[j < 2, k < 3] = j\nscan t < $T until s[t, 0] > 1 && m < 2:\n  for c < 2:\n    s[t, j < "
+              "$H] = s[t - 1, j] "
               "+ a[0, 0] from 0\n"
               "  y[t] = s[t, 0]\nparts[$i][@n] = f(m)\nz = m\n");
 }

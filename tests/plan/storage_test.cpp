@@ -99,10 +99,11 @@ TEST(Storage, every_element_has_one_place) {
 
 // The map of x[256, 4096], of which y is made.
 std::string map_of(const std::string& right) {
-    auto system = equations::parse_system(std::make_shared<SourceText>(
-        "system", "system s\n in x: float32[256, 4096]\n in z: float32[256, 4096]\n"
-                  " out y: float32[256, 4077]\n for i < 256, j < 4077: y[i, j] = sum(k < 20 : " +
-                      right + ")\n outputs y\n"));
+    auto system = equations::parse_system(
+        std::make_shared<SourceText>("system",
+                                     "system s\n in x: float32[256, 4096]\n in z: float32[256, 4096]\n"
+                                     " out y: float32[256, 4077]\n for i < 256, j < 4077: y[i, j] = sum(k < 20 : " +
+                                         right + ")\n outputs y\n"));
     EXPECT_TRUE(system) << (system ? "" : render(system.error()));
     if (!system) return "";
     const equations::Partition partition = equations::fuse(*system, Target{}, {});

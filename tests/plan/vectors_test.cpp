@@ -131,8 +131,8 @@ void check(const std::string& name, DType dtype, int64_t m, int64_t k, int64_t n
     }
 }
 
-const char* const of_floats[] = {"max_plus",         "min_plus",            "min_max",
-                                 "greatest_in_rows", "greatest_in_columns", "of_neighbours"};
+const char* const of_floats[] = {"max_plus",     "min_plus", "min_max", "greatest_in_rows", "greatest_in_columns",
+                                 "of_neighbours"};
 
 TEST(Vectors, NanAndInfinities) {
     for (const char* name : of_floats) {

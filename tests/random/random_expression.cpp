@@ -286,14 +286,13 @@ std::string ExpressionWriter::window() {
     const std::string place = choices_.once_in(3) ? fmt::format("{} - [1, -1, 0][{}]", variable.name, neighbour)
                                                   : fmt::format("{} + {} - 1", variable.name, neighbour);
     const std::string weight =
-        choices_.once_in(3) ? fmt::format("[0.25, -1, 1.5][{}] * ", neighbour)
-        : choices_.once_in(3)
-            ? fmt::format("[1, 0.5, -2, 0.75, 1, 3][3 * ({} % 2) + {}] * ", variable.name, neighbour)
-            : "";
+        choices_.once_in(3)   ? fmt::format("[0.25, -1, 1.5][{}] * ", neighbour)
+        : choices_.once_in(3) ? fmt::format("[1, 0.5, -2, 0.75, 1, 3][3 * ({} % 2) + {}] * ", variable.name, neighbour)
+                              : "";
     const bool bounded = variable.extent.value == array.shape[moved].value && choices_.once_in(2);
     const std::string &n = array.shape[moved].text, end = n + " - 1";
-    const std::string inside = choices_.once_in(2) ? fmt::format("clamp({}, 0, {})", place, end)
-                                                   : fmt::format("({} + {}) % {}", place, n, n);
+    const std::string inside =
+        choices_.once_in(2) ? fmt::format("clamp({}, 0, {})", place, end) : fmt::format("({} + {}) % {}", place, n, n);
     std::vector<std::string> at;
     for (size_t d = 0; d < array.shape.size(); d++) {
         const Text one = d == moved ? Text(bounded ? inside : place) : coordinate(array.shape[d], 0);

@@ -112,7 +112,8 @@ private:
         type.dtype = whole ? DType::int64 : real_;
         const std::string name = fmt::format("y{}", outputs_.size());
         const std::string value = whole ? fmt::format("int64({})", integer(2)) : real(3);
-        if (!whole && others == 0 && !left.empty() && choices_.once_in(8)) return interleaved(left, dimensions, type, value, outside);
+        if (!whole && others == 0 && !left.empty() && choices_.once_in(8))
+            return interleaved(left, dimensions, type, value, outside);
         scope_ = outside;
         const bool bare = left.size() == index_.size() && choices_.once_in(2);
         line(fmt::format("{} = {}", bare ? name : fmt::format("{}[{}]", name, fmt::join(left, ", ")), value));
@@ -241,7 +242,8 @@ private:
             }
             if (choices_.once_in(4)) {
                 at[0] = fmt::format("{} - {}", step.name, 2 + choices_.below(3));
-                value = fmt::format("0.5 * ({}) + 0.25 * ({}[{}] ?? {})", value, state.name, fmt::join(at, ", "), number());
+                value =
+                    fmt::format("0.5 * ({}) + 0.25 * ({}[{}] ?? {})", value, state.name, fmt::join(at, ", "), number());
             }
             if (choices_.once_in(3)) {
                 const Scope here = scope_;

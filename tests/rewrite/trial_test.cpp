@@ -21,7 +21,8 @@ std::string outcome(const std::string& text) {
 }
 
 std::string body(const std::string& text, const std::string& inputs = "x: \"$T[$n]\"", const std::string& more = "") {
-    return "t:\n  inputs: {" + inputs + "}\n" + more + "  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: \"y = " + text + "\"\n";
+    return "t:\n  inputs: {" + inputs + "}\n" + more +
+           "  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n  body: \"y = " + text + "\"\n";
 }
 
 std::string graph(const std::string& lines, const std::string& more = "") {
@@ -31,9 +32,10 @@ std::string graph(const std::string& lines, const std::string& more = "") {
 TEST(Trial, WhatFailsWhateverItIsAppliedToIsAMistake) {
     EXPECT_EQ(outcome(body("x[@n + 1]")), "symbolic.footprint");
     EXPECT_EQ(outcome(body("x[@n] + w[0]", "x: \"float32[$n]\", w: \"float64[1]\"") + ""), "language.unbound_static");
-    EXPECT_EQ(outcome("t:\n  inputs: {x: \"float32[$n]\", w: \"float64[1]\"}\n  index: \"[$n]\"\n  outputs: {y: float32}\n"
-                      "  body: \"y = x + w[0]\"\n"),
-              "symbolic.dtype");
+    EXPECT_EQ(
+        outcome("t:\n  inputs: {x: \"float32[$n]\", w: \"float64[1]\"}\n  index: \"[$n]\"\n  outputs: {y: float32}\n"
+                "  body: \"y = x + w[0]\"\n"),
+        "symbolic.dtype");
     EXPECT_EQ(outcome(body("x[0] + x[1]", "x: \"$T[1, $n]\"")), "symbolic.rank");
     // Of floats alone there is a quotient, and the constraint has none.
     EXPECT_EQ(outcome(body("x / 2", "x: \"$T[$n]\"", "  constraints: {T: [int32, int64]}\n")), "symbolic.dtype");
@@ -48,14 +50,15 @@ TEST(Trial, WhatSomeUseMakesRightIsFine) {
     EXPECT_EQ(outcome(body("x / 2")), "fine");  // of floats
     EXPECT_EQ(outcome(body("x + w", "x: \"$T[$n]\", w: \"$U[$n]\"")), "fine");
     EXPECT_EQ(outcome(body("x[0, @n]", "x: \"$T[1, $n]\"")), "fine");  // only dimensions of one
-    EXPECT_EQ(outcome(body("x * complex(0.0, 1.0)")), "fine");            // of complex numbers alone
+    EXPECT_EQ(outcome(body("x * complex(0.0, 1.0)")), "fine");         // of complex numbers alone
     EXPECT_EQ(outcome(graph("y = relu(x)")), "fine");
     EXPECT_EQ(outcome(body("x[@n]", "x: \"$T[2 * $n]\"")), "fine");
     EXPECT_EQ(outcome(body("x[@n * $k]", "x: \"$T[$n * $k]\"", "  params: {k: int}\n")), "fine");
 }
 
 TEST(Trial, WhatCannotBeTriedIsSaidToBe) {
-    EXPECT_EQ(outcome(body("x", "x: \"$T[$n]\"", "  constraints: {require: [[\"$n == 1000\", \"too small\"]]}\n")), "untried");
+    EXPECT_EQ(outcome(body("x", "x: \"$T[$n]\"", "  constraints: {require: [[\"$n == 1000\", \"too small\"]]}\n")),
+              "untried");
     EXPECT_EQ(outcome(body("x", "x: \"$T[$n]\"", "  params: {what: string}\n")), "untried");
     EXPECT_EQ(outcome("t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n"), "untried");
 }

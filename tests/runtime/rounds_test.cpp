@@ -81,7 +81,8 @@ TEST(Rounds, SameBitsByAnyNumberOfThreads) {
             if (first.empty()) first = *found;
             for (size_t o = 0; o < first.size(); o++) {
                 const auto size = static_cast<size_t>(first[o].byte_size());
-                EXPECT_EQ(std::memcmp(first[o].data(), (*found)[o].data(), size), 0) << threads << " threads, output " << o;
+                EXPECT_EQ(std::memcmp(first[o].data(), (*found)[o].data(), size), 0)
+                    << threads << " threads, output " << o;
             }
         }
         auto expected = evaluate_graph(graph, feeds, Precision::body);
@@ -97,8 +98,8 @@ TEST(Rounds, SameBitsByAnyNumberOfThreads) {
 // In the third step of two threads or more, other parts of a failing round run on.
 TEST(Rounds, SameFailureByAnyNumberOfThreads) {
     constexpr int64_t n = 4'000;
-    const Graph graph = graph_of("y = follow(next, x, steps: 50)",
-                                 {input("next", DType::int32, {n}), input("x", DType::float32, {n})});
+    const Graph graph =
+        graph_of("y = follow(next, x, steps: 50)", {input("next", DType::int32, {n}), input("x", DType::float32, {n})});
     auto executable = compiled(plan_in_rounds(graph));
     ASSERT_TRUE(executable);
     TensorData next(DType::int32, {n});

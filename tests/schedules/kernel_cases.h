@@ -17,7 +17,7 @@ struct KernelCase {
     std::string name;
     std::vector<std::map<std::string, int64_t>> sizes;
     std::vector<bool> alone;  // by sizes: has code of its own
-    std::string text;  // with $NAME and $(expression)
+    std::string text;         // with $NAME and $(expression)
 };
 
 inline std::vector<KernelCase> load_kernel_cases(const std::string& source_directory) {

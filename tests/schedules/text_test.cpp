@@ -199,7 +199,8 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
     expect_tree_error(replaced(good, "x 16 mask", "x 15 mask"), "schedules.tree_lanes");
     // A loop over the tile's rows stands at its end, and holds nothing that belongs to the tile as a whole.
     ASSERT_NE(good.find("each row\n"), std::string::npos) << good;
-    expect_tree_error(replaced(good, "finish 0\n", "finish 0\n        each row\n        finish 0\n"), "schedules.tree_rows");
+    expect_tree_error(replaced(good, "finish 0\n", "finish 0\n        each row\n        finish 0\n"),
+                      "schedules.tree_rows");
     expect_tree_error(replaced(good, "each row\n", "each row\n                start 0\n"), "schedules.tree_rows");
     expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: sum float64"),
                       "schedules.tree_type");

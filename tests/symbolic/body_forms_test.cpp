@@ -49,10 +49,10 @@ TEST(BodyForms, FunctionsHaveLetsAndTakeTensors) {
                              x)),
               (std::vector<double>{70, 90, 110, 130}));
     // On one line; a let that stands for another; the same function twice; in statics.
-    EXPECT_EQ(values(applied(of_function("  f(a) = let b = a + 1; let c = b * b; c\n  g(a) = f(a) + f(2 * a)\n",
-                                         "g(x) + f($n)"),
-                             x)),
-              (std::vector<double>{27, 38, 59, 90}));
+    EXPECT_EQ(
+        values(applied(
+            of_function("  f(a) = let b = a + 1; let c = b * b; c\n  g(a) = f(a) + f(2 * a)\n", "g(x) + f($n)"), x)),
+        (std::vector<double>{27, 38, 59, 90}));
 }
 
 TEST(BodyForms, MistakesInFunctionsAreNamed) {
@@ -90,24 +90,26 @@ TEST(BodyForms, InterleavedEquationsAreOne) {
                              "    y[0, c] = 7\n",
                              counting(DType::float32, {2}))),
               (std::vector<double>{7, 7, 0, 0, 0, 0, 0, 0, 1, 1, 10, 10, 100, 100}));
-    EXPECT_EQ(values(applied("t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T[2 * $n, 4]\"}\n  body: |\n"
-                             "    for j < 2:\n"
-                             "      y[2 * @n, 2 * j] = x\n"
-                             "      y[2 * @n + 1, 2 * j] = 10 * x\n"
-                             "      y[2 * @n, 2 * j + 1] = 100 * x\n"
-                             "      y[2 * @n + 1, 2 * j + 1] = 1000 * x\n",
-                             counting(DType::float32, {2}))),
+    EXPECT_EQ(values(applied(
+                  "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T[2 * $n, 4]\"}\n  body: |\n"
+                  "    for j < 2:\n"
+                  "      y[2 * @n, 2 * j] = x\n"
+                  "      y[2 * @n + 1, 2 * j] = 10 * x\n"
+                  "      y[2 * @n, 2 * j + 1] = 100 * x\n"
+                  "      y[2 * @n + 1, 2 * j + 1] = 1000 * x\n",
+                  counting(DType::float32, {2}))),
               (std::vector<double>{0, 0, 0, 0, 0, 0, 0, 0, 1, 100, 1, 100, 10, 1000, 10, 1000}));
 }
 
 // An output of fewer dimensions has no coordinate to compare with.
 TEST(BodyForms, InterleavedEquationsBesideAnOutputOfLowerRank) {
-    const std::string text = "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[]\"\n"
-                             "  outputs: {y: \"$T[2, 2 * $n]\", z: \"$T[$n]\"}\n  body: |\n"
-                             "    for c < 2, i < $n:\n"
-                             "      y[c, 2 * i] = x[i]\n"
-                             "      y[c, 2 * i + 1] = 10 * x[i]\n"
-                             "    z[i] = x[i]\n";
+    const std::string text =
+        "t:\n  inputs: {x: \"$T[$n]\"}\n  index: \"[]\"\n"
+        "  outputs: {y: \"$T[2, 2 * $n]\", z: \"$T[$n]\"}\n  body: |\n"
+        "    for c < 2, i < $n:\n"
+        "      y[c, 2 * i] = x[i]\n"
+        "      y[c, 2 * i + 1] = 10 * x[i]\n"
+        "    z[i] = x[i]\n";
     EXPECT_EQ(values(applied(text, counting(DType::float32, {2}))), (std::vector<double>{0, 0, 1, 10, 0, 0, 1, 10}));
 }
 
@@ -129,8 +131,10 @@ TEST(BodyForms, PhasesThatAreMissingOrTwiceThereAreRefused) {
 Result<Outcome> ragged(const std::string& right, const TensorData& limits) {
     Library library;
     auto added = library.add_source(std::make_shared<const SourceText>(
-        "test.yaml", "t:\n  inputs: {x: \"$T[$n, $m]\", l: \"$L[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n"
-                     "  body: \"y = " + right + "\"\n"));
+        "test.yaml",
+        "t:\n  inputs: {x: \"$T[$n, $m]\", l: \"$L[$n]\"}\n  index: \"[$n]\"\n  outputs: {y: \"$T\"}\n"
+        "  body: \"y = " +
+            right + "\"\n"));
     if (!added) return fail(added.error());
     return apply(library, "t", {{true, false, {counting(DType::float32, {4, 3})}}, {true, false, {limits}}}, {});
 }
@@ -140,7 +144,8 @@ TEST(BodyForms, RangesArePartsOfTheirExtent) {
     const TensorData limits = integers(DType::int32, {2, 0, 7, -1});
     EXPECT_EQ(values(ragged("sum(k < $m to l[@n] : x[@n, k])", limits)), (List{1, 0, 21, 0}));
     EXPECT_EQ(values(ragged("sum(k < $m from l[@n] : x[@n, k])", limits)), (List{2, 12, 0, 30}));
-    EXPECT_EQ(values(ragged("sum(k < $m from l[@n] - 1 to l[@n] + 1 if k > 0 : x[@n, k])", limits)), (List{3, 0, 0, 0}));
+    EXPECT_EQ(values(ragged("sum(k < $m from l[@n] - 1 to l[@n] + 1 if k > 0 : x[@n, k])", limits)),
+              (List{3, 0, 0, 0}));
     EXPECT_EQ(values(ragged("max(k < $m to @n : x[@n, k])", integers(DType::int64, {0, 0, 0, 0})))[2], 7);
     EXPECT_EQ(values(ragged("sum(j < 2, k < $m from j to j + 1 : x[@n, k])", limits)), (List{1, 7, 13, 19}));
     // What the range leaves out is not read: the guard proves it.
@@ -184,7 +189,8 @@ TEST(BodyForms, FunctionsJoinTerms) {
     EXPECT_EQ(values(applied(joined(times, "times(k < $m : x[@n, k] + 1) + times(k < 2 : 3)"), x)),
               (std::vector<double>{15, 129}));
     // A filter, a part of the range, no terms, and a term that depends on no point.
-    EXPECT_EQ(values(applied(joined(times, "times(k < $m if k != 1 : x[@n, k] + 1)"), x)), (std::vector<double>{3, 24}));
+    EXPECT_EQ(values(applied(joined(times, "times(k < $m if k != 1 : x[@n, k] + 1)"), x)),
+              (std::vector<double>{3, 24}));
     EXPECT_EQ(values(applied(joined(times, "times(k < $m from 1 to @n + 2 : x[@n, k] + 1)"), x)),
               (std::vector<double>{2, 30}));
     EXPECT_EQ(values(applied(joined(times, "times(k < 0 : x[@n, k])"), x)), (std::vector<double>{1, 1}));

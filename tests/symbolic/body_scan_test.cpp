@@ -105,9 +105,10 @@ TEST(BodyScan, StatesStayAsTheyAreOnceTheConditionHolds) {
     EXPECT_EQ(values(result_of(until("true", sums), all)), (std::vector<double>{0, 0, 0, 3, 3, 3}));
     EXPECT_EQ(values(result_of(until("false", sums), all)), (std::vector<double>{0, 1, 3, 3, 7, 12}));
     // By a name of the block, and over a state's own axis; a state may be read further back.
-    const std::string pair = "      let d = abs(s[t - 1, 0] - s[t - 1, 1])\n"
-                             "      s[t, j < 2] = s[t - 1, 1 - j] + (s[t - 2, j] ?? j) * x[@m, t] from j\n"
-                             "    y[@m] = s[$n - 1, 0]\n";
+    const std::string pair =
+        "      let d = abs(s[t - 1, 0] - s[t - 1, 1])\n"
+        "      s[t, j < 2] = s[t - 1, 1 - j] + (s[t - 2, j] ?? j) * x[@m, t] from j\n"
+        "    y[@m] = s[$n - 1, 0]\n";
     EXPECT_EQ(values(result_of(until("d > 5 || any(j < 2 : s[t, j] > 1)", pair), "y: \"$T[$m]\"")),
               (std::vector<double>{0, 1}));
     EXPECT_EQ(code_of(until("s[t]", sums), all), "symbolic.type");

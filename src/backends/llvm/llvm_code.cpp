@@ -93,9 +93,7 @@ private:
     }
     DType dtype_of(MemoryId memory) const { return tree_.memory(memory).dtype; }
     // Machines gather words of 32 bits: smaller elements come with what lies behind them.
-    bool reads_words(MemoryId memory) const {
-        return tree_.memory(memory).slack && bytes(dtype_of(memory)) < 4;
-    }
+    bool reads_words(MemoryId memory) const { return tree_.memory(memory).slack && bytes(dtype_of(memory)) < 4; }
     // Inputs and weights may lie at any address (a file has them wherever the bytes before end); the rest is ours.
     llvm::Align alignment(MemoryId memory) const {
         const Memory& m = tree_.memory(memory);
@@ -277,8 +275,8 @@ codegen::Code::Values LlvmCode::function(const std::string& name, std::span<cons
     llvm::Value* made = builder_.CreateCall(found->second.function, given);
     Values results;
     for (const CodeValue& result : found->second.results) {
-        results.push_back(wrap(result.dtype, result.width,
-                               builder_.CreateExtractValue(made, static_cast<unsigned>(results.size()))));
+        results.push_back(
+            wrap(result.dtype, result.width, builder_.CreateExtractValue(made, static_cast<unsigned>(results.size()))));
     }
     return results;
 }
@@ -481,8 +479,8 @@ CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<Cod
     llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
     if (reads_words(memory)) {
         llvm::Type* words = vector(builder_.getInt32Ty(), indices.width);
-        llvm::Instruction* whole = builder_.CreateMaskedGather(words, places, llvm::Align(1), active,
-                                                               llvm::Constant::getNullValue(words));
+        llvm::Instruction* whole =
+            builder_.CreateMaskedGather(words, places, llvm::Align(1), active, llvm::Constant::getNullValue(words));
         llvm::Type* bits = vector(builder_.getIntNTy(element->getPrimitiveSizeInBits()), indices.width);
         llvm::Value* low = builder_.CreateBitCast(builder_.CreateTrunc(tag(memory, whole), bits), loaded);
         return wrap(dtype, indices.width, from_memory(dtype, low));

@@ -20,8 +20,9 @@ public:
         if (!mkdtemp(folder)) return;
         const std::string base = std::string(folder) + "/kernels";
         std::ofstream(base + ".c") << text;
-        const std::string command = "gcc " + flags + " -march=native -ffp-contract=off -w -Wno-psabi -fPIC -shared -o " + base +
-                                    ".so " + base + ".c -lm 2> " + base + ".txt";
+        const std::string command = "gcc " + flags +
+                                    " -march=native -ffp-contract=off -w -Wno-psabi -fPIC -shared -o " + base + ".so " +
+                                    base + ".c -lm 2> " + base + ".txt";
         if (std::system(command.c_str()) == 0) library_ = dlopen((base + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
         std::ifstream words(base + ".txt");
         error.assign(std::istreambuf_iterator<char>(words), {});
