@@ -424,21 +424,12 @@ std::vector<AxisId> BodyLowering::open_axes(Expr right, const std::vector<AxisId
     return axes;
 }
 
-// Axes that stand for any axis of the same extent at the same position: equal drafts become one.
-AxisId BodyLowering::placeholder(size_t position, AxisId like) {
-    const Axis axis = arena_.axis(like);
-    auto [it, added] =
-        placeholders_.try_emplace({position, axis.extent, axis.named, axis.factor, axis.hint, axis.most}, no_id);
-    if (added) it->second = arena_.add_axis(axis);
-    return it->second;
-}
-
 BodyLowering::Draft BodyLowering::renamed(const Draft& draft, bool fresh, Arena::Substitution& substitution) {
     Draft result = draft;
     size_t position = 0;
     for (std::vector<AxisId>* list : {&result.axes, &result.reduced}) {
         for (AxisId& axis : *list) {
-            const AxisId own = fresh ? arena_.add_axis(Axis(arena_.axis(axis))) : placeholder(position, axis);
+            const AxisId own = fresh ? arena_.add_axis(Axis(arena_.axis(axis))) : placeholders_.get(position, axis);
             position++;
             substitution[axis] = arena_.axis_value(own);
             axis = own;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "equations/lower_tables.h"
+#include "equations/pass_support.h"
 #include "equations/system.h"
 
 namespace heddle::equations {
@@ -84,7 +85,6 @@ private:
     Draft renamed(const Draft& draft, bool fresh, Arena::Substitution& substitution);
     Equation equation_of(TensorIndex target, const std::vector<Expr>& left, const Draft& draft);
     std::vector<AxisId> open_axes(Expr right, const std::vector<AxisId>& bound) const;
-    AxisId placeholder(size_t position, AxisId like);
     Expr check_reads(Expr right);
     Expr finish_right(Expr right, const std::vector<AxisId>& axes);
     void add_output(const BodyEquation& equation);
@@ -117,7 +117,7 @@ private:
         std::set<TensorIndex> tensors;  // made by its equations
     };
     std::map<VariableId, Scan> scans_;
-    std::map<std::tuple<size_t, int64_t, bool, int64_t, int64_t, int64_t>, AxisId> placeholders_;
+    CanonicalAxes placeholders_{arena_};  // so that equal drafts become one
     std::map<std::tuple<int, Expr, std::vector<AxisId>, std::vector<AxisId>>, TensorIndex> named_;
 };
 

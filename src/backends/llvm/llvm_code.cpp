@@ -11,7 +11,7 @@
 #include <cmath>
 #include <map>
 
-#include "backends/llvm/avx512.h"
+#include "backends/llvm/x86_instructions.h"
 #include "codegen/code.h"
 
 namespace heddle::backends {
@@ -100,7 +100,6 @@ private:
         const bool is_lent = m.kind == Memory::Kind::input && !m.aligned;
         return llvm::Align(is_lent ? 1 : static_cast<uint64_t>(bytes(m.dtype)));
     }
-    llvm::Value* dot_pairs(llvm::Value* a, llvm::Value* b, int width);
     llvm::Value* pointer(const CodeAddress& address);
     llvm::Value* pointer(const Cells& cells, CodeValue index);
     llvm::Value* from_memory(DType dtype, llvm::Value* raw);
@@ -346,27 +345,13 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     case CodeOp::round: return unary(llvm::Intrinsic::roundeven);
     case CodeOp::truncate: return unary(llvm::Intrinsic::trunc);
     case CodeOp::count_bits: return unary(llvm::Intrinsic::ctpop);
-    case CodeOp::dot_pairs: return result(dot_pairs(x, y, a.width));
+    case CodeOp::dot_pairs: return result(dot_pairs(builder_, x, y, widest_));
     case CodeOp::scale:
     case CodeOp::exponent_of:
     case CodeOp::significand_of:
     case CodeOp::reciprocal_root_estimate: return result(avx512_operation(builder_, op, x, y));
     }
     return a;
-}
-
-// Of the width of a vector register the machine's instruction, which LLVM takes together with an addition behind it.
-llvm::Value* LlvmCode::dot_pairs(llvm::Value* a, llvm::Value* b, int width) {
-    const auto id = width == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
-                    : width == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
-                                 : llvm::Intrinsic::x86_sse2_pmadd_wd;
-    if (width == 4 || (width == 8 && widest_ >= 32) || (width == 16 && widest_ >= 64)) {
-        llvm::Type* halves = vector(builder_.getInt16Ty(), 2 * width);
-        return builder_.CreateIntrinsic(id, {}, {builder_.CreateBitCast(a, halves), builder_.CreateBitCast(b, halves)});
-    }
-    const auto low = [&](llvm::Value* x) { return builder_.CreateAShr(builder_.CreateShl(x, 16), 16); };
-    const auto high = [&](llvm::Value* x) { return builder_.CreateAShr(x, 16); };
-    return builder_.CreateAdd(builder_.CreateMul(low(a), low(b)), builder_.CreateMul(high(a), high(b)));
 }
 
 CodeValue LlvmCode::multiply_add(CodeValue a, CodeValue b, CodeValue c) {

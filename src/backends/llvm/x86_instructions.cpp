@@ -1,4 +1,4 @@
-#include "backends/llvm/avx512.h"
+#include "backends/llvm/x86_instructions.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -93,6 +93,20 @@ llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm
     return in_pieces(builder, {index}, 16, 16, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
         return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, v[0]});
     });
+}
+
+llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* b, int widest) {
+    const unsigned width = lanes_of(a);
+    const auto id = width == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                    : width == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                                 : llvm::Intrinsic::x86_sse2_pmadd_wd;
+    if (width == 4 || (width == 8 && widest >= 32) || (width == 16 && widest >= 64)) {
+        llvm::Type* halves = llvm::FixedVectorType::get(builder.getInt16Ty(), 2 * width);
+        return builder.CreateIntrinsic(id, {}, {builder.CreateBitCast(a, halves), builder.CreateBitCast(b, halves)});
+    }
+    const auto low = [&](llvm::Value* x) { return builder.CreateAShr(builder.CreateShl(x, 16), 16); };
+    const auto high = [&](llvm::Value* x) { return builder.CreateAShr(x, 16); };
+    return builder.CreateAdd(builder.CreateMul(low(a), low(b)), builder.CreateMul(high(a), high(b)));
 }
 
 }  // namespace heddle::backends

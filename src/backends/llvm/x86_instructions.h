@@ -1,4 +1,4 @@
-// Instructions of AVX-512 on floats for which LLVM has no general operation. Vectors of any power of two of lanes; a
+// Instructions of these machines for which LLVM has no general operation. Vectors of any power of two of lanes; a
 // scalar is a lane of one.
 #pragma once
 
@@ -10,6 +10,9 @@ namespace heddle::backends {
 
 // scale, exponent_of, significand_of and reciprocal_root_estimate of float32 and float64. `b` of scale alone.
 llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, codegen::CodeOp op, llvm::Value* a, llvm::Value* b);
+// Of two 16-bit halves a lane of 32 bits: the sum of their products. By the instruction where a register of at most `widest`
+// bytes holds the vector; LLVM takes it together with an addition behind it.
+llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* b, int widest);
 llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index);
 
 }  // namespace heddle::backends
