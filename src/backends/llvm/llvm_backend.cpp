@@ -25,7 +25,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "backends/llvm/image.h"
@@ -60,6 +62,8 @@ constexpr LlvmOption llvm_options[] = {
     {"disable-lsr", "true"},
     // It makes one of a loop's guard and its test, at the price of a jump in each iteration.
     {"enable-tail-merge", "false"},
+    // It looks for arithmetic to be moved to mask registers, and changed none of the gallery's kernels.
+    {"disable-x86-domain-reassignment", "true"},
 };
 
 void initialise_llvm() {
@@ -152,7 +156,12 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
     passes.addPass(llvm::SimplifyCFGPass());
     llvm::LoopPassManager loop_passes;
     loop_passes.addPass(llvm::LoopRotatePass());
-    loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    // Accumulators are values already; what is promoted still are states of short loops. In long ones the search took a third
+    // of all passes.
+    constexpr unsigned most_accesses = 64;
+    llvm::LICMOptions motion;
+    motion.MssaNoAccForPromotionCap = most_accesses;
+    loop_passes.addPass(llvm::LICMPass(motion));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
     passes.addPass(llvm::EarlyCSEPass(true));
     passes.addPass(combine());
@@ -204,13 +213,17 @@ Result<std::string> generate_image(const Tree& tree, llvm::TargetMachine& machin
 class Work {
 public:
     Work(const std::vector<const Tree*>& trees, const Target& target, std::shared_ptr<const void> owner)
-        : trees_(trees), target_(target), owner_(std::move(owner)), made_(trees.size()) {}
+        : trees_(trees), target_(target), owner_(std::move(owner)), made_(trees.size()), order_(trees.size()) {
+        std::iota(order_.begin(), order_.end(), size_t{0});
+        std::ranges::stable_sort(order_, std::greater(), [&](size_t i) { return trees_[i]->expressions.size(); });
+    }
 
     bool is_wanted() const { return gate_.is_open(); }
 
     void run() {
         auto machine = target_machine(target_);
-        for (size_t i = next_++; i < trees_.size() && gate_.is_open(); i = next_++) {
+        for (size_t next = next_++; next < order_.size() && gate_.is_open(); next = next_++) {
+            const size_t i = order_[next];
             made_[i] = machine ? image_for(*trees_[i], **machine) : fail(machine.error());
             std::lock_guard lock(mutex_);
             done_++;
@@ -261,6 +274,7 @@ private:
     const Target target_;
     const std::shared_ptr<const void> owner_;
     std::vector<Result<std::string>> made_;
+    std::vector<size_t> order_;  // the greatest first, so that no thread waits long for another at the end
     std::exception_ptr thrown_;
     Gate gate_;
     std::atomic<size_t> next_ = 0;
