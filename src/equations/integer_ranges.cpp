@@ -117,7 +117,11 @@ Interval IntegerRanges::of_state(TensorIndex tensor) {
     Interval steps = Interval::point(0);
     for (int32_t index : system_.tensor(tensor).equations) {
         const Equation& equation = system_.equation(index);
-        if (equation.reducer) return {};
+        if (equation.reducer) {
+            if (equation.reducer != Reducer::sum) return {};
+            all.values = hull(all.values, of_sum(equation));  // if it takes the state: of any values
+            continue;
+        }
         if (equation.scan >= 0) steps = hull(steps, extent_of(system_.arena->axis(equation.ordered)));
         const Step own = step_of(tensor, equation.right);
         all = {hull(all.values, own.values), hull(all.changes, own.changes)};

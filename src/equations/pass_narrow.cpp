@@ -83,7 +83,8 @@ private:
         std::vector<Expr> rights;
         for (int32_t maker : tensor.equations) {
             const Equation& equation = system_.equation(maker);
-            const bool plain = !equation.reducer && equation.right->dtype == tensor.dtype;
+            const bool sums = equation.reducer == Reducer::sum && !scatter_of(system_, equation);
+            const bool plain = (!equation.reducer || sums) && equation.right->dtype == tensor.dtype;
             rights.push_back(plain ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr);
             if (rights.back() == nullptr) return std::nullopt;
         }
@@ -146,7 +147,10 @@ private:
         bool any = false;
         for (const Equation& equation : system_.equations) {
             if (equation.dead) continue;
-            if (is_read_of(equation.right)) return false;
+            if (is_read_of(equation.right)) {
+                if (equation.reducer || equation.right->kind != Kind::read) return false;
+                any = true;
+            }
             for (Expr e : walk(equation.right)) {
                 const auto& parts = e->parts();
                 if (e->kind == Kind::guarded_read && is_read_of(e)) return false;
@@ -204,8 +208,11 @@ private:
         return chosen ? arena_.select(e->parts()[0], a, b) : arena_.scalar(e->op, dtype, {a, b});
     }
 
-    // What a cast makes smaller, in the smallest type that holds all steps on the way: vectors of it have more lanes.
+    // What a cast makes smaller, or a comparison asks, in the smallest type that holds all steps on the way: vectors of it
+    // have more lanes.
     Expr in_small_steps(Expr e) {
+        const bool compares = e->kind == Kind::scalar && is_bool(e->dtype) && e->parts().size() == 2;
+        if (compares && is_integer(e->parts()[0]->dtype)) return compared_in_small_steps(e);
         if (e->kind != Kind::cast || !is_integer(e->dtype)) return e;
         const Expr value = e->parts()[0];
         if (value->kind == Kind::read || !is_integer(value->dtype)) return e;
@@ -217,9 +224,19 @@ private:
         return e;
     }
 
+    Expr compared_in_small_steps(Expr e) {
+        const Expr a = e->parts()[0], b = e->parts()[1];
+        if (a->is_coordinate() || (b->is_coordinate() && b->kind != Kind::integer)) return e;
+        for (DType dtype : types) {
+            if (bytes(dtype) >= bytes(a->dtype)) break;
+            const Expr left = ranges_.narrowed(arena_, a, dtype), right = ranges_.narrowed(arena_, b, dtype);
+            if (left != nullptr && right != nullptr) return arena_.scalar(e->op, DType::boolean, {left, right});
+        }
+        return e;
+    }
+
     void narrow_steps(int32_t index) {
         Equation& equation = system_.equation(index);
-        if (equation.scan >= 0) return;
         equation.right = remade(equation.right, [&](Expr e, std::vector<Expr> operands) {
             return e->is_coordinate() ? e : in_small_steps(arena_.rebuild(e, std::move(operands)));
         });

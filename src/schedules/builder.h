@@ -83,7 +83,7 @@ public:
     bool is_bound(AxisId axis) const { return bound_.contains(axis); }
     // The value of a tensor that this phase computed at its own point.
     void define(const KernelEquation& equation, ExpressionId value);
-    // Loops run only where these dimensions of guarded reads (by id) lie inside.
+    // Loops run only where these dimensions of reads (by id) lie inside.
     void clear_guards(std::set<std::pair<uint32_t, size_t>> dimensions);
     ExpressionId defined(TensorIndex tensor) const { return defined_.at(tensor).second; }
     // Coordinates of this tensor lie inside wherever they are used: nothing is checked.

@@ -398,10 +398,21 @@ ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
     return assembly_.intern(e);
 }
 
+namespace {
+
+// The step of a state that is kept in few places.
+bool takes_turns(Expr coordinate, int64_t places) {
+    return coordinate->kind == Kind::scalar && coordinate->op == ScalarOp::modulo &&
+           coordinate->parts()[1]->kind == Kind::integer && coordinate->parts()[1]->integer == places;
+}
+
+}  // namespace
+
 // Every coordinate lies inside the tensor, with its margins, for all points of the axes.
 bool ExpressionBuilder::is_inside(Expr read) const {
     const KernelTensor& t = assembly_.kernel.tensor(read->tensor());
     for (size_t d = 0; d < t.dimensions.size(); d++) {
+        if (cleared_.contains({read->id, d}) || takes_turns(read->parts()[d], t.dimensions[d].extent)) continue;
         auto range = interval(assembly_.kernel, read->parts()[d]);
         const BufferDimension& dimension = t.dimensions[d];
         if (!range || !range->within(-dimension.margin_before, dimension.extent + dimension.margin_after - 1))
@@ -463,7 +474,9 @@ ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
         inside = conjunction(inside, assembly_.intern(e));
     }
     if (inside < 0) return load(v, no_id);
-    ExpressionId loaded = load(v, conjunction(guard, inside));
+    // Where it is inside, a place that no data say costs nothing to read, wanted or not: so what several branches read is one.
+    const bool plain = std::ranges::none_of(coordinates_of(v), contains_read);
+    ExpressionId loaded = load(v, plain ? inside : conjunction(guard, inside));
     ExpressionId otherwise = value(v->parts().back(), guard);
     if (is_zero(assembly_.result.tree.expression(otherwise))) return loaded;
     Expression e;

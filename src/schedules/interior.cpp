@@ -24,6 +24,8 @@ Span both(Span a, Span b) {
     return {first, std::max(first, std::min(a.last, b.last))};
 }
 
+bool includes(Span all, Span part) { return all.first <= part.first && part.last <= all.last; }
+
 // step * x + what lies in 0 + [low, high]
 struct Line {
     int64_t step = 0, low = 0, high = 0;
@@ -59,6 +61,7 @@ private:
     std::optional<Line> line(Expr coordinate) const;
     bool is_short(int64_t way, const Line& line) const;
     Span where(const Line& line, bool holds) const;
+    Span where_inside(const Line& line, int64_t extent) const;
     Expr opposite(Expr coordinate) { return arena_.add(arena_.integer(-1), coordinate, -1); }
     bool is_at_most_zero(Expr coordinate) const;
     bool follows(Expr coordinate);
@@ -73,6 +76,8 @@ private:
     Expr lesser(Expr a, Expr b, Expr otherwise, bool minimum);
     Expr division(Expr e, Expr dividend);
     Expr guarded(Expr e, std::vector<Expr> operands);
+    Expr plain(Expr e, std::vector<Expr> operands);
+    Expr known_inside(Expr read, const std::vector<size_t>& dimensions);
     Expr rebuilt(Expr e, std::vector<Expr> operands) { return arena_.rebuild(e, std::move(operands)); }
 
     const Kernel& kernel_;
@@ -131,6 +136,11 @@ Span Decider::where(const Line& line, bool holds) const {
     else
         span.last = floor_divide(constant, -step) + 1;
     return both(span, {0, extent_});
+}
+
+// Where it is not below 0 and not behind the extent, for all points of the other axes.
+Span Decider::where_inside(const Line& line, int64_t extent) const {
+    return both(where(line, true), where({line.step, line.low - extent, line.high - extent}, false));
 }
 
 // At most 0 at every point, whatever sizes the named axes have.
@@ -236,12 +246,24 @@ Expr Decider::guarded(Expr e, std::vector<Expr> operands) {
             return operands.back();
         if (follows_inside(operands[d], extent)) inside.push_back(d);
         const auto found = line(operands[d]);
-        if (!found) continue;
-        const Span below = where({found->step, found->low - extent, found->high - extent}, false);
-        if (accept_condition(both(where(*found, true), below))) inside.push_back(d);
+        if (found && accept_condition(where_inside(*found, extent))) inside.push_back(d);
     }
-    Expr read = rebuilt(e, std::move(operands));
-    for (size_t d : inside) result_.sides.inside.insert({read->id, d});
+    return known_inside(rebuilt(e, std::move(operands)), inside);
+}
+
+// A selection may have kept it from reading outside, and is decided by now.
+Expr Decider::plain(Expr e, std::vector<Expr> operands) {
+    std::vector<size_t> inside;
+    for (size_t d = 0; d < operands.size(); d++) {
+        const auto found = line(operands[d]);
+        const bool is_inside = found && includes(where_inside(*found, kernel_.tensor(e->tensor()).dimensions[d].extent), span_);
+        if (is_inside || before_.inside.contains({e->id, d})) inside.push_back(d);
+    }
+    return known_inside(rebuilt(e, std::move(operands)), inside);
+}
+
+Expr Decider::known_inside(Expr read, const std::vector<size_t>& dimensions) {
+    for (size_t d : dimensions) result_.sides.inside.insert({read->id, d});
     return read;
 }
 
@@ -282,11 +304,10 @@ Expr Decider::made(Expr e, std::vector<Expr> operands) {
     case Kind::inside: {
         if (follows_inside(operands[0], e->integer)) return arena_.truth(true);
         const auto found = line(operands[0]);
-        if (!found) return rebuilt(e, std::move(operands));
-        const Span below = where({found->step, found->low - e->integer, found->high - e->integer}, false);
-        const bool accepted = accept_condition(both(where(*found, true), below));
+        const bool accepted = found && accept_condition(where_inside(*found, e->integer));
         return accepted ? arena_.truth(true) : rebuilt(e, std::move(operands));
     }
+    case Kind::read: return plain(e, std::move(operands));
     case Kind::guarded_read: return guarded(e, std::move(operands));
     default: return is_logic(e) ? folded_logic(arena_, e, operands) : rebuilt(e, std::move(operands));
     }

@@ -16,7 +16,7 @@ namespace heddle::schedules {
 // Right sides of a group's equations, as a part of a nest computes them.
 struct RightSides {
     std::map<EquationIndex, Expr> of;
-    std::set<std::pair<uint32_t, size_t>> inside;  // dimensions of guarded reads (by id) that nothing leaves
+    std::set<std::pair<uint32_t, size_t>> inside;  // dimensions of reads (by id) that nothing leaves
 };
 
 RightSides right_sides(const Kernel& kernel, const PhaseGroup& group);

@@ -110,6 +110,24 @@ TEST(PassSteps, SmallIntegersInsideAreMadeInSmallTypes) {
     }
 }
 
+TEST(PassSteps, CountsThatAStepComparesAreMadeInSmallTypes) {
+    const System system = optimised(
+        "system s\n in x: uint8[64, 64]\n local h: uint8[65, 64, 64]\n local c: int64[64, 64, 64]\n"
+        " local n: int64[64, 64, 64]\n out y: uint8[64, 64]\n for i < 64, j < 64: h[0, i, j] = x[i, j]\n"
+        " for t < 64 named 1 ordered 0, i < 64, j < 64:"
+        " c[t, i, j] = sum(a < 3, b < 3 : (h[t, min(i + a, 63), min(j + b, 63)] == uint8(1)) ? 1 : 0)\n"
+        " for t < 64 named 1 ordered 0, i < 64, j < 64: n[t, i, j] = c[t, i, j]\n"
+        " for t < 64 named 1 ordered 0, i < 64, j < 64:"
+        " h[t + 1, i, j] = (n[t, i, j] == 2) ? uint8(1) : (n[t, i, j] == 3) ? uint8(2) : h[t, i, j]\n"
+        " for i < 64, j < 64: y[i, j] = h[64, i, j]\n outputs y");
+    for (const int32_t index : system.order()) {
+        for (Expr e : walk(system.equation(index).right)) {
+            const bool adds = e->kind == Kind::scalar && e->op == ScalarOp::add;
+            if (adds) EXPECT_EQ(e->dtype, DType::int8) << print(system);
+        }
+    }
+}
+
 // A table of 9 x 9, by anti-diagonals: cell (i, t - i) of step t.
 std::string table(const std::string& states, const std::string& steps, const std::string& last) {
     return "system s\n in x: float32[8]\n in z: float32[8]\n local h: float32[18, 9]\n" + states +

@@ -92,6 +92,13 @@ TEST(Schedule, NearNeighboursGoByBands) {
     EXPECT_FALSE(goes_by_bands("no_bands"));
 }
 
+TEST(Schedule, WhatLiesInsideIsReadWithoutACondition) {
+    const std::string tree = print(schedule(kernel_named("chosen_by_data"), Target()).value().tree);
+    const size_t inside = tree.find("by 4 x 16");
+    ASSERT_NE(inside, std::string::npos) << tree;
+    EXPECT_EQ(tree.substr(inside, tree.find("store", inside) - inside).find(" if ("), std::string::npos) << tree;
+}
+
 TEST(Schedule, KeyDependsOnTheTargetButNotOnNames) {
     Tree tree = schedule(kernel_named("matmul_gelu"), Target()).value().tree, renamed = tree;
     renamed.memories[0].name = "other";
