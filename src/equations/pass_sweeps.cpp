@@ -25,7 +25,9 @@ struct Made {
     size_t dimension = 0;  // that counts the steps
     int64_t first = 0;     // 1: a state, one value stands before the steps
     bool swept = false;
-    std::vector<TensorIndex> copies = {};  // for each step of a block; of a swept one the last alone
+    bool is_kept = false;  // more than the last step is asked for behind the scan
+    // For each step of a block; of what is swept the last one alone. Of what is kept they are one tensor, with a dimension for them.
+    std::vector<TensorIndex> copies = {};
 };
 
 class Sweeper {
@@ -95,11 +97,12 @@ private:
         for (auto& [tensor, made] : made_) {
             const double points = hint_points(system_, of(made)) / steps_;
             made.swept = 2 * points > most;
+            made.is_kept = is_asked_behind(tensor, made);
             (made.swept ? swept : others) += points;
         }
         bool reads_pivots = false;
         for (const auto& [tensor, made] : made_) {
-            if (made.swept && !is_state(tensor, made)) return false;
+            if (made.swept && !is_state(made)) return false;
             for (Expr read : reads(of(made))) {
                 const auto from = made_.find(read->tensor());
                 if (from == made_.end() || !from->second.swept) continue;
@@ -110,16 +113,18 @@ private:
         return reads_pivots && swept >= least_points && swept >= least_share * others;
     }
 
-    // Behind the scan, its last step alone is asked for.
-    bool is_state(TensorIndex tensor, const Made& made) {
-        const Equation& equation = of(made);
-        if (made.first != 1 || equation.reducer || system_.tensor(tensor).is_output) return false;
-        if (facts_.of(equation.right).operations > most_operations || facts_.of(equation.right).expensive) return false;
-        return std::ranges::none_of(system_.equations, [&](const Equation& reader) {
-            return !reader.dead && reader.scan != scan_ && std::ranges::any_of(reads(reader), [&](Expr r) {
-                return r->tensor() == tensor && !is_last(made, r);
-            });
-        });
+    bool is_state(const Made& made) {
+        const ValueFacts& facts = facts_.of(of(made).right);
+        return made.first == 1 && !of(made).reducer && !made.is_kept && !facts.expensive &&
+               facts.operations <= most_operations;
+    }
+
+    bool is_asked_behind(TensorIndex tensor, const Made& made) const {
+        return system_.tensor(tensor).is_output || std::ranges::any_of(system_.equations, [&](const Equation& reader) {
+                   return !reader.dead && reader.scan != scan_ && std::ranges::any_of(reads(reader), [&](Expr r) {
+                       return r->tensor() == tensor && !is_last(made, r);
+                   });
+               });
     }
 
     bool is_last(const Made& made, Expr read) const {
@@ -154,7 +159,7 @@ private:
 
     void add_copies(TensorIndex tensor, Made& made) {
         made.copies.assign(static_cast<size_t>(count_), TensorIndex(no_id));
-        for (int64_t s = made.swept ? count_ - 1 : 0; s < count_; s++) {
+        for (int64_t s = made.swept || made.is_kept ? count_ - 1 : 0; s < count_; s++) {
             const SystemTensor& from = system_.tensor(tensor);
             SystemTensor copy{.name = from.name + "_sweep", .dtype = from.dtype};
             copy.shape = from.shape;
@@ -162,16 +167,46 @@ private:
             copy.operation = from.operation;
             copy.shape[made.dimension] = steps_ / count_ + (s + 1 == count_ ? made.first : 0);
             copy.sizes[made.dimension] = Size(copy.shape[made.dimension]);
+            if (made.is_kept) {
+                const auto behind = static_cast<std::ptrdiff_t>(made.dimension) + 1;
+                copy.shape.insert(copy.shape.begin() + behind, count_);
+                copy.sizes.insert(copy.sizes.begin() + behind, Size(count_));
+            }
             made.copies[static_cast<size_t>(s)] = system_.add_tensor(std::move(copy));
         }
-        if (made.first == 0) return;
+        if (made.is_kept) std::ranges::fill(made.copies, TensorIndex(made.copies.back()));
+        if (made.first == 1) add_first(tensor, made);
+    }
+
+    // What stands before the steps.
+    void add_first(TensorIndex tensor, const Made& made) {
         for (int32_t index : std::vector(system_.tensor(tensor).equations)) {
             Equation before = system_.equation(index);
             if (before.dead || before.scan == scan_) continue;
             before.tensor = made.copies.back();
-            before.piece = 0;
+            if (made.is_kept) add_digit(before, made);
             system_.add_equation(std::move(before));
         }
+    }
+
+    // An axis for the steps of a block, in the dimension behind the blocks. Returns its value.
+    Expr add_digit(Equation& equation, const Made& made) {
+        size_t before = 0;
+        for (size_t d = 0; d <= made.dimension; d++) before += equation.left[d]->axes.size();
+        const AxisId digit = arena_.add_axis({.name = "step", .extent = count_});
+        equation.axes.insert(equation.axes.begin() + static_cast<std::ptrdiff_t>(before), digit);
+        equation.left.insert(equation.left.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1,
+                             arena_.axis_value(digit));
+        return arena_.axis_value(digit);
+    }
+
+    // The element of the copy for step s of the block; for none, of the last step of the block before.
+    std::vector<Expr> place(const Made& made, std::vector<Expr> at, int64_t s, Expr block) {
+        const bool behind_first = s >= 0 && (made.is_kept || s + 1 == count_);
+        at[made.dimension] = arena_.add(block, arena_.integer(behind_first ? made.first : 0));
+        const auto behind = at.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1;
+        if (made.is_kept) at.insert(behind, arena_.integer(s < 0 ? count_ - 1 : s));
+        return at;
     }
 
     // What step s of a block makes, in an equation of its own.
@@ -189,12 +224,49 @@ private:
         }
         Expr block = arena_.axis_value(step.ordered);
         for (Expr& left : step.left) left = arena_.substitute(left, own);
-        step.left[made.dimension] = arena_.add(block, arena_.integer(s + 1 == count_ ? made.first : 0));
-        own[of(made).ordered] = arena_.add(arena_.scale(block, count_), arena_.integer(s));
-        step.right = value(arena_.substitute(of(made).right, own), block);
+        step.left = place(made, step.left, s, block);
+        const auto at = [&](int64_t old_step) {
+            own[of(made).ordered] = arena_.add(arena_.scale(block, count_), arena_.integer(old_step));
+            return own;
+        };
+        step.right = value(arena_.substitute(of(made).right, at(s)), block);
+        if (made.swept) {
+            std::vector<Expr> before = step.left;
+            before[made.dimension] = block;
+            Expr old = arena_.read(made.copies.back(), step.right->dtype, before);
+            for (Expr c : below_zero(made)) {
+                Expr first = arena_.substitute(c, at(0)), last = arena_.substitute(c, at(count_ - 1));
+                Expr further = arena_.add(last, first, -1);
+                if (further->kind != Kind::integer) continue;
+                Expr weakest = further->integer < 0 ? last : first;
+                step.right = arena_.select(arena_.less(weakest, arena_.integer(0)), step.right, old);
+            }
+        }
         step.tensor = made.copies[static_cast<size_t>(s)];
-        step.piece = made.first == 1 && s + 1 == count_ ? 1 : 0;
+        step.piece = static_cast<int32_t>(system_.tensor(step.tensor).equations.size());
         system_.add_equation(std::move(step));
+    }
+
+    // Coordinates that are below 0 wherever a step changes the state's element.
+    std::vector<Expr> below_zero(const Made& made) {
+        const Equation& equation = of(made);
+        std::vector<Expr> before = equation.left, found;
+        before[made.dimension] = arena_.axis_value(equation.ordered);
+        const Expr old = arena_.read(equation.tensor, equation.right->dtype, before);
+        Expr right = equation.right;
+        while (right->kind == Kind::select && (right->parts()[1] == old || right->parts()[2] == old)) {
+            const bool holds = right->parts()[2] == old;
+            std::vector<Expr> conditions = {right->parts()[0]};
+            for (size_t i = 0; i < conditions.size(); i++) {
+                Expr c = conditions[i];
+                if (c->kind == Kind::negative)
+                    found.push_back(holds ? c->parts()[0] : arena_.add(arena_.integer(-1), c->parts()[0], -1));
+                if (c->kind == Kind::conjunction && holds)
+                    conditions.insert(conditions.end(), c->parts().begin(), c->parts().end());
+            }
+            right = right->parts()[holds ? 1 : 2];
+        }
+        return found;
     }
 
     // With reads of the new scan's tensors, in its block, in place of those of the old one's.
@@ -208,12 +280,9 @@ private:
         });
     }
 
-    // What step s of the block made; of the block before, if there is none.
     Expr of_copy(const Made& made, Expr read, int64_t s, Expr block) {
         const size_t copy = static_cast<size_t>(s < 0 ? count_ - 1 : s);
-        std::vector<Expr> at = coordinates_of(read);
-        at[made.dimension] = arena_.add(block, arena_.integer(s < 0 ? 0 : s + 1 == count_ ? made.first : 0));
-        return arena_.read(made.copies[copy], read->dtype, std::move(at));
+        return arena_.read(made.copies[copy], read->dtype, place(made, coordinates_of(read), s, block));
     }
 
     // What the steps of the block up to s have made of a state's element.
@@ -234,35 +303,31 @@ private:
             if (equation.dead || equation.scan == scan_) continue;
             equation.right = replace_reads(arena_, equation.right, [&](Expr read) -> Expr {
                 if (read->tensor() != tensor || made.first == 0 || !is_last(made, read)) return nullptr;
-                std::vector<Expr> at = coordinates_of(read);
-                at[made.dimension] = arena_.literal(DType::int64, steps_ / count_, at[made.dimension]->from_template);
-                return arena_.read(made.copies.back(), read->dtype, std::move(at));
+                const bool from_template = read->parts()[made.dimension]->from_template;
+                Expr blocks = arena_.literal(DType::int64, steps_ / count_, from_template);
+                return of_copy(made, read, -1, blocks);
             });
         }
         Equation& equation = system_.equation(made.equation);
-        if (made.swept)
-            equation.dead = true;
+        if (made.is_kept)
+            take_over(equation, made);
         else
-            gather(equation, made);
+            equation.dead = true;
     }
 
-    // All steps, of the copies in turn.
-    void gather(Equation& equation, const Made& made) {
-        const AxisId block = add_blocks(equation.ordered), step = arena_.add_axis({.name = "step", .extent = count_});
-        Expr at = arena_.axis_value(step);
-        std::vector<Expr> left = equation.left;
-        for (int64_t s = 0; s < count_; s++) {
-            left[made.dimension] =
-                arena_.add(arena_.axis_value(block), arena_.integer(s + 1 == count_ ? made.first : 0));
-            const TensorIndex copy = made.copies[static_cast<size_t>(s)];
-            Expr here = arena_.read(copy, system_.tensor(copy).dtype, left);
-            equation.right = s == 0 ? here : arena_.select(arena_.less(at, arena_.integer(s)), equation.right, here);
-        }
+    // All steps, side by side as before.
+    void take_over(Equation& equation, const Made& made) {
+        const AxisId block = add_blocks(equation.ordered);
+        std::ranges::replace(equation.axes, equation.ordered, block);
+        equation.left[made.dimension] = arena_.axis_value(block);
+        Expr digit = add_digit(equation, made);
+        const auto behind = equation.left.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1;
+        std::vector<Expr> at = equation.left;
+        at[made.dimension] = arena_.add(arena_.axis_value(block), arena_.integer(made.first));
+        equation.left.erase(behind);
         equation.left[made.dimension] =
-            arena_.add(arena_.add(at, arena_.axis_value(block), count_), arena_.integer(made.first));
-        const auto place = std::ranges::find(equation.axes, equation.ordered);
-        *place = block;
-        equation.axes.insert(place + 1, step);
+            arena_.add(arena_.add(digit, arena_.axis_value(block), count_), arena_.integer(made.first));
+        equation.right = arena_.read(made.copies.back(), system_.tensor(equation.tensor).dtype, std::move(at));
         equation.reducer.reset();
         equation.reduced.clear();
         equation.scan = -1;
@@ -286,7 +351,9 @@ void share_sweeps(System& system) {
             scans.push_back(equation.scan);
     }
     for (int32_t scan : scans) Sweeper(system, scan).run();
-    if (!scans.empty()) prune(system);
+    if (scans.empty()) return;
+    prune(system);
+    compose_views(system);
 }
 
 }  // namespace heddle::equations
