@@ -25,9 +25,9 @@ struct Made {
     size_t dimension = 0;  // that counts the steps
     int64_t first = 0;     // 1: a state, one value stands before the steps
     bool swept = false;
-    bool is_kept = false;  // more than the last step is asked for behind the scan
-    // For each step of a block; of what is swept the last one alone. Of what is kept they are one tensor, with a dimension for them.
-    std::vector<TensorIndex> copies = {};
+    std::vector<TensorIndex> copies =
+        {};                   // for each step of a block, if the scan reads them; of what is swept the last one
+    TensorIndex all = no_id;  // with a dimension for the steps of a block: what is asked for behind the scan
 };
 
 class Sweeper {
@@ -35,10 +35,8 @@ public:
     Sweeper(System& system, int32_t scan) : system_(system), arena_(*system.arena), scan_(scan) {}
 
     void run() {
-        if (!collect()) return;
-        steps_ = arena_.extent(of(made_.begin()->second).ordered);
-        if (!choose_swept() || !choose_count()) return;
-        for (auto& [tensor, made] : made_) add_copies(tensor, made);
+        if (!collect() || !choose_swept() || !choose_count()) return;
+        for (auto& [tensor, made] : made_) add_tensors(tensor, made);
         for (const auto& [tensor, made] : made_) {
             for (int64_t s = made.swept ? count_ - 1 : 0; s < count_; s++) add_step(made, s);
         }
@@ -55,13 +53,14 @@ private:
             if (equation.dead || equation.scan != scan_) continue;
             const auto made = made_by(static_cast<int32_t>(i));
             if (!made || !made_.emplace(equation.tensor, *made).second) return false;
+            steps_ = arena_.extent(equation.ordered);
         }
-        for (const auto& [tensor, made] : made_) {
-            const auto& makers = system_.tensor(tensor).equations;
-            const auto live = std::ranges::count_if(makers, [&](int32_t m) { return !system_.equation(m).dead; });
-            if (live != 1 + made.first) return false;
-        }
-        return !made_.empty() && reads_are_near();
+        return std::ranges::all_of(made_, [&](const auto& entry) {
+            const auto is_live = [&](int32_t maker) { return !system_.equation(maker).dead; };
+            const auto& [tensor, made] = entry;
+            return std::ranges::count_if(system_.tensor(tensor).equations, is_live) == 1 + made.first &&
+                   reads_near(made);
+        });
     }
 
     std::optional<Made> made_by(int32_t index) const {
@@ -69,40 +68,40 @@ private:
         std::optional<Made> found;
         for (size_t d = 0; d < equation.left.size(); d++) {
             const CoordinateForm form = linear_form(equation.left[d]);
-            const bool plain =
-                form.terms.size() == 1 && form.terms[0].second == 1 && form.terms[0].first->kind == Kind::variable;
-            if (!plain && !equation.left[d]->axes.empty()) return std::nullopt;
-            if (equation.left[d]->axes == std::vector{equation.ordered}) found = Made{index, d, form.constant};
+            const bool moves = form.terms.size() == 1 && form.terms[0].second == 1;
+            if (!moves || form.terms[0].first->kind != Kind::variable) return std::nullopt;
+            if (equation.left[d]->axes == std::vector{equation.ordered})
+                found = Made{index, d, form.constant};
+            else if (form.constant != 0)
+                return std::nullopt;
         }
         return found && found->first <= 1 ? found : std::nullopt;
     }
 
     // In the scan, of this step or the one before.
-    bool reads_are_near() const {
-        for (const auto& [tensor, made] : made_) {
-            for (Expr read : reads(of(made))) {
-                const auto from = made_.find(read->tensor());
-                if (from == made_.end()) continue;
-                const auto step = step_of_read(of(made), read, of(from->second));
-                if (read->kind != Kind::read || !step || *step < -from->second.first || *step > 0) return false;
-            }
-        }
-        return true;
+    bool reads_near(const Made& made) const {
+        return std::ranges::all_of(reads(of(made)), [&](Expr read) {
+            const auto from = made_.find(read->tensor());
+            if (from == made_.end()) return true;
+            const auto step = step_of_read(of(made), read, of(from->second));
+            return read->kind == Kind::read && step && *step >= -from->second.first && *step <= 0;
+        });
     }
 
-    // States of many points that are read by all of these at their own points alone, and by other equations at few.
+    // States of many points that all of these read at their own points alone, and other equations at few.
     bool choose_swept() {
+        const auto points = [&](const auto& entry) {
+            return hint_points(system_, of(entry.second)) / static_cast<double>(arena_.hint(of(entry.second).ordered));
+        };
         double most = 0, swept = 0, others = 0;
-        for (const auto& [tensor, made] : made_) most = std::max(most, hint_points(system_, of(made)) / steps_);
-        for (auto& [tensor, made] : made_) {
-            const double points = hint_points(system_, of(made)) / steps_;
-            made.swept = 2 * points > most;
-            made.is_kept = is_asked_behind(tensor, made);
-            (made.swept ? swept : others) += points;
+        for (const auto& entry : made_) most = std::max(most, points(entry));
+        for (auto& entry : made_) {
+            entry.second.swept = 2 * points(entry) > most;
+            (entry.second.swept ? swept : others) += points(entry);
         }
         bool reads_pivots = false;
         for (const auto& [tensor, made] : made_) {
-            if (made.swept && !is_state(made)) return false;
+            if (made.swept && !is_state(tensor, made)) return false;
             for (Expr read : reads(of(made))) {
                 const auto from = made_.find(read->tensor());
                 if (from == made_.end() || !from->second.swept) continue;
@@ -113,23 +112,23 @@ private:
         return reads_pivots && swept >= least_points && swept >= least_share * others;
     }
 
-    bool is_state(const Made& made) {
+    bool is_state(TensorIndex tensor, const Made& made) {
         const ValueFacts& facts = facts_.of(of(made).right);
-        return made.first == 1 && !of(made).reducer && !made.is_kept && !facts.expensive &&
-               facts.operations <= most_operations;
+        const bool is_short = !of(made).reducer && !facts.expensive && facts.operations <= most_operations;
+        return made.first == 1 && is_short && !is_asked_behind(tensor, made);
     }
 
+    // More than the last step.
     bool is_asked_behind(TensorIndex tensor, const Made& made) const {
+        const auto asks = [&](Expr read) { return read->tensor() == tensor && !is_last(made, read); };
         return system_.tensor(tensor).is_output || std::ranges::any_of(system_.equations, [&](const Equation& reader) {
-                   return !reader.dead && reader.scan != scan_ && std::ranges::any_of(reads(reader), [&](Expr r) {
-                       return r->tensor() == tensor && !is_last(made, r);
-                   });
+                   return !reader.dead && reader.scan != scan_ && std::ranges::any_of(reads(reader), asks);
                });
     }
 
     bool is_last(const Made& made, Expr read) const {
         const Expr at = read->parts()[made.dimension];
-        return read->kind == Kind::read && at->kind == Kind::integer && at->integer == steps_;
+        return read->kind == Kind::read && made.first == 1 && at->kind == Kind::integer && at->integer == steps_;
     }
 
     bool is_own_point(const Made& reader, const Made& made, Expr read) const {
@@ -148,190 +147,187 @@ private:
         return false;
     }
 
+    void add_tensors(TensorIndex tensor, Made& made) {
+        const bool is_kept = is_asked_behind(tensor, made);
+        const bool is_read = !is_kept || std::ranges::any_of(made_, [&](const auto& reader) {
+            const auto asks = [&](Expr read) { return read->tensor() == tensor; };
+            return std::ranges::any_of(reads(of(reader.second)), asks);
+        });
+        if (is_kept) made.all = add_like(tensor, made, {steps_ / count_, count_});
+        if (!is_read) return;
+        made.copies.assign(static_cast<size_t>(count_), TensorIndex(no_id));
+        for (int64_t s = made.swept ? count_ - 1 : 0; s < count_; s++)
+            made.copies[static_cast<size_t>(s)] = add_like(tensor, made, {steps_ / count_ + before(made, s)});
+        for (int32_t index : std::vector(system_.tensor(tensor).equations)) {
+            Equation first = system_.equation(index);
+            if (!first.dead && first.scan != scan_) add(made.copies.back(), with_own_axes(std::move(first)));
+        }
+    }
+
+    // With these dimensions in place of the one that counts the steps.
+    TensorIndex add_like(TensorIndex tensor, const Made& made, const std::vector<int64_t>& counts) {
+        const SystemTensor& from = system_.tensor(tensor);
+        SystemTensor copy{.name = from.name + "_sweep", .dtype = from.dtype};
+        copy.operation = from.operation;
+        for (size_t d = 0; d < from.sizes.size(); d++) {
+            if (d != made.dimension) copy.sizes.push_back(from.sizes[d]);
+            for (size_t c = 0; d == made.dimension && c < counts.size(); c++) copy.sizes.push_back(Size(counts[c]));
+        }
+        for (const Size& size : copy.sizes) copy.shape.push_back(size.value);
+        return system_.add_tensor(std::move(copy));
+    }
+
+    // Values that stand before the blocks: the first one of a state, before its last step of a block.
+    int64_t before(const Made& made, int64_t s) const { return s + 1 == count_ ? made.first : 0; }
+
+    void add(TensorIndex tensor, Equation equation) {
+        equation.tensor = tensor;
+        equation.piece = static_cast<int32_t>(system_.tensor(tensor).equations.size());
+        system_.add_equation(std::move(equation));
+    }
+
+    Equation with_own_axes(Equation equation) {
+        Arena::Substitution own;
+        const AxisId ordered = equation.ordered;
+        for (std::vector<AxisId>* axes : {&equation.axes, &equation.reduced}) {
+            for (AxisId& axis : *axes) {
+                const AxisId old = axis;
+                axis = arena_.add_axis(Axis(arena_.axis(old)));
+                own[old] = arena_.axis_value(axis);
+                if (old == ordered) equation.ordered = axis;
+            }
+        }
+        for (Expr& left : equation.left) left = arena_.substitute(left, own);
+        equation.right = arena_.substitute(equation.right, own);
+        return equation;
+    }
+
     AxisId add_blocks(AxisId ordered) {
         Axis axis = arena_.axis(ordered);
         axis.extent /= count_;
         axis.factor = 0;
         axis.hint /= count_;
         axis.most /= count_;
-        return arena_.add_axis(axis);
-    }
-
-    void add_copies(TensorIndex tensor, Made& made) {
-        made.copies.assign(static_cast<size_t>(count_), TensorIndex(no_id));
-        for (int64_t s = made.swept || made.is_kept ? count_ - 1 : 0; s < count_; s++) {
-            const SystemTensor& from = system_.tensor(tensor);
-            SystemTensor copy{.name = from.name + "_sweep", .dtype = from.dtype};
-            copy.shape = from.shape;
-            copy.sizes = from.sizes;
-            copy.operation = from.operation;
-            copy.shape[made.dimension] = steps_ / count_ + (s + 1 == count_ ? made.first : 0);
-            copy.sizes[made.dimension] = Size(copy.shape[made.dimension]);
-            if (made.is_kept) {
-                const auto behind = static_cast<std::ptrdiff_t>(made.dimension) + 1;
-                copy.shape.insert(copy.shape.begin() + behind, count_);
-                copy.sizes.insert(copy.sizes.begin() + behind, Size(count_));
-            }
-            made.copies[static_cast<size_t>(s)] = system_.add_tensor(std::move(copy));
-        }
-        if (made.is_kept) std::ranges::fill(made.copies, TensorIndex(made.copies.back()));
-        if (made.first == 1) add_first(tensor, made);
-    }
-
-    // What stands before the steps.
-    void add_first(TensorIndex tensor, const Made& made) {
-        for (int32_t index : std::vector(system_.tensor(tensor).equations)) {
-            Equation before = system_.equation(index);
-            if (before.dead || before.scan == scan_) continue;
-            before.tensor = made.copies.back();
-            if (made.is_kept) add_digit(before, made);
-            system_.add_equation(std::move(before));
-        }
-    }
-
-    // An axis for the steps of a block, in the dimension behind the blocks. Returns its value.
-    Expr add_digit(Equation& equation, const Made& made) {
-        size_t before = 0;
-        for (size_t d = 0; d <= made.dimension; d++) before += equation.left[d]->axes.size();
-        const AxisId digit = arena_.add_axis({.name = "step", .extent = count_});
-        equation.axes.insert(equation.axes.begin() + static_cast<std::ptrdiff_t>(before), digit);
-        equation.left.insert(equation.left.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1,
-                             arena_.axis_value(digit));
-        return arena_.axis_value(digit);
-    }
-
-    // The element of the copy for step s of the block; for none, of the last step of the block before.
-    std::vector<Expr> place(const Made& made, std::vector<Expr> at, int64_t s, Expr block) {
-        const bool behind_first = s >= 0 && (made.is_kept || s + 1 == count_);
-        at[made.dimension] = arena_.add(block, arena_.integer(behind_first ? made.first : 0));
-        const auto behind = at.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1;
-        if (made.is_kept) at.insert(behind, arena_.integer(s < 0 ? count_ - 1 : s));
-        return at;
+        return arena_.add_axis(std::move(axis));
     }
 
     // What step s of a block makes, in an equation of its own.
     void add_step(const Made& made, int64_t s) {
-        Equation step = of(made);
-        Arena::Substitution own;
-        for (std::vector<AxisId>* axes : {&step.axes, &step.reduced}) {
-            for (AxisId& axis : *axes) {
-                const bool ordered = axis == of(made).ordered;
-                const AxisId old = axis;
-                axis = ordered ? add_blocks(old) : arena_.add_axis(arena_.axis(old));
-                if (ordered) step.ordered = axis;
-                if (!ordered) own[old] = arena_.axis_value(axis);
-            }
-        }
+        Equation step = with_own_axes(of(made));
+        const AxisId ordered = std::exchange(step.ordered, add_blocks(step.ordered));
+        std::ranges::replace(step.axes, ordered, step.ordered);
         Expr block = arena_.axis_value(step.ordered);
-        for (Expr& left : step.left) left = arena_.substitute(left, own);
-        step.left = place(made, step.left, s, block);
-        const auto at = [&](int64_t old_step) {
-            own[of(made).ordered] = arena_.add(arena_.scale(block, count_), arena_.integer(old_step));
-            return own;
+        const auto at = [&](Expr e, int64_t old_step) {
+            Expr time = arena_.add(arena_.integer(old_step), block, count_);
+            return arena_.substitute(e, {{ordered, time}});
         };
-        step.right = value(arena_.substitute(of(made).right, at(s)), block);
-        if (made.swept) {
-            std::vector<Expr> before = step.left;
-            before[made.dimension] = block;
-            Expr old = arena_.read(made.copies.back(), step.right->dtype, before);
-            for (Expr c : below_zero(made)) {
-                Expr first = arena_.substitute(c, at(0)), last = arena_.substitute(c, at(count_ - 1));
-                Expr further = arena_.add(last, first, -1);
-                if (further->kind != Kind::integer) continue;
-                Expr weakest = further->integer < 0 ? last : first;
-                step.right = arena_.select(arena_.less(weakest, arena_.integer(0)), step.right, old);
-            }
+        std::vector<Expr> below_zero;
+        if (made.swept) below_zero = changes(made, step, ordered);
+        step.right = value(at(step.right, s), block);
+        for (Expr c : below_zero) {
+            Expr first = at(c, 0), last = at(c, count_ - 1), further = arena_.add(last, first, -1);
+            if (further->kind != Kind::integer) continue;
+            Expr old = of_copy(made, step.right->dtype, step.left, -1, block);
+            Expr some_step_changes = arena_.less(further->integer < 0 ? last : first, arena_.integer(0));
+            step.right = arena_.select(some_step_changes, step.right, old);
         }
-        step.tensor = made.copies[static_cast<size_t>(s)];
-        step.piece = static_cast<int32_t>(system_.tensor(step.tensor).equations.size());
-        system_.add_equation(std::move(step));
+        step.left[made.dimension] = arena_.add(block, arena_.integer(before(made, s)));
+        if (made.all >= 0) add_to_all(made, s, step, block);
+        if (!made.copies.empty()) add(made.copies[static_cast<size_t>(s)], std::move(step));
     }
 
-    // Coordinates that are below 0 wherever a step changes the state's element.
-    std::vector<Expr> below_zero(const Made& made) {
-        const Equation& equation = of(made);
-        std::vector<Expr> before = equation.left, found;
-        before[made.dimension] = arena_.axis_value(equation.ordered);
-        const Expr old = arena_.read(equation.tensor, equation.right->dtype, before);
+    // Coordinates that are below 0 wherever the step changes the state's element.
+    std::vector<Expr> changes(const Made& made, const Equation& equation, AxisId ordered) {
+        std::vector<Expr> itself = equation.left, found;
+        itself[made.dimension] = arena_.axis_value(ordered);
+        const Expr old = arena_.read(equation.tensor, equation.right->dtype, itself);
         Expr right = equation.right;
         while (right->kind == Kind::select && (right->parts()[1] == old || right->parts()[2] == old)) {
             const bool holds = right->parts()[2] == old;
             std::vector<Expr> conditions = {right->parts()[0]};
             for (size_t i = 0; i < conditions.size(); i++) {
-                Expr c = conditions[i];
-                if (c->kind == Kind::negative)
-                    found.push_back(holds ? c->parts()[0] : arena_.add(arena_.integer(-1), c->parts()[0], -1));
-                if (c->kind == Kind::conjunction && holds)
-                    conditions.insert(conditions.end(), c->parts().begin(), c->parts().end());
+                const Expr condition = conditions[i], of_condition = condition->parts()[0];
+                if (condition->kind == Kind::negative)
+                    found.push_back(holds ? of_condition : arena_.add(arena_.integer(-1), of_condition, -1));
+                if (condition->kind != Kind::conjunction || !holds) continue;
+                for (Expr both : condition->parts()) conditions.push_back(both);
             }
             right = right->parts()[holds ? 1 : 2];
         }
         return found;
     }
 
-    // With reads of the new scan's tensors, in its block, in place of those of the old one's.
+    // The same where all steps are; what is made already is read.
+    void add_to_all(const Made& made, int64_t s, Equation step, Expr block) {
+        if (!made.copies.empty()) {
+            step.right = of_copy(made, system_.tensor(made.all).dtype, step.left, s, block);
+            step.reducer.reset();
+            step.reduced.clear();
+        }
+        step.left[made.dimension] = block;
+        step.left.insert(step.left.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1, arena_.integer(s));
+        add(made.all, with_own_axes(std::move(step)));
+    }
+
+    // With reads of the new scan's tensors, in this block, in place of those of the old one's.
     Expr value(Expr right, Expr block) {
         return replace_reads(arena_, right, [&](Expr read) -> Expr {
             const auto from = made_.find(read->tensor());
             if (from == made_.end()) return nullptr;
             const Made& made = from->second;
             const int64_t s = linear_form(read->parts()[made.dimension]).constant - made.first;
-            return made.swept ? element(made, read, s, block) : of_copy(made, read, s, block);
+            return made.swept && s >= 0 ? element(made, read, s, block)
+                                        : of_copy(made, read->dtype, coordinates_of(read), s, block);
         });
     }
 
-    Expr of_copy(const Made& made, Expr read, int64_t s, Expr block) {
-        const size_t copy = static_cast<size_t>(s < 0 ? count_ - 1 : s);
-        return arena_.read(made.copies[copy], read->dtype, place(made, coordinates_of(read), s, block));
+    // What step s of the block made; of the block before, if there is none.
+    Expr of_copy(const Made& made, DType dtype, std::vector<Expr> at, int64_t s, Expr block) {
+        at[made.dimension] = arena_.add(block, arena_.integer(s < 0 ? 0 : before(made, s)));
+        return arena_.read(made.copies[static_cast<size_t>(s < 0 ? count_ - 1 : s)], dtype, std::move(at));
     }
 
     // What the steps of the block up to s have made of a state's element.
     Expr element(const Made& made, Expr read, int64_t s, Expr block) {
-        if (s < 0) return of_copy(made, read, s, block);
+        const Equation& equation = of(made);
         Arena::Substitution at;
-        for (size_t d = 0; d < of(made).left.size(); d++) {
-            const auto& axes = of(made).left[d]->axes;
-            if (!axes.empty() && d != made.dimension) at[axes.front()] = read->parts()[d];
-        }
-        at[of(made).ordered] = arena_.add(arena_.scale(block, count_), arena_.integer(s));
-        return value(arena_.substitute(of(made).right, at), block);
+        for (size_t d = 0; d < equation.left.size(); d++) at[equation.left[d]->axes.front()] = read->parts()[d];
+        at[equation.ordered] = arena_.add(arena_.integer(s), block, count_);
+        return value(arena_.substitute(equation.right, at), block);
     }
 
-    // Who reads the last step behind the scan reads the last block's; for others all steps are one tensor, as before.
+    // Who reads the last step behind the scan reads the last block's; for others all steps lie side by side, as before.
     void hand_over(TensorIndex tensor, const Made& made) {
         for (Equation& equation : system_.equations) {
             if (equation.dead || equation.scan == scan_) continue;
             equation.right = replace_reads(arena_, equation.right, [&](Expr read) -> Expr {
-                if (read->tensor() != tensor || made.first == 0 || !is_last(made, read)) return nullptr;
+                if (read->tensor() != tensor || made.copies.empty() || !is_last(made, read)) return nullptr;
                 const bool from_template = read->parts()[made.dimension]->from_template;
                 Expr blocks = arena_.literal(DType::int64, steps_ / count_, from_template);
-                return of_copy(made, read, -1, blocks);
+                return of_copy(made, read->dtype, coordinates_of(read), -1, blocks);
             });
         }
-        Equation& equation = system_.equation(made.equation);
-        if (made.is_kept)
-            take_over(equation, made);
-        else
-            equation.dead = true;
+        if (made.all >= 0) add(tensor, side_by_side(made));
+        system_.equation(made.equation).dead = true;
     }
 
-    // All steps, side by side as before.
-    void take_over(Equation& equation, const Made& made) {
-        const AxisId block = add_blocks(equation.ordered);
-        std::ranges::replace(equation.axes, equation.ordered, block);
-        equation.left[made.dimension] = arena_.axis_value(block);
-        Expr digit = add_digit(equation, made);
-        const auto behind = equation.left.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1;
+    Equation side_by_side(const Made& made) {
+        Equation equation = with_own_axes(of(made));
+        const AxisId block = add_blocks(equation.ordered), step = arena_.add_axis({.name = "step", .extent = count_});
         std::vector<Expr> at = equation.left;
-        at[made.dimension] = arena_.add(arena_.axis_value(block), arena_.integer(made.first));
-        equation.left.erase(behind);
-        equation.left[made.dimension] =
-            arena_.add(arena_.add(digit, arena_.axis_value(block), count_), arena_.integer(made.first));
-        equation.right = arena_.read(made.copies.back(), system_.tensor(equation.tensor).dtype, std::move(at));
+        at[made.dimension] = arena_.axis_value(block);
+        at.insert(at.begin() + static_cast<std::ptrdiff_t>(made.dimension) + 1, arena_.axis_value(step));
+        equation.right = arena_.read(made.all, system_.tensor(made.all).dtype, std::move(at));
+        Expr time = arena_.add(arena_.axis_value(step), arena_.axis_value(block), count_);
+        equation.left[made.dimension] = arena_.add(time, arena_.integer(made.first));
+        const auto place = std::ranges::find(equation.axes, equation.ordered);
+        *place = block;
+        equation.axes.insert(place + 1, step);
         equation.reducer.reset();
         equation.reduced.clear();
         equation.scan = -1;
         equation.ordered = no_id;
+        return equation;
     }
 
     System& system_;
@@ -350,8 +346,8 @@ void share_sweeps(System& system) {
         if (!equation.dead && equation.scan >= 0 && std::ranges::find(scans, equation.scan) == scans.end())
             scans.push_back(equation.scan);
     }
-    for (int32_t scan : scans) Sweeper(system, scan).run();
     if (scans.empty()) return;
+    for (int32_t scan : scans) Sweeper(system, scan).run();
     prune(system);
     compose_views(system);
 }
