@@ -41,6 +41,10 @@ public:
             for (int64_t s = made.swept ? count_ - 1 : 0; s < count_; s++) add_step(made, s);
         }
         for (const auto& [tensor, made] : made_) hand_over(tensor, made);
+        prune(system_);
+        std::vector<bool> chosen(system_.equations.size());
+        for (int32_t view : views_) chosen[static_cast<size_t>(view)] = !system_.equation(view).dead;
+        inline_equations(system_, chosen);
     }
 
 private:
@@ -180,10 +184,10 @@ private:
     // Values that stand before the blocks: the first one of a state, before its last step of a block.
     int64_t before(const Made& made, int64_t s) const { return s + 1 == count_ ? made.first : 0; }
 
-    void add(TensorIndex tensor, Equation equation) {
+    int32_t add(TensorIndex tensor, Equation equation) {
         equation.tensor = tensor;
         equation.piece = static_cast<int32_t>(system_.tensor(tensor).equations.size());
-        system_.add_equation(std::move(equation));
+        return system_.add_equation(std::move(equation));
     }
 
     Equation with_own_axes(Equation equation) {
@@ -307,7 +311,7 @@ private:
                 return of_copy(made, read->dtype, coordinates_of(read), -1, blocks);
             });
         }
-        if (made.all >= 0) add(tensor, side_by_side(made));
+        if (made.all >= 0) views_.push_back(add(tensor, side_by_side(made)));
         system_.equation(made.equation).dead = true;
     }
 
@@ -336,6 +340,7 @@ private:
     const int32_t scan_;
     int64_t steps_ = 1, count_ = 1;  // of the scan, of a block
     std::map<TensorIndex, Made> made_;
+    std::vector<int32_t> views_;  // equations that lay all steps side by side
 };
 
 }  // namespace
@@ -346,10 +351,7 @@ void share_sweeps(System& system) {
         if (!equation.dead && equation.scan >= 0 && std::ranges::find(scans, equation.scan) == scans.end())
             scans.push_back(equation.scan);
     }
-    if (scans.empty()) return;
     for (int32_t scan : scans) Sweeper(system, scan).run();
-    prune(system);
-    compose_views(system);
 }
 
 }  // namespace heddle::equations
