@@ -1,11 +1,13 @@
-// Steps of a scan that share a sweep. A state that each step updates everywhere, by little that it reads of itself (a pivot's row
-// and column: eliminations, factorisations, shortest paths), is loaded and stored once for several steps. A step of the new scan
-// is a block of old ones: what they read of the state at few places is worked out first, one old step after the other, each as
-// what the old steps of the block before it make of the state's element there; then all of them are done to each element at once.
-// The operations are those of before, in their order.
+// Steps of a scan that share a sweep. A state that each step updates everywhere, by little that it reads of itself (a
+// pivot's row and column: eliminations, factorisations, shortest paths), is loaded and stored once for several steps. A
+// step of the new scan is a block of old ones: what they read of the state at few places is worked out first, one old
+// step after the other, each as what the old steps of the block before it make of the state's element there; then all
+// of them are done to each element at once. The operations are those of before, in their order.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "equations/fusion.h"
 #include "equations/pass_support.h"
@@ -233,15 +235,26 @@ private:
         if (made.swept) below_zero = changes(made, step, ordered);
         step.right = value(at(step.right, s), block);
         for (Expr c : below_zero) {
-            Expr first = at(c, 0), last = at(c, count_ - 1), further = arena_.add(last, first, -1);
-            if (further->kind != Kind::integer) continue;
+            const auto weakest = least([&](int64_t old_step) { return at(c, old_step); });
+            if (!weakest) continue;
             Expr old = of_copy(made, step.right->dtype, step.left, -1, block);
-            Expr some_step_changes = arena_.less(further->integer < 0 ? last : first, arena_.integer(0));
+            Expr some_step_changes = arena_.less(*weakest, arena_.integer(0));
             step.right = arena_.select(some_step_changes, step.right, old);
         }
         step.left[made.dimension] = arena_.add(block, arena_.integer(before(made, s)));
         if (made.all >= 0) add_to_all(made, s, step, block);
         if (!made.copies.empty()) add(made.copies[static_cast<size_t>(s)], std::move(step));
+    }
+
+    // Of what a coordinate is in the steps of a block, where these differ by numbers.
+    std::optional<Expr> least(const std::function<Expr(int64_t)>& of_step) {
+        Expr found = of_step(0);
+        for (int64_t s = 1; s < count_; s++) {
+            Expr further = arena_.add(of_step(s), found, -1);
+            if (further->kind != Kind::integer) return std::nullopt;
+            if (further->integer < 0) found = of_step(s);
+        }
+        return found;
     }
 
     // Coordinates that are below 0 wherever the step changes the state's element.
@@ -254,9 +267,11 @@ private:
             const bool holds = right->parts()[2] == old;
             std::vector<Expr> conditions = {right->parts()[0]};
             for (size_t i = 0; i < conditions.size(); i++) {
-                const Expr condition = conditions[i], of_condition = condition->parts()[0];
-                if (condition->kind == Kind::negative)
-                    found.push_back(holds ? of_condition : arena_.add(arena_.integer(-1), of_condition, -1));
+                const Expr condition = conditions[i];
+                if (condition->kind == Kind::negative) {
+                    Expr c = condition->parts()[0];
+                    found.push_back(holds ? c : arena_.add(arena_.integer(-1), c, -1));
+                }
                 if (condition->kind != Kind::conjunction || !holds) continue;
                 for (Expr both : condition->parts()) conditions.push_back(both);
             }

@@ -59,6 +59,10 @@ TEST(Sweeps, ABlockOfWhichNoStepChangesAnElementLeavesIt) {
     const std::string text =
         shared(pivots(64, "((t - i) < 0) ? (h[t, i, j] - (column[t, i] * row[t, j])) : h[t, i, j]"));
     EXPECT_NE(text.find("h_sweep[(t + 1), i, j] = (((4 * t - i) < 0) ? "), std::string::npos) << text;
+    // The second step of each four changes most.
+    const std::string turns =
+        shared(pivots(64, "((max(t % 4, 2 - t % 4) - i) < 0) ? (h[t, i, j] - row[t, j]) : h[t, i, j]"));
+    EXPECT_NE(turns.find("h_sweep[(t + 1), i, j] = (((-i + 1) < 0) ? "), std::string::npos) << turns;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Scans whose steps share sweeps over a state: by blocks of four, three and two steps, and where no block divides the steps, they
-// give what the interpreter does.
+// Scans whose steps share sweeps over a state: by blocks of four, three and two steps, and where no block divides the
+// steps, they give what the interpreter does.
 #include <gtest/gtest.h>
 
 #include <cmath>
