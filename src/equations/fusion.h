@@ -45,6 +45,7 @@ void substitute_pointwise(System& system);  // 2. and 3.
 void distribute(System& system);        // 4. a pointwise reader of a several-equation name becomes several equations
 void pull_out_factors(System& system);  // what a sum does not need for each term is multiplied once, behind it
 void hoist_expensive(System& system);   // expensive arithmetic that would be done again, or on constants
+void share_sweeps(System& system);      // several steps of a scan in one sweep over a state
 void pack_words(System& system,
                 const WordLimits& limits = {});  // reductions of bools and of small integers, several in a word
 void factor_axes(System& system);                // mixed-radix digits become axes of their own

@@ -86,26 +86,31 @@ private:
         return true;
     }
 
-    // Every read is at t + k along this dimension: an element before the least of these is not asked for any more.
+    // Every read is at a t + k along this dimension: an element before the least of these is not asked for any more.
     std::optional<Expr> behind_step(size_t d) const {
         if (d == dimension_) return std::nullopt;
-        std::optional<int64_t> least;
+        std::optional<Place> least;
         for (const LaterRead& later : reads_) {
-            const auto ahead = steps_ahead(later, d);
-            if (!ahead) return std::nullopt;
-            least = std::min(least.value_or(INT64_MAX), *ahead + later.first);
+            auto place = place_of(later, d);
+            if (!place || (least && least->factor != place->factor)) return std::nullopt;
+            place->ahead += place->factor * later.first;
+            if (!least || place->ahead < least->ahead) least = place;
         }
-        Expr first = arena_.add(arena_.axis_value(equation_.ordered), arena_.integer(*least));
+        Expr first = arena_.add(arena_.integer(least->ahead), arena_.axis_value(equation_.ordered), least->factor);
         return arena_.add(arena_.add(first, equation_.left[d], -1), arena_.integer(-1));
     }
 
-    // k of t + k
-    static std::optional<int64_t> steps_ahead(const LaterRead& later, size_t d) {
+    // Where a step reads: at factor * t + ahead.
+    struct Place {
+        int64_t factor = 1, ahead = 0;
+    };
+
+    static std::optional<Place> place_of(const LaterRead& later, size_t d) {
         const CoordinateForm form = linear_form(later.read->parts()[d]);
-        const bool alone = form.terms.size() == 1 && form.terms[0].second == 1 &&
+        const bool alone = form.terms.size() == 1 && form.terms[0].second > 0 &&
                            later.read->parts()[d]->axes == std::vector{later.ordered} &&
                            form.terms[0].first->kind == Kind::variable;
-        return alone ? std::optional(form.constant) : std::nullopt;
+        return alone ? std::optional(Place{form.terms[0].second, form.constant}) : std::nullopt;
     }
 
     // What it says of the element that is read, in place of the reader's axes; nothing if they are not all of the element.
@@ -116,15 +121,26 @@ private:
             Expr at = later.read->parts()[d];
             if (at->kind == Kind::variable) element.try_emplace(at->axes[0], equation_.left[d]);
         }
-        for (size_t d = 0; d < equation_.left.size(); d++) {
-            if (d == dimension_) continue;
-            if (const auto ahead = steps_ahead(later, d))
-                element.try_emplace(later.ordered, arena_.add(equation_.left[d], arena_.integer(-*ahead)));
+        // factor * t + ahead is the element's coordinate.
+        Expr of_steps = arena_.integer(0);
+        for (size_t d = 0; d < equation_.left.size() && !element.contains(later.ordered); d++) {
+            const auto place = d == dimension_ ? std::nullopt : place_of(later, d);
+            const int64_t steps = factor_of(coordinate, later.ordered);
+            if (!place || steps % place->factor != 0) continue;
+            coordinate = arena_.add(coordinate, later.read->parts()[d], -steps / place->factor);
+            of_steps = arena_.add(of_steps, equation_.left[d], steps / place->factor);
         }
         const auto known = [&](AxisId axis) { return element.contains(axis); };
         if (!std::ranges::all_of(coordinate->axes, known)) return std::nullopt;
-        Expr result = arena_.substitute(coordinate, element);
+        Expr result = arena_.add(arena_.substitute(coordinate, element), of_steps);
         return result->axes.empty() ? std::nullopt : std::optional(result);
+    }
+
+    static int64_t factor_of(Expr coordinate, AxisId axis) {
+        for (const auto& [atom, factor] : linear_form(coordinate).terms) {
+            if (atom->kind == Kind::variable && atom->axis() == axis) return factor;
+        }
+        return 0;
     }
 
     // The condition on the element holds for each that is read so.

@@ -62,6 +62,7 @@ void optimise(System& system) {
     pull_out_factors(system);
     substitute_pointwise(system);  // the product behind a sum goes into what reads it
     hoist_expensive(system);
+    share_sweeps(system);
     pack_words(system);
     factor_axes(system);
     split_reductions(system);

@@ -49,6 +49,7 @@ private:
     int64_t bytes_between_rows(Expr read) const;
     int rows_that_l1_holds() const;
     void choose_tile_size();
+    bool is_little() const;
     int64_t vectors_of_each_core() const;
     void bound_code();
     void choose_fused_rows();

@@ -118,7 +118,8 @@ void Chooser::choose_tile_size() {
         set(choice_numbers::window_tile);
         group_.windowed = true;
     } else {
-        set({reduces ? choice_numbers::reduction_vectors : choice_numbers::stream_vectors, 1});
+        group_.little = !reduces && is_little();
+        set({reduces ? choice_numbers::reduction_vectors : group_.little ? 1 : choice_numbers::stream_vectors, 1});
     }
     // A packed operand's panel may not follow M; nor need others be wider than the axis.
     if (group_.packed.empty() && group_.lanes >= 0) {
@@ -126,6 +127,20 @@ void Chooser::choose_tile_size() {
         if (group_.runs_steps() && !group_.lanes_reduced) wanted = std::min(wanted, vectors_of_each_core());
         group_.vectors = static_cast<int>(std::min<int64_t>(group_.vectors, std::max<int64_t>(1, wanted)));
     }
+}
+
+// Of a step's phases, one that another leaves next to no time: it is written out once, for short code.
+bool Chooser::is_little() const {
+    if (group_.ordered < 0) return false;
+    const auto points = [&](const std::vector<AxisId>& axes) {
+        double product = 1;
+        for (AxisId axis : axes) product *= static_cast<double>(hint(axis));
+        return product;
+    };
+    const double own = points(group_.axes);
+    return std::ranges::any_of(kernel_.equations, [&](const KernelEquation& e) {
+        return e.ordered == group_.ordered && points(e.axes) > choice_numbers::little_beside * own;
+    });
 }
 
 // A scan's tasks are few, and long: its lanes are cut only as far as all cores have some.

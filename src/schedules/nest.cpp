@@ -119,7 +119,7 @@ Lanes::Mask Nest::mask() const {
     if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
     if (group_.reductions.empty() && !group_.transposed) {
         const bool long_term = 2 * group_.term_size > choice_numbers::tile_code;
-        if (long_term && assembly_.target.has_mask_registers()) return Lanes::Mask::always;
+        if ((long_term || group_.little) && assembly_.target.has_mask_registers()) return Lanes::Mask::always;
         return group_.in_turn ? Lanes::Mask::edge : Lanes::Mask::tail;  // steps take as long for one vector as for all
     }
     if (assembly_.target.has_mask_registers() && group_.vectors <= choice_numbers::most_masks)

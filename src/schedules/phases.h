@@ -46,6 +46,7 @@ struct PhaseGroup {
     bool transposed = false;
     bool contraction = false;  // moving along the rows leaves an operand unmoved
     bool windowed = false;     // strides of windows are facts
+    bool little = false;       // beside another phase of its scan's step
     int64_t term_size = 0;     // instructions of `before` and `reductions`, for one vector of one row; see code_size
     int vectors = 1, maximum_rows = 1, width = 1;
     std::vector<int> row_sizes;
