@@ -253,12 +253,26 @@ void Walker::preload(const Update& node) {
     }
 }
 
+// A float that is nothing in some lanes is added under a mask, by one instruction: x + 0 is x (a sum is never -0.0).
+std::optional<CodeValue> Walker::added_under_mask(const Update& node, const Accumulator& accumulator, CodeValue old,
+                                                  int i, int j) {
+    const Expression& term = tree_.expression(node.value);
+    const bool adds_floats = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype);
+    if (code_.units() == Units::plain || !adds_floats || term.kind != Expression::Kind::select) return std::nullopt;
+    const Expression& otherwise = tree_.expression(term.operands[2]);
+    if (otherwise.kind != Expression::Kind::real || otherwise.real != 0) return std::nullopt;
+    const CodeValue mask = evaluate(term.operands[0], i, j);
+    if (mask.width == 1) return std::nullopt;
+    const CodeValue added = widened(code_, evaluate(term.operands[1], i, j), old.width);
+    return code_.select(mask, combine(code_, accumulator.reducer, old, added), old);
+}
+
 void Walker::statement(const Update& node) {
     const Accumulator& accumulator = tree_.accumulator(node.accumulator);
     AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
     const int vectors = accumulator.reduced_lanes ? vectors_ : accumulator.vectors;
     if (accumulator.running) return update_running(node, accumulator, tile);
-    preload(node);
+    if (rows_ > 1) preload(node);
     if (!accumulator.state && finds_nan_apart(node, accumulator, rows_ * vectors))
         return update_extreme(node, accumulator, tile);
     for (int i = 0; i < rows_; i++) {
@@ -277,6 +291,8 @@ void Walker::statement(const Update& node) {
                 const CodeValue a = widened(code_, evaluate(product.operands[0], i, j), accumulator.width);
                 const CodeValue b = widened(code_, evaluate(product.operands[1], i, j), accumulator.width);
                 next = code_.multiply_add(a, b, old);
+            } else if (const auto added = added_under_mask(node, accumulator, old, i, j)) {
+                next = *added;
             } else {
                 next = combine(code_, accumulator.reducer, old,
                                widened(code_, evaluate(node.value, i, j), accumulator.width));

@@ -83,6 +83,8 @@ private:
     void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
     void update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
     void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile);
+    std::optional<CodeValue> added_under_mask(const Update& node, const Accumulator& accumulator, CodeValue old, int i,
+                                              int j);
     void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
     class NanSearch;

@@ -15,4 +15,7 @@ llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, codegen::CodeOp op, ll
 llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* b, int widest);
 llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index);
 
+// Integers that are zeros and ones by a mask are added under it: in each lane x + 1 or x, which is one instruction.
+void count_under_masks(llvm::Function& function);
+
 }  // namespace heddle::backends
