@@ -137,6 +137,40 @@ std::pair<CodeValue, CodeValue> Walker::range(const Range& range) {
     return {lower, upper};
 }
 
+// Few stores, point after point: mostly the loop's own counter and branch.
+bool Walker::is_short(const Block& statements) const {
+    constexpr int long_terms = 16;
+    int operations = 0;
+    const auto count = [&](const auto& self, ExpressionId id) -> void {
+        const Expression& e = tree_.expression(id);
+        if (++operations > long_terms) return;
+        for (ExpressionId operand : e.operands) self(self, operand);
+        for (const auto& [value, factor] : e.affine.values) self(self, value);
+        for (const auto& [value, factor] : e.address.element.values) self(self, value);
+    };
+    for (const Statement& statement : statements) {
+        if (const auto* store = std::get_if<Store>(&statement.node))
+            count(count, store->value);
+        else if (const auto* define = std::get_if<Define>(&statement.node))
+            count(count, tree_.let(define->let).value);
+        else
+            return false;
+    }
+    return operations <= long_terms;
+}
+
+// Four points a turn; returns where the last ones begin.
+CodeValue Walker::points_together(CodeValue first, CodeValue end, const std::function<void(CodeValue)>& point) {
+    constexpr int64_t together = 4;
+    const CodeValue count = larger(integer_op(CodeOp::subtract, end, first), integer(0));
+    const CodeValue whole = integer_op(CodeOp::bit_and, count, integer(-together));
+    const CodeValue rest = integer_op(CodeOp::add, first, whole);
+    code_.repeat(first, rest, together, [&](CodeValue value) {
+        for (int64_t k = 0; k < together; k++) point(integer_op(CodeOp::add, value, integer(k)));
+    });
+    return rest;
+}
+
 void Walker::statement(const For& node) {
     auto& binding = bindings_[static_cast<size_t>(node.variable)];
     depth_++;
@@ -148,12 +182,14 @@ void Walker::statement(const For& node) {
         }
         unrolled_--;
     } else {
-        const auto [first, end] = range(node.range);
+        auto [first, end] = range(node.range);
         forget_reads_of(stored_in(node.body));
-        code_.repeat(first, end, 1, [&](CodeValue value) {
+        const auto point = [&](CodeValue value) {
             binding = Binding{value, std::nullopt, {}, depth_};
             scoped(node.body);
-        });
+        };
+        if (lane_variable_ == no_id && is_short(node.body)) first = points_together(first, end, point);
+        code_.repeat(first, end, 1, point);
     }
     depth_--;
     binding.reset();

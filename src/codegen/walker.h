@@ -57,6 +57,8 @@ private:
     // Statements.
     void block(const Block& statements);
     void scoped(const Block& statements);
+    bool is_short(const Block& statements) const;
+    CodeValue points_together(CodeValue first, CodeValue end, const std::function<void(CodeValue)>& point);
     void statement(const Phase& node);
     void statement(const For& node);
     void statement(const Rows& node);
