@@ -10,9 +10,6 @@ namespace {
 using Role = NumberId::Role;
 using Subject = NumberSubject::Kind;
 
-Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
-Bound bound(VariableId variable) { return {{{}, {{variable, 1, {false, 1}}}, {}}, {false, 1}}; }
-
 }  // namespace
 
 // The extent that is a fact: of a window that has no origin.
@@ -452,6 +449,7 @@ Block Nest::store_update() {
     ExpressionId value = expressions_.value(e.right->parts()[1], store.guard);
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
     store.address = expressions_.store_address(e, store.guard);
+    if (group_.lanes >= 0 && group_.lanes == e.ascending) store.address.access = Access::compressed;
     return {Statement{store}};
 }
 
@@ -466,8 +464,10 @@ Block Nest::update_loops() {
         const bool before = std::any_of(e.left.begin(), chosen, [&](Expr c) { return coefficient(c, axis) != 0; });
         (before ? outside : inside).push_back(axis);
     }
+    std::vector<AxisId> reduced = e.reduced;
+    std::erase(reduced, group_.lanes);
     return serial(outside, [&] {
-        return serial(e.reduced, [&] { return serial(inside, [&] { return lanes([&] { return store_update(); }); }); });
+        return serial(reduced, [&] { return serial(inside, [&] { return lanes([&] { return store_update(); }); }); });
     });
 }
 

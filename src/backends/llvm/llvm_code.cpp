@@ -61,6 +61,7 @@ public:
     void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) override;
     CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) override;
     void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) override;
+    void store_compressed(const CodeAddress& address, CodeValue value, CodeValue mask) override;
     CodeValue address_of(const CodeAddress& address) override;
     void prefetch(CodeValue address, int level) override;
     void place_array(MemoryId memory, CodeValue offset, CodeValue origin) override;
@@ -480,6 +481,14 @@ void LlvmCode::scatter(MemoryId memory, CodeValue indices, CodeValue v, std::opt
         builder_.CreateGEP(memory_type(v.dtype), memories_[static_cast<size_t>(memory)], value(indices));
     llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
     tag(memory, builder_.CreateMaskedScatter(to_memory(v), places, alignment(memory), active));
+}
+
+void LlvmCode::store_compressed(const CodeAddress& address, CodeValue v, CodeValue mask) {
+    llvm::Value *raw = to_memory(v), *place = pointer(address);
+    if (widest_ >= 64)
+        tag(address.memory, compressed_store(builder_, raw, place, alignment(address.memory), value(mask)));
+    else
+        builder_.CreateMaskedCompressStore(raw, place, value(mask));
 }
 
 CodeValue LlvmCode::address_of(const CodeAddress& address) {

@@ -111,6 +111,19 @@ llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* 
     return builder.CreateAdd(builder.CreateMul(low(a), low(b)), builder.CreateMul(high(a), high(b)));
 }
 
+llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place, llvm::Align align,
+                                    llvm::Value* mask) {
+    llvm::Type* type = value->getType();
+    llvm::Value* packed = builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {type},
+                                                  {value, llvm::Constant::getNullValue(type), mask});
+    const unsigned width = lanes_of(value);
+    llvm::Value* bits = builder.CreateZExt(builder.CreateBitCast(mask, builder.getIntNTy(width)), builder.getInt64Ty());
+    llvm::Value* count = builder.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
+    llvm::Value* low = builder.CreateNot(builder.CreateShl(builder.getInt64(~uint64_t{0}), count));
+    llvm::Value* first = builder.CreateBitCast(builder.CreateTrunc(low, builder.getIntNTy(width)), mask->getType());
+    return builder.CreateMaskedStore(packed, place, align, first);
+}
+
 void count_under_masks(llvm::Function& function) {
     using namespace llvm::PatternMatch;
     for (llvm::Instruction& found : llvm::make_early_inc_range(llvm::instructions(function))) {
