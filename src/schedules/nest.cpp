@@ -441,8 +441,8 @@ void Nest::epilogue(Block& block) {
     for (EquationIndex index : group_.after) define(block, index, expressions_.value(right(index)));
 }
 
-Block Nest::store_update() {
-    const KernelEquation& e = equation(group_.after.front());
+Block Nest::store_update(EquationIndex index) {
+    const KernelEquation& e = equation(index);
     expressions_.trust(e.tensor);
     Store store;
     store.guard = expressions_.value(e.right->parts()[0]);
@@ -467,7 +467,7 @@ Block Nest::update_loops() {
     std::vector<AxisId> reduced = e.reduced;
     std::erase(reduced, group_.lanes);
     return serial(outside, [&] {
-        return serial(reduced, [&] { return serial(inside, [&] { return lanes([&] { return store_update(); }); }); });
+        return serial(reduced, [&] { return serial(inside, [&] { return lanes([&] { return store_update(group_.after.front()); }); }); });
     });
 }
 
