@@ -421,10 +421,8 @@ void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::
     }
     value = widened(code_, value, width_);
     if (access == Access::compressed) {
-        Lanewise places = lanewise(node.address.element, i, j, false);
-        for (CodeValue vector : places.vectors) add(places.first, code_.lane(vector, 0));
         const CodeValue all = widened(code_, code_.integer(DType::boolean, 1), width_);
-        code_.store_compressed(address(node.address.memory, places.first), value, active.value_or(all));
+        code_.store_compressed(address_of_first(node.address, i, j), value, active.value_or(all));
     } else if (access == Access::interleaved) {
         std::vector<CodeValue> values = {value};
         for (ExpressionId beside : node.beside) values.push_back(widened(code_, evaluate(beside, i, j), width_));

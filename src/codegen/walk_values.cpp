@@ -116,6 +116,19 @@ CodeAddress Walker::address(MemoryId memory, const Index& index) {
     return {memory, reads_again_ ? code_.again(first) : first, index.constant, index.moves};
 }
 
+// Where lane 0 says, though it may not be active: what is checked is taken as it is.
+CodeAddress Walker::address_of_first(const Address& address, int i, int j) {
+    Lanewise places = lanewise(address.element, i, j, false);
+    places.vectors.clear();
+    for (auto [id, factor] : address.element.values) {
+        if (!varies_[static_cast<size_t>(id)].lanes) continue;
+        if (tree_.expression(id).kind == Expression::Kind::check) id = tree_.expression(id).operands[0];
+        const CodeValue first = cast(code_, code_.lane(evaluate(id, i, j), 0), DType::int64);
+        add(places.first, scaled(first, 1, factor));
+    }
+    return this->address(address.memory, places.first);
+}
+
 CodeValue Walker::lane_indices(const Address& address, int i, int j) {
     const Lanewise sum = lanewise(address.element, i, j, false);
     const CodeValue first = whole(sum.first);
@@ -384,6 +397,7 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
     else if (guard)
         guard = widened(code_, *guard, width_);
     if (e.address.access == Access::interleaved) return load_interleaved(e.address, i, j, guard);
+    if (e.address.access == Access::consecutive) return code_.load(address_of_first(e.address, i, j), width_, guard);
     if (e.address.access == Access::strided || e.address.access == Access::indexed) {
         return code_.gather(e.address.memory, lane_indices(e.address, i, j), guard);
     }

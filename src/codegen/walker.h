@@ -137,6 +137,7 @@ private:
     Lanewise lanewise(const Affine& affine, int i, int j, bool packed);
     void add_term(Lanewise& sum, const Term& term, int i, int j, bool packed);
     CodeAddress address(const Address& address, int i, int j);
+    CodeAddress address_of_first(const Address& address, int i, int j);
     CodeAddress address(MemoryId memory, const Index& index);
     void move_rows(Index& sum, int64_t rows, const Term& term);
     CodeValue lane_indices(const Address& address, int i, int j);

@@ -161,8 +161,7 @@ Scheduled scheduled_in_tasks(const Kernel& kernel, const Target& target) {
 
 Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     if (auto correct = verify(kernel); !correct) return fail(correct.error());
-    const std::optional<Kernel> ascending =
-        target.has_mask_registers() ? with_ascending_places(kernel) : std::nullopt;
+    const std::optional<Kernel> ascending = target.has_mask_registers() ? with_ascending_places(kernel) : std::nullopt;
     const Kernel& given = ascending ? *ascending : kernel;
     // Vectors of steps are for scans, digits for what has none.
     const std::optional<Kernel> vectors = in_vector_steps(given, target);

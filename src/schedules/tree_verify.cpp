@@ -218,6 +218,7 @@ private:
         case Access::interleaved: fits = lanes == 1 && interleaving && !indexed; break;
         case Access::strided: fits = lanes >= 1 && !indexed; break;
         case Access::indexed: fits = indexed; break;
+        case Access::consecutive: fits = indexed && lanes == 0 && !is_store; break;
         case Access::compressed: fits = indexed && is_store; break;
         case Access::transposed:
             fits = lanes >= 1 && rows == 1 && row_unit && !indexed && !rows_indexed && transposes_ &&

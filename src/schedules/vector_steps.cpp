@@ -359,7 +359,9 @@ void ScanInParts::add_update(size_t i, std::vector<KernelEquation>& into) {
         return own(e->parts()[0] == point ? state->second.before : state->second.running);
     };
     const auto at_step = [&](Expr e) {
-        const auto make = [&](Expr like, std::vector<Expr> operands) { return arena_.rebuild(like, std::move(operands)); };
+        const auto make = [&](Expr like, std::vector<Expr> operands) {
+            return arena_.rebuild(like, std::move(operands));
+        };
         return expr::remade(e, memo, given, [](Expr part) { return operands_of(part); }, make);
     };
     KernelEquation to = made(from.tensor, Part::plain, at_step(from.right));

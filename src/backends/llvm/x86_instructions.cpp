@@ -111,8 +111,8 @@ llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* 
     return builder.CreateAdd(builder.CreateMul(low(a), low(b)), builder.CreateMul(high(a), high(b)));
 }
 
-llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place, llvm::Align align,
-                                    llvm::Value* mask) {
+llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place,
+                                    llvm::Align align, llvm::Value* mask) {
     llvm::Type* type = value->getType();
     llvm::Value* packed = builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {type},
                                                   {value, llvm::Constant::getNullValue(type), mask});
