@@ -108,6 +108,8 @@ private:
     CodeValue low_bits(ExpressionId id, int i, int j);
     ExpressionId only_few(const Expression& e, ExpressionId id) const;
     CodeValue index_value(const Expression& e, int i, int j);
+    std::optional<ExpressionId> in_32_bits(ExpressionId id) const;
+    CodeValue inside(ExpressionId id, CodeValue bound, int i, int j);
     CodeValue inside(CodeValue value, CodeValue bound);
     CodeValue check(const Expression& e, int i, int j);
     CodeValue load(ExpressionId id, int i, int j);
