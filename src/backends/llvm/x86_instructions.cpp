@@ -112,7 +112,8 @@ llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* 
 }
 
 llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place,
-                                    llvm::Align align, llvm::Value* mask) {
+                                    llvm::Value* mask, int widest) {
+    if (widest < 64) return builder.CreateMaskedCompressStore(value, place, mask);
     llvm::Type* type = value->getType();
     llvm::Value* packed = builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {type},
                                                   {value, llvm::Constant::getNullValue(type), mask});
@@ -121,7 +122,7 @@ llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* val
     llvm::Value* count = builder.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
     llvm::Value* low = builder.CreateNot(builder.CreateShl(builder.getInt64(~uint64_t{0}), count));
     llvm::Value* first = builder.CreateBitCast(builder.CreateTrunc(low, builder.getIntNTy(width)), mask->getType());
-    return builder.CreateMaskedStore(packed, place, align, first);
+    return builder.CreateMaskedStore(packed, place, llvm::Align(1), first);
 }
 
 void count_under_masks(llvm::Function& function) {

@@ -68,6 +68,24 @@ TEST(CodeShape, ContractionHasNothingButItsTile) {
     }
 }
 
+// What is nothing in some lanes is added under their mask, of which no numbers are made.
+TEST(CodeShape, CountsUnderMasks) {
+    const std::string text = assembly("count_below");
+    EXPECT_NE(text.find("vcmpltps"), std::string::npos);
+    EXPECT_EQ(text.find("vpmovm2"), std::string::npos);
+    EXPECT_EQ(text.find("{z}, %zmm"), std::string::npos);
+}
+
+TEST(CodeShape, WhatIsTakenGoesToTheFrontByVectors) {
+    for (const char* name : {"update_front", "update_front_behind", "update_rest"})
+        EXPECT_NE(assembly(name).find("vcompressps"), std::string::npos) << name;
+    EXPECT_EQ(assembly("update_elsewhere").find("vcompressps"), std::string::npos);
+}
+
+TEST(CodeShape, PlacesThatDataBeginAreNeighbours) {
+    for (const LoopShape& loop : innermost_loops(assembly("moved_rows"))) EXPECT_EQ(loop.gathers, 0);
+}
+
 TEST(CodeShape, ElementwiseChain) {
     const std::string text = assembly("chain");
     const LoopShape loop = loop_with_most(text, &LoopShape::vector_stores);
