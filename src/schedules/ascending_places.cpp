@@ -1,6 +1,7 @@
 #include "schedules/ascending_places.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "expr/remake.h"
 #include "schedules/accesses.h"
@@ -22,10 +23,15 @@ void collect_conditions(Expr e, std::vector<Expr>& found) {
     collect_conditions(e->parts()[1], found);
 }
 
+constexpr int64_t farthest_begin = int64_t{1} << 30;  // no count from there on leaves 32 bits
+
+bool is_wide(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
+
 // The place of an element: so many times the count, and whether it moves with the axis, too.
 struct Place {
     Expr count = nullptr;  // the read of the state, as it is; null: none
     int64_t factor = 0, steps = 0;
+    bool wraps = false;  // what was added in 32 bits may have left the type: nothing brings it back inside
 };
 
 class PlaceFinder {
@@ -34,23 +40,28 @@ public:
 
     // Nothing where the axis moves anything else in it.
     std::optional<Place> of(Expr e) const {
+        if (!is_wide(e->dtype)) return std::nullopt;
         if (!depends_on(e, axis_)) return Place{};
         if (plain_axis(e) == axis_) return Place{nullptr, 0, 1};
         if (e->kind == Kind::read) return Place{e, 1, 0};
-        if (e->kind == Kind::cast && is_integer(e->parts()[0]->dtype)) return of(e->parts()[0]);
+        if (e->kind == Kind::cast) return e->dtype == DType::int64 ? of(e->parts()[0]) : std::nullopt;
         std::optional<Place> sum = Place{};
         if (e->kind == Kind::linear) {
             for (size_t i = 0; i < e->parts().size(); i++) sum = joined(sum, of(e->parts()[i]), e->coefficients[i]);
-            return sum;
+        } else {
+            if (e->kind != Kind::scalar || (e->op != ScalarOp::add && e->op != ScalarOp::subtract)) return std::nullopt;
+            sum = joined(of(e->parts()[0]), of(e->parts()[1]), e->op == ScalarOp::add ? 1 : -1);
         }
-        if (e->kind != Kind::scalar || (e->op != ScalarOp::add && e->op != ScalarOp::subtract)) return std::nullopt;
-        return joined(of(e->parts()[0]), of(e->parts()[1]), e->op == ScalarOp::add ? 1 : -1);
+        if (!sum || (sum->wraps && e->dtype == DType::int64)) return std::nullopt;
+        sum->wraps = e->dtype == DType::int32;
+        return sum;
     }
 
 private:
     static std::optional<Place> joined(std::optional<Place> a, std::optional<Place> b, int64_t factor) {
         if (!a || !b || (a->count && b->count)) return std::nullopt;
-        return Place{a->count ? a->count : b->count, a->factor + factor * b->factor, a->steps + factor * b->steps};
+        return Place{a->count ? a->count : b->count, a->factor + factor * b->factor, a->steps + factor * b->steps,
+                     a->wraps || b->wraps};
     }
 
     const AxisId axis_;
@@ -69,8 +80,8 @@ public:
 private:
     bool ascends(KernelEquation& e) {
         const Expr filling = e.reduced.size() == 1 && e.ordered < 0 ? filled_with(e) : nullptr;
-        const bool plain =
-            filling && std::ranges::all_of(e.left.begin(), e.left.end() - 1, [](Expr c) { return plain_axis(c) >= 0; });
+        const bool plain = filling && std::ranges::all_of(e.left.begin(), e.left.end() - 1,
+                                                          [&](Expr c) { return contains(e.axes, plain_axis(c)); });
         if (!plain || bytes(kernel_.tensor(e.tensor).dtype) < bytes(DType::int32)) return false;
         const AxisId axis = e.reduced.front();
         const Expr at = e.left.back();
@@ -101,14 +112,14 @@ private:
     Expr taken_by(Expr count, AxisId axis) {
         const KernelEquation* steps = nullptr;
         int equations = 0;
+        bool begins = false;
         for (const KernelEquation& e : kernel_.equations) {
             if (e.tensor != count->tensor()) continue;
             equations++;
             if (e.ordered >= 0 && !e.reducer && !e.update) steps = &e;
+            begins = begins || (e.right->kind == Kind::integer && std::abs(e.right->integer) <= farthest_begin);
         }
-        const bool wide =
-            bytes(count->dtype) >= bytes(DType::int32) && count->dtype == kernel_.tensor(count->tensor()).dtype;
-        if (!steps || equations != 2 || !wide) return nullptr;
+        if (!steps || equations != 2 || !begins) return nullptr;
         Arena::Substitution point;
         for (size_t d = 0; d < steps->left.size(); d++) {
             const Expr left = steps->left[d], read = count->parts()[d];
@@ -119,12 +130,19 @@ private:
                     return nullptr;
                 point[steps->ordered] = arena_.axis_value(axis);
             } else {
-                if (plain_axis(left) < 0 || depends_on(read, axis)) return nullptr;
+                if (!contains(steps->axes, plain_axis(left)) || depends_on(read, axis)) return nullptr;
                 point[plain_axis(left)] = read;
             }
         }
         const Expr grows = point.contains(steps->ordered) ? condition_of(*steps) : nullptr;
-        return grows ? arena_.substitute(grows, point) : nullptr;
+        return grows && !reads_steps(grows) ? arena_.substitute(grows, point) : nullptr;
+    }
+
+    // What a step makes may be another one's behind the scan.
+    bool reads_steps(Expr e) const {
+        return std::ranges::any_of(kernel_.equations, [&](const KernelEquation& made) {
+            return made.ordered >= 0 && reads_tensor(e, made.tensor);
+        });
     }
 
     // c of `p[t] + (c ? 1 : 0)`.

@@ -448,8 +448,9 @@ Block Nest::store_update(EquationIndex index) {
     store.guard = expressions_.value(e.right->parts()[0]);
     ExpressionId value = expressions_.value(e.right->parts()[1], store.guard);
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
-    store.address = expressions_.store_address(e, store.guard);
-    if (group_.lanes >= 0 && group_.lanes == e.ascending) store.address.access = Access::compressed;
+    const bool ascends = group_.lanes >= 0 && group_.lanes == e.ascending;
+    store.address = expressions_.store_address(e, ascends ? no_id : store.guard);  // lane 0 says where, active or not
+    if (ascends) store.address.access = Access::compressed;
     return {Statement{store}};
 }
 
@@ -467,7 +468,9 @@ Block Nest::update_loops() {
     std::vector<AxisId> reduced = e.reduced;
     std::erase(reduced, group_.lanes);
     return serial(outside, [&] {
-        return serial(reduced, [&] { return serial(inside, [&] { return lanes([&] { return store_update(group_.after.front()); }); }); });
+        return serial(reduced, [&] {
+            return serial(inside, [&] { return lanes([&] { return store_update(group_.after.front()); }); });
+        });
     });
 }
 
