@@ -81,6 +81,10 @@ public:
         return once(tree_.memory(memory).dtype, indices.width);
     }
     void scatter(MemoryId, CodeValue, CodeValue, std::optional<CodeValue>) override { count_++; }
+    void store_compressed(const CodeAddress& address, CodeValue, CodeValue) override {
+        point(address);
+        count_ += 6;  // values, how many there are, a mask of these
+    }
     CodeValue address_of(const CodeAddress& address) override { return point(address); }
     void prefetch(CodeValue, int) override { count_++; }
     void place_array(MemoryId, CodeValue, CodeValue) override { count_++; }

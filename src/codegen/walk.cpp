@@ -137,6 +137,40 @@ std::pair<CodeValue, CodeValue> Walker::range(const Range& range) {
     return {lower, upper};
 }
 
+// Few stores, point after point: mostly the loop's own counter and branch.
+bool Walker::is_short(const Block& statements) const {
+    constexpr int long_terms = 16;
+    int operations = 0;
+    const auto count = [&](const auto& self, ExpressionId id) -> void {
+        const Expression& e = tree_.expression(id);
+        if (++operations > long_terms) return;
+        for (ExpressionId operand : e.operands) self(self, operand);
+        for (const auto& [value, factor] : e.affine.values) self(self, value);
+        for (const auto& [value, factor] : e.address.element.values) self(self, value);
+    };
+    for (const Statement& statement : statements) {
+        if (const auto* store = std::get_if<Store>(&statement.node))
+            count(count, store->value);
+        else if (const auto* define = std::get_if<Define>(&statement.node))
+            count(count, tree_.let(define->let).value);
+        else
+            return false;
+    }
+    return operations <= long_terms;
+}
+
+// Four points a turn; returns where the last ones begin.
+CodeValue Walker::points_together(CodeValue first, CodeValue end, const std::function<void(CodeValue)>& point) {
+    constexpr int64_t together = 4;
+    const CodeValue count = larger(integer_op(CodeOp::subtract, end, first), integer(0));
+    const CodeValue whole = integer_op(CodeOp::bit_and, count, integer(-together));
+    const CodeValue rest = integer_op(CodeOp::add, first, whole);
+    code_.repeat(first, rest, together, [&](CodeValue value) {
+        for (int64_t k = 0; k < together; k++) point(integer_op(CodeOp::add, value, integer(k)));
+    });
+    return rest;
+}
+
 void Walker::statement(const For& node) {
     auto& binding = bindings_[static_cast<size_t>(node.variable)];
     depth_++;
@@ -148,12 +182,14 @@ void Walker::statement(const For& node) {
         }
         unrolled_--;
     } else {
-        const auto [first, end] = range(node.range);
+        auto [first, end] = range(node.range);
         forget_reads_of(stored_in(node.body));
-        code_.repeat(first, end, 1, [&](CodeValue value) {
+        const auto point = [&](CodeValue value) {
             binding = Binding{value, std::nullopt, {}, depth_};
             scoped(node.body);
-        });
+        };
+        if (lane_variable_ == no_id && is_short(node.body)) first = points_together(first, end, point);
+        code_.repeat(first, end, 1, point);
     }
     depth_--;
     binding.reset();
@@ -253,12 +289,26 @@ void Walker::preload(const Update& node) {
     }
 }
 
+// A float that is nothing in some lanes is added under a mask, by one instruction: x + 0 is x (a sum is never -0.0).
+std::optional<CodeValue> Walker::added_under_mask(const Update& node, const Accumulator& accumulator, CodeValue old,
+                                                  int i, int j) {
+    const Expression& term = tree_.expression(node.value);
+    const bool adds_floats = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype);
+    if (code_.units() == Units::plain || !adds_floats || term.kind != Expression::Kind::select) return std::nullopt;
+    const Expression& otherwise = tree_.expression(term.operands[2]);
+    if (otherwise.kind != Expression::Kind::real || otherwise.real != 0) return std::nullopt;
+    const CodeValue mask = evaluate(term.operands[0], i, j);
+    if (mask.width == 1) return std::nullopt;
+    const CodeValue added = widened(code_, evaluate(term.operands[1], i, j), old.width);
+    return code_.select(mask, combine(code_, accumulator.reducer, old, added), old);
+}
+
 void Walker::statement(const Update& node) {
     const Accumulator& accumulator = tree_.accumulator(node.accumulator);
     AccumulatorTile& tile = accumulators_[static_cast<size_t>(node.accumulator)];
     const int vectors = accumulator.reduced_lanes ? vectors_ : accumulator.vectors;
     if (accumulator.running) return update_running(node, accumulator, tile);
-    preload(node);
+    if (rows_ > 1) preload(node);
     if (!accumulator.state && finds_nan_apart(node, accumulator, rows_ * vectors))
         return update_extreme(node, accumulator, tile);
     for (int i = 0; i < rows_; i++) {
@@ -277,6 +327,8 @@ void Walker::statement(const Update& node) {
                 const CodeValue a = widened(code_, evaluate(product.operands[0], i, j), accumulator.width);
                 const CodeValue b = widened(code_, evaluate(product.operands[1], i, j), accumulator.width);
                 next = code_.multiply_add(a, b, old);
+            } else if (const auto added = added_under_mask(node, accumulator, old, i, j)) {
+                next = *added;
             } else {
                 next = combine(code_, accumulator.reducer, old,
                                widened(code_, evaluate(node.value, i, j), accumulator.width));
@@ -368,7 +420,10 @@ void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::
         return;
     }
     value = widened(code_, value, width_);
-    if (access == Access::interleaved) {
+    if (access == Access::compressed) {
+        const CodeValue all = widened(code_, code_.integer(DType::boolean, 1), width_);
+        code_.store_compressed(address_of_first(node.address, i, j), value, active.value_or(all));
+    } else if (access == Access::interleaved) {
         std::vector<CodeValue> values = {value};
         for (ExpressionId beside : node.beside) values.push_back(widened(code_, evaluate(beside, i, j), width_));
         store_interleaved(node.address, values, i, j, active);

@@ -116,6 +116,19 @@ CodeAddress Walker::address(MemoryId memory, const Index& index) {
     return {memory, reads_again_ ? code_.again(first) : first, index.constant, index.moves};
 }
 
+// Where lane 0 says, though it may not be active: what is checked is taken as it is.
+CodeAddress Walker::address_of_first(const Address& address, int i, int j) {
+    Lanewise places = lanewise(address.element, i, j, false);
+    places.vectors.clear();
+    for (auto [id, factor] : address.element.values) {
+        if (!varies_[static_cast<size_t>(id)].lanes) continue;
+        if (tree_.expression(id).kind == Expression::Kind::check) id = tree_.expression(id).operands[0];
+        const CodeValue first = cast(code_, code_.lane(evaluate(id, i, j), 0), DType::int64);
+        add(places.first, scaled(first, 1, factor));
+    }
+    return this->address(address.memory, places.first);
+}
+
 CodeValue Walker::lane_indices(const Address& address, int i, int j) {
     const Lanewise sum = lanewise(address.element, i, j, false);
     const CodeValue first = whole(sum.first);
@@ -151,6 +164,28 @@ CodeValue Walker::index_value(const Expression& e, int i, int j) {
 CodeValue Walker::inside(CodeValue value, CodeValue bound) {
     value = code_.reinterpret(cast(code_, value, DType::int64), DType::uint64);
     return code_.operation(CodeOp::less, value, widened(code_, code_.reinterpret(bound, DType::uint64), value.width));
+}
+
+// The int32 that the integer of 64 bits is and nothing else.
+std::optional<ExpressionId> Walker::in_32_bits(ExpressionId id) const {
+    const Expression& e = tree_.expression(id);
+    if (e.kind != Expression::Kind::index || !e.affine.terms.empty() || e.affine.values.size() != 1)
+        return std::nullopt;
+    const auto& [part, factor] = e.affine.values[0];
+    const Expression& value = tree_.expression(part);
+    const bool is_cast = value.kind == Expression::Kind::cast && value.dtype == DType::int64;
+    const bool alone = factor.is(1) && e.affine.constant.is(0);
+    if (!is_cast || !alone || tree_.expression(value.operands[0]).dtype != DType::int32) return std::nullopt;
+    return value.operands[0];
+}
+
+// 0 <= value < bound: a vector of 32 bits is compared as it is.
+CodeValue Walker::inside(ExpressionId id, CodeValue bound, int i, int j) {
+    const auto small = in_32_bits(id);
+    if (!small || !varies_[static_cast<size_t>(id)].lanes) return inside(evaluate(id, i, j), bound);
+    const CodeValue value = code_.reinterpret(evaluate(*small, i, j), DType::uint32);
+    bound = code_.convert(smaller(bound, integer(int64_t{1} << 31)), DType::uint32);
+    return code_.operation(CodeOp::less, value, widened(code_, bound, value.width));
 }
 
 // Lanes 0 .. bound - 1, compared in integers so small that all lanes are one vector of 64 bytes; the bound is one of them.
@@ -195,7 +230,7 @@ std::optional<CodeValue> Walker::lanes_below_zero(const Expression& e, int i, in
 CodeValue Walker::inside(const Expression& e, int i, int j) {
     const CodeValue bound = number(e.number);
     const auto first = first_of_lanes(e.operands[0], 1, i, j);
-    if (!first) return inside(evaluate(e.operands[0], i, j), bound);
+    if (!first) return inside(e.operands[0], bound, i, j);
     const CodeValue before = first_lanes(integer_op(CodeOp::subtract, integer(0), *first));
     const CodeValue below = first_lanes(integer_op(CodeOp::subtract, bound, *first));
     return code_.operation(CodeOp::bit_and, below, opposite(before));
@@ -228,7 +263,7 @@ CodeValue Walker::check(const Expression& e, int i, int j) {
     if (active && active->width > value.width) active = code_.any(*active);
     active = both(active, row_exists(e.operands[0], i), value.width);
     if (value.width > 1) active = both(active, lane_mask(j), value.width);
-    const CodeValue within = inside(value, bound);
+    const CodeValue within = inside(e.operands[0], bound, i, j);
     const CodeValue one = widened(code_, code_.integer(DType::boolean, 1), value.width);
     CodeValue bad = code_.operation(CodeOp::bit_xor, within, one);
     if (active) bad = code_.operation(CodeOp::bit_and, bad, *active);
@@ -384,6 +419,7 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
     else if (guard)
         guard = widened(code_, *guard, width_);
     if (e.address.access == Access::interleaved) return load_interleaved(e.address, i, j, guard);
+    if (e.address.access == Access::consecutive) return code_.load(address_of_first(e.address, i, j), width_, guard);
     if (e.address.access == Access::strided || e.address.access == Access::indexed) {
         return code_.gather(e.address.memory, lane_indices(e.address, i, j), guard);
     }

@@ -57,6 +57,8 @@ private:
     // Statements.
     void block(const Block& statements);
     void scoped(const Block& statements);
+    bool is_short(const Block& statements) const;
+    CodeValue points_together(CodeValue first, CodeValue end, const std::function<void(CodeValue)>& point);
     void statement(const Phase& node);
     void statement(const For& node);
     void statement(const Rows& node);
@@ -83,6 +85,8 @@ private:
     void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
     void update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
     void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile);
+    std::optional<CodeValue> added_under_mask(const Update& node, const Accumulator& accumulator, CodeValue old, int i,
+                                              int j);
     void update_argument(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile, int i, int j);
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
     class NanSearch;
@@ -104,6 +108,8 @@ private:
     CodeValue low_bits(ExpressionId id, int i, int j);
     ExpressionId only_few(const Expression& e, ExpressionId id) const;
     CodeValue index_value(const Expression& e, int i, int j);
+    std::optional<ExpressionId> in_32_bits(ExpressionId id) const;
+    CodeValue inside(ExpressionId id, CodeValue bound, int i, int j);
     CodeValue inside(CodeValue value, CodeValue bound);
     CodeValue check(const Expression& e, int i, int j);
     CodeValue load(ExpressionId id, int i, int j);
@@ -133,6 +139,7 @@ private:
     Lanewise lanewise(const Affine& affine, int i, int j, bool packed);
     void add_term(Lanewise& sum, const Term& term, int i, int j, bool packed);
     CodeAddress address(const Address& address, int i, int j);
+    CodeAddress address_of_first(const Address& address, int i, int j);
     CodeAddress address(MemoryId memory, const Index& index);
     void move_rows(Index& sum, int64_t rows, const Term& term);
     CodeValue lane_indices(const Address& address, int i, int j);

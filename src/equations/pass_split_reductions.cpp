@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "equations/fusion.h"
+#include "equations/integer_ranges.h"
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
 
@@ -126,12 +127,25 @@ private:
         tensor.shape.insert(tensor.shape.begin(), parts);
         tensor.sizes.insert(tensor.sizes.begin(), parts);
         tensor.in_parts = true;
+        const Expr right = in_32_bits(system_.equation(index));
+        tensor.dtype = right->dtype;
         const TensorIndex copies = system_.add_tensor(std::move(tensor));
-        Equation equation = part_of(system_.equation(index), copies, axis, length, arena_.scale(part, length));
+        Equation equation = system_.equation(index);
+        equation.right = right;
+        equation = part_of(equation, copies, axis, length, arena_.scale(part, length));
         equation.axes.insert(equation.axes.begin(), part_axis);
         equation.left.insert(equation.left.begin(), part);
         system_.add_equation(std::move(equation));
         return copies;
+    }
+
+    // Counts of a scatter that fit 32 bits: stores wait for lines, and these are half as many.
+    Expr in_32_bits(const Equation& equation) {
+        if (equation.right->dtype != DType::int64 || !scatter_of(system_, equation)) return equation.right;
+        IntegerRanges ranges(system_);
+        const bool fits = holds(DType::int32, ranges.of_elements(equation.tensor));
+        const Expr small = fits ? ranges.narrowed(arena_, equation.right, DType::int32) : nullptr;
+        return small != nullptr ? small : equation.right;
     }
 
     // The equation becomes the reduction of the copies.
@@ -141,7 +155,9 @@ private:
         std::vector<Expr> coordinates = {arena_.axis_value(part)};
         coordinates.insert(coordinates.end(), equation.left.begin(), equation.left.end());
         equation.reduced = {part};
-        equation.right = arena_.read(copies, system_.tensor(copies).dtype, std::move(coordinates));
+        const SystemTensor& parts = system_.tensor(copies);
+        equation.right =
+            arena_.cast(system_.tensor(equation.tensor).dtype, arena_.read(copies, parts.dtype, std::move(coordinates)));
     }
 
     // The equation becomes what two others make together.

@@ -107,6 +107,10 @@ private:
                     const NumberSubject& where, ExpressionId guard);
     bool is_checked(TensorIndex tensor, const CoordinateParts& coordinate) const;
     Access access(const Affine& element, ExpressionId guard) const;
+    enum class Growth : uint8_t;
+    Growth growth(ExpressionId id) const;
+    Growth growth(const Affine& affine) const;
+    bool is_consecutive(const Affine& element) const;
     Number stride(TensorIndex tensor, size_t dimension);
     int64_t stride_value(TensorIndex tensor, size_t dimension) const;
     ExpressionId built(Expr value, ExpressionId guard);

@@ -42,6 +42,8 @@ private:
     int saved(AxisId axis) const;
     bool all_move_with_lanes() const;
     void choose_update();
+    bool reads_neighbours(Expr value, AxisId axis) const;
+    bool ascends_by_vectors(const KernelEquation& e) const;
     void choose_vector_steps();
     bool moves_as_vector(AxisId axis) const;
     void choose_lanes();

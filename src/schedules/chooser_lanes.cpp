@@ -220,8 +220,16 @@ bool Chooser::moves_as_vector(AxisId axis) const {
     const KernelEquation& e = equation(group_.after.front());
     if (depends_on(e.right->parts()[0], axis)) return false;
     if (movements_.of(e.tensor, e.left, axis) != Movement::unit) return false;
-    const auto reads = reads_of(e.right->parts()[1]);
-    return std::all_of(reads.begin(), reads.end(), [&](const ReadAccess& read) {
+    return reads_neighbours(e.right->parts()[1], axis);
+}
+
+bool Chooser::ascends_by_vectors(const KernelEquation& e) const {
+    return reads_neighbours(e.right->parts()[0], e.ascending) && reads_neighbours(e.right->parts()[1], e.ascending) &&
+           reads_neighbours(e.left.back(), e.ascending);
+}
+
+bool Chooser::reads_neighbours(Expr value, AxisId axis) const {
+    return std::ranges::all_of(reads_of(value), [&](const ReadAccess& read) {
         const Movement movement = movements_.of(read.value, axis);
         return movement == Movement::unit || movement == Movement::still;
     });
@@ -261,12 +269,14 @@ void Chooser::choose_update() {
     for (AxisId axis : e.axes) {
         if (hint(axis) >= choice_numbers::shortest_update_vector && moves_as_vector(axis)) group_.lanes = axis;
     }
+    if (group_.lanes < 0 && e.ascending >= 0 && ascends_by_vectors(e)) group_.lanes = e.ascending;
     if (group_.lanes < 0) return;
     int64_t widest = std::max<int64_t>(choice_numbers::least_element, bytes(kernel_.tensor(e.tensor).dtype));
     for (Expr value : values_of(e.right->parts()[1])) {
         if (depends_on(value, group_.lanes)) widest = std::max<int64_t>(widest, bytes(value->dtype));
     }
     group_.width = std::max(1, target_.lanes(widest));
+    if (group_.lanes == e.ascending) return;
     group_.vectors = static_cast<int>(
         std::clamp<int64_t>(hint(group_.lanes) / group_.width, 1, choice_numbers::most_update_vectors));
 }

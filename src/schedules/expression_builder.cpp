@@ -157,9 +157,9 @@ ExpressionId ExpressionBuilder::index(const CoordinateParts& c, DType dtype, con
 }
 
 Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) const {
-    for (const auto& [part, factor] : element.values) {
-        if (depends(part, Variable::Kind::lane)) return Access::indexed;
-    }
+    const auto indexes = [&](const auto& part) { return depends(part.first, Variable::Kind::lane); };
+    const auto indexed = std::ranges::count_if(element.values, indexes);
+    if (indexed > 0) return indexed == 1 && is_consecutive(element) ? Access::consecutive : Access::indexed;
     int lanes = 0, rows = 0;
     bool unit = false, interleaving = false, row_unit = false;
     for (const Term& term : element.terms) {
@@ -177,6 +177,60 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
     bool guard_moves = guard >= 0 && depends(guard, Variable::Kind::row);
     if (group_.transposed && rows == 1 && row_unit && !values_move && !guard_moves) return Access::transposed;
     return Access::strided;
+}
+
+// How an integer goes from lane to lane.
+enum class ExpressionBuilder::Growth : uint8_t { none, by_one, by_one_in_32_bits };
+
+// In 32 bits it may leave the type between two lanes: then one of them is below zero. What is added to it in 64 bits would
+// bring both inside.
+ExpressionBuilder::Growth ExpressionBuilder::growth(ExpressionId id) const {
+    const Expression& e = assembly_.result.tree.expression(id);
+    if (e.dtype != DType::int32 && e.dtype != DType::int64) return Growth::none;
+    const auto moves = [&](ExpressionId part) { return depends(part, Variable::Kind::lane); };
+    if (e.kind == Expression::Kind::check) return growth(e.operands[0]);
+    if (e.kind == Expression::Kind::cast) {
+        const Growth inside = growth(e.operands[0]);
+        return inside == Growth::by_one && e.dtype == DType::int32 ? Growth::by_one_in_32_bits : inside;
+    }
+    if (e.kind == Expression::Kind::scalar && (e.op == ScalarOp::add || e.op == ScalarOp::subtract)) {
+        const bool second = e.op == ScalarOp::add && moves(e.operands[1]);
+        if (moves(e.operands[second ? 0 : 1])) return Growth::none;
+        const Growth inside = growth(e.operands[second ? 1 : 0]);
+        return inside == Growth::by_one_in_32_bits && e.dtype == DType::int64 ? Growth::none : inside;
+    }
+    if (e.kind != Expression::Kind::index) return Growth::none;
+    return growth(e.affine);
+}
+
+ExpressionBuilder::Growth ExpressionBuilder::growth(const Affine& affine) const {
+    int lanes = 0, others = 0;
+    Growth found = Growth::none;
+    for (const Term& term : affine.terms) {
+        const bool of_lanes = assembly_.result.tree.variable(term.variable).kind == Variable::Kind::lane;
+        (of_lanes ? lanes : others)++;
+        if (of_lanes && term.scale == 1 && term.number.is(1)) found = Growth::by_one;
+    }
+    for (const auto& [part, factor] : affine.values) {
+        const bool of_lanes = depends(part, Variable::Kind::lane);
+        (of_lanes ? lanes : others)++;
+        if (of_lanes && factor.is(1)) found = growth(part);
+    }
+    const bool alone = others == 0 && affine.constant.is(0);
+    return lanes != 1 || (found == Growth::by_one_in_32_bits && !alone) ? Growth::none : found;
+}
+
+// Of a place that is checked, the check says that it is inside, whatever stands beside it in the address.
+bool ExpressionBuilder::is_consecutive(const Affine& element) const {
+    for (const auto& [part, factor] : element.values) {
+        if (!depends(part, Variable::Kind::lane)) continue;
+        const bool checked = assembly_.result.tree.expression(part).kind == Expression::Kind::check;
+        const Growth found = checked && factor.is(1) ? growth(part) : growth(element);
+        if (found == Growth::none) return false;
+    }
+    return std::ranges::none_of(element.terms, [&](const Term& term) {
+        return assembly_.result.tree.variable(term.variable).kind == Variable::Kind::lane;
+    });
 }
 
 Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, const NumberSubject& where,
@@ -215,6 +269,7 @@ Address ExpressionBuilder::store_address(const KernelEquation& equation, Express
     }
     Address result = address(equation.tensor, equation.left, store, guard);
     if (result.access == Access::transposed) result.access = Access::strided;
+    if (result.access == Access::consecutive) result.access = Access::indexed;
     return result;
 }
 

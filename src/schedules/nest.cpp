@@ -10,9 +10,6 @@ namespace {
 using Role = NumberId::Role;
 using Subject = NumberSubject::Kind;
 
-Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
-Bound bound(VariableId variable) { return {{{}, {{variable, 1, {false, 1}}}, {}}, {false, 1}}; }
-
 }  // namespace
 
 // The extent that is a fact: of a window that has no origin.
@@ -444,14 +441,16 @@ void Nest::epilogue(Block& block) {
     for (EquationIndex index : group_.after) define(block, index, expressions_.value(right(index)));
 }
 
-Block Nest::store_update() {
-    const KernelEquation& e = equation(group_.after.front());
+Block Nest::store_update(EquationIndex index) {
+    const KernelEquation& e = equation(index);
     expressions_.trust(e.tensor);
     Store store;
     store.guard = expressions_.value(e.right->parts()[0]);
     ExpressionId value = expressions_.value(e.right->parts()[1], store.guard);
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
-    store.address = expressions_.store_address(e, store.guard);
+    const bool ascends = group_.lanes >= 0 && group_.lanes == e.ascending;
+    store.address = expressions_.store_address(e, ascends ? no_id : store.guard);  // lane 0 says where, active or not
+    if (ascends) store.address.access = Access::compressed;
     return {Statement{store}};
 }
 
@@ -466,8 +465,12 @@ Block Nest::update_loops() {
         const bool before = std::any_of(e.left.begin(), chosen, [&](Expr c) { return coefficient(c, axis) != 0; });
         (before ? outside : inside).push_back(axis);
     }
+    std::vector<AxisId> reduced = e.reduced;
+    std::erase(reduced, group_.lanes);
     return serial(outside, [&] {
-        return serial(e.reduced, [&] { return serial(inside, [&] { return lanes([&] { return store_update(); }); }); });
+        return serial(reduced, [&] {
+            return serial(inside, [&] { return lanes([&] { return store_update(group_.after.front()); }); });
+        });
     });
 }
 

@@ -84,7 +84,7 @@ private:
     bool loops_over_rows() const;
     void epilogue(Block& block);
     Block update_loops();
-    Block store_update();
+    Block store_update(EquationIndex index);
     void add_accumulators(Block& block);
     Block body();
     void add_prefetches(Block& block);

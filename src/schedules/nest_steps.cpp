@@ -54,6 +54,10 @@ Block Nest::vector_steps() {
                        define(body, index, of_accumulator(Expression::Kind::before, running.at(e.vector_steps.of)));
                        continue;
                    }
+                   if (e.update) {
+                       append(body, store_update(index));
+                       continue;
+                   }
                    ExpressionId value = expressions_.value(right(index));
                    if (e.vector_steps.part == VectorPart::running) {
                        const AccumulatorId accumulator = running.at(e.tensor);

@@ -7,9 +7,6 @@ namespace {
 
 using Role = NumberId::Role;
 
-Bound bound(Affine affine, Number divisor = {false, 1}) { return {std::move(affine), divisor}; }
-Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
-
 }  // namespace
 
 // Bounds are of one turn each: where they are alike at some sizes, they are other numbers still.

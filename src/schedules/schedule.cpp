@@ -1,5 +1,6 @@
 #include "schedules/schedule.h"
 
+#include "schedules/ascending_places.h"
 #include "schedules/choices.h"
 #include "schedules/cut_phase.h"
 #include "schedules/joined_dimensions.h"
@@ -160,10 +161,12 @@ Scheduled scheduled_in_tasks(const Kernel& kernel, const Target& target) {
 
 Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     if (auto correct = verify(kernel); !correct) return fail(correct.error());
+    const std::optional<Kernel> ascending = target.has_mask_registers() ? with_ascending_places(kernel) : std::nullopt;
+    const Kernel& given = ascending ? *ascending : kernel;
     // Vectors of steps are for scans, digits for what has none.
-    const std::optional<Kernel> vectors = in_vector_steps(kernel, target);
-    const std::optional<Kernel> written = vectors ? std::nullopt : with_written_digits(kernel);
-    const Kernel& whole = vectors ? *vectors : written ? *written : kernel;
+    const std::optional<Kernel> vectors = in_vector_steps(given, target);
+    const std::optional<Kernel> written = vectors ? std::nullopt : with_written_digits(given);
+    const Kernel& whole = vectors ? *vectors : written ? *written : given;
     const std::optional<Kernel> joined = with_joined_dimensions(whole);
     const Kernel& neighbours = joined ? *joined : whole;
     const std::optional<Kernel> aside = with_rows_aside(neighbours);

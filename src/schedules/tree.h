@@ -74,6 +74,10 @@ struct Bound {
     bool operator==(const Bound&) const = default;
 };
 
+inline Bound bound(Affine affine, Number divisor = {false, 1}) { return {std::move(affine), divisor}; }
+inline Bound bound(Number constant) { return {{constant, {}, {}}, {false, 1}}; }
+inline Bound bound(VariableId variable) { return {{{}, {{variable, 1, {false, 1}}}, {}}, {false, 1}}; }
+
 // max(lower) <= v < min(upper); empty where that holds for none. Neither list is empty.
 struct Range {
     std::vector<Bound> lower, upper;
@@ -106,6 +110,8 @@ enum class Access : uint8_t {
                   // want is read and written
     strided,      // any coefficient of the lane variable: gather or scatter
     indexed,      // an expression in the address depends on lanes: gather or scatter
+    consecutive,  // of a load: such an expression, which grows by one from lane to lane where it is inside; lane 0 says where
+    compressed,   // of a store: from where lane 0 says, the values of the lanes that are stored side by side
     transposed,   // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
                   // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
                   // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked

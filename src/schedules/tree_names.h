@@ -10,8 +10,8 @@ inline const char* memory_kind(Memory::Kind kind) {
     return names[static_cast<size_t>(kind)];
 }
 inline const char* access(Access access) {
-    static constexpr const char* names[] = {"uniform", "contiguous", "packed",    "interleaved",
-                                            "strided", "indexed",    "transposed"};
+    static constexpr const char* names[] = {"uniform", "contiguous",  "packed",     "interleaved", "strided",
+                                            "indexed", "consecutive", "compressed", "transposed"};
     return names[static_cast<size_t>(access)];
 }
 inline const char* mask(Lanes::Mask mask) {

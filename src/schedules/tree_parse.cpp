@@ -186,7 +186,7 @@ private:
         a.element = affine();
         reader_.expect("]");
         for (auto access : {Access::uniform, Access::contiguous, Access::packed, Access::interleaved, Access::strided,
-                            Access::indexed, Access::transposed}) {
+                            Access::indexed, Access::consecutive, Access::compressed, Access::transposed}) {
             if (!reader_.take(tree_names::access(access))) continue;
             a.access = access;
             return a;

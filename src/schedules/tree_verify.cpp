@@ -172,7 +172,7 @@ private:
             check_affine_use(e.affine, open);
             if (e.kind == Expression::Kind::load) {
                 check_affine_use(e.address.element, open);
-                check_access(e.address, e.operands.empty() ? no_id : e.operands[0]);
+                check_access(e.address, e.operands.empty() ? no_id : e.operands[0], false);
             }
             if (e.kind == Expression::Kind::let && !defined_.contains(e.let_id())) {
                 error("schedules.tree_scope", "a let is used before it is defined", tree_.let(e.let_id()).name);
@@ -195,7 +195,7 @@ private:
         for (const auto& [value, factor] : a.values) open.push_back(value);
     }
 
-    void check_access(const Address& a, ExpressionId guard) {
+    void check_access(const Address& a, ExpressionId guard, bool is_store) {
         int lanes = 0, rows = 0;
         bool unit = false, interleaving = false, row_unit = false, indexed = false, rows_indexed = false;
         for (const Term& term : a.element.terms) {
@@ -218,6 +218,8 @@ private:
         case Access::interleaved: fits = lanes == 1 && interleaving && !indexed; break;
         case Access::strided: fits = lanes >= 1 && !indexed; break;
         case Access::indexed: fits = indexed; break;
+        case Access::consecutive: fits = indexed && lanes == 0 && !is_store; break;
+        case Access::compressed: fits = indexed && is_store; break;
         case Access::transposed:
             fits = lanes >= 1 && rows == 1 && row_unit && !indexed && !rows_indexed && transposes_ &&
                    (guard < 0 || !varies_[static_cast<size_t>(guard)].rows);
@@ -399,7 +401,7 @@ private:
         for (const Term& term : s.address.element.terms) check_scope(term.variable, "a store");
         for (const auto& [value, factor] : s.address.element.values) check_use(value);
         check_use(s.value);
-        check_access(s.address, no_id);
+        check_access(s.address, no_id, true);
         if (s.guard >= 0) check_guard(s, memory);
         if (memory.kind == Memory::Kind::input) error("schedules.tree_access", "an input is stored to", memory.name);
         if (type(s.value) != memory.dtype)

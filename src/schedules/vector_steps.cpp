@@ -39,6 +39,7 @@ public:
 private:
     const KernelEquation& equation(size_t i) const { return kernel_.equations[i]; }
     bool is_plain(const KernelEquation& e);
+    bool joins(const KernelEquation& update) const;
     bool counts_steps(const std::vector<Expr>& left) const;
     bool is_read_elsewhere(TensorIndex tensor) const;
     Expr at_step(Expr coordinate, Expr step) { return arena_.substitute(coordinate, {{ordered_, step}}); }
@@ -57,15 +58,20 @@ private:
     void add_before(TensorIndex tensor, std::vector<KernelEquation>& into);
     void add_state(size_t i, std::vector<KernelEquation>& into);
     void add_other(size_t i, std::vector<KernelEquation>& into);
+    void add_update(size_t i, std::vector<KernelEquation>& into);
 
     Kernel& kernel_;
     Arena& arena_;
     const AxisId ordered_;
     const bool in_turn_;
     std::vector<size_t> equations_;  // first in the kernel's order, then each behind what it reads
+    std::vector<size_t> updates_;    // by vectors: those that go where the states say, step by step
     std::vector<AxisId> others_;
     std::map<TensorIndex, size_t> makers_;
     std::map<TensorIndex, State> states_;
+    bool contains_update(const KernelEquation& e) const {
+        return std::ranges::any_of(updates_, [&](size_t i) { return &equation(i) == &e; });
+    }
     std::set<TensorIndex> read_before_;  // states of which the step before is read, by others
     std::set<TensorIndex> earlier_;      // states of which more than the last step is known behind the scan
     std::map<TensorIndex, TensorIndex> temporaries_;  // what only a step knows
@@ -77,6 +83,7 @@ bool ScanInParts::counts_steps(const std::vector<Expr>& left) const {
 
 bool ScanInParts::is_read_elsewhere(TensorIndex tensor) const {
     return std::ranges::any_of(kernel_.equations, [&](const KernelEquation& e) {
+        if (contains_update(e)) return false;
         const bool on_left = std::ranges::any_of(e.left, [&](Expr c) { return reads_tensor(c, tensor); });
         return e.ordered != ordered_ && (on_left || reads_tensor(e.right, tensor));
     });
@@ -199,10 +206,29 @@ bool ScanInParts::fits() {
         if (!is_plain(equation(i)) || !makers_.emplace(equation(i).tensor, i).second) return false;
     }
     if (!find_states()) return false;
+    for (size_t i = 0; i < kernel_.equations.size(); i++) {
+        if (!in_turn_ && joins(equation(i))) updates_.push_back(i);
+    }
     for (const auto& [tensor, maker] : makers_) {
         if (!is_kept_apart(tensor, maker)) return false;
     }
     return sort();
+}
+
+// An update along as many points, of what states say at them and what no equation of the kernel makes.
+bool ScanInParts::joins(const KernelEquation& update) const {
+    if (update.ascending < 0 || !update.axes.empty() || !others_.empty()) return false;
+    if (kernel_.axis(update.ascending).extent != kernel_.axis(ordered_).extent) return false;
+    std::vector<Expr> roots = update.left;
+    roots.push_back(update.right->parts()[0]);
+    roots.push_back(update.right->parts()[1]);
+    const Expr point = arena_.axis_value(update.ascending), behind = arena_.add(point, arena_.integer(1));
+    const auto is_of_step = [&](const ReadAccess& read) {
+        if (!states_.contains(read.tensor)) return kernel_.tensor(read.tensor).role == KernelTensor::Role::input;
+        const std::vector<Expr> at = coordinates_of(read.value);
+        return at.size() == 1 && (at[0] == point || at[0] == behind) && read.value->kind == Kind::read;
+    };
+    return std::ranges::all_of(roots, [&](Expr root) { return std::ranges::all_of(reads_of(root), is_of_step); });
 }
 
 // Where the last step's lies, which no axis says any more. Steps that are kept in turn are counted at launch.
@@ -302,7 +328,7 @@ void ScanInParts::add_state(size_t i, std::vector<KernelEquation>& into) {
         into.push_back(made(running.vector_steps.factor, Part::plain, rewritten(i, state.takes.factor)));
     }
     into.push_back(std::move(running));
-    if (!in_turn_ && read_before_.contains(from.tensor)) add_before(from.tensor, into);
+    if (!in_turn_ && (read_before_.contains(from.tensor) || !updates_.empty())) add_before(from.tensor, into);
     const bool local = kernel_.tensor(from.tensor).role == KernelTensor::Role::local;
     const bool has_place = counts_steps(from.left) || earlier_.contains(from.tensor);
     if (!has_place || (local && !is_read_elsewhere(from.tensor))) return;
@@ -321,6 +347,31 @@ void ScanInParts::add_other(size_t i, std::vector<KernelEquation>& into) {
     into.push_back(std::move(to));
 }
 
+// What was a state before the axis' point is its step before, what is behind it is the step itself.
+void ScanInParts::add_update(size_t i, std::vector<KernelEquation>& into) {
+    const KernelEquation from = equation(i);
+    const Expr point = arena_.axis_value(from.ascending);
+    Arena::Memo memo;
+    const auto given = [&](Expr e) -> Expr {
+        if (e == point) return arena_.axis_value(ordered_);
+        const auto state = e->is_read() ? states_.find(e->tensor()) : states_.end();
+        if (state == states_.end()) return nullptr;
+        return own(e->parts()[0] == point ? state->second.before : state->second.running);
+    };
+    const auto at_step = [&](Expr e) {
+        const auto make = [&](Expr like, std::vector<Expr> operands) {
+            return arena_.rebuild(like, std::move(operands));
+        };
+        return expr::remade(e, memo, given, [](Expr part) { return operands_of(part); }, make);
+    };
+    KernelEquation to = made(from.tensor, Part::plain, at_step(from.right));
+    to.left.clear();
+    for (Expr c : from.left) to.left.push_back(at_step(c));
+    to.update = true;
+    to.ascending = ordered_;
+    into.push_back(std::move(to));
+}
+
 std::vector<KernelEquation> ScanInParts::equations() {
     std::vector<KernelEquation> result;
     add_states_first(result);
@@ -331,6 +382,7 @@ std::vector<KernelEquation> ScanInParts::equations() {
         add_before(state->first, result);
     }
     for (size_t i : equations_) states_.contains(equation(i).tensor) ? add_state(i, result) : add_other(i, result);
+    for (size_t i : updates_) add_update(i, result);
     for (size_t i : equations_) {
         const KernelEquation& from = equation(i);
         const bool stored = counts_steps(from.left) || earlier_.contains(from.tensor);
@@ -388,8 +440,13 @@ bool gains_in_turn(const Kernel& kernel, const KernelEquation& e) {
     return std::ranges::all_of(reads_of(e.right), fits) && is_short(e.tensor, e.left);
 }
 
-// The scan's equations in its place.
+// The scan's equations in its place, and before them what fills the tensors that its steps now update.
 void replace(Kernel& kernel, AxisId ordered, std::vector<KernelEquation> steps) {
+    const auto is_updated = [&](const KernelEquation& e) {
+        return std::ranges::any_of(steps, [&](const KernelEquation& s) { return s.update && s.tensor == e.tensor; });
+    };
+    std::erase_if(kernel.equations, [&](const KernelEquation& e) { return e.update && is_updated(e); });
+    std::ranges::stable_partition(kernel.equations, is_updated);
     const auto of_scan = [&](const KernelEquation& e) { return e.ordered == ordered; };
     const auto place = std::ranges::find_if(kernel.equations, of_scan) - kernel.equations.begin();
     std::erase_if(kernel.equations, of_scan);

@@ -416,6 +416,11 @@ void CCode::scatter(MemoryId memory, Value indices, Value value, std::optional<V
                      lane_text(value), is_bool(value.dtype) ? " & 1" : ""));
 }
 
+void CCode::store_compressed(const Address& address, Value value, Value mask) {
+    line(fmt::format("for (int l = 0, n = 0; l < {}; l++) if ({}) {}[n++] = {};", value.width, lane_text(mask),
+                     pointer(address), lane_text(value)));
+}
+
 CCode::Value CCode::address_of(const Address& address) {
     return define(DType::int64, 1, fmt::format("(int64_t)(intptr_t){}", pointer(address)));
 }

@@ -32,6 +32,7 @@
 
 #include "backends/llvm/image.h"
 #include "backends/llvm/llvm_code.h"
+#include "backends/llvm/x86_instructions.h"
 #include "support/progress.h"
 #include "support/resident_memory.h"
 
@@ -183,6 +184,9 @@ Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, co
     if (llvm::verifyModule(*module, &stream))
         return failure("backends.internal", "LLVM refuses the kernel's code", error);
     optimise(*module, machine, gate);
+    if (widest == 64) {
+        for (llvm::Function& function : *module) count_under_masks(function);
+    }
     return module;
 }
 

@@ -61,6 +61,9 @@ public:
     void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) override;
     CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) override;
     void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) override;
+    void store_compressed(const CodeAddress& address, CodeValue v, CodeValue mask) override {
+        tag(address.memory, compressed_store(builder_, to_memory(v), pointer(address), value(mask), widest_));
+    }
     CodeValue address_of(const CodeAddress& address) override;
     void prefetch(CodeValue address, int level) override;
     void place_array(MemoryId memory, CodeValue offset, CodeValue origin) override;
@@ -449,11 +452,9 @@ void LlvmCode::store_streaming(const CodeAddress& address, llvm::Value* raw) {
 void LlvmCode::store(const CodeAddress& address, CodeValue v, std::optional<CodeValue> mask, bool non_temporal) {
     llvm::Value* raw = to_memory(v);
     if (non_temporal && !mask && v.width > 1) return store_streaming(address, raw);
-    llvm::Value* place = pointer(address);
-    if (mask)
-        tag(address.memory, builder_.CreateMaskedStore(raw, place, alignment(address.memory), value(*mask)));
-    else
-        tag(address.memory, builder_.CreateAlignedStore(raw, place, alignment(address.memory)));
+    const llvm::Align align = alignment(address.memory);
+    if (!mask) return void(tag(address.memory, builder_.CreateAlignedStore(raw, pointer(address), align)));
+    tag(address.memory, builder_.CreateMaskedStore(raw, pointer(address), align, value(*mask)));
 }
 
 CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) {

@@ -1,6 +1,8 @@
 #include "backends/llvm/x86_instructions.h"
 
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include <array>
 
@@ -107,6 +109,34 @@ llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* 
     const auto low = [&](llvm::Value* x) { return builder.CreateAShr(builder.CreateShl(x, 16), 16); };
     const auto high = [&](llvm::Value* x) { return builder.CreateAShr(x, 16); };
     return builder.CreateAdd(builder.CreateMul(low(a), low(b)), builder.CreateMul(high(a), high(b)));
+}
+
+llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place,
+                                    llvm::Value* mask, int widest) {
+    if (widest < 64) return builder.CreateMaskedCompressStore(value, place, mask);
+    llvm::Type* type = value->getType();
+    llvm::Value* packed = builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {type},
+                                                  {value, llvm::Constant::getNullValue(type), mask});
+    const unsigned width = lanes_of(value);
+    llvm::Value* bits = builder.CreateZExt(builder.CreateBitCast(mask, builder.getIntNTy(width)), builder.getInt64Ty());
+    llvm::Value* count = builder.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
+    llvm::Value* low = builder.CreateNot(builder.CreateShl(builder.getInt64(~uint64_t{0}), count));
+    llvm::Value* first = builder.CreateBitCast(builder.CreateTrunc(low, builder.getIntNTy(width)), mask->getType());
+    return builder.CreateMaskedStore(packed, place, llvm::Align(1), first);
+}
+
+void count_under_masks(llvm::Function& function) {
+    using namespace llvm::PatternMatch;
+    for (llvm::Instruction& found : llvm::make_early_inc_range(llvm::instructions(function))) {
+        llvm::Value *sum, *mask;
+        if (!match(&found, m_c_Add(m_Value(sum), m_OneUse(m_ZExt(m_Value(mask)))))) continue;
+        const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(mask->getType());
+        if (!type || !type->getElementType()->isIntegerTy(1)) continue;
+        llvm::IRBuilder<> builder(&found);
+        llvm::Value* next = builder.CreateAdd(sum, llvm::ConstantInt::get(sum->getType(), 1));
+        found.replaceAllUsesWith(builder.CreateSelect(mask, next, sum));
+        found.eraseFromParent();
+    }
 }
 
 }  // namespace heddle::backends

@@ -15,4 +15,11 @@ llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, codegen::CodeOp op, ll
 llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* b, int widest);
 llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index);
 
+// Stores the lanes of the mask side by side, of 32 or 64 bits each. With AVX-512 in a register first, since some machines are
+// slow at it in memory.
+llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place,
+                                    llvm::Value* mask, int widest);
+// Integers that are zeros and ones by a mask are added under it: in each lane x + 1 or x, which is one instruction.
+void count_under_masks(llvm::Function& function);
+
 }  // namespace heddle::backends

@@ -68,6 +68,25 @@ TEST(CodeShape, ContractionHasNothingButItsTile) {
     }
 }
 
+// What is nothing in some lanes is added under their mask, of which no numbers are made.
+TEST(CodeShape, CountsUnderMasks) {
+    const std::string text = assembly("count_below");
+    EXPECT_NE(text.find("vcmpltps"), std::string::npos);
+    EXPECT_EQ(text.find("vpmovm2"), std::string::npos);
+    EXPECT_EQ(text.find("{z}, %zmm"), std::string::npos);
+}
+
+TEST(CodeShape, WhatIsTakenGoesToTheFrontByVectors) {
+    for (const char* name : {"update_front", "update_front_behind", "update_rest"})
+        EXPECT_NE(assembly(name).find("vcompressps"), std::string::npos) << name;
+    for (const char* name : {"update_elsewhere", "update_wrapped", "update_by_states"})
+        EXPECT_EQ(assembly(name).find("vcompressps"), std::string::npos) << name;
+}
+
+TEST(CodeShape, PlacesThatDataBeginAreNeighbours) {
+    for (const LoopShape& loop : innermost_loops(assembly("moved_rows"))) EXPECT_EQ(loop.gathers, 0);
+}
+
 TEST(CodeShape, ElementwiseChain) {
     const std::string text = assembly("chain");
     const LoopShape loop = loop_with_most(text, &LoopShape::vector_stores);
