@@ -164,6 +164,7 @@ private:
             changes_[k].term = remade(changes_[k].term, [&](Expr node, std::vector<Expr> operands) {
                 return node == shared ? read : arena_.rebuild(node, std::move(operands));
             });
+            choices_[k].term = changes_[k].term;
         }
     }
 
