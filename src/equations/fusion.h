@@ -52,6 +52,7 @@ void factor_axes(System& system);                // mixed-radix digits become ax
 void split_reductions(System& system, const ReductionParts& limits = {});  // many terms of few elements
 void mark_prepared(System& system);
 void join_scans(System& system);              // readers that walk a scan's steps become equations of it
+void name_changes(System& system);            // of states that keep all but few elements
 void keep_dead_elements(System& system);      // of states, where no later step asks for them
 void leave_extremes(System& system);          // of states that are running maxima, where they stay what they were
 void leave_unasked_elements(System& system);  // of a scan's steps, which no read reaches

@@ -68,6 +68,7 @@ void optimise(System& system) {
     split_reductions(system);
     mark_prepared(system);
     join_scans(system);
+    name_changes(system);
     keep_dead_elements(system);
     leave_extremes(system);
     leave_unasked_elements(system);

@@ -46,22 +46,24 @@ Expr solved(Arena& arena, Expr left, Expr like, Expr value, Arena::Substitution&
 // Finds what chooses each dimension, and takes the chosen axes out of everything else.
 class Inverter {
 public:
-    Inverter(const System& system, const Equation& equation)
-        : system_(system), arena_(*system.arena), equation_(equation) {
-        result_.at.resize(equation.left.size());
+    Inverter(const System& system, const std::vector<Expr>& left)
+        : system_(system), arena_(*system.arena), left_(left) {
+        result_.at.resize(left.size());
     }
 
-    std::optional<Scatter> run() {
+    std::optional<Scatter> run(const std::vector<Expr>& conditions, Expr term) {
         std::vector<Expr> rest;
-        for (Expr condition : conditions_of(system_, equation_.right->parts()[0])) {
-            if (!choose(condition)) rest.push_back(condition);
+        for (Expr whole : conditions) {
+            for (Expr condition : conditions_of(system_, whole)) {
+                if (!choose(condition)) rest.push_back(condition);
+            }
         }
         if (result_.chosen.empty()) return std::nullopt;
         result_.condition = arena_.truth(true);
         for (Expr condition : rest) {
             result_.condition = arena_.conjunction(result_.condition, arena_.substitute(condition, solution_));
         }
-        result_.term = arena_.substitute(equation_.right->parts()[1], solution_);
+        result_.term = arena_.substitute(term, solution_);
         std::vector<Expr> all = result_.at;
         all.insert(all.end(), {result_.condition, result_.term});
         for (Expr e : all) {
@@ -84,9 +86,9 @@ private:
         axes = arena_.cast(DType::int64, axes);  // no cast is left where its type holds all values
         if (!axes->is_coordinate()) return false;
         if (reads_axes(value, axes->axes) || reads_axes(value, result_.chosen)) return false;
-        for (size_t d = 0; d < equation_.left.size(); d++) {
+        for (size_t d = 0; d < left_.size(); d++) {
             if (result_.at[d]) continue;
-            result_.at[d] = solved(arena_, equation_.left[d], axes, arena_.cast(DType::int64, value), solution_);
+            result_.at[d] = solved(arena_, left_[d], axes, arena_.cast(DType::int64, value), solution_);
             if (!result_.at[d]) continue;
             result_.chosen.insert(result_.chosen.end(), axes->axes.begin(), axes->axes.end());
             return true;
@@ -100,7 +102,7 @@ private:
 
     const System& system_;
     Arena& arena_;
-    const Equation& equation_;
+    const std::vector<Expr>& left_;
     Scatter result_;
     Arena::Substitution solution_;
 };
@@ -280,6 +282,11 @@ std::optional<ScatterInto> block_between(Arena& arena, const Equation& equation,
 
 bool Scatter::chooses(AxisId axis) const { return contains(chosen, axis); }
 
+std::optional<Scatter> scatter_where(const System& system, const std::vector<Expr>& left,
+                                     const std::vector<Expr>& conditions, Expr term) {
+    return Inverter(system, left).run(conditions, term);
+}
+
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation) {
     // In a scan, one at every step.
     const auto is_own = [&](Expr read) { return read->tensor() == equation.tensor; };
@@ -288,7 +295,8 @@ std::optional<Scatter> scatter_of(const System& system, const Equation& equation
     if (!equation.reducer || !joining_op(*equation.reducer) || equation.right->kind != Kind::select)
         return std::nullopt;
     if (equation.right->parts()[2] != neutral(arena, *equation.reducer, equation.right->dtype)) return std::nullopt;
-    std::optional<Scatter> result = Inverter(system, equation).run();
+    const auto& parts = equation.right->parts();
+    std::optional<Scatter> result = scatter_where(system, equation.left, {parts[0]}, parts[1]);
     return result && equation.scan >= 0 && result->chooses(equation.ordered) ? std::nullopt : result;
 }
 

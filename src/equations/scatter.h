@@ -20,9 +20,19 @@ struct Scatter {
     bool chooses(AxisId axis) const;
 };
 
+// What the conditions say of where `term` goes; nothing if no axis of `left` is chosen.
+std::optional<Scatter> scatter_where(const System& system, const std::vector<Expr>& left,
+                                     const std::vector<Expr>& conditions, Expr term);
+
 // Nothing where the equation is no such reduction. The filter's neutral side and the reducer say that what no term
 // chooses is neutral; argmax and argmin number their terms, and are none.
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation);
+
+// A step of a state that keeps all elements but those at places that do not depend on them, `p == a ? x : p == b ? y : s[t, p]`:
+// the changes, the first that holds comes first. None where it is something else, or where a place reads the state.
+std::vector<Scatter> changes_of(const System& system, const Equation& equation);
+// Whether no change's term reads the state: then they may be made one after the other, in place.
+bool are_apart(const std::vector<Scatter>& changes, TensorIndex state);
 
 // A pointwise equation that only joins a scatter's result to what was there: its elements start at `initial`, and the
 // terms are joined to them, or (no reducer) take their place, in order: `y = x + sum(..)`, and `last < 0 ? x : u[last]`

@@ -215,6 +215,8 @@ Expr Arena::select(Expr condition, Expr then, Expr otherwise) {
         if (then->kind == Kind::select && then->parts()[0] == condition) then = then->parts()[1];
         if (otherwise->kind == Kind::select && otherwise->parts()[0] == condition) otherwise = otherwise->parts()[2];
         if (then == otherwise) return then;
+        const bool line_decides = condition->kind == Kind::negative && then->dtype == DType::int64;
+        if (Expr extreme = line_decides ? extreme_of(condition->parts()[0], then, otherwise) : nullptr) return extreme;
     }
     return intern({.kind = Kind::select, .dtype = then->dtype, .operands = {condition->id, then->id, otherwise->id}});
 }

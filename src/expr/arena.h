@@ -126,6 +126,7 @@ private:
     Expr divide(Kind kind, Expr a, int64_t divisor);
     Expr division(Kind kind, Expr a, int64_t divisor);  // as it is asked for
     Expr make_floor_divide(Expr a, int64_t divisor);
+    Expr extreme_of(Expr way, Expr below, Expr above);
     Expr make_modulo(Expr a, int64_t divisor);
     Expr simplified(ScalarOp op, DType dtype, const std::vector<Expr>& operands);
     Expr simplified_cast(DType dtype, Expr value);

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 
 #include "expr/arena_interval.h"
 #include "expr/arena.h"
@@ -221,6 +222,50 @@ Expr Arena::maximum(Expr a, Expr b) {
         if (b->id < a->id) std::swap(a, b);
     }
     return intern({.kind = Kind::maximum, .dtype = DType::int64, .operands = {a->id, b->id}});
+}
+
+namespace {
+
+// What `way` < 0 chooses of two, if it goes up or down with their difference: the lesser, the greater.
+std::optional<Kind> extreme_by(Expr way, Expr difference) {
+    if (!interval(way).known() || !interval(difference).known()) return std::nullopt;
+    const CoordinateForm chooses = linear_form(way), apart = linear_form(difference);
+    if (chooses.terms.empty() || apart.terms.size() != chooses.terms.size()) return std::nullopt;
+    const int64_t times = apart.terms[0].second / chooses.terms[0].second;
+    for (size_t i = 0; i < apart.terms.size(); i++) {
+        const auto& [atom, factor] = chooses.terms[i];
+        const auto multiple = checked_multiply(factor, times);
+        if (apart.terms[i].first != atom || multiple != apart.terms[i].second) return std::nullopt;
+    }
+    // Both are one at way = 0, or between -1 and 0.
+    const auto there = checked_multiply(chooses.constant, times);
+    const auto rest = there ? checked_subtract(apart.constant, *there) : std::nullopt;
+    if (!rest || *rest < std::min<int64_t>(0, times) || *rest > std::max<int64_t>(0, times)) return std::nullopt;
+    if (times == 0) return std::nullopt;
+    return times > 0 ? Kind::maximum : Kind::minimum;
+}
+
+}  // namespace
+
+// way < 0 ? below : above as the lesser or the greater of both, as in i < 0 ? -i : i. A part of one of them that is beyond
+// the other one stays outside: i < 0 ? -i : min(i, n - i) is min(n - i, max(i, -i)). Null where it is neither.
+Expr Arena::extreme_of(Expr way, Expr below, Expr above) {
+    const auto joined = [&](Kind kind, Expr a, Expr b) {
+        return kind == Kind::minimum ? minimum(a, b) : maximum(a, b);
+    };
+    if (const auto kind = extreme_by(way, add(above, below, -1))) return joined(*kind, below, above);
+    for (const bool second : {true, false}) {
+        Expr outer = second ? above : below, other = second ? below : above;
+        if (outer->kind != Kind::minimum && outer->kind != Kind::maximum) continue;
+        for (size_t k = 0; k < 2; k++) {
+            Expr beyond = outer->parts()[k], inner = outer->parts()[1 - k];
+            const Interval apart = interval(add(beyond, other, -1));
+            if (!apart.known() || (outer->kind == Kind::minimum ? apart.low < 0 : apart.high > 0)) continue;
+            const auto kind = extreme_by(way, second ? add(inner, other, -1) : add(other, inner, -1));
+            if (kind) return joined(outer->kind, beyond, joined(*kind, inner, other));
+        }
+    }
+    return nullptr;
 }
 
 Expr Arena::less(Expr a, Expr b) {

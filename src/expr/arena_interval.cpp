@@ -14,8 +14,8 @@ namespace {
 
 // Of the lesser of two: it is at most any mean of them, and there is one in which an axis that goes up in one and down
 // in the other cancels: min(x + 1, 2 n - x) <= n. `sign`: -1 for the greater of two, by its negative.
-std::optional<int64_t> most_of_mean(const Interned& lesser, int64_t sign) {
-    const CoordinateForm a = linear_form(lesser.parts()[0]), b = linear_form(lesser.parts()[1]);
+std::optional<int64_t> most_of_mean(Expr lesser, Expr other_one, int64_t sign) {
+    const CoordinateForm a = linear_form(lesser), b = linear_form(other_one);
     for (const auto& [atom, up] : a.terms) {
         const auto other = std::ranges::find(b.terms, atom, &std::pair<Expr, int64_t>::first);
         if (other == b.terms.end() || (up < 0) == (other->second < 0)) continue;
@@ -46,15 +46,34 @@ std::optional<int64_t> most_of_mean(const Interned& lesser, int64_t sign) {
     return std::nullopt;
 }
 
+// An upper bound of the lesser of two (with `sign` -1: of its negative, for the greater of two). Where one is itself the
+// greater of two, it is the greater of what the other one makes of each: min(2 n - x, max(x, -x)) <= n.
+std::optional<int64_t> most_of_lesser(Expr a, Expr b, int64_t sign) {
+    const Kind opposite = sign > 0 ? Kind::maximum : Kind::minimum;
+    if (b->kind != opposite) std::swap(a, b);
+    if (b->kind != opposite) return most_of_mean(a, b, sign);
+    std::optional<int64_t> most = INT64_MIN;
+    for (Expr part : b->parts()) {
+        const Interval x = interval(a), y = interval(part);
+        if (!x.known() || !y.known()) return std::nullopt;
+        int64_t lesser = sign > 0 ? std::min(x.high, y.high) : -std::max(x.low, y.low);
+        if (const auto mean = most_of_mean(a, part, sign)) lesser = std::min(lesser, *mean);
+        most = std::max(*most, lesser);
+    }
+    return most;
+}
+
 Interval lesser_of(const Interned& e) {
-    Interval range = heddle::minimum(interval(e.parts()[0]), interval(e.parts()[1]));
-    if (const auto most = most_of_mean(e, 1); most && range.known()) range.high = std::min(range.high, *most);
+    const Expr a = e.parts()[0], b = e.parts()[1];
+    Interval range = heddle::minimum(interval(a), interval(b));
+    if (const auto most = most_of_lesser(a, b, 1); most && range.known()) range.high = std::min(range.high, *most);
     return range;
 }
 
 Interval greater_of(const Interned& e) {
-    Interval range = heddle::maximum(interval(e.parts()[0]), interval(e.parts()[1]));
-    if (const auto most = most_of_mean(e, -1); most && range.known()) range.low = std::max(range.low, -*most);
+    const Expr a = e.parts()[0], b = e.parts()[1];
+    Interval range = heddle::maximum(interval(a), interval(b));
+    if (const auto most = most_of_lesser(a, b, -1); most && range.known()) range.low = std::max(range.low, -*most);
     return range;
 }
 

@@ -124,7 +124,9 @@ void NameChecker::check_static_name(const std::string& name, const Place& place)
              .summary = fmt::format("nothing binds ${}", name),
              .place = place,
              .reason = "an axis `$name` of the index takes its extent from an input, a parameter or a let of that name",
-             .remedy = fmt::format("bind it in an input's shape, or give the axis an extent: {} = ...", name)});
+             .remedy = fmt::format("bind it in an input's shape, or by a let: ${0} = ...; an axis that the index alone "
+                                   "needs has its extent there: {0} = ...",
+                                   name)});
         return;
     }
     if (axes.contains(name)) {

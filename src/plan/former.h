@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ private:
     void add_local(equations::TensorIndex t);
     void add_equation(int32_t e);
     void add_scatter(const equations::Equation& from, const equations::ScatterInto& into);
+    bool add_changes(const equations::Equation& from);
+    void add_update(const equations::Equation& from, const equations::Scatter& to,
+                    const std::vector<equations::AxisId>& reduced, std::optional<ScalarOp> join);
     equations::Expr within(equations::Expr left, equations::Expr at);
     // The kernel's axis that stands for an axis of the present equation, or of the scatter whose terms it takes.
     schedules::AxisId axis_of(equations::AxisId axis) const;

@@ -1,6 +1,7 @@
 #include "plan/kernel_former.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "equations/pass_support.h"
 #include "plan/former.h"
@@ -90,6 +91,7 @@ void KernelFormer::add_equation(int32_t e) {
                                  std::move(*scatter)};
         return add_scatter(from, itself);
     }
+    if (add_changes(from)) return;
     sched::KernelEquation to;
     to.tensor = index_.at(from.tensor);
     for (AxisId axis : from.axes) {
@@ -106,44 +108,65 @@ void KernelFormer::add_equation(int32_t e) {
 
 // Two equations: one fills, if the values are not there already, and one updates.
 void KernelFormer::add_scatter(const Equation& from, const ScatterInto& into) {
-    const int32_t e = equation_;
     maker_ = into.scatter;
-    sched::KernelEquation fill, update;
-    fill.tensor = update.tensor = index_.at(from.tensor);
-    fill.light = update.light = request_.kernel.light.contains(e);
-    if (from.scan >= 0) fill.ordered = update.ordered = axis_of(from.ordered);
+    if (!request_.in_place.contains(from.tensor)) {
+        sched::KernelEquation fill;
+        fill.tensor = index_.at(from.tensor);
+        fill.light = request_.kernel.light.contains(equation_);
+        if (from.scan >= 0) fill.ordered = axis_of(from.ordered);
+        for (AxisId axis : from.axes) {
+            if (axis != from.ordered) fill.axes.push_back(axis_of(axis));
+        }
+        fill.left = coordinates(from.tensor, from.left);
+        fill.right = value(into.initial);
+        result_.kernel.equations.push_back(std::move(fill));
+    }
+    add_update(from, into.update, into.reduced, into.join);
+    maker_ = -1;
+}
+
+// What holds the step before in the place of this one is kept: only the changes are written. The first that holds counts, so
+// it is made last.
+bool KernelFormer::add_changes(const Equation& from) {
+    if (request_.kept[static_cast<size_t>(from.tensor)].places != 1) return false;
+    const std::vector<Scatter> changes = changes_of(system_, from);
+    if (changes.empty() || !are_apart(changes, from.tensor)) return false;
+    for (const Scatter& change : std::views::reverse(changes)) add_update(from, change, {}, {});
+    return true;
+}
+
+void KernelFormer::add_update(const Equation& from, const Scatter& to, const std::vector<AxisId>& reduced,
+                              std::optional<ScalarOp> join) {
+    sched::KernelEquation update;
+    update.tensor = index_.at(from.tensor);
+    update.light = request_.kernel.light.contains(equation_);
+    if (from.scan >= 0) update.ordered = axis_of(from.ordered);
     for (AxisId axis : from.axes) {
         if (axis == from.ordered) continue;
-        fill.axes.push_back(axis_of(axis));
-        if (into.update.chooses(axis))
+        if (to.chooses(axis))
             chosen_.insert(axis_of(axis));
         else
             update.axes.push_back(axis_of(axis));
     }
-    fill.left = coordinates(from.tensor, from.left);
-    const bool filled = request_.in_place.contains(from.tensor);
-    if (!filled) fill.right = value(into.initial);
     update.update = true;
-    for (AxisId axis : into.reduced) update.reduced.push_back(axis_of(axis));
+    for (AxisId axis : reduced) update.reduced.push_back(axis_of(axis));
     std::vector<Expr> at = from.left;
     Arena& arena = *result_.kernel.arena;
     Expr condition = nullptr;
     for (size_t d = 0; d < at.size(); d++) {
-        if (!into.update.at[d]) continue;
-        at[d] = into.update.at[d];
+        if (!to.at[d]) continue;
+        at[d] = to.at[d];
         Expr inside = within(from.left[d], at[d]);
         condition = condition ? arena.conjunction(condition, inside) : inside;
     }
     // What else is asked for may read where the data choose: only if that is inside.
-    if (into.update.condition->kind != Kind::integer || into.update.condition->integer == 0)
-        condition = arena.select(condition, value(into.update.condition), arena.truth(false));
+    if (to.condition->kind != Kind::integer || to.condition->integer == 0)
+        condition = arena.select(condition, value(to.condition), arena.truth(false));
     update.left = coordinates(from.tensor, at);
     const DType dtype = system_.tensor(from.tensor).dtype;
-    Expr before = arena.read(update.tensor, dtype, update.left), after = value(into.update.term);
-    if (into.join) after = arena.scalar(*into.join, dtype, {before, after});
+    Expr before = arena.read(update.tensor, dtype, update.left), after = value(to.term);
+    if (join) after = arena.scalar(*join, dtype, {before, after});
     update.right = arena.select(condition, after, before);
-    maker_ = -1;
-    if (!filled) result_.kernel.equations.push_back(std::move(fill));
     result_.kernel.equations.push_back(std::move(update));
 }
 

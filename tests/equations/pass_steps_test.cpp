@@ -4,6 +4,7 @@
 
 #include "equations/fusion.h"
 #include "equations/kept_steps.h"
+#include "equations/scatter.h"
 
 namespace heddle::equations {
 namespace {
@@ -184,6 +185,44 @@ TEST(PassSteps, ARunningMaximumIsLeftWhereItStays) {
     };
     EXPECT_NE(system_of("0.0", "0.0").find("? max(g[t, i], h[(t + 1), i]) : g[t, i]"), std::string::npos);
     EXPECT_EQ(system_of("0.0", "0.5").find(": g[t, i]"), std::string::npos);
+}
+
+// Of 300 elements, 50 times.
+System table(const std::string& right, const std::string& last = "h[50, p]") {
+    return optimised(
+        fmt::format("system s\n in x: float32[300]\n in a: int32[50]\n in b: int32[50]\n local h: float32[51, 300]\n"
+                    " out y: float32[300]\n for p < 300: h[0, p] = x[p]\n"
+                    " for t < 50 named 1 ordered 0, p < 300: h[t + 1, p] = {}\n for p < 300: y[p] = {}\n outputs y",
+                    right, last));
+}
+
+TEST(PassSteps, WhatChangesFewElementsIsNamedAndTheStateHasOnePlace) {
+    const std::string old = "h[t, int64(b[t])]";
+    const System system = table("((int32(p) == a[t]) ? exp(" + old + ") : ((int32(p) == b[t]) ? (exp(" + old +
+                                ") + h[t, p]) : h[t, p]))");
+    EXPECT_EQ(step(system), "((int32(p) == a[t]) ? h_change[t] : ((int32(p) == b[t]) ? h_change_2[t] : h[t, p]))");
+    EXPECT_EQ(places(system, "h"), 1);
+    for (const Equation& equation : system.equations) {
+        const auto changes = changes_of(system, equation);
+        EXPECT_EQ(changes.size(), system.tensor(equation.tensor).name == "h" && equation.scan >= 0 ? 2U : 0U);
+        EXPECT_TRUE(are_apart(changes, equation.tensor));
+    }
+    // The one that both need is worked out once.
+    const std::string text = print(system);
+    EXPECT_EQ(text.find("exp("), text.rfind("exp("));
+}
+
+TEST(PassSteps, AStateThatChangesElsewhereKeepsItsForm) {
+    const auto changes = [](const System& system) {
+        size_t count = 0;
+        for (const Equation& equation : system.equations) count += changes_of(system, equation).size();
+        return count;
+    };
+    EXPECT_EQ(changes(table("((int32(p) != a[t]) ? h[t, p] : 1.0)")), 1U);
+    EXPECT_EQ(changes(table("((int32(p) == a[t]) ? 1.0 : (h[t, p] * 0.5))")), 0U);
+    EXPECT_EQ(changes(table("((int32(p) == a[t]) ? 1.0 : h[t, 299 - p])")), 0U);
+    EXPECT_EQ(changes(table("((int32(p) < a[t]) ? 1.0 : h[t, p])")), 0U);
+    EXPECT_EQ(changes(table("((int32(p) == int32(h[t, int64(a[t])])) ? 1.0 : h[t, p])")), 0U);
 }
 
 }  // namespace

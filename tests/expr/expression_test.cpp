@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 
@@ -74,6 +76,32 @@ TEST_F(ArenaTest, MirroredCoordinatesAreKnownToStayInside) {
     // Means by weights, with other axes beside: min(2 i + j, 30 - i) <= (30 * 2 + 3) / 3.
     Expr weighted = arena.minimum(arena.add(arena.scale(i, 2), j), arena.add(arena.integer(30), i, -1));
     EXPECT_EQ(weighted->high, 21);
+}
+
+// As people write them: by comparisons.
+TEST_F(ArenaTest, ChosenCoordinatesAreExtremes) {
+    constexpr int64_t n = 10;
+    const AxisId id = arena.add_axis({.name = "a", .extent = n + 6});
+    Expr i = arena.add(arena.axis_value(id), arena.integer(-3)), zero = arena.integer(0), last = arena.integer(n - 1);
+    const auto down = [&](int64_t from) { return arena.add(arena.integer(from), i, -1); };
+    const auto at_start = [&](Expr below, Expr above) { return arena.select(arena.less(i, zero), below, above); };
+    const auto at_end = [&](Expr above, Expr below) { return arena.select(arena.less(last, i), above, below); };
+    const auto plain = [&](int64_t x) { return x < 0 ? -x : x >= n ? 2 * n - 2 - x : x; };
+    const auto whole = [&](int64_t x) { return x < 0 ? -x - 1 : x >= n ? 2 * n - 1 - x : x; };
+    const auto clamped = [&](int64_t x) { return std::clamp<int64_t>(x, 0, n - 1); };
+    const auto check = [&](Expr e, const std::function<int64_t(int64_t)>& expected) {
+        EXPECT_EQ(e->low, 0);
+        EXPECT_EQ(e->high, n - 1);
+        for (Expr part : walk(e)) EXPECT_NE(part->kind, Kind::select);
+        for (int64_t x = 0; x < n + 6; x++) EXPECT_EQ(value_of(e, {{id, x}}), expected(x - 3)) << x;
+    };
+    check(at_start(down(0), at_end(down(2 * n - 2), i)), plain);
+    check(at_end(down(2 * n - 2), at_start(down(0), i)), plain);
+    check(at_start(down(-1), at_end(down(2 * n - 1), i)), whole);
+    check(at_start(zero, at_end(last, i)), clamped);
+    // What does not meet where the condition changes stays a choice.
+    EXPECT_EQ(at_start(down(-3), i)->kind, Kind::select);
+    EXPECT_EQ(at_start(down(1), i)->kind, Kind::select);
 }
 
 TEST_F(ArenaTest, UnflattenOfFlattenGivesTheDigits) {
@@ -260,7 +288,7 @@ TEST_P(ArenaProperty, BuildingKeepsValues) {
             const std::array<int64_t, 6> divisors = {2, 3, 4, 6, 12, 24};
             const int64_t factor = factors[static_cast<size_t>(pick(0, 7))],
                           divisor = divisors[static_cast<size_t>(pick(0, 5))];
-            const int64_t choice = pick(0, 7);
+            const int64_t choice = pick(0, 8);
             Sample made;
             auto apply = [&](Expr e, auto f) {
                 made.expression = e;
@@ -279,6 +307,14 @@ TEST_P(ArenaProperty, BuildingKeepsValues) {
                 Expr condition = arena.less(a.expression, b.expression);
                 apply(arena.select(condition, arena.integer(1), arena.integer(0)),
                       [&](auto x, auto y) { return int64_t(x < y); });
+            }
+            if (choice == 8) {
+                // One is mirrored or clamped at the other, or near it.
+                const int64_t turn = pick(-1, 2), off = pick(-1, 1);
+                Expr turned =
+                    arena.add(arena.add(arena.scale(b.expression, turn), a.expression, 1 - turn), arena.integer(off));
+                apply(arena.select(arena.less(a.expression, b.expression), turned, a.expression),
+                      [&](auto x, auto y) { return x < y ? turn * y + (1 - turn) * x + off : x; });
             }
             for (size_t p = 0; p < points; p++) {
                 ASSERT_EQ(value_of(made.expression, places[p]), made.values[p]) << "round " << round;

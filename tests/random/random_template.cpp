@@ -195,6 +195,7 @@ private:
         std::string name;
         std::vector<Variable> axes;
         bool integer = false;
+        bool changes = false;  // few elements a step
         Extent limit;
     };
 
@@ -206,6 +207,8 @@ private:
                 if (size.value > 0) state.limit = size;
             }
         }
+        state.changes = !state.integer && choices_.once_in(5);
+        if (state.changes) state.axes.push_back({fresh("p"), {"80", 80}});
         if (!state.integer && choices_.once_in(3)) state.axes.push_back({fresh("j"), extent(most_points)});
         return state;
     }
@@ -216,6 +219,23 @@ private:
         array.integer = state.integer;
         array.limit = state.limit.value;
         return array;
+    }
+    // At one or two places of the first axis something new; elsewhere what there was.
+    std::string changes(const State& state, const std::string& previous, const Scope& at_step) {
+        const Scope here = scope_;
+        std::string value = previous;
+        for (int64_t count = 1 + choices_.below(2); count > 0; count--) {
+            scope_ = at_step;
+            const std::string place =
+                fmt::format("{} * {} - {}", 1 + choices_.below(30), argument({"4", 4}, 1), choices_.below(4));
+            scope_ = here;
+            std::string condition = fmt::format("{} == {}", state.axes[0].name, place);
+            if (choices_.once_in(3)) condition += " && " + truth(1);
+            value = choices_.once_in(4) && value == previous
+                        ? fmt::format("{} != {} ? {} : {}", state.axes[0].name, place, previous, real(2))
+                        : fmt::format("{} ? {} : {}", condition, real(2), value);
+        }
+        return value;
     }
     void write_state(const State& state, const Variable& step, const Scope& before) {
         const Scope inside = scope_;
@@ -240,7 +260,8 @@ private:
             case 5: value = fmt::format("{0} + 0.25 * ({1} - {0})", previous, real(1)); break;
             default: value = fmt::format("clamp({}, -4, 4)", real(3)); break;
             }
-            if (choices_.once_in(4)) {
+            if (state.changes) value = changes(state, previous, inside);
+            if (!state.changes && choices_.once_in(4)) {
                 at[0] = fmt::format("{} - {}", step.name, 2 + choices_.below(3));
                 value =
                     fmt::format("0.5 * ({}) + 0.25 * ({}[{}] ?? {})", value, state.name, fmt::join(at, ", "), number());
