@@ -1,6 +1,7 @@
 #include "symbolic/body_builder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -14,16 +15,20 @@
 namespace heddle {
 namespace {
 
-using StateTypes = std::map<const Syntax*, StateType>;  // by equation
+using StateTypes = std::map<const Syntax*, StateType>;   // by equation
+using WaveReaches = std::map<const Syntax*, WaveReach>;  // by scan
 
 class BodyBuilder {
 public:
-    // States whose types are not known are assumed to be integers, or reals.
-    BodyBuilder(Environment& environment, const StateTypes& types, bool assume_real, std::vector<EquationBox>& written)
+    // States whose types are not known are assumed to be integers, or reals; scans of several axes, to read the cells next
+    // to theirs.
+    BodyBuilder(Environment& environment, const StateTypes& types, const WaveReaches& reaches, bool assume_real,
+                std::vector<EquationBox>& written)
         : environment_(environment),
           body_(emptied(environment.state().scratch)),
           expressions_(environment, body_),
           types_(types),
+          reaches_(reaches),
           assume_real_(assume_real),
           written_(written) {}
 
@@ -32,12 +37,14 @@ public:
         block(environment_.metakernel().body, scope, {});
         if (!diagnostics_.empty()) return fail(std::move(diagnostics_));
         // With types still to be found, what was built is an attempt that only found them.
-        return found().empty() ? finished() : Result<BodyResult>(BodyResult{});
+        return found().empty() && wider_.empty() ? finished() : Result<BodyResult>(BodyResult{});
     }
 
     // The types of states that were not known: weak ones if there are no others.
     const StateTypes& found() const { return strong_.empty() ? weak_ : strong_; }
     bool assumed() const { return assumed_; }
+    // Of scans whose states are read at other cells than was known.
+    const WaveReaches& wider() const { return wider_; }
 
 private:
     static Body& emptied(Body& body) {
@@ -63,7 +70,10 @@ private:
     void let(const Syntax& statement, Scope& scope);
     void parallel_block(const Syntax& statement, const Scope& scope, VariableList variables);
     void scan(const Syntax& statement, Scope& scope, VariableList variables);
-    StateId declare_state(const Syntax& statement, const Scope& scope, VariableId step, const VariableList& variables);
+    void scan_of_cells(const Syntax& statement, Scope& scope, VariableList variables);
+    std::vector<StateId> declare_states(const Syntax& statement, Scope& scope, const Scope& inner, BodyState common);
+    StateId declare_state(const Syntax& statement, const Scope& scope, BodyState state);
+    BodyState common_state(VariableId step, const VariableList& variables);
     void state_equation(const Syntax& statement, const Scope& scope);
     StateId declare_end(VariableId step, const VariableList& variables);
     void end_equation(StateId ended, const Syntax& condition, const Scope& scope);
@@ -82,6 +92,10 @@ private:
     Diagnostics diagnostics_;
     bool failed_ = false;
     const StateTypes& types_;
+    const WaveReaches& reaches_;
+    WaveReaches wider_;
+    // Of the block of a scan of several axes first the states are built, in waves, then what it writes, by cells.
+    enum class Part : uint8_t { all, states, equations } part_ = Part::all;
     bool assume_real_ = false, assumed_ = false;
     std::vector<EquationBox>& written_;
     StateTypes strong_, weak_;
@@ -92,6 +106,9 @@ private:
 void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, Scope& scope, const VariableList& variables) {
     for (const SyntaxPointer& statement : statements) {
         guarded([&] {
+            const bool is_state = statement->kind == Syntax::Kind::equation && statement->initial;
+            const bool is_let = statement->kind == Syntax::Kind::let;
+            if (!is_let && part_ != Part::all && is_state != (part_ == Part::states)) return;
             switch (statement->kind) {
             case Syntax::Kind::let: let(*statement, scope); break;
             case Syntax::Kind::parallel_block: parallel_block(*statement, scope, variables); break;
@@ -120,65 +137,108 @@ void BodyBuilder::parallel_block(const Syntax& statement, const Scope& scope, Va
 }
 
 void BodyBuilder::scan(const Syntax& statement, Scope& scope, VariableList variables) {
+    if (statement.generators.size() > 1) return scan_of_cells(statement, scope, std::move(variables));
     BodyElements& elements = expressions_.elements();
-    auto refuse_scan = [&](const Place& place, std::string summary, std::string remedy) {
-        Diagnostic diagnostic = elements.error("symbolic.scan", place, std::move(summary));
-        diagnostic.remedy = std::move(remedy);
-        elements.refuse(std::move(diagnostic));
-    };
     Scope inner{&scope, {}};
     VariableList steps;
     expressions_.bind(statement.generators[0], Variable::Kind::ordered, inner, steps);
     if (steps.size() != 1)
-        refuse_scan(statement.generators[0].place, "a scan has one axis, and this extent is a list", "");
-    std::vector<StateId> states;
+        elements.refuse(elements.error("symbolic.scan", statement.generators[0].place,
+                                       "a scan has one axis, and this extent is a list"));
     std::optional<StateId> ended;
     if (statement.filter) ended = declare_end(steps[0], variables);
-    for (const SyntaxPointer& child : statement.children) {
-        if (child->kind != Syntax::Kind::equation || !child->initial) continue;
-        guarded([&] {
-            expressions_.need_new_name(child->text, scope, child->mark);
-            scope.names.set(child->text, Value::failed());
-            StateId state = declare_state(*child, inner, steps[0], variables);
-            scope.names.set(child->text, Value::of(BodyArray{BodyArray::Kind::state, state}));
-            expressions_.state(state).ended = ended;
-            states.push_back(state);
-        });
-    }
+    BodyState common = common_state(steps[0], variables);
+    common.ended = ended;
+    const std::vector<StateId> states = declare_states(statement, scope, inner, std::move(common));
     variables.push_back(steps[0]);
     block(statement.children, inner, variables);
     if (ended) guarded([&] { end_equation(*ended, *statement.filter, inner); });
     for (StateId state : states) expressions_.state(state).active = false;
 }
 
-// name[t, j < $n, ...]: the axes have extents of their own.
-StateId BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, VariableId step,
-                                   const VariableList& variables) {
-    BodyElements& elements = expressions_.elements();
+// scan i < m, j < n: (wavefront.h)
+void BodyBuilder::scan_of_cells(const Syntax& statement, Scope& scope, VariableList variables) {
+    const size_t axes = statement.generators.size();
+    const auto known = reaches_.find(&statement);
+    const WaveReach reach = known == reaches_.end() ? reach_of(axes, {}) : known->second;
+    Scope cell{&scope, {}};
+    const std::shared_ptr<Wavefront> front = expressions_.open_wavefront(statement, reach, cell);
+    BodyState common = common_state(front->wave, variables);
+    common.front = front;
+    common.own = front->positions;
+    const std::vector<StateId> states = declare_states(statement, scope, cell, std::move(common));
+    const bool failed_before = std::exchange(failed_, false);
+    {
+        Scope inner{&cell, {}};
+        part_ = Part::states;
+        expressions_.keep_arrays(front->inside);
+        block(statement.children, inner, variables);
+        expressions_.keep_arrays(std::nullopt);
+        part_ = Part::all;
+    }
+    for (StateId state : states) expressions_.state(state).active = false;
+    if (WaveReach needed = reach_of(axes, front->offsets); !(needed == reach)) wider_[&statement] = std::move(needed);
+    const bool sound = !std::exchange(failed_, failed_ || failed_before);
+    if (!sound) return;  // its lets would say so twice
+    Scope inner{&scope, {}};
+    for (const Generator& generator : statement.generators)
+        expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
+    part_ = Part::equations;
+    block(statement.children, inner, variables);
+    part_ = Part::all;
+}
+
+// States of a scan: what they all have.
+BodyState BodyBuilder::common_state(VariableId step, const VariableList& variables) {
     BodyState state;
-    state.name = statement.text;
     state.step = step;
     state.outer = expressions_.index_variables();
     state.outer.insert(state.outer.end(), variables.begin(), variables.end());
+    return state;
+}
+
+std::vector<StateId> BodyBuilder::declare_states(const Syntax& statement, Scope& scope, const Scope& inner,
+                                                 BodyState common) {
+    std::vector<StateId> states;
+    for (const SyntaxPointer& child : statement.children) {
+        if (child->kind != Syntax::Kind::equation || !child->initial) continue;
+        guarded([&] {
+            expressions_.need_new_name(child->text, scope, child->mark);
+            scope.names.set(child->text, Value::failed());
+            StateId state = declare_state(*child, inner, common);
+            scope.names.set(child->text, Value::of(BodyArray{BodyArray::Kind::state, state}));
+            states.push_back(state);
+        });
+    }
+    return states;
+}
+
+// name[t, j < $n, ...]: the axes have extents of their own.
+StateId BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, BodyState state) {
+    BodyElements& elements = expressions_.elements();
+    state.name = statement.text;
+    std::vector<std::string> steps{body_.variable(state.step).name};
+    if (state.front) steps = state.front->names;
     Scope inner{&scope, {}};
     for (size_t i = 0; i < statement.children.size(); ++i) {
         const Syntax& coordinate = *statement.children[i];
-        const bool fits = i == 0 ? coordinate.kind == Syntax::Kind::name && coordinate.text == body_.variable(step).name
-                                 : coordinate.kind == Syntax::Kind::binder;
-        if (fits && i > 0)
+        const bool is_step = i < steps.size();
+        const bool fits = is_step ? coordinate.kind == Syntax::Kind::name && coordinate.text == steps[i]
+                                  : coordinate.kind == Syntax::Kind::binder;
+        if (fits && !is_step)
             expressions_.bind(coordinate.text, *coordinate.children[0], coordinate.place, Variable::Kind::parallel,
                               inner, state.own);
         if (fits) continue;
         Diagnostic diagnostic =
             elements.error("symbolic.scan", coordinate.place, fmt::format("coordinate {} of a state's left side", i));
-        diagnostic.expected = i == 0 ? fmt::format("the scan's step, {}", body_.variable(step).name)
-                                     : "a new variable with its extent, as in j < $n";
+        diagnostic.expected = is_step ? fmt::format("the scan's step, {}", steps[i])
+                                      : "a new variable with its extent, as in j < $n";
         diagnostic.found = print(coordinate);
         elements.refuse(std::move(diagnostic));
     }
-    if (statement.children.empty()) {
+    if (statement.children.size() < steps.size()) {
         Diagnostic diagnostic = elements.error("symbolic.scan", statement.place, "a state without its step");
-        diagnostic.remedy = fmt::format("write {}[{}] = ... from ...", statement.text, body_.variable(step).name);
+        diagnostic.remedy = fmt::format("write {}[{}] = ... from ...", statement.text, fmt::join(steps, ", "));
         elements.refuse(std::move(diagnostic));
     }
     state.own_names = std::move(inner.names);
@@ -213,8 +273,10 @@ void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
     const BodyState state = expressions_.state(id);
     if (!state.type) expressions_.state(id).defined = true;  // an attempt: the type is all that is wanted
     Scope inner{&scope, state.own_names};
-    Element initial = expressions_.element(*statement.initial, inner);
-    need_untimed(initial.node, state, statement.initial->place);
+    // A border's cells are not those that the block's lets are of.
+    Scope around{state.front ? scope.outer : &scope, state.own_names};
+    Element initial = expressions_.element(*statement.initial, around);
+    if (!state.front) need_untimed(initial.node, state, statement.initial->place);
     if (!state.type && initial.weak == Element::Weak::no) {
         strong_[&statement] = {elements.dtype(initial), initial.weak};
         return;
@@ -239,6 +301,10 @@ void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
                                              statement.place),
             statement.place);
     }
+    if (state.front) {
+        value = expressions_.cell_value(*state.front, value, initial, statement.place);
+        initial = {expressions_.nodes().integer(0, dtype, true)};  // before the first wave, which reads nothing
+    }
     Local& local = body_.locals[state.local];
     local.value = value.node;
     local.initial = initial.node;
@@ -247,11 +313,8 @@ void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
 
 // `scan t < n until c`: one more state, whether c has held after a step; from then on all states stay as they are.
 StateId BodyBuilder::declare_end(VariableId step, const VariableList& variables) {
-    BodyState state;
+    BodyState state = common_state(step, variables);
     state.name = "until";
-    state.step = step;
-    state.outer = expressions_.index_variables();
-    state.outer.insert(state.outer.end(), variables.begin(), variables.end());
     state.type = StateType{DType::boolean, Element::Weak::no};
     return expressions_.add_state(std::move(state));
 }
@@ -507,13 +570,17 @@ Result<BodyResult> BodyBuilder::finished() {
 
 Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>& written) {
     // A state's equation reads the state: its type is found by building with the types that are known so far.
+    // What its reads reach is found in the same way.
     StateTypes types;
+    WaveReaches reaches;
     std::optional<Result<BodyResult>> of_integers;
     for (;;) {
-        BodyBuilder builder(environment, types, of_integers.has_value(), written);
+        BodyBuilder builder(environment, types, reaches, of_integers.has_value(), written);
         auto result = builder.run();
         if (!builder.found().empty()) {
             types.insert(builder.found().begin(), builder.found().end());
+        } else if (!builder.wider().empty()) {
+            for (const auto& [scan, reach] : builder.wider()) reaches.insert_or_assign(scan, reach);
         } else if (result || !builder.assumed()) {
             return result;
         } else if (of_integers) {

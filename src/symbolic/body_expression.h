@@ -1,6 +1,7 @@
 // The expressions of a body: the evaluator, and what names, coordinates, reads and reductions mean here.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "language/template.h"
 #include "symbolic/evaluator.h"
+#include "symbolic/wavefront.h"
 
 namespace heddle {
 
@@ -40,6 +42,8 @@ struct BodyState {
     std::vector<StateId> delayed;   // those that are at each step what this one was 1, 2, ... steps before
     bool defined = false;           // its equation has been met
     std::optional<StateId> ended;   // of a scan that has an `until`: the state that says whether it is over
+    std::shared_ptr<Wavefront> front;  // of a scan of several axes: `own` begins with its positions
+    LocalId cells = no_id;             // the state's cells as an array, once they are read behind that scan
 };
 
 class BodyExpressions : public Evaluator {
@@ -75,6 +79,12 @@ public:
     BodyState& state(StateId id) { return states_[id]; }
     // The state's value at the step before, at its own point.
     Element state_before(StateId id);
+    // The waves of `scan i < m, j < n:`; binds its names.
+    std::shared_ptr<Wavefront> open_wavefront(const Syntax& statement, const WaveReach& reach, Scope& scope);
+    // What a state's equation says in waves.
+    Element cell_value(const Wavefront& front, Element value, Element border, const Place& place);
+    // Local arrays are of cells where this holds, if it is given.
+    void keep_arrays(std::optional<Value> where) { arrays_where_ = std::move(where); }
 
 protected:
     Value free_name(const Syntax& syntax, const Scope& scope) override;
@@ -108,6 +118,13 @@ private:
     Value read_earlier(StateId id, int64_t steps, std::vector<Value> coordinates, const Value& otherwise,
                        const Place& place);
     std::optional<NodeId> as_stored(Element value, DType dtype);
+
+    // ---- cells of scans of several axes (body_wavefronts.cpp)
+    Value read_cell(StateId id, const std::vector<Value>& given, const Place& place);
+    Value guarded_cell(StateId id, const std::vector<Value>& given, const Value& otherwise, const Place& place);
+    CellOffset cell_offset(const BodyState& state, const std::vector<Value>& given, const Place& place);
+    LocalId cells_of(StateId id);
+    std::vector<Value> with_border(const Wavefront& front, std::vector<Value> given, const Place& place);
     [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);
 
     // ---- reductions (body_reductions.cpp)
@@ -139,6 +156,7 @@ private:
     Names axes_;
     std::vector<Element::Weak> local_weakness_;
     std::vector<BodyState> states_;
+    std::optional<Value> arrays_where_;
     std::vector<std::pair<NodeId, const Place*>> read_places_;
 };
 

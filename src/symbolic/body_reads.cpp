@@ -91,6 +91,7 @@ Value BodyExpressions::guard(const Syntax& syntax, const Scope& scope) {
         return chosen_inside(coordinates, extents, inside, otherwise, syntax.place);
     }
     const BodyState from = state(StateId(index));
+    if (from.front) return guarded_cell(StateId(index), coordinates, otherwise, syntax.place);
     add_extents(from.own);
     std::vector<Value> own(coordinates.begin() + 1, coordinates.end());
     const int64_t back =
