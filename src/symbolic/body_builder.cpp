@@ -177,15 +177,20 @@ void BodyBuilder::scan_of_cells(const Syntax& statement, Scope& scope, VariableL
         part_ = Part::all;
     }
     for (StateId state : states) expressions_.state(state).active = false;
-    if (WaveReach needed = reach_of(axes, front->offsets); !(needed == reach)) wider_[&statement] = std::move(needed);
     const bool sound = !std::exchange(failed_, failed_ || failed_before);
-    if (!sound) return;  // its lets would say so twice
-    Scope inner{&scope, {}};
-    for (const Generator& generator : statement.generators)
-        expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
-    part_ = Part::equations;
-    block(statement.children, inner, variables);
-    part_ = Part::all;
+    if (sound) {  // else its lets would say so twice
+        Scope inner{&scope, {}};
+        for (const Generator& generator : statement.generators)
+            expressions_.bind(generator, Variable::Kind::parallel, inner, front->written);
+        variables.insert(variables.end(), front->written.begin(), front->written.end());
+        part_ = Part::equations;
+        block(statement.children, inner, variables);
+        part_ = Part::all;
+        front->written.clear();
+    }
+    WaveReach needed = reach_of(axes, front->offsets);
+    for (const CellOffset& offset : front->written_from) needed.add_border(offset);
+    if (!(needed == reach)) wider_[&statement] = std::move(needed);
 }
 
 // States of a scan: what they all have.

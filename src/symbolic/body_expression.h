@@ -123,6 +123,8 @@ private:
     Value read_cell(StateId id, const std::vector<Value>& given, const Place& place);
     Value guarded_cell(StateId id, const std::vector<Value>& given, const Value& otherwise, const Place& place);
     CellOffset cell_offset(const BodyState& state, const std::vector<Value>& given, const Place& place);
+    std::optional<int64_t> distance_to(const Value& from, const Value& to, const Place& place);
+    void note_written(Wavefront& front, const std::vector<Value>& given, const Place& place);
     LocalId cells_of(StateId id);
     std::vector<Value> with_border(const Wavefront& front, std::vector<Value> given, const Place& place);
     [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);

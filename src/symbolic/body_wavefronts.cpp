@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t most_distance = 64;       // of cells, and of waves
+constexpr int64_t most_distance = 64;  // of cells, and of waves
 constexpr int64_t most_range_steps = 10'000;
 
 Value extent_value(const Size& size) { return Value::of(size).with_from_template(false); }
@@ -39,16 +39,16 @@ std::shared_ptr<Wavefront> BodyExpressions::open_wavefront(const Syntax& stateme
         const Value last = combined(ScalarOp::subtract, front->extents.back(), extent_value(1));
         waves = combined(ScalarOp::add, waves, combined(ScalarOp::multiply, last, extent_value(reach.slopes[axis])));
     }
-    front->wave = nodes_.add_variable(fmt::format("{}", fmt::join(front->names, "_")), Variable::Kind::ordered,
-                                      waves.size());
+    front->wave =
+        nodes_.add_variable(fmt::format("{}", fmt::join(front->names, "_")), Variable::Kind::ordered, waves.size());
     Value last = variable_value(front->wave);
     front->inside = Value::of(true);
     for (size_t axis = 0; axis < front->names.size(); ++axis) {
         const bool is_last = axis + 1 == front->names.size();
         Value position = last;
         if (!is_last) {
-            front->positions.push_back(nodes_.add_variable(front->names[axis], Variable::Kind::parallel,
-                                                           front->extents[axis].size()));
+            front->positions.push_back(
+                nodes_.add_variable(front->names[axis], Variable::Kind::parallel, front->extents[axis].size()));
             position = variable_value(front->positions.back());
             last = combined(ScalarOp::subtract, last,
                             combined(ScalarOp::multiply, position, Value::of(reach.slopes[axis])));
@@ -89,11 +89,11 @@ LocalId BodyExpressions::cells_of(StateId id) {
     for (VariableId outer : state.outer) at.push_back(nodes_.variable(outer));
     NodeId wave = nodes_.integer(1, DType::int64, true);  // wave 0 stands behind what comes before the first one
     for (size_t axis = front.names.size(); axis-- > 0;) {
-        axes.insert(axes.begin(), nodes_.add_variable(front.names[axis], Variable::Kind::parallel,
-                                                      front.extents[axis].size()));
+        axes.insert(axes.begin(),
+                    nodes_.add_variable(front.names[axis], Variable::Kind::parallel, front.extents[axis].size()));
         const NodeId slope = nodes_.integer(front.reach.slopes[axis], DType::int64, true);
-        wave = nodes_.scalar(ScalarOp::add,
-                             {nodes_.scalar(ScalarOp::multiply, {nodes_.variable(axes[0]), slope}), wave});
+        wave =
+            nodes_.scalar(ScalarOp::add, {nodes_.scalar(ScalarOp::multiply, {nodes_.variable(axes[0]), slope}), wave});
     }
     at[0] = wave;
     for (size_t axis = 0; axis + 1 < front.names.size(); ++axis) at.push_back(nodes_.variable(axes[axis]));
@@ -107,33 +107,49 @@ LocalId BodyExpressions::cells_of(StateId id) {
     return states_[id].cells = cells;
 }
 
+// from - to, where this is the same everywhere.
+std::optional<int64_t> BodyExpressions::distance_to(const Value& from, const Value& to, const Place& place) {
+    int64_t budget = most_range_steps;
+    RangeEvaluator ranges(body_, full_region(body_), &budget);
+    const auto& form = ranges.of(coordinate(operations().binary(ScalarOp::subtract, from, to, place), place)).affine;
+    return form && form->terms.empty() ? std::optional(form->constant) : std::nullopt;
+}
+
+// What the block of the scan writes may read the border, too.
+void BodyExpressions::note_written(Wavefront& front, const std::vector<Value>& given, const Place& place) {
+    CellOffset offset;
+    for (size_t axis = 0; axis < front.written.size(); ++axis) {
+        const auto distance = distance_to(variable_value(front.written[axis]), given[axis], place);
+        const bool near = distance && *distance <= most_distance && *distance >= -most_distance;
+        offset.push_back(near ? *distance : 0);
+    }
+    if (!offset.empty()) front.written_from.push_back(std::move(offset));
+}
+
 // How far before the present cell; refused where this is not the same for all cells, or no cell before it.
 CellOffset BodyExpressions::cell_offset(const BodyState& state, const std::vector<Value>& given, const Place& place) {
     const Wavefront& front = *state.front;
-    int64_t budget = most_range_steps;
-    RangeEvaluator ranges(body_, full_region(body_), &budget);
     auto refuse_cell = [&](std::string summary, std::string remedy) {
         Diagnostic diagnostic = elements_.error("symbolic.state_step", place, std::move(summary));
-        diagnostic.expected = fmt::format("a fixed distance to a cell that comes before [{}], row by row",
-                                          fmt::join(front.names, ", "));
+        diagnostic.expected =
+            fmt::format("a fixed distance to a cell that comes before [{}], row by row", fmt::join(front.names, ", "));
         diagnostic.reason = "a scan computes its cells in order";
         diagnostic.remedy = std::move(remedy);
         elements_.refuse(std::move(diagnostic));
     };
     CellOffset offset;
     for (size_t axis = 0; axis < front.names.size(); ++axis) {
-        const Value difference = operations().binary(ScalarOp::subtract, front.cell[axis], given[axis], place);
-        const auto& form = ranges.of(coordinate(difference, place)).affine;
-        if (!form || !form->terms.empty())
+        const auto distance = distance_to(front.cell[axis], given[axis], place);
+        if (!distance)
             refuse_cell(fmt::format("'{}' is read at coordinate {}, which is not {} less a number", state.name, axis,
                                     front.names[axis]),
                         fmt::format("scan the axes before {0} alone, and give the state {0} as an axis of its own, "
                                     "{0} < ...: their step before is read at any {0}",
                                     front.names[axis]));
-        if (form->constant > most_distance || form->constant < -most_distance)
-            refuse_cell(fmt::format("'{}' is read {} cells away", state.name, form->constant),
+        if (*distance > most_distance || *distance < -most_distance)
+            refuse_cell(fmt::format("'{}' is read {} cells away", state.name, *distance),
                         fmt::format("read at most {} cells away", most_distance));
-        offset.push_back(form->constant);
+        offset.push_back(*distance);
     }
     const bool present = offset == CellOffset(offset.size(), 0);
     if (present && !state.defined)
@@ -152,9 +168,10 @@ Value BodyExpressions::read_cell(StateId id, const std::vector<Value>& given, co
     const size_t rank = front.names.size() + state.own.size() - front.positions.size();
     if (given.size() != rank) refuse_rank(state.name, rank, given.size(), place);
     if (!state.active && !state.defined) throw EvaluationFailure{};
+    if (!state.active) note_written(front, given, place);
     if (!state.active && state.type) return read_local(cells_of(id), with_border(front, given, place), place);
     const CellOffset offset = state.active ? cell_offset(state, given, place) : CellOffset(front.names.size(), 0);
-    front.offsets.push_back(offset);
+    if (state.active) front.offsets.push_back(offset);
     if (!state.type && state.assumed_real)
         return Value::of(Element{nodes_.real(0, DType::float64, true), Element::Weak::real});
     if (!state.type) return Value::of(elements_.weak_integer(0, true));
@@ -163,8 +180,8 @@ Value BodyExpressions::read_cell(StateId id, const std::vector<Value>& given, co
     if (!present && !front.reach.covers(offset))  // an attempt: it finds what reads ask for
         return Value::of(Element{nodes_.integer(0, state.type->dtype, true), state.type->weak});
     if (waves > most_distance) {
-        Diagnostic diagnostic = elements_.error("symbolic.state_step", place,
-                                                fmt::format("'{}' is read {} waves back", state.name, waves));
+        Diagnostic diagnostic =
+            elements_.error("symbolic.state_step", place, fmt::format("'{}' is read {} waves back", state.name, waves));
         diagnostic.expected = fmt::format("at most {}", most_distance);
         diagnostic.reason = fmt::format("cells are computed in waves, those of one {} together",
                                         front.reach.slopes[0] == 1 ? "anti-diagonal" : "slanted line");

@@ -17,6 +17,13 @@ bool WaveReach::covers(const CellOffset& offset) const {
     return waves_back(offset) > 0;
 }
 
+void WaveReach::add_border(const CellOffset& offset) {
+    for (size_t axis = 0; axis < offset.size(); ++axis) {
+        below[axis] = std::max(below[axis], offset[axis]);
+        above[axis] = std::max(above[axis], -offset[axis]);
+    }
+}
+
 int64_t WaveReach::waves_back(const CellOffset& offset) const {
     int64_t waves = 0;
     for (size_t axis = 0; axis < offset.size(); ++axis) waves += slopes[axis] * offset[axis];
@@ -25,12 +32,7 @@ int64_t WaveReach::waves_back(const CellOffset& offset) const {
 
 WaveReach reach_of(size_t axes, std::span<const CellOffset> offsets) {
     WaveReach reach{CellOffset(axes, 1), CellOffset(axes, 0), CellOffset(axes, 1)};
-    for (const CellOffset& offset : offsets) {
-        for (size_t axis = 0; axis < axes; ++axis) {
-            reach.below[axis] = std::max(reach.below[axis], offset[axis]);
-            reach.above[axis] = std::max(reach.above[axis], -offset[axis]);
-        }
-    }
+    for (const CellOffset& offset : offsets) reach.add_border(offset);
     // From the inside out: a read that goes back along an axis may go on along those inside it, as far as its slope pays.
     for (size_t axis = axes - 1; axis-- > 0;) {
         for (const CellOffset& offset : offsets) {

@@ -19,6 +19,7 @@ struct WaveReach {
     CellOffset slopes;        // the last one is 1
 
     bool operator==(const WaveReach&) const = default;
+    void add_border(const CellOffset& offset);
     bool covers(const CellOffset& offset) const;
     int64_t waves_back(const CellOffset& offset) const;
 };
@@ -31,14 +32,16 @@ bool leads_before(const CellOffset& offset);
 // One scan of several axes. Positions count the cells of the border, cells do not: cell = position - below.
 struct Wavefront {
     WaveReach reach;
-    std::vector<std::string> names;     // of the axes
-    std::vector<Value> extents;         // with the border
+    std::vector<std::string> names;  // of the axes
+    std::vector<Value> extents;      // with the border
     VariableId wave = no_id;
-    VariableList positions;             // of all axes but the last one, whose position follows from the wave
-    std::vector<Value> cell;            // the present cell, as the template counts
-    Value inside;                       // whether it is none of the border
-    Value bordered;                     // whether it is of the border or inside
-    std::vector<CellOffset> offsets;    // of the reads that have been met
+    VariableList positions;                // of all axes but the last one, whose position follows from the wave
+    std::vector<Value> cell;               // the present cell, as the template counts
+    Value inside;                          // whether it is none of the border
+    Value bordered;                        // whether it is of the border or inside
+    std::vector<CellOffset> offsets;       // of the reads that have been met
+    VariableList written;                  // the axes of what the scan's block writes, once its states are known
+    std::vector<CellOffset> written_from;  // offsets of the reads there
 };
 
 }  // namespace heddle
