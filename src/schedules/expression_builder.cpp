@@ -21,8 +21,12 @@ void ExpressionBuilder::bind(AxisId axis, VariableId variable) {
     built_.clear();
 }
 
+// What was defined at its points is none of another loop's over the same axis.
 void ExpressionBuilder::unbind(AxisId axis) {
     bound_.erase(axis);
+    std::erase_if(defined_, [&](const auto& definition) {
+        return std::ranges::find(definition.second.first->axes, axis) != definition.second.first->axes.end();
+    });
     built_.clear();
 }
 

@@ -236,8 +236,8 @@ StateId BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, 
         if (fits) continue;
         Diagnostic diagnostic =
             elements.error("symbolic.scan", coordinate.place, fmt::format("coordinate {} of a state's left side", i));
-        diagnostic.expected = is_step ? fmt::format("the scan's step, {}", steps[i])
-                                      : "a new variable with its extent, as in j < $n";
+        diagnostic.expected =
+            is_step ? fmt::format("the scan's step, {}", steps[i]) : "a new variable with its extent, as in j < $n";
         diagnostic.found = print(coordinate);
         elements.refuse(std::move(diagnostic));
     }

@@ -36,12 +36,12 @@ struct BodyState {
     VariableList outer;       // of the index and of blocks around the scan: read at their own point only
     VariableList own;
     Names own_names;
-    std::optional<StateType> type;  // unknown in a first attempt: it is then read as 0
-    bool assumed_real = false;      // a real 0, then; else an integer
-    bool active = true;             // its scan has not ended
-    std::vector<StateId> delayed;   // those that are at each step what this one was 1, 2, ... steps before
-    bool defined = false;           // its equation has been met
-    std::optional<StateId> ended;   // of a scan that has an `until`: the state that says whether it is over
+    std::optional<StateType> type;     // unknown in a first attempt: it is then read as 0
+    bool assumed_real = false;         // a real 0, then; else an integer
+    bool active = true;                // its scan has not ended
+    std::vector<StateId> delayed;      // those that are at each step what this one was 1, 2, ... steps before
+    bool defined = false;              // its equation has been met
+    std::optional<StateId> ended;      // of a scan that has an `until`: the state that says whether it is over
     std::shared_ptr<Wavefront> front;  // of a scan of several axes: `own` begins with its positions
     LocalId cells = no_id;             // the state's cells as an array, once they are read behind that scan
 };
