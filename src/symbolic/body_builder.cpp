@@ -20,8 +20,7 @@ using WaveReaches = std::map<const Syntax*, WaveReach>;  // by scan
 
 class BodyBuilder {
 public:
-    // States whose types are not known are assumed to be integers, or reals; scans of several axes, to read the cells next
-    // to theirs.
+    // States whose types are not known are assumed to be integers, or reals; scans of several axes, to read next cells.
     BodyBuilder(Environment& environment, const StateTypes& types, const WaveReaches& reaches, bool assume_real,
                 std::vector<EquationBox>& written)
         : environment_(environment),

@@ -161,7 +161,7 @@ CellOffset BodyExpressions::cell_offset(const BodyState& state, const std::vecto
     return offset;
 }
 
-// Inside its scan at cells before and, behind its equation, at the present one; after the scan at any, also of the border.
+// Inside its scan at cells before and, behind its equation, at the present one; after it at any, also of the border.
 Value BodyExpressions::read_cell(StateId id, const std::vector<Value>& given, const Place& place) {
     const BodyState state = states_[id];
     Wavefront& front = *state.front;
@@ -214,7 +214,7 @@ std::vector<Value> BodyExpressions::with_border(const Wavefront& front, std::vec
     return given;
 }
 
-// d[i - 1, j, k - 1] ?? otherwise: in the scan the border has the values outside, and `otherwise` is for the state's own axes.
+// d[i - 1, j, k - 1] ?? otherwise: in the scan the border has the values outside, and `otherwise` is for own axes.
 Value BodyExpressions::guarded_cell(StateId id, const std::vector<Value>& given, const Value& otherwise,
                                     const Place& place) {
     const BodyState state = states_[id];

@@ -33,7 +33,7 @@ int64_t WaveReach::waves_back(const CellOffset& offset) const {
 WaveReach reach_of(size_t axes, std::span<const CellOffset> offsets) {
     WaveReach reach{CellOffset(axes, 1), CellOffset(axes, 0), CellOffset(axes, 1)};
     for (const CellOffset& offset : offsets) reach.add_border(offset);
-    // From the inside out: a read that goes back along an axis may go on along those inside it, as far as its slope pays.
+    // From the inside out: a read that goes back along an axis may go on along those inside it, which its slope pays.
     for (size_t axis = axes - 1; axis-- > 0;) {
         for (const CellOffset& offset : offsets) {
             const auto first = std::ranges::find_if(offset, [](int64_t distance) { return distance != 0; });
