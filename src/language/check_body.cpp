@@ -73,7 +73,7 @@ private:
     // States may be read before their equation (at the step before) and after the scan: they are declared first, in the
     // scope around the scan.
     void scan(const Syntax& statement) {
-        if (!scans_.empty()) return nested_scan(statement);
+        if (!scans_.empty() && statement.generators.size() > 1) return nested_scan(statement);
         for (const SyntaxPointer& child : statement.children) {
             if (child->kind != Kind::equation || !child->initial) continue;
             if (names_.declare(child->text, BareName::Kind::state, child->mark)) block_names_.push_back(child->text);
@@ -92,11 +92,9 @@ private:
     void nested_scan(const Syntax& statement) {
         names_.report(
             {.code = "language.nested_scan",
-             .summary = "a scan stands in a scan",
+             .summary = "a scan of several axes stands in a scan",
              .place = statement.place,
-             .remedy = fmt::format("count the steps of both by one variable, as in scan {} < $steps * $of_each:, "
-                                   "and take it apart with // and %",
-                                   scans_.back()->generators[0].name)});
+             .remedy = "make all of them axes of one scan, or give it one axis: of few steps it may stand there"});
         for (const SyntaxPointer& child : statement.children) {
             if (child->kind == Kind::equation) names_.failed.insert(child->text);
         }

@@ -395,11 +395,21 @@ ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::select;
     e.dtype = v->dtype;
-    bool reads_then = contains_read(v->parts()[1]), reads_else = contains_read(v->parts()[2]);
+    bool reads_then = asks_guard(v->parts()[1]), reads_else = asks_guard(v->parts()[2]);
     ExpressionId then = value(v->parts()[1], reads_then ? conjunction(guard, condition) : guard);
     ExpressionId otherwise = value(v->parts()[2], reads_else ? conjunction(guard, negation(condition)) : guard);
     e.operands = {condition, then, otherwise};
     return assembly_.intern(e);
+}
+
+// Something that is read may lie outside. Else a value is one whatever guards it: choices in choices stay small.
+bool ExpressionBuilder::asks_guard(Expr v) {
+    if (const auto known = asks_guard_.find(v->id); known != asks_guard_.end()) return known->second;
+    bool asks = v->kind == Kind::guarded_read;
+    if (v->kind == Kind::read) asks = !is_inside(v) || std::ranges::any_of(v->parts(), contains_read);
+    if (v->kind != Kind::read)
+        for (Expr part : v->parts()) asks = asks || asks_guard(part);
+    return asks_guard_[v->id] = asks;
 }
 
 // Every coordinate lies inside the tensor, with its margins, for all points of the axes.

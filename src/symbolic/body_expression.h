@@ -46,6 +46,14 @@ struct BodyState {
     LocalId cells = no_id;             // the state's cells as an array, once they are read behind that scan
 };
 
+// A state of a scan in a scan: what it is after each step that there is so far, first what it begins with. Its elements
+// are numbers, or local arrays of its own axes.
+struct WrittenState {
+    std::string name;
+    std::vector<Value> steps;
+    Value ended = Value::of(false);  // whether its `until` held after a step before
+};
+
 class BodyExpressions : public Evaluator {
 public:
     BodyExpressions(Environment& environment, Body& body);
@@ -83,6 +91,12 @@ public:
     std::shared_ptr<Wavefront> open_wavefront(const Syntax& statement, const WaveReach& reach, Scope& scope);
     // What a state's equation says in waves.
     Element cell_value(const Wavefront& front, Element value, Element border, const Place& place);
+    // A state of a scan in a scan, as it begins; its next step.
+    BodyArray begin_steps(const Syntax& statement, const Scope& scope);
+    void next_step(const Syntax& statement, const Scope& scope);
+    WrittenState& written_state(int32_t index) { return written_states_[static_cast<size_t>(index)]; }
+    // The own axes of a state whose left side has so many steps before them.
+    void bind_own(const Syntax& statement, size_t steps, Scope& scope, VariableList& variables);
     // Local arrays are of cells where this holds, if it is given.
     void keep_arrays(std::optional<Value> where) { arrays_where_ = std::move(where); }
 
@@ -118,6 +132,12 @@ private:
     Value read_earlier(StateId id, int64_t steps, std::vector<Value> coordinates, const Value& otherwise,
                        const Place& place);
     std::optional<NodeId> as_stored(Element value, DType dtype);
+
+    // ---- scans in scans (body_nested_scans.cpp)
+    Value read_step(int32_t index, const std::vector<Value>& given, const Place& place);
+    Value guarded_step(int32_t index, const std::vector<Value>& given, const Value& otherwise, const Place& place);
+    Value one_step(const Syntax& statement, VariableList own, Element value);
+    Value array_of(const std::string& name, VariableList variables, Element value, const Place& place);
 
     // ---- cells of scans of several axes (body_wavefronts.cpp)
     Value read_cell(StateId id, const std::vector<Value>& given, const Place& place);
@@ -158,6 +178,7 @@ private:
     Names axes_;
     std::vector<Element::Weak> local_weakness_;
     std::vector<BodyState> states_;
+    std::vector<WrittenState> written_states_;
     std::optional<Value> arrays_where_;
     std::vector<std::pair<NodeId, const Place*>> read_places_;
 };

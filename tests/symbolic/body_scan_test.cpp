@@ -35,7 +35,8 @@ TEST(BodyScan, StatesAreReadAtStepsThatAreKnown) {
 }
 
 TEST(BodyScan, MistakesAreNamed) {
-    EXPECT_EQ(code_of(scan("      scan u < 2:\n        r[u] = r[u - 1] from 0\n      s[t] = s[t - 1] from 0.5\n")),
+    EXPECT_EQ(code_of(scan("      scan u < 2, v < 2:\n        r[u, v] = r[u - 1, v] from 0\n"
+                           "      s[t] = s[t - 1] from 0.5\n")),
               "language.nested_scan");
     EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from t\n")), "symbolic.scan");
     EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from x[@m, t]\n")), "symbolic.scan");
@@ -225,6 +226,44 @@ TEST(BodyScan, MistakesWithCellsAreNamed) {
               "symbolic.scan");
     EXPECT_EQ(code_of("    scan i < 2, i < 2:\n      s[i, i] = 1 from 0\n    y[@m] = x[@m, 0]\n"),
               "language.shadowing");
+}
+
+// ---- scans in scans: x is 0 1 2, 3 4 5
+
+TEST(BodyScan, StepsOfAScanInAScanBeginAnew) {
+    const std::string all = "y: \"$T[$m, $n]\"";
+    auto nested = [](const std::string& head, const std::string& equations, const std::string& rest) {
+        return "    scan t < $n:\n      scan " + head + ":\n" + equations + rest;
+    };
+    const std::string sums = "        u[k] = u[k - 1] + x[@m, t] from s[t - 1]\n";
+    const std::string kept = "      s[t] = u[1] from 100\n      y[@m, t] = s[t]\n";
+    EXPECT_EQ(values(result_of(nested("k < 2", sums, kept), all)), (std::vector<double>{100, 102, 106, 106, 114, 124}));
+    // A condition ends each of them; no step is needed.
+    EXPECT_EQ(values(result_of(nested("k < 2 until u[k] > 103", sums, kept), all)),
+              (std::vector<double>{100, 102, 104, 106, 110, 115}));
+    EXPECT_EQ(values(result_of(nested("k < 0", sums, "      s[t] = u[-1] + t from 5\n      y[@m, t] = s[t]\n"), all)),
+              (std::vector<double>{5, 6, 8, 5, 6, 8}));
+    // Two states, one with an axis of its own, one scan more inside, and what is written at each of the steps.
+    EXPECT_EQ(values(result_of(nested("k < 2",
+                                      "        let both[i < 2] = v[k - 1, i] + (v[k - 1, i - 1] ?? 10)\n"
+                                      "        scan l < 3:\n          w[l] = w[l - 1] * 2 from u[k - 1]\n"
+                                      "        u[k] = w[2] + both[1] from 1\n"
+                                      "        v[k, i < 2] = both[i] + x[@m, t] from i\n"
+                                      "        z[@m, t, k] = u[k]\n",
+                                      "      s[t] = s[t - 1] + v[1, 0] from 0\n      y[@m, t] = s[t]\n"),
+                               all + ", z: \"$T[$m, $n, 2]\"")),
+              (std::vector<double>{20, 42, 66, 26, 54, 84}));
+    EXPECT_EQ(code_of(nested("k < 65", sums, kept), all), "symbolic.nested_scan");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k] = u[k - 2] + x[@m, t] from 0\n", kept), all),
+              "symbolic.state_step");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k] = u[k] + x[@m, t] from 0\n", kept), all), "symbolic.state_step");
+    EXPECT_EQ(code_of(nested("k < 1", sums, kept), all), "symbolic.state_step");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[t] = x[@m, t] from 0\n", kept), all), "symbolic.scan");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[] = x[@m, t] from 0\n", kept), all), "symbolic.scan");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k, j] = x[@m, t] from 0\n", kept), all), "symbolic.scan");
+    EXPECT_EQ(code_of(nested("k < 2 until u[k]", sums, kept), all), "symbolic.type");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k, j < 2] = x[@m, t] from 0\n", kept), all), "symbolic.rank");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k] = x[@m, t] from int32(0)\n", kept), all), "symbolic.dtype");
 }
 
 TEST(BodyScan, TypesAreFound) {
