@@ -109,19 +109,37 @@ struct StepReads {
 };
 
 // The equations of one scan in the order of a step: what an equation reads of this step comes before it. What it reads of
-// the step before comes after it where that can be: the new value may then take the place of the old one.
+// the step before comes after it where that can be: the new value may then take the place of the old one. But where nothing
+// is before the first step, it comes before it, too: all that a kernel reads has been written by an equation before.
 std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> members) {
     StepReads reads(system, members);
     std::vector<int32_t> result;
     const auto waits = [&](int32_t reader) {
         return std::ranges::any_of(members, [&](int32_t maker) { return reads.present[reader].contains(maker); });
     };
+    std::set<int32_t> unfilled;
+    for (int32_t maker : members) {
+        const auto& makers = system.tensor(system.equation(maker).tensor).equations;
+        const bool filled = std::ranges::any_of(makers, [&](int32_t other) {
+            return !system.equation(other).dead && system.equation(other).scan != system.equation(maker).scan;
+        });
+        if (!filled) unfilled.insert(maker);
+    }
+    const auto reads_before = [&](int32_t reader, int32_t maker) {
+        return reader != maker && reads.before[reader].contains(maker);
+    };
+    const auto is_early = [&](int32_t m) {
+        return std::ranges::any_of(members,
+                                   [&](int32_t maker) { return unfilled.contains(maker) && reads_before(m, maker); });
+    };
     const auto overwrites = [&](int32_t maker) {
-        return std::ranges::any_of(
-            members, [&](int32_t reader) { return reader != maker && reads.before[reader].contains(maker); });
+        return !unfilled.contains(maker) &&
+               std::ranges::any_of(members, [&](int32_t reader) { return reads_before(reader, maker); });
     };
     while (!members.empty()) {
-        auto next = std::ranges::find_if(members, [&](int32_t m) { return !waits(m) && !overwrites(m); });
+        const auto fits = [&](int32_t m) { return !waits(m) && !is_early(m); };
+        auto next = std::ranges::find_if(members, [&](int32_t m) { return fits(m) && !overwrites(m); });
+        if (next == members.end()) next = std::ranges::find_if(members, fits);
         if (next == members.end()) next = std::ranges::find_if_not(members, waits);
         if (next == members.end()) break;
         result.push_back(*next);

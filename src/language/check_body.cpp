@@ -73,12 +73,12 @@ private:
     // States may be read before their equation (at the step before) and after the scan: they are declared first, in the
     // scope around the scan.
     void scan(const Syntax& statement) {
-        if (!scans_.empty()) return nested_scan(statement);
+        if (!scans_.empty() && statement.generators.size() > 1) return nested_scan(statement);
         for (const SyntaxPointer& child : statement.children) {
             if (child->kind != Kind::equation || !child->initial) continue;
             if (names_.declare(child->text, BareName::Kind::state, child->mark)) block_names_.push_back(child->text);
         }
-        scans_.push_back(statement.generators[0].name);
+        scans_.push_back(&statement);
         names_.with_generators(statement.generators, [&] {
             in_block([&] {
                 statements(statement.children);
@@ -92,11 +92,9 @@ private:
     void nested_scan(const Syntax& statement) {
         names_.report(
             {.code = "language.nested_scan",
-             .summary = "a scan stands in a scan",
+             .summary = "a scan of several axes stands in a scan",
              .place = statement.place,
-             .remedy = fmt::format("count the steps of both by one variable, as in scan {} < $steps * $of_each:, "
-                                   "and take it apart with // and %",
-                                   scans_.back())});
+             .remedy = "make all of them axes of one scan, or give it one axis: of few steps it may stand there"});
         for (const SyntaxPointer& child : statement.children) {
             if (child->kind == Kind::equation) names_.failed.insert(child->text);
         }
@@ -128,13 +126,15 @@ private:
             return;
         }
         bool steps = !scans_.empty() && !statement.children.empty() && statement.children[0]->kind == Kind::name &&
-                     statement.children[0]->text == scans_.back();
+                     statement.children[0]->text == scans_.back()->generators[0].name;
         if (steps) {
+            std::string axes;
+            for (const Generator& axis : scans_.back()->generators) axes += (axes.empty() ? "" : ", ") + axis.name;
             names_.report({.code = "language.state_without_initial",
                            .summary = fmt::format("the state `{}` has no initial value", statement.text),
                            .place = statement.mark,
                            .reason = "its value at step -1 is what the first step reads",
-                           .remedy = fmt::format("write {}[{}] = ... from 0", statement.text, scans_.back())});
+                           .remedy = fmt::format("write {}[{}] = ... from 0", statement.text, axes)});
             return;
         }
         std::string nearest = nearest_name(statement.text, output_names(made_));
@@ -178,7 +178,7 @@ private:
     NameChecker& names_;
     std::set<std::string> written_;
     std::vector<std::string> block_names_;
-    std::vector<std::string> scans_;
+    std::vector<const Syntax*> scans_;  // those around
 };
 
 }  // namespace

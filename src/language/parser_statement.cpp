@@ -281,11 +281,10 @@ private:
         made.mark = parser.place(first);
         try {
             made.generators = parser.generators_below();
-            if (made.kind == Kind::scan_block && made.generators.size() != 1) {
-                parser.fail(made.generators[1].place, "language.syntax", "a scan has one axis",
-                            "count the steps by one variable, and take it apart with // and %");
-            }
             if (made.kind == Kind::scan_block && parser.at_word("until")) {
+                if (made.generators.size() > 1)
+                    parser.fail(parser.place(parser.peek()), "language.syntax", "a scan of several axes has no `until`",
+                                "scan all of its cells, or one axis alone, and give states the other as their own");
                 parser.take();
                 made.filter = parser.expression();
             }

@@ -21,8 +21,12 @@ void ExpressionBuilder::bind(AxisId axis, VariableId variable) {
     built_.clear();
 }
 
+// What was defined at its points is none of another loop's over the same axis.
 void ExpressionBuilder::unbind(AxisId axis) {
     bound_.erase(axis);
+    std::erase_if(defined_, [&](const auto& definition) {
+        return std::ranges::find(definition.second.first->axes, axis) != definition.second.first->axes.end();
+    });
     built_.clear();
 }
 
@@ -34,6 +38,7 @@ void ExpressionBuilder::define(const KernelEquation& equation, ExpressionId valu
 void ExpressionBuilder::clear_guards(std::set<std::pair<uint32_t, size_t>> dimensions) {
     cleared_ = std::move(dimensions);
     built_.clear();
+    asks_guard_.clear();
 }
 
 void ExpressionBuilder::add_term(Affine& affine, AxisId axis, int64_t scale, Number number) {
@@ -446,7 +451,7 @@ ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::select;
     e.dtype = v->dtype;
-    bool reads_then = contains_read(v->parts()[1]), reads_else = contains_read(v->parts()[2]);
+    bool reads_then = asks_guard(v->parts()[1]), reads_else = asks_guard(v->parts()[2]);
     ExpressionId then = value(v->parts()[1], reads_then ? conjunction(guard, condition) : guard);
     ExpressionId otherwise = value(v->parts()[2], reads_else ? conjunction(guard, negation(condition)) : guard);
     e.operands = {condition, then, otherwise};
@@ -462,6 +467,17 @@ bool takes_turns(Expr coordinate, int64_t places) {
 }
 
 }  // namespace
+
+// Something that is read may lie outside. Else a value is one whatever guards it: choices in choices stay small.
+bool ExpressionBuilder::asks_guard(Expr v) {
+    if (const auto known = asks_guard_.find(v->id); known != asks_guard_.end()) return known->second;
+    bool asks = v->is_read() && std::ranges::any_of(coordinates_of(v), contains_read);
+    if (v->kind == Kind::read)
+        asks = asks || !is_inside(v);
+    else
+        for (Expr part : v->parts()) asks = asks || asks_guard(part);
+    return asks_guard_[v->id] = asks;
+}
 
 // Every coordinate lies inside the tensor, with its margins, for all points of the axes.
 bool ExpressionBuilder::is_inside(Expr read) const {

@@ -295,6 +295,7 @@ private:
         each_row_ = nullptr;
         transposes_ = outer;
         in_rows_ = false;
+        forget_rows();
         scope_.erase(rows.variable);
         for (const Rows::Digit& digit : rows.fused) scope_.erase(digit.variable);
     }
@@ -306,8 +307,13 @@ private:
             if (!std::holds_alternative<Define>(statement.node) && !std::holds_alternative<Store>(statement.node))
                 error("schedules.tree_rows", "each row holds more than definitions and stores", "");
         }
-        std::erase_if(defined_, [&](LetId let) { return varies_[static_cast<size_t>(tree_.let(let).value)].rows; });
+        forget_rows();
         check_block(each.body);
+    }
+
+    // Lets of single rows are none behind them.
+    void forget_rows() {
+        std::erase_if(defined_, [&](LetId let) { return varies_[static_cast<size_t>(tree_.let(let).value)].rows; });
     }
 
     void check(const Lanes& lanes) {

@@ -3,106 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "graph/body_rebuild.h"
-#include "symbolic/body_expression.h"
-#include "symbolic/environment_state.h"
+#include "symbolic/body_statements.h"
 #include "symbolic/interleaving.h"
 #include "symbolic/projection.h"
 
 namespace heddle {
-namespace {
-
-using StateTypes = std::map<const Syntax*, StateType>;  // by equation
-
-class BodyBuilder {
-public:
-    // States whose types are not known are assumed to be integers, or reals.
-    BodyBuilder(Environment& environment, const StateTypes& types, bool assume_real, std::vector<EquationBox>& written)
-        : environment_(environment),
-          body_(emptied(environment.state().scratch)),
-          expressions_(environment, body_),
-          types_(types),
-          assume_real_(assume_real),
-          written_(written) {}
-
-    Result<BodyResult> run() {
-        Scope scope;
-        block(environment_.metakernel().body, scope, {});
-        if (!diagnostics_.empty()) return fail(std::move(diagnostics_));
-        // With types still to be found, what was built is an attempt that only found them.
-        return found().empty() ? finished() : Result<BodyResult>(BodyResult{});
-    }
-
-    // The types of states that were not known: weak ones if there are no others.
-    const StateTypes& found() const { return strong_.empty() ? weak_ : strong_; }
-    bool assumed() const { return assumed_; }
-
-private:
-    static Body& emptied(Body& body) {
-        body.variables.clear();
-        body.nodes.clear();
-        body.locals.clear();
-        body.equations.clear();
-        return body;
-    }
-
-    // A statement that fails does not hide the errors of those after it; users of its name are silent.
-    template <typename F>
-    void guarded(const F& statement) {
-        try {
-            statement();
-        } catch (EvaluationFailure& failure) {
-            failed_ = true;
-            for (Diagnostic& diagnostic : failure.diagnostics) diagnostics_.push_back(std::move(diagnostic));
-        }
-    }
-
-    void block(const std::vector<SyntaxPointer>& statements, Scope& scope, const VariableList& variables);
-    void let(const Syntax& statement, Scope& scope);
-    void parallel_block(const Syntax& statement, const Scope& scope, VariableList variables);
-    void scan(const Syntax& statement, Scope& scope, VariableList variables);
-    StateId declare_state(const Syntax& statement, const Scope& scope, VariableId step, const VariableList& variables);
-    void state_equation(const Syntax& statement, const Scope& scope);
-    StateId declare_end(VariableId step, const VariableList& variables);
-    void end_equation(StateId ended, const Syntax& condition, const Scope& scope);
-    void need_untimed(NodeId initial, const BodyState& state, const Place& place);
-    void equation(const Syntax& statement, const Scope& scope, const VariableList& variables);
-    NodeList coordinates_of(const std::vector<Value>& values, const Place& place);
-    NodeList left(const Syntax& statement, const BoundOutput& output, const TensorType& type, Scope& scope,
-                  VariableList& variables);
-    std::vector<Value> default_left(const Syntax& statement, const BoundOutput& output, const TensorType& type);
-    TensorReference written_tensor(const Syntax& statement, int32_t position, const Scope& scope, bool& picked_by_left);
-    Result<BodyResult> finished();
-
-    Environment& environment_;
-    Body& body_;
-    BodyExpressions expressions_;
-    Diagnostics diagnostics_;
-    bool failed_ = false;
-    const StateTypes& types_;
-    bool assume_real_ = false, assumed_ = false;
-    std::vector<EquationBox>& written_;
-    StateTypes strong_, weak_;
-    InlineVector<TensorReference, 4> outputs_;
-    std::vector<const Place*> equation_places_;
-};
 
 void BodyBuilder::block(const std::vector<SyntaxPointer>& statements, Scope& scope, const VariableList& variables) {
-    for (const SyntaxPointer& statement : statements) {
-        guarded([&] {
-            switch (statement->kind) {
-            case Syntax::Kind::let: let(*statement, scope); break;
-            case Syntax::Kind::parallel_block: parallel_block(*statement, scope, variables); break;
-            case Syntax::Kind::scan_block: scan(*statement, scope, variables); break;
-            default:
-                if (statement->initial)
-                    state_equation(*statement, scope);
-                else
-                    equation(*statement, scope, variables);
-            }
-        });
+    const Part part = part_;
+    for (const SyntaxPointer& each : statements) {
+        guarded([&] { statement(*each, scope, variables); });
+        part_ = part;  // whatever a statement that failed has left
+    }
+}
+
+void BodyBuilder::statement(const Syntax& statement, Scope& scope, const VariableList& variables) {
+    const bool is_state = statement.kind == Syntax::Kind::equation && statement.initial;
+    const bool is_of_both = statement.kind == Syntax::Kind::let || statement.kind == Syntax::Kind::scan_block;
+    if (!is_of_both && part_ != Part::all && is_state != (part_ == Part::states)) return;
+    switch (statement.kind) {
+    case Syntax::Kind::let: let(statement, scope); break;
+    case Syntax::Kind::parallel_block: parallel_block(statement, scope, variables); break;
+    case Syntax::Kind::scan_block:
+        if (in_scan_)
+            nested_scan(statement, scope, variables);
+        else
+            scan(statement, scope, variables);
+        break;
+    default:
+        if (is_state)
+            state_equation(statement, scope);
+        else
+            equation(statement, scope, variables);
     }
 }
 
@@ -117,160 +51,6 @@ void BodyBuilder::parallel_block(const Syntax& statement, const Scope& scope, Va
     for (const Generator& generator : statement.generators)
         expressions_.bind(generator, Variable::Kind::parallel, inner, variables);
     block(statement.children, inner, variables);
-}
-
-void BodyBuilder::scan(const Syntax& statement, Scope& scope, VariableList variables) {
-    BodyElements& elements = expressions_.elements();
-    auto refuse_scan = [&](const Place& place, std::string summary, std::string remedy) {
-        Diagnostic diagnostic = elements.error("symbolic.scan", place, std::move(summary));
-        diagnostic.remedy = std::move(remedy);
-        elements.refuse(std::move(diagnostic));
-    };
-    Scope inner{&scope, {}};
-    VariableList steps;
-    expressions_.bind(statement.generators[0], Variable::Kind::ordered, inner, steps);
-    if (steps.size() != 1)
-        refuse_scan(statement.generators[0].place, "a scan has one axis, and this extent is a list", "");
-    std::vector<StateId> states;
-    std::optional<StateId> ended;
-    if (statement.filter) ended = declare_end(steps[0], variables);
-    for (const SyntaxPointer& child : statement.children) {
-        if (child->kind != Syntax::Kind::equation || !child->initial) continue;
-        guarded([&] {
-            expressions_.need_new_name(child->text, scope, child->mark);
-            scope.names.set(child->text, Value::failed());
-            StateId state = declare_state(*child, inner, steps[0], variables);
-            scope.names.set(child->text, Value::of(BodyArray{BodyArray::Kind::state, state}));
-            expressions_.state(state).ended = ended;
-            states.push_back(state);
-        });
-    }
-    variables.push_back(steps[0]);
-    block(statement.children, inner, variables);
-    if (ended) guarded([&] { end_equation(*ended, *statement.filter, inner); });
-    for (StateId state : states) expressions_.state(state).active = false;
-}
-
-// name[t, j < $n, ...]: the axes have extents of their own.
-StateId BodyBuilder::declare_state(const Syntax& statement, const Scope& scope, VariableId step,
-                                   const VariableList& variables) {
-    BodyElements& elements = expressions_.elements();
-    BodyState state;
-    state.name = statement.text;
-    state.step = step;
-    state.outer = expressions_.index_variables();
-    state.outer.insert(state.outer.end(), variables.begin(), variables.end());
-    Scope inner{&scope, {}};
-    for (size_t i = 0; i < statement.children.size(); ++i) {
-        const Syntax& coordinate = *statement.children[i];
-        const bool fits = i == 0 ? coordinate.kind == Syntax::Kind::name && coordinate.text == body_.variable(step).name
-                                 : coordinate.kind == Syntax::Kind::binder;
-        if (fits && i > 0)
-            expressions_.bind(coordinate.text, *coordinate.children[0], coordinate.place, Variable::Kind::parallel,
-                              inner, state.own);
-        if (fits) continue;
-        Diagnostic diagnostic =
-            elements.error("symbolic.scan", coordinate.place, fmt::format("coordinate {} of a state's left side", i));
-        diagnostic.expected = i == 0 ? fmt::format("the scan's step, {}", body_.variable(step).name)
-                                     : "a new variable with its extent, as in j < $n";
-        diagnostic.found = print(coordinate);
-        elements.refuse(std::move(diagnostic));
-    }
-    if (statement.children.empty()) {
-        Diagnostic diagnostic = elements.error("symbolic.scan", statement.place, "a state without its step");
-        diagnostic.remedy = fmt::format("write {}[{}] = ... from ...", statement.text, body_.variable(step).name);
-        elements.refuse(std::move(diagnostic));
-    }
-    state.own_names = std::move(inner.names);
-    if (auto known = types_.find(&statement); known != types_.end()) state.type = known->second;
-    state.assumed_real = assume_real_;
-    assumed_ |= !state.type;
-    return expressions_.add_state(std::move(state));
-}
-
-void BodyBuilder::need_untimed(NodeId initial, const BodyState& state, const Place& place) {
-    std::vector<VariableId> used = variables_of(body_, initial);
-    if (std::find(used.begin(), used.end(), state.step) == used.end()) return;
-    Diagnostic diagnostic = expressions_.elements().error(
-        "symbolic.scan", place,
-        fmt::format("the initial value of '{}' depends on {}", state.name, body_.variable(state.step).name));
-    diagnostic.reason = "it is the value before the first step";
-    expressions_.elements().refuse(std::move(diagnostic));
-}
-
-void BodyBuilder::state_equation(const Syntax& statement, const Scope& scope) {
-    BodyElements& elements = expressions_.elements();
-    const Value* named = scope.find(statement.text);
-    if (!named || !named->is_array(BodyArray::Kind::state)) {
-        if (named && named->is_failed()) throw EvaluationFailure{};
-        Diagnostic diagnostic =
-            elements.error("symbolic.scan", statement.place,
-                           fmt::format("the state '{}' does not stand in a scan itself", statement.text));
-        diagnostic.remedy = "put its equation into the block of scan t < $n: alone, and give the state further axes";
-        elements.refuse(std::move(diagnostic));
-    }
-    const StateId id(named->array().index);
-    const BodyState state = expressions_.state(id);
-    if (!state.type) expressions_.state(id).defined = true;  // an attempt: the type is all that is wanted
-    Scope inner{&scope, state.own_names};
-    Element initial = expressions_.element(*statement.initial, inner);
-    need_untimed(initial.node, state, statement.initial->place);
-    if (!state.type && initial.weak == Element::Weak::no) {
-        strong_[&statement] = {elements.dtype(initial), initial.weak};
-        return;
-    }
-    Element value = expressions_.element(*statement.value, inner);
-    DType dtype = elements.unify(value, initial, "from", statement.initial->place);
-    if (!state.type) {
-        (value.weak == Element::Weak::no ? strong_ : weak_)[&statement] = {dtype, value.weak};
-        return;
-    }
-    if (dtype != state.type->dtype) {
-        Diagnostic diagnostic = elements.error("symbolic.dtype", statement.value->place,
-                                               fmt::format("the state '{}' is read as {} and computed as {}",
-                                                           state.name, name(state.type->dtype), name(dtype)));
-        diagnostic.remedy = fmt::format("write a cast, as in {}(...)", name(state.type->dtype));
-        elements.refuse(std::move(diagnostic));
-    }
-    if (state.ended) {
-        const Value over = Value::of(expressions_.state_before(*state.ended));
-        value = expressions_.operations().element(
-            expressions_.operations().select(over, Value::of(expressions_.state_before(id)), Value::of(value),
-                                             statement.place),
-            statement.place);
-    }
-    Local& local = body_.locals[state.local];
-    local.value = value.node;
-    local.initial = initial.node;
-    expressions_.state(id).defined = true;
-}
-
-// `scan t < n until c`: one more state, whether c has held after a step; from then on all states stay as they are.
-StateId BodyBuilder::declare_end(VariableId step, const VariableList& variables) {
-    BodyState state;
-    state.name = "until";
-    state.step = step;
-    state.outer = expressions_.index_variables();
-    state.outer.insert(state.outer.end(), variables.begin(), variables.end());
-    state.type = StateType{DType::boolean, Element::Weak::no};
-    return expressions_.add_state(std::move(state));
-}
-
-void BodyBuilder::end_equation(StateId ended, const Syntax& condition, const Scope& scope) {
-    BodyElements& elements = expressions_.elements();
-    auto& operations = expressions_.operations();
-    const Value holds = expressions_.evaluate(condition, scope);
-    const Element element = operations.element(holds, condition.place);
-    if (!is_bool(elements.dtype(element)))
-        operations.refuse_type(condition.place, "what ends a scan is a condition", "one bool",
-                               "compare, as in s[t] < 1e-6");
-    const Value over = operations.binary(ScalarOp::logical_or, Value::of(expressions_.state_before(ended)),
-                                         Value::of(element), condition.place);
-    Local& local = body_.locals[expressions_.state(ended).local];
-    local.value = operations.element(over, condition.place).node;
-    local.initial = expressions_.nodes().boolean(false);
-    expressions_.state(ended).active = false;
-    expressions_.state(ended).defined = true;
 }
 
 TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t position, const Scope& scope,
@@ -294,6 +74,8 @@ TensorReference BodyBuilder::written_tensor(const Syntax& statement, int32_t pos
     expressions_.elements().refuse(std::move(diagnostic));
 }
 
+namespace {
+
 // A slice `[:a - 1]` in what gives the index or an output its dimensions: often meant with its end, and one too short.
 std::string short_slice(const Template& made) {
     std::string found;
@@ -307,6 +89,8 @@ std::string short_slice(const Template& made) {
     for (const TensorSpec& output : made.outputs) visit_all(output.shape, look);
     return found;
 }
+
+}  // namespace
 
 // Without left coordinates: the element that the index point names.
 std::vector<Value> BodyBuilder::default_left(const Syntax& statement, const BoundOutput& output,
@@ -503,17 +287,19 @@ Result<BodyResult> BodyBuilder::finished() {
     return result;
 }
 
-}  // namespace
-
 Result<BodyResult> build_body(Environment& environment, std::vector<EquationBox>& written) {
     // A state's equation reads the state: its type is found by building with the types that are known so far.
+    // What its reads reach is found in the same way.
     StateTypes types;
+    WaveReaches reaches;
     std::optional<Result<BodyResult>> of_integers;
     for (;;) {
-        BodyBuilder builder(environment, types, of_integers.has_value(), written);
+        BodyBuilder builder(environment, types, reaches, of_integers.has_value(), written);
         auto result = builder.run();
         if (!builder.found().empty()) {
             types.insert(builder.found().begin(), builder.found().end());
+        } else if (!builder.wider().empty()) {
+            for (const auto& [scan, reach] : builder.wider()) reaches.insert_or_assign(scan, reach);
         } else if (result || !builder.assumed()) {
             return result;
         } else if (of_integers) {

@@ -126,7 +126,16 @@ Value BodyExpressions::let(const Syntax& statement, const Scope& scope) {
     VariableList variables;
     for (const Generator& generator : statement.generators) bind(generator, Variable::Kind::parallel, inner, variables);
     Element value = element(*statement.value, inner);
-    return Value::of(BodyArray{BodyArray::Kind::local, add_local(statement.text, std::move(variables), value)});
+    return array_of(statement.text, std::move(variables), value, statement.place);
+}
+
+Value BodyExpressions::array_of(const std::string& name, VariableList variables, Element value, const Place& place) {
+    if (arrays_where_) {
+        const Element zero{nodes_.integer(0, elements_.dtype(value), true), value.weak};
+        const Value chosen = operations().select(*arrays_where_, Value::of(value), Value::of(zero), place);
+        value = operations().element(chosen, place);
+    }
+    return Value::of(BodyArray{BodyArray::Kind::local, add_local(name, std::move(variables), value)});
 }
 
 // A bare tensor is the element that its pattern or its projection names.
@@ -156,7 +165,10 @@ Value BodyExpressions::accessed(const Value& base, const Syntax& syntax, const S
     switch (base.array().kind) {
     case BodyArray::Kind::tensor: return read(TensorIndex(index), indices, syntax.place);
     case BodyArray::Kind::local: return read_local(LocalId(index), indices, syntax.place);
-    case BodyArray::Kind::state: return read_state(state(StateId(index)), indices, syntax.place);
+    case BodyArray::Kind::state:
+        if (state(StateId(index)).front) return read_cell(StateId(index), indices, syntax.place);
+        return read_state(state(StateId(index)), indices, syntax.place);
+    case BodyArray::Kind::steps: return read_step(index, indices, syntax.place);
     case BodyArray::Kind::tensors: break;
     }
     return picked_tensor(index, indices, syntax.place);

@@ -1,6 +1,7 @@
 // The expressions of a body: the evaluator, and what names, coordinates, reads and reductions mean here.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "language/template.h"
 #include "symbolic/evaluator.h"
+#include "symbolic/wavefront.h"
 
 namespace heddle {
 
@@ -34,12 +36,22 @@ struct BodyState {
     VariableList outer;       // of the index and of blocks around the scan: read at their own point only
     VariableList own;
     Names own_names;
-    std::optional<StateType> type;  // unknown in a first attempt: it is then read as 0
-    bool assumed_real = false;      // a real 0, then; else an integer
-    bool active = true;             // its scan has not ended
-    std::vector<StateId> delayed;   // those that are at each step what this one was 1, 2, ... steps before
-    bool defined = false;           // its equation has been met
-    std::optional<StateId> ended;   // of a scan that has an `until`: the state that says whether it is over
+    std::optional<StateType> type;     // unknown in a first attempt: it is then read as 0
+    bool assumed_real = false;         // a real 0, then; else an integer
+    bool active = true;                // its scan has not ended
+    std::vector<StateId> delayed;      // those that are at each step what this one was 1, 2, ... steps before
+    bool defined = false;              // its equation has been met
+    std::optional<StateId> ended;      // of a scan that has an `until`: the state that says whether it is over
+    std::shared_ptr<Wavefront> front;  // of a scan of several axes: `own` begins with its positions
+    LocalId cells = no_id;             // the state's cells as an array, once they are read behind that scan
+};
+
+// A state of a scan in a scan: what it is after each step that there is so far, first what it begins with. Its elements
+// are numbers, or local arrays of its own axes.
+struct WrittenState {
+    std::string name;
+    std::vector<Value> steps;
+    Value ended = Value::of(false);  // whether its `until` held after a step before
 };
 
 class BodyExpressions : public Evaluator {
@@ -75,6 +87,18 @@ public:
     BodyState& state(StateId id) { return states_[id]; }
     // The state's value at the step before, at its own point.
     Element state_before(StateId id);
+    // The waves of `scan i < m, j < n:`; binds its names.
+    std::shared_ptr<Wavefront> open_wavefront(const Syntax& statement, const WaveReach& reach, Scope& scope);
+    // What a state's equation says in waves.
+    Element cell_value(const Wavefront& front, Element value, Element border, const Place& place);
+    // A state of a scan in a scan, as it begins; its next step.
+    BodyArray begin_steps(const Syntax& statement, const Scope& scope);
+    void next_step(const Syntax& statement, const Scope& scope);
+    WrittenState& written_state(int32_t index) { return written_states_[static_cast<size_t>(index)]; }
+    // The own axes of a state whose left side has so many steps before them.
+    void bind_own(const Syntax& statement, size_t steps, Scope& scope, VariableList& variables);
+    // Local arrays are of cells where this holds, if it is given.
+    void keep_arrays(std::optional<Value> where) { arrays_where_ = std::move(where); }
 
 protected:
     Value free_name(const Syntax& syntax, const Scope& scope) override;
@@ -108,6 +132,21 @@ private:
     Value read_earlier(StateId id, int64_t steps, std::vector<Value> coordinates, const Value& otherwise,
                        const Place& place);
     std::optional<NodeId> as_stored(Element value, DType dtype);
+
+    // ---- scans in scans (body_nested_scans.cpp)
+    Value read_step(int32_t index, const std::vector<Value>& given, const Place& place);
+    Value guarded_step(int32_t index, const std::vector<Value>& given, const Value& otherwise, const Place& place);
+    Value one_step(const Syntax& statement, VariableList own, Element value);
+    Value array_of(const std::string& name, VariableList variables, Element value, const Place& place);
+
+    // ---- cells of scans of several axes (body_wavefronts.cpp)
+    Value read_cell(StateId id, const std::vector<Value>& given, const Place& place);
+    Value guarded_cell(StateId id, const std::vector<Value>& given, const Value& otherwise, const Place& place);
+    CellOffset cell_offset(const BodyState& state, const std::vector<Value>& given, const Place& place);
+    std::optional<int64_t> distance_to(const Value& from, const Value& to, const Place& place);
+    void note_written(Wavefront& front, const std::vector<Value>& given, const Place& place);
+    LocalId cells_of(StateId id);
+    std::vector<Value> with_border(const Wavefront& front, std::vector<Value> given, const Place& place);
     [[noreturn]] void refuse_rank(std::string_view name, size_t expected, size_t given, const Place& place);
 
     // ---- reductions (body_reductions.cpp)
@@ -139,6 +178,8 @@ private:
     Names axes_;
     std::vector<Element::Weak> local_weakness_;
     std::vector<BodyState> states_;
+    std::vector<WrittenState> written_states_;
+    std::optional<Value> arrays_where_;
     std::vector<std::pair<NodeId, const Place*>> read_places_;
 };
 

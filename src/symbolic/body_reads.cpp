@@ -90,7 +90,9 @@ Value BodyExpressions::guard(const Syntax& syntax, const Scope& scope) {
         Value inside = read_local(LocalId(index), coordinates, syntax.place);
         return chosen_inside(coordinates, extents, inside, otherwise, syntax.place);
     }
+    if (base.is_array(BodyArray::Kind::steps)) return guarded_step(index, coordinates, otherwise, syntax.place);
     const BodyState from = state(StateId(index));
+    if (from.front) return guarded_cell(StateId(index), coordinates, otherwise, syntax.place);
     add_extents(from.own);
     std::vector<Value> own(coordinates.begin() + 1, coordinates.end());
     const int64_t back =

@@ -42,6 +42,7 @@ struct BodyArray {
         tensors,  // `index`: a variadic input's position in the template
         local,    // `index`: a local array
         state,    // `index`: a position in the body's table of states
+        steps,    // `index`: a position in its table of states that are written out, step by step
     };
     Kind kind = Kind::tensor;
     int32_t index = 0;

@@ -244,6 +244,27 @@ TEST(SystemVerify, ScanStepsReadWhatIsThere) {
               "equations.scan");
 }
 
+// What reads the step before comes first, and the value may be replaced, but not where nothing stands before the first step.
+TEST(System, EquationsOfAStepHaveAnOrder) {
+    auto order_of = [](const std::string& first) {
+        return parsed("system s\n in x: float32[4]\n local h: float32[5]\n out y: float32[4]\n" + first +
+                      " for t < 4 named 1 ordered 0: y[t] = t < 1 ? 0.0 : h[t]\n"
+                      " for t < 4 named 1 ordered 0: h[t + 1] = x[t] + (t < 1 ? 0.0 : y[t])\n outputs y")
+            .order();
+    };
+    EXPECT_EQ(order_of(" h[0] = 1.0\n"), (std::vector<int32_t>{0, 1, 2}));
+    // Also where what is made of the step before makes the step: there is no other order.
+    EXPECT_EQ(order_of(""), (std::vector<int32_t>{0, 1}));
+    auto apart = [](const std::string& first) {
+        return parsed("system s\n in x: float32[4]\n local h: float32[5]\n out y: float32[4]\n" + first +
+                      " for t < 4 named 1 ordered 0: y[t] = t < 1 ? 0.0 : h[t]\n"
+                      " for t < 4 named 1 ordered 0: h[t + 1] = x[t]\n outputs y")
+            .order();
+    };
+    EXPECT_EQ(apart(" h[0] = 1.0\n"), (std::vector<int32_t>{0, 1, 2}));
+    EXPECT_EQ(apart(""), (std::vector<int32_t>{1, 0}));
+}
+
 TEST(SystemText, ScansComeBackAndRun) {
     const std::string text =
         "system s\n in x: float32[3]\n out s: float32[4]\n s[0] = 1.0\n"

@@ -237,9 +237,22 @@ private:
         }
         return value;
     }
-    void write_state(const State& state, const Variable& step, const Scope& before) {
+    static std::vector<std::string> names_of(const std::vector<Variable>& steps) {
+        std::vector<std::string> names;
+        for (const Variable& step : steps) names.push_back(step.name);
+        return names;
+    }
+    // Of one axis the step before; of two a cell before, perhaps further on in its row.
+    std::vector<std::string> before(const std::vector<Variable>& steps) {
+        if (steps.size() == 1) return {steps[0].name + " - 1"};
+        static const std::vector<std::pair<std::string, std::string>> cells = {
+            {" - 1", ""}, {"", " - 1"}, {" - 1", " - 1"}, {" - 1", " + 1"}, {" - 2", ""}, {"", " - 2"}};
+        const auto& [rows, columns] = cells[choices_.weighted({4, 4, 3, 1, 1, 1})];
+        return {steps[0].name + rows, steps[1].name + columns};
+    }
+    void write_state(const State& state, const std::vector<Variable>& steps, const Scope& outside) {
         const Scope inside = scope_;
-        std::vector<std::string> left = {step.name};
+        std::vector<std::string> left = names_of(steps);
         for (const Variable& axis : state.axes) {
             scope_.add(axis);
             left.push_back(fmt::format("{} < {}", axis.name, axis.extent.text));
@@ -248,7 +261,7 @@ private:
         if (state.integer) {
             value = argument(state.limit, 1);
         } else {
-            std::vector<std::string> at = {step.name + " - 1"};
+            std::vector<std::string> at = before(steps);
             for (const Variable& axis : state.axes) at.push_back(axis.name);
             const std::string previous = fmt::format("{}[{}]", state.name, fmt::join(at, ", "));
             switch (choices_.below(7)) {
@@ -262,13 +275,13 @@ private:
             }
             if (state.changes) value = changes(state, previous, inside);
             if (!state.changes && choices_.once_in(4)) {
-                at[0] = fmt::format("{} - {}", step.name, 2 + choices_.below(3));
+                if (steps.size() == 1) at[0] = fmt::format("{} - {}", steps[0].name, 2 + choices_.below(3));
                 value =
                     fmt::format("0.5 * ({}) + 0.25 * ({}[{}] ?? {})", value, state.name, fmt::join(at, ", "), number());
             }
             if (choices_.once_in(3)) {
                 const Scope here = scope_;
-                scope_ = before;
+                scope_ = outside;
                 for (const Variable& axis : state.axes) scope_.add(axis);
                 initial = real(1);
                 scope_ = here;
@@ -278,36 +291,49 @@ private:
         line(fmt::format("{}[{}] = {} from {}", state.name, fmt::join(left, ", "), value, initial));
     }
     void scan() {
-        const Variable step{fresh("t"), extent(2 * most_points)};
-        line(fmt::format("scan {} < {}:", step.name, step.extent.text));
+        const bool cells = choices_.once_in(4);
+        std::vector<Variable> steps;
+        for (int axis = 0; axis < (cells ? 2 : 1); axis++) steps.push_back({fresh("t"), extent(2 * most_points)});
+        std::vector<std::string> axes;
+        for (const Variable& step : steps) axes.push_back(fmt::format("{} < {}", step.name, step.extent.text));
+        line(fmt::format("scan {}:", fmt::join(axes, ", ")));
         const size_t header_end = body_.size() - 2;
-        const Scope before = scope_;
+        const Scope outside = scope_;
         indent_ += 2;
-        scope_.add(step);
+        for (const Variable& step : steps) scope_.add(step);
         const bool integer_fits = std::ranges::any_of(sizes_, [](const Extent& size) { return size.value > 0; });
         std::vector<State> states;
         for (size_t count = 1 + choices_.weighted({3, 2, 1}); count > 0; count--) {
             states.push_back(make_state(integer_fits));
-            scope_.arrays.push_back(state_array(states.back(), {step.name + " - 1"}, {}));
+            scope_.arrays.push_back(state_array(states.back(), before(steps), {}));
         }
         if (choices_.once_in(3)) lets();
         const int64_t outputs_inside = choices_.below(2);
         for (const State& state : states) {
-            write_state(state, step, before);
-            scope_.arrays.push_back(state_array(state, {step.name}, {}));
+            write_state(state, steps, outside);
+            scope_.arrays.push_back(state_array(state, names_of(steps), {}));
         }
-        for (int64_t i = 0; i < outputs_inside; i++) output({step}, choices_.once_in(4) ? 1 : 0);
-        if (choices_.once_in(6)) body_.insert(header_end, " until " + truth(2));
+        for (int64_t i = 0; i < outputs_inside; i++) output(steps, choices_.once_in(4) ? 1 : 0);
+        if (!cells && choices_.once_in(6)) body_.insert(header_end, " until " + truth(2));
         indent_ -= 2;
-        scope_ = before;
+        scope_ = outside;
         // Often only the last steps are read: then only these are kept.
         const bool whole = choices_.once_in(2), first = choices_.once_in(4);
+        const bool any = std::ranges::all_of(steps, [](const Variable& step) { return step.extent.value > 0; });
         for (const State& state : states) {
-            if (whole) scope_.arrays.push_back(state_array(state, {}, {step.extent}));
-            if (first || step.extent.value == 0) scope_.arrays.push_back(state_array(state, {"-1"}, {}));
+            std::vector<Extent> extents;
+            std::vector<std::string> begin, end;
             const int64_t back = 1 + choices_.weighted({6, 2, 1});
-            if (step.extent.value >= back)
-                scope_.arrays.push_back(state_array(state, {fmt::format("{} - {}", step.extent.text, back)}, {}));
+            bool there = any;
+            for (const Variable& step : steps) {
+                extents.push_back(step.extent);
+                begin.push_back("-1");
+                end.push_back(fmt::format("{} - {}", step.extent.text, cells ? 1 : back));
+                there = there && (cells || step.extent.value >= back);
+            }
+            if (whole) scope_.arrays.push_back(state_array(state, {}, extents));
+            if (first || !any) scope_.arrays.push_back(state_array(state, begin, {}));
+            if (there) scope_.arrays.push_back(state_array(state, end, {}));
         }
         output({}, choices_.below(2));
     }

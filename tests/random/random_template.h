@@ -1,5 +1,5 @@
 // Templates with random bodies: reductions with filters, guarded, affine and indirect reads, local arrays, conditions,
-// scatters, scans of one to three states and chains of them. What is read is inside of its tensor, provably.
+// scatters, scans of one to three states, along one axis or two, and chains of them. What is read is inside of its tensor, provably.
 #pragma once
 
 #include <string>

@@ -35,7 +35,8 @@ TEST(BodyScan, StatesAreReadAtStepsThatAreKnown) {
 }
 
 TEST(BodyScan, MistakesAreNamed) {
-    EXPECT_EQ(code_of(scan("      scan u < 2:\n        r[u] = r[u - 1] from 0\n      s[t] = s[t - 1] from 0.5\n")),
+    EXPECT_EQ(code_of(scan("      scan u < 2, v < 2:\n        r[u, v] = r[u - 1, v] from 0\n"
+                           "      s[t] = s[t - 1] from 0.5\n")),
               "language.nested_scan");
     EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from t\n")), "symbolic.scan");
     EXPECT_EQ(code_of(scan("      s[t] = s[t - 1] + 1 from x[@m, t]\n")), "symbolic.scan");
@@ -153,6 +154,116 @@ TEST(BodyScan, ElementsAreChosenAtEachStep) {
                                "    y[@m, j] = s[$n - 1, j]\n",
                                "y: \"$T[$m, 3]\"")),
               (std::vector<double>{3, 4, 5, 12, 13, 14}));
+}
+
+// ---- several axes: against cells in row-major order
+
+// One cell's equation over a table of 2 x 3 with x = 0 1 2, 3 4 5, for both points of the index.
+std::string cells(const std::string& equations) { return "    scan i < $n - 1, j < $n:\n" + equations; }
+const std::string table = "y: \"$T[$m, 2, $n]\"";
+
+TEST(BodyScan, CellsAreComputedRowByRow) {
+    auto expected = [](auto from, auto cell) {
+        std::vector<double> result;
+        for (int m = 0; m < 2; ++m) {
+            double s[6][8];
+            for (int i = 0; i < 6; ++i)
+                for (int j = 0; j < 8; ++j) s[i][j] = from(m, i - 2, j - 2);
+            for (int i = 0; i < 2; ++i)
+                for (int j = 0; j < 3; ++j) result.push_back(s[i + 2][j + 2] = cell(3 * m + j, &s[i + 2][j + 2]));
+        }
+        return result;
+    };
+    const auto row = 8;
+    EXPECT_EQ(values(result_of(cells("      s[i, j] = s[i - 1, j] + 2 * s[i, j - 1] - s[i - 1, j - 1] + x[@m, j]"
+                                     " from 1 + i + 10 * j + 100 * @m\n      y[@m, i, j] = s[i, j]\n"),
+                               table)),
+              expected([](int m, int i, int j) { return 1 + i + 10 * j + 100 * m; },
+                       [&](int x, const double* s) { return s[-row] + 2 * s[-1] - s[-row - 1] + x; }));
+    // Further on in the row before, further back, and a border on all sides that reads a tensor where it may.
+    EXPECT_EQ(
+        values(result_of(cells("      let own[k < 2] = x[@m, j] + k\n"
+                               "      s[i, j] = s[i - 1, j + 2] + 2 * s[i - 2, j - 1] + own[1] from j >= 0 && j < 3 ? "
+                               "x[@m, j] : i\n    y[@m, i, j] = s[i, j]\n"),
+                         table)),
+        expected([](int m, int i, int j) { return j >= 0 && j < 3 ? 3 * m + j : i; },
+                 [&](int x, const double* s) { return s[-row + 2] + 2 * s[-2 * row - 1] + x + 1; }));
+    // Three axes, whose states read one another; what is written reads other cells, and the border.
+    EXPECT_EQ(values(result_of("    scan i < 2, j < $n, k < 2:\n"
+                               "      a[i, j, k] = b[i - 1, j, k + 1] + a[i, j - 1, k] + 1 from 0\n"
+                               "      b[i, j, k] = a[i, j, k] + b[i, j, k - 1] from 1\n"
+                               "    y[@m, i, j] = b[i, j, 1] + b[-1, j, 2]\n",
+                               table)),
+              (std::vector<double>{6, 10, 14, 10, 22, 38, 6, 10, 14, 10, 22, 38}));
+    // An axis of the state's own, and what is outside of it; what is read behind the scan may be outside of all.
+    EXPECT_EQ(values(result_of(cells("      s[i, j, k < 2] = (s[i - 1, j, k - 1] ?? 10) + s[i, j - 1, k] from k\n") +
+                                   "    y[@m, i, j] = s[i, j, 1] + (s[i, j - 2, 0] ?? 1000)\n",
+                               table)),
+              (std::vector<double>{1001, 1, 11, 1011, 31, 71, 1001, 1, 11, 1011, 31, 71}));
+}
+
+TEST(BodyScan, MistakesWithCellsAreNamed) {
+    const auto code = [](const std::string& equations) {
+        return code_of(cells(equations) + "    y[@m, i, j] = s[i, j]\n", table);
+    };
+    EXPECT_EQ(code("      s[i, j] = s[i - 1, j] from 0.5\n"), "");
+    EXPECT_EQ(code("      s[i, j] = s[i, j] + 1 from 0\n"), "symbolic.state_step");
+    EXPECT_EQ(code("      s[i, j] = s[i, j + 1] from 0\n"), "symbolic.state_step");
+    EXPECT_EQ(code("      s[i, j] = s[i + 1, j - 1] from 0\n"), "symbolic.state_step");
+    EXPECT_EQ(code("      s[i, j] = s[i - 1, 0] from 0\n"), "symbolic.state_step");
+    EXPECT_EQ(code("      s[i, j] = s[j - 1, i] from 0\n"), "symbolic.state_step");
+    EXPECT_EQ(code("      s[i, j] = s[i - 65, j] from 0\n"), "symbolic.state_step");
+    EXPECT_EQ(code("      s[i, j] = s[i - 2, j + 40] + s[i - 2, j] from 0\n"), "");
+    EXPECT_EQ(code("      s[i, j] = s[i - 1, j + 40] + s[i - 2, j] from 0\n"), "symbolic.state_step");
+    EXPECT_EQ(code("      s[i, j] = s[i - 1] from 0\n"), "symbolic.rank");
+    EXPECT_EQ(code("      s[j, i] = s[i - 1, j] from 0\n"), "symbolic.scan");
+    EXPECT_EQ(code("      s[i] = 1 from 0\n"), "symbolic.scan");
+    EXPECT_EQ(code("      let a = x[@m, j]\n      s[i, j] = s[i - 1, j] + a from a\n"), "symbolic.unknown_name");
+    EXPECT_EQ(code("      s[i, j] = s[i - 1, j] from x[@m, j]\n"), "symbolic.footprint");
+    EXPECT_EQ(code_of(cells("      s[i, j] = s[i - 1, j] from 0\n") + "    y[@m, i, j] = s[i + 1, j]\n", table),
+              "symbolic.footprint");
+    EXPECT_EQ(code_of("    scan i < [2, 3], j < 2:\n      s[i, j] = 1 from 0\n    y[@m] = x[@m, 0]\n"),
+              "symbolic.scan");
+    EXPECT_EQ(code_of("    scan i < 2, i < 2:\n      s[i, i] = 1 from 0\n    y[@m] = x[@m, 0]\n"),
+              "language.shadowing");
+}
+
+// ---- scans in scans: x is 0 1 2, 3 4 5
+
+TEST(BodyScan, StepsOfAScanInAScanBeginAnew) {
+    const std::string all = "y: \"$T[$m, $n]\"";
+    auto nested = [](const std::string& head, const std::string& equations, const std::string& rest) {
+        return "    scan t < $n:\n      scan " + head + ":\n" + equations + rest;
+    };
+    const std::string sums = "        u[k] = u[k - 1] + x[@m, t] from s[t - 1]\n";
+    const std::string kept = "      s[t] = u[1] from 100\n      y[@m, t] = s[t]\n";
+    EXPECT_EQ(values(result_of(nested("k < 2", sums, kept), all)), (std::vector<double>{100, 102, 106, 106, 114, 124}));
+    // A condition ends each of them; no step is needed.
+    EXPECT_EQ(values(result_of(nested("k < 2 until u[k] > 103", sums, kept), all)),
+              (std::vector<double>{100, 102, 104, 106, 110, 115}));
+    EXPECT_EQ(values(result_of(nested("k < 0", sums, "      s[t] = u[-1] + t from 5\n      y[@m, t] = s[t]\n"), all)),
+              (std::vector<double>{5, 6, 8, 5, 6, 8}));
+    // Two states, one with an axis of its own, one scan more inside, and what is written at each of the steps.
+    EXPECT_EQ(values(result_of(nested("k < 2",
+                                      "        let both[i < 2] = v[k - 1, i] + (v[k - 1, i - 1] ?? 10)\n"
+                                      "        scan l < 3:\n          w[l] = w[l - 1] * 2 from u[k - 1]\n"
+                                      "        u[k] = w[2] + both[1] from 1\n"
+                                      "        v[k, i < 2] = both[i] + x[@m, t] from i\n"
+                                      "        z[@m, t, k] = u[k]\n",
+                                      "      s[t] = s[t - 1] + v[1, 0] from 0\n      y[@m, t] = s[t]\n"),
+                               all + ", z: \"$T[$m, $n, 2]\"")),
+              (std::vector<double>{20, 42, 66, 26, 54, 84}));
+    EXPECT_EQ(code_of(nested("k < 65", sums, kept), all), "symbolic.nested_scan");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k] = u[k - 2] + x[@m, t] from 0\n", kept), all),
+              "symbolic.state_step");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k] = u[k] + x[@m, t] from 0\n", kept), all), "symbolic.state_step");
+    EXPECT_EQ(code_of(nested("k < 1", sums, kept), all), "symbolic.state_step");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[t] = x[@m, t] from 0\n", kept), all), "symbolic.scan");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[] = x[@m, t] from 0\n", kept), all), "symbolic.scan");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k, j] = x[@m, t] from 0\n", kept), all), "symbolic.scan");
+    EXPECT_EQ(code_of(nested("k < 2 until u[k]", sums, kept), all), "symbolic.type");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k, j < 2] = x[@m, t] from 0\n", kept), all), "symbolic.rank");
+    EXPECT_EQ(code_of(nested("k < 2", "        u[k] = x[@m, t] from int32(0)\n", kept), all), "symbolic.dtype");
 }
 
 TEST(BodyScan, TypesAreFound) {
