@@ -1,0 +1,272 @@
+// Sums of many turns, as a Fourier or a cosine transform writes them, become several short ones: with k = q * k1 + k2 the
+// angle of k * j is one of k1 * j, which j's remainder by few numbers decides, and one of k2 * j
+// (docs/equations.md, "Sums of turns").
+#include "equations/lower_turns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "equations/pass_support.h"
+#include "equations/turns.h"
+
+namespace heddle::equations {
+namespace {
+
+constexpr double least_gain = 2;  // in terms
+constexpr int64_t largest_table = 65536;
+constexpr double stored_cost = 12;  // terms that an element between two sums costs: it is turned, written and read
+
+// How a sum over k is cut: into terms / inner sums of so many terms, of which j asks for so many by its remainder.
+struct Cut {
+    int64_t terms = 0, remainders = 0;
+    double cost = 0;
+};
+
+class TurnSplitter {
+public:
+    TurnSplitter(System& system, TableMaker& tables) : system_(system), arena_(*system.arena), tables_(tables) {}
+
+    void run() {
+        const size_t count = system_.equations.size();
+        for (size_t i = 0; i < count; i++) {
+            const auto index = static_cast<int32_t>(i);
+            const Equation& equation = system_.equations[i];
+            if (!std::ranges::any_of(walk(equation.right), [&](Expr e) { return is_turn(arena_, e); })) continue;
+            const auto sum = sum_of_turns(system_, equation);
+            if (sum && pays(*sum))
+                make(index, *sum);
+            else
+                system_.equation(index).right = tables_.tabulate(equation.right, equation.axes, Turns::tabulated);
+        }
+    }
+
+private:
+    double cost(const SumOfTurns& sum, int64_t k, int64_t j, const Angle& angle, Cut* best = nullptr) const;
+    bool pays(const SumOfTurns& sum) const;
+    void make(int32_t index, const SumOfTurns& sum);
+    void cut(int32_t index, SumOfTurns sum, const Cut& how);
+    void finish(int32_t index, const Turned& turned, const Angle& angle, Expr k, Expr j);
+
+    Signed combined(Signed a, Expr by, Signed b, Expr with) const;
+    Turned turned(const Turned& from, const Angle& angle, Expr k, Expr j, DType dtype);
+    Expr named(int32_t from, const char* suffix, const std::vector<AxisId>& axes, std::vector<AxisId> reduced,
+               Expr right);
+    std::pair<Expr, Expr> cosine_and_sine(const Angle& angle, Expr k, Expr j, DType dtype);
+    void rename_axes(Equation& equation);
+    AxisId digit(AxisId of, int64_t extent);
+
+    System& system_;
+    Arena& arena_;
+    TableMaker& tables_;
+};
+
+// The angle of k and j where they are k_scale * k' and j_scale * j'.
+Angle scaled(Angle angle, int64_t k_scale, int64_t j_scale) {
+    const auto whole = [](double value) { return value - std::nearbyint(value); };
+    angle.numerator =
+        angle.numerator % angle.period * (k_scale % angle.period) % angle.period * (j_scale % angle.period);
+    const int64_t common = std::gcd(angle.numerator, angle.period);
+    angle.numerator = angle.numerator / common % (angle.period / common);
+    angle.period /= common;
+    angle.of_k = whole(angle.of_k * static_cast<double>(k_scale));
+    angle.of_j = whole(angle.of_j * static_cast<double>(j_scale));
+    return angle;
+}
+
+double TurnSplitter::cost(const SumOfTurns& sum, int64_t k, int64_t j, const Angle& angle, Cut* best) const {
+    const double parts = sum.turned.of_cos.value && sum.turned.of_sin.value ? 2 : 1;
+    const Signed& any = sum.turned.of_cos.value ? sum.turned.of_cos : sum.turned.of_sin;
+    const int64_t lanes = 64 / bytes(any.value->dtype);
+    double least = k * j > largest_table ? INFINITY : parts * static_cast<double>(k) * static_cast<double>(j);
+    SumOfTurns rest = sum;
+    rest.turned = {any, any};
+    for (int64_t q = 2; q < k; q++) {
+        if (k % q != 0) continue;
+        const int64_t remainders = scaled(angle, q, 1).period;
+        if (remainders < 2 || 2 * remainders > j || q * remainders > largest_table) continue;
+        const auto wide = static_cast<double>((remainders + lanes - 1) / lanes * lanes);
+        const double inner = 2 * parts * wide * static_cast<double>(k);
+        const double between = stored_cost * static_cast<double>(q * remainders);
+        double whole = inner + between + static_cast<double>(q) * static_cast<double>(j % remainders);
+        if (whole >= least) continue;
+        whole += static_cast<double>(remainders) * cost(rest, q, j / remainders, scaled(angle, 1, remainders));
+        if (whole >= least) continue;
+        least = whole;
+        if (best) *best = {q, remainders, whole};
+    }
+    return least;
+}
+
+bool TurnSplitter::pays(const SumOfTurns& sum) const {
+    const double parts = sum.turned.of_cos.value && sum.turned.of_sin.value ? 2 : 1;
+    const int64_t k = arena_.extent(sum.k), j = arena_.extent(sum.j);
+    return least_gain * cost(sum, k, j, sum.angle) <= parts * static_cast<double>(k) * static_cast<double>(j);
+}
+
+AxisId TurnSplitter::digit(AxisId of, int64_t extent) {
+    return arena_.add_axis({.name = arena_.axis(of).name, .extent = extent});
+}
+
+std::pair<Expr, Expr> TurnSplitter::cosine_and_sine(const Angle& angle, Expr k, Expr j, DType dtype) {
+    Expr at = angle_at(arena_, angle, k, j);
+    const auto wave = [&](ScalarOp op) {
+        return tables_.table(arena_.cast(dtype, arena_.scalar(op, DType::float64, {at})));
+    };
+    return {wave(ScalarOp::cos), wave(ScalarOp::sin)};
+}
+
+// a * by + b * with
+Signed TurnSplitter::combined(Signed a, Expr by, Signed b, Expr with) const {
+    const auto product = [&](Expr x, Expr y) { return arena_.scalar(ScalarOp::multiply, x->dtype, {x, y}); };
+    if (!a.value) return {product(b.value, with), b.negative};
+    if (!b.value) return {product(a.value, by), a.negative};
+    const ScalarOp join = a.negative == b.negative ? ScalarOp::add : ScalarOp::subtract;
+    return {arena_.scalar(join, a.value->dtype, {product(a.value, by), product(b.value, with)}), a.negative};
+}
+
+// u cos(a + b) + v sin(a + b) = (u cos a + v sin a) cos b + (v cos a - u sin a) sin b
+Turned TurnSplitter::turned(const Turned& from, const Angle& angle, Expr k, Expr j, DType dtype) {
+    const auto [cosine, sine] = cosine_and_sine(angle, k, j, dtype);
+    Signed less = from.of_cos;
+    less.negative = !less.negative;
+    return {combined(from.of_cos, cosine, from.of_sin, sine), combined(from.of_sin, cosine, less, sine)};
+}
+
+// A tensor for a value over axes of the equation `from`, and a read of it at these axes.
+Expr TurnSplitter::named(int32_t from, const char* suffix, const std::vector<AxisId>& axes, std::vector<AxisId> reduced,
+                         Expr right) {
+    SystemTensor tensor{.name = system_.tensor(system_.equation(from).tensor).name + suffix, .dtype = right->dtype};
+    tensor.operation = system_.tensor(system_.equation(from).tensor).operation;
+    Equation made{.right = right};
+    if (!reduced.empty()) made.reducer = Reducer::sum;
+    Arena::Substitution renaming;
+    const auto own = [&](AxisId axis) {
+        const AxisId fresh = arena_.add_axis(Axis(arena_.axis(axis)));
+        renaming[axis] = arena_.axis_value(fresh);
+        return fresh;
+    };
+    std::vector<Expr> at;
+    for (AxisId axis : axes) {
+        tensor.sizes.push_back(size_of_axis(system_, system_.equation(from), axis));
+        tensor.shape.push_back(arena_.extent(axis));
+        at.push_back(arena_.axis_value(axis));
+        made.axes.push_back(own(axis));
+        made.left.push_back(arena_.axis_value(made.axes.back()));
+    }
+    for (AxisId axis : reduced) made.reduced.push_back(own(axis));
+    made.right = arena_.substitute(right, renaming);
+    made.tensor = system_.add_tensor(std::move(tensor));
+    const TensorIndex index = made.tensor;
+    system_.add_equation(std::move(made));
+    return arena_.read(index, right->dtype, std::move(at));
+}
+
+void TurnSplitter::make(int32_t index, const SumOfTurns& sum) {
+    Cut how;
+    cost(sum, arena_.extent(sum.k), arena_.extent(sum.j), sum.angle, &how);
+    if (how.terms > 0)
+        cut(index, sum, how);
+    else
+        finish(index, sum.turned, sum.angle, arena_.axis_value(sum.k), arena_.axis_value(sum.j));
+}
+
+// Axes of its own.
+void TurnSplitter::rename_axes(Equation& equation) {
+    Arena::Substitution renaming;
+    for (auto* list : {&equation.axes, &equation.reduced}) {
+        for (AxisId& axis : *list) {
+            const AxisId own = arena_.add_axis(Axis(arena_.axis(axis)));
+            renaming[axis] = arena_.axis_value(own);
+            axis = own;
+        }
+    }
+    for (Expr& left : equation.left) left = arena_.substitute(left, renaming);
+    equation.right = arena_.substitute(equation.right, renaming);
+}
+
+// The equation's terms as they are, at coordinates k and j.
+void TurnSplitter::finish(int32_t index, const Turned& turned, const Angle& angle, Expr k, Expr j) {
+    Equation& equation = system_.equation(index);
+    const auto [cosine, sine] = cosine_and_sine(angle, k, j, equation.right->dtype);
+    const Signed term = combined(turned.of_cos, cosine, turned.of_sin, sine);
+    equation.right = term.negative ? arena_.scalar(ScalarOp::negate, term.value->dtype, {term.value}) : term.value;
+}
+
+void TurnSplitter::cut(int32_t index, SumOfTurns sum, const Cut& how) {
+    const DType dtype = system_.equation(index).right->dtype;
+    const int64_t terms = how.terms, remainders = how.remainders, extent = arena_.extent(sum.j);
+    const AxisId k1 = digit(sum.k, arena_.extent(sum.k) / terms), k2 = digit(sum.k, terms);
+    const AxisId j1 = digit(sum.j, remainders), j2 = digit(sum.j, extent / remainders);
+    const auto value = [&](AxisId axis) { return arena_.axis_value(axis); };
+
+    // The inner sums: over k1 and all other axes that are reduced.
+    const Arena::Substitution digits{{sum.k, arena_.add(value(k2), value(k1), terms)}};
+    for (Signed* part : {&sum.turned.of_cos, &sum.turned.of_sin}) {
+        if (part->value) part->value = arena_.substitute(part->value, digits);
+    }
+    std::vector<AxisId> reduced = system_.equation(index).reduced, axes;
+    std::ranges::replace(reduced, sum.k, k1);
+    for (AxisId axis : system_.equation(index).axes) {
+        const auto asks = [&](const Signed& part) { return part.value && depends(part.value, axis); };
+        if (axis == sum.j)
+            axes.insert(axes.end(), {k2, j1});
+        else if (asks(sum.turned.of_cos) || asks(sum.turned.of_sin))
+            axes.push_back(axis);
+    }
+    Angle inner = scaled(sum.angle, terms, 1);
+    inner.of_j = inner.constant = 0;
+    Turned between = turned(sum.turned, inner, value(k1), value(j1), dtype);
+    for (Signed* part : {&between.of_cos, &between.of_sin})
+        part->value = named(index, "_turned", axes, reduced, part->value);
+
+    // Their turns by k2 and j1, which the sum over k2 needs for none of its points alone.
+    Angle middle = sum.angle;
+    between = turned(between, middle, value(k2), value(j1), dtype);
+    for (Signed* part : {&between.of_cos, &between.of_sin})
+        part->value = named(index, "_turned", axes, {}, part->value);
+
+    sum.turned = between;
+    sum.angle = scaled(sum.angle, 1, remainders);
+    sum.angle.of_k = sum.angle.constant = 0;
+    const Equation whole = system_.equation(index);
+    const auto over = [&](Equation& equation, AxisId outer, int64_t first, AxisId last) {
+        equation.reduced = {k2};
+        std::vector<AxisId> own;
+        for (AxisId axis : whole.axes) {
+            if (axis != sum.j)
+                own.push_back(axis);
+            else {
+                if (outer >= 0) own.push_back(outer);
+                if (arena_.extent(last) > 1) own.push_back(last);
+            }
+        }
+        equation.axes = std::move(own);
+        const Expr place = outer >= 0 ? arena_.add(value(last), value(outer), remainders)
+                                      : arena_.add(value(last), arena_.integer(first));
+        for (Expr& left : equation.left) left = arena_.substitute(left, {{sum.j, place}});
+    };
+    Equation& main = system_.equation(index);
+    over(main, j2, 0, j1);
+    // What a rest of j asks for has one quotient.
+    if (const int64_t rest = extent % remainders; rest > 0) {
+        const AxisId last = digit(sum.j, rest);
+        Equation copy = whole;
+        over(copy, no_id, extent - rest, last);
+        copy.piece = static_cast<int32_t>(system_.tensor(copy.tensor).equations.size());
+        const int32_t added = system_.add_equation(std::move(copy));
+        Turned at = sum.turned;
+        for (Signed* part : {&at.of_cos, &at.of_sin}) part->value = arena_.substitute(part->value, {{j1, value(last)}});
+        finish(added, at, sum.angle, value(k2), arena_.integer(extent / remainders));
+        rename_axes(system_.equation(added));
+    }
+    sum.k = k2;
+    sum.j = j2;
+    make(index, sum);
+}
+
+}  // namespace
+
+void split_turns(System& system, TableMaker& tables) { TurnSplitter(system, tables).run(); }
+
+}  // namespace heddle::equations
