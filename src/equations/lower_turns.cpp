@@ -45,6 +45,7 @@ private:
     double cost(const SumOfTurns& sum, int64_t k, int64_t j, const Angle& angle, Cut* best = nullptr) const;
     bool pays(const SumOfTurns& sum) const;
     void make(int32_t index, const SumOfTurns& sum);
+    void name_terms(int32_t index, SumOfTurns& sum);
     void cut(int32_t index, SumOfTurns sum, const Cut& how);
     void finish(int32_t index, const Turned& turned, const Angle& angle, Expr k, Expr j);
 
@@ -193,12 +194,27 @@ void TurnSplitter::finish(int32_t index, const Turned& turned, const Angle& angl
     equation.right = term.negative ? arena_.scalar(ScalarOp::negate, term.value->dtype, {term.value}) : term.value;
 }
 
+// What a term computes besides its turn is computed once, not for each of the inner sums.
+void TurnSplitter::name_terms(int32_t index, SumOfTurns& sum) {
+    const Equation equation = system_.equation(index);
+    for (Signed* part : {&sum.turned.of_cos, &sum.turned.of_sin}) {
+        if (!part->value || part->value->is_read() || part->value->is_literal()) continue;
+        std::vector<AxisId> axes;
+        for (const auto* list : {&equation.axes, &equation.reduced})
+            std::ranges::copy_if(*list, std::back_inserter(axes),
+                                 [&](AxisId axis) { return depends(part->value, axis); });
+        part->value = named(index, "_term", axes, {}, part->value);
+    }
+}
+
 void TurnSplitter::cut(int32_t index, SumOfTurns sum, const Cut& how) {
     const DType dtype = system_.equation(index).right->dtype;
     const int64_t terms = how.terms, remainders = how.remainders, extent = arena_.extent(sum.j);
     const AxisId k1 = digit(sum.k, arena_.extent(sum.k) / terms), k2 = digit(sum.k, terms);
     const AxisId j1 = digit(sum.j, remainders), j2 = digit(sum.j, extent / remainders);
     const auto value = [&](AxisId axis) { return arena_.axis_value(axis); };
+
+    name_terms(index, sum);
 
     // The inner sums: over k1 and all other axes that are reduced.
     const Arena::Substitution digits{{sum.k, arena_.add(value(k2), value(k1), terms)}};

@@ -33,6 +33,12 @@ void Chooser::collect() {
             if (!known && !is_made_here(read.value)) reads_.push_back(read);
         }
     }
+    for (EquationIndex index : group_.after) {
+        if (group_.reductions.empty()) break;
+        for (const ReadAccess& read : reads_of(right(index))) {
+            if (!is_made_here(read.value)) reads_behind_.push_back(read);
+        }
+    }
     for (EquationIndex index : group_.equations()) {
         if (!is_stored(equation(index).tensor)) continue;
         bool stream = std::find(group_.before.begin(), group_.before.end(), index) != group_.before.end();
@@ -133,8 +139,8 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId la
     return packed;
 }
 
-// What a write behind the reductions counts beside a read of each term.
-double Chooser::share_of_writes() const {
+// What a write or a read behind the reductions counts beside a read of each term.
+double Chooser::share_behind() const {
     double terms = 1;
     for (AxisId axis : group_.reduced) terms *= static_cast<double>(hint(axis));
     return std::min(choice_numbers::written_behind_reduction,
@@ -176,7 +182,9 @@ double Chooser::cost(AxisId axis) const {
     };
     for (EquationIndex index : stream_writes_) total += written(index);
     if (!reduced) {
-        for (EquationIndex index : writes_) total += written(index) * (reduces ? share_of_writes() : 1);
+        for (EquationIndex index : writes_) total += written(index) * (reduces ? share_behind() : 1);
+        for (const ReadAccess& read : reads_behind_)
+            total += of(movements_.of(read.value, axis), false, false) * share_behind();
     }
     return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;
 }
