@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "equations/pass_support.h"
@@ -13,14 +14,13 @@
 namespace heddle::equations {
 namespace {
 
-constexpr double least_gain = 2;  // in terms
+constexpr double least_gain = 1.3;  // in terms
 constexpr int64_t largest_table = 65536;
-constexpr double stored_cost = 12;  // terms that an element between two sums costs: it is turned, written and read
+constexpr double stored_cost = 40;  // terms that an element between two sums costs: it is turned, written and read
 
 // How a sum over k is cut: into terms / inner sums of so many terms, of which j asks for so many by its remainder.
 struct Cut {
     int64_t terms = 0, remainders = 0;
-    double cost = 0;
 };
 
 class TurnSplitter {
@@ -28,23 +28,35 @@ public:
     TurnSplitter(System& system, TableMaker& tables) : system_(system), arena_(*system.arena), tables_(tables) {}
 
     void run() {
-        const size_t count = system_.equations.size();
-        for (size_t i = 0; i < count; i++) {
-            const auto index = static_cast<int32_t>(i);
+        std::map<Likeness, int> alike;
+        std::vector<std::pair<int32_t, std::optional<SumOfTurns>>> found;
+        for (size_t i = 0; i < system_.equations.size(); i++) {
             const Equation& equation = system_.equations[i];
             if (!std::ranges::any_of(walk(equation.right), [&](Expr e) { return is_turn(arena_, e); })) continue;
-            const auto sum = sum_of_turns(system_, equation);
-            if (sum && pays(*sum))
-                make(index, *sum);
+            found.emplace_back(static_cast<int32_t>(i), sum_of_turns(system_, equation));
+            if (found.back().second) alike[likeness(equation, *found.back().second)]++;
+        }
+        for (const auto& [index, sum] : found) {
+            const Equation& equation = system_.equation(index);
+            readers_ = sum ? alike.at(likeness(equation, *sum)) : 1;
+            const int64_t lanes = 64 / bytes(equation.right->dtype);
+            if (sum && pays(*sum, lanes))
+                make(index, *sum, lanes);
             else
                 system_.equation(index).right = tables_.tabulate(equation.right, equation.axes, Turns::tabulated);
         }
     }
 
 private:
-    double cost(const SumOfTurns& sum, int64_t k, int64_t j, const Angle& angle, Cut* best = nullptr) const;
-    bool pays(const SumOfTurns& sum) const;
-    void make(int32_t index, const SumOfTurns& sum);
+    // Real and imaginary parts of one transform have the same inner sums.
+    using Likeness = std::tuple<OperationId, int64_t, int64_t, int64_t, int64_t>;
+    Likeness likeness(const Equation& equation, const SumOfTurns& sum) const {
+        return {system_.tensor(equation.tensor).operation, arena_.extent(sum.k), arena_.extent(sum.j),
+                sum.angle.numerator, sum.angle.period};
+    }
+    double cost(double parts, int64_t k, int64_t j, const Angle& angle, int64_t lanes, Cut* best = nullptr) const;
+    bool pays(const SumOfTurns& sum, int64_t lanes) const;
+    void make(int32_t index, const SumOfTurns& sum, int64_t lanes);
     void name_terms(int32_t index, SumOfTurns& sum);
     void cut(int32_t index, SumOfTurns sum, const Cut& how);
     void finish(int32_t index, const Turned& turned, const Angle& angle, Expr k, Expr j);
@@ -60,6 +72,7 @@ private:
     System& system_;
     Arena& arena_;
     TableMaker& tables_;
+    int readers_ = 1;  // sums that are alike
 };
 
 // The angle of k and j where they are k_scale * k' and j_scale * j'.
@@ -75,34 +88,32 @@ Angle scaled(Angle angle, int64_t k_scale, int64_t j_scale) {
     return angle;
 }
 
-double TurnSplitter::cost(const SumOfTurns& sum, int64_t k, int64_t j, const Angle& angle, Cut* best) const {
-    const double parts = sum.turned.of_cos.value && sum.turned.of_sin.value ? 2 : 1;
-    const Signed& any = sum.turned.of_cos.value ? sum.turned.of_cos : sum.turned.of_sin;
-    const int64_t lanes = 64 / bytes(any.value->dtype);
+double parts_of(const SumOfTurns& sum) { return sum.turned.of_cos.value && sum.turned.of_sin.value ? 2 : 1; }
+
+// In terms of the sums. Vectors run along the remainders of the first cut, and so along those in all sums behind it.
+double TurnSplitter::cost(double parts, int64_t k, int64_t j, const Angle& angle, int64_t lanes, Cut* best) const {
     double least = k * j > largest_table ? INFINITY : parts * static_cast<double>(k) * static_cast<double>(j);
-    SumOfTurns rest = sum;
-    rest.turned = {any, any};
-    for (int64_t q = 2; q < k; q++) {
-        if (k % q != 0) continue;
-        const int64_t remainders = scaled(angle, q, 1).period;
-        if (remainders < 2 || 2 * remainders > j || q * remainders > largest_table) continue;
+    for (int64_t terms = 2; terms < k; terms++) {
+        if (k % terms != 0) continue;
+        const int64_t remainders = scaled(angle, terms, 1).period;
+        if (remainders < 2 || 2 * remainders > j || terms * remainders > largest_table) continue;
         const auto wide = static_cast<double>((remainders + lanes - 1) / lanes * lanes);
         const double inner = 2 * parts * wide * static_cast<double>(k);
-        const double between = stored_cost * static_cast<double>(q * remainders);
-        double whole = inner + between + static_cast<double>(q) * static_cast<double>(j % remainders);
+        const double between = stored_cost * wide * static_cast<double>(terms);
+        double whole = (inner + between) / std::min(readers_, 2);
         if (whole >= least) continue;
-        whole += static_cast<double>(remainders) * cost(rest, q, j / remainders, scaled(angle, 1, remainders));
+        whole += wide * cost(2, terms, j / remainders, scaled(angle, 1, remainders), 1);
         if (whole >= least) continue;
         least = whole;
-        if (best) *best = {q, remainders, whole};
+        if (best) *best = {terms, remainders};
     }
     return least;
 }
 
-bool TurnSplitter::pays(const SumOfTurns& sum) const {
-    const double parts = sum.turned.of_cos.value && sum.turned.of_sin.value ? 2 : 1;
+bool TurnSplitter::pays(const SumOfTurns& sum, int64_t lanes) const {
     const int64_t k = arena_.extent(sum.k), j = arena_.extent(sum.j);
-    return least_gain * cost(sum, k, j, sum.angle) <= parts * static_cast<double>(k) * static_cast<double>(j);
+    const double direct = parts_of(sum) * static_cast<double>(k) * static_cast<double>(j);
+    return least_gain * cost(parts_of(sum), k, j, sum.angle, lanes) <= direct;
 }
 
 AxisId TurnSplitter::digit(AxisId of, int64_t extent) {
@@ -163,9 +174,9 @@ Expr TurnSplitter::named(int32_t from, const char* suffix, const std::vector<Axi
     return arena_.read(index, right->dtype, std::move(at));
 }
 
-void TurnSplitter::make(int32_t index, const SumOfTurns& sum) {
+void TurnSplitter::make(int32_t index, const SumOfTurns& sum, int64_t lanes) {
     Cut how;
-    cost(sum, arena_.extent(sum.k), arena_.extent(sum.j), sum.angle, &how);
+    cost(parts_of(sum), arena_.extent(sum.k), arena_.extent(sum.j), sum.angle, lanes, &how);
     if (how.terms > 0)
         cut(index, sum, how);
     else
@@ -278,7 +289,7 @@ void TurnSplitter::cut(int32_t index, SumOfTurns sum, const Cut& how) {
     }
     sum.k = k2;
     sum.j = j2;
-    make(index, sum);
+    make(index, sum, 1);
 }
 
 }  // namespace
