@@ -37,13 +37,8 @@ public:
             if (found.back().second) alike[likeness(equation, *found.back().second)]++;
         }
         for (const auto& [index, sum] : found) {
-            const Equation& equation = system_.equation(index);
-            readers_ = sum ? alike.at(likeness(equation, *sum)) : 1;
-            const int64_t lanes = 64 / bytes(equation.right->dtype);
-            if (sum && pays(*sum, lanes))
-                make(index, *sum, lanes);
-            else
-                system_.equation(index).right = tables_.tabulate(equation.right, equation.axes, Turns::tabulated);
+            readers_ = sum ? alike.at(likeness(system_.equation(index), *sum)) : 1;
+            make_best(index, sum);
         }
     }
 
@@ -55,7 +50,9 @@ private:
                 sum.angle.numerator, sum.angle.period};
     }
     double cost(double parts, int64_t k, int64_t j, const Angle& angle, int64_t lanes, Cut* best = nullptr) const;
-    bool pays(const SumOfTurns& sum, int64_t lanes) const;
+    bool pays(const SumOfTurns& sum, int64_t k, int64_t lanes) const;
+    void make_best(int32_t index, const std::optional<SumOfTurns>& sum);
+    int32_t take_last_term(int32_t index, AxisId k);
     void make(int32_t index, const SumOfTurns& sum, int64_t lanes);
     void name_terms(int32_t index, SumOfTurns& sum);
     void cut(int32_t index, SumOfTurns sum, const Cut& how);
@@ -110,10 +107,40 @@ double TurnSplitter::cost(double parts, int64_t k, int64_t j, const Angle& angle
     return least;
 }
 
-bool TurnSplitter::pays(const SumOfTurns& sum, int64_t lanes) const {
-    const int64_t k = arena_.extent(sum.k), j = arena_.extent(sum.j);
+bool TurnSplitter::pays(const SumOfTurns& sum, int64_t k, int64_t lanes) const {
+    const int64_t j = arena_.extent(sum.j);
     const double direct = parts_of(sum) * static_cast<double>(k) * static_cast<double>(j);
     return least_gain * cost(parts_of(sum), k, j, sum.angle, lanes) <= direct;
+}
+
+void TurnSplitter::make_best(int32_t index, const std::optional<SumOfTurns>& sum) {
+    const int64_t lanes = 64 / bytes(system_.equation(index).right->dtype);
+    if (sum) {
+        const int64_t k = arena_.extent(sum->k);
+        if (pays(*sum, k, lanes)) return make(index, *sum, lanes);
+        if (system_.equation(index).reduced.size() == 1 && pays(*sum, k - 1, lanes)) {
+            const int32_t rest = take_last_term(index, sum->k);
+            make(rest, *sum_of_turns(system_, system_.equation(rest)), lanes);
+        }
+    }
+    const Equation& equation = system_.equation(index);
+    system_.equation(index).right = tables_.tabulate(equation.right, equation.axes, Turns::tabulated);
+}
+
+// Half a spectrum is one element longer than what divides well. The last term is added behind a sum of the others, whose
+// equation is returned.
+int32_t TurnSplitter::take_last_term(int32_t index, AxisId k) {
+    const Equation whole = system_.equation(index);
+    const int64_t last = arena_.extent(k) - 1;
+    const AxisId others = digit(k, last);
+    Expr sum =
+        named(index, "_others", whole.axes, {others}, arena_.substitute(whole.right, {{k, arena_.axis_value(others)}}));
+    Expr term = arena_.substitute(whole.right, {{k, arena_.integer(last)}});
+    Equation& equation = system_.equation(index);
+    equation.right = arena_.scalar(ScalarOp::add, term->dtype, {sum, term});
+    equation.reducer.reset();
+    equation.reduced.clear();
+    return static_cast<int32_t>(system_.equations.size()) - 1;
 }
 
 AxisId TurnSplitter::digit(AxisId of, int64_t extent) {
