@@ -1,5 +1,5 @@
-// Sums of many turns, as a Fourier or a cosine transform writes them, become several short ones: with k = q * k1 + k2 the
-// angle of k * j is one of k1 * j, which j's remainder by few numbers decides, and one of k2 * j
+// Sums of many turns, as a Fourier or a cosine transform writes them, become several short ones: with k = q * k1 + k2
+// the angle of k * j is one of k1 * j, which j's remainder by few numbers decides, and one of k2 * j
 // (docs/equations.md, "Sums of turns").
 #include "equations/lower_turns.h"
 
@@ -55,6 +55,12 @@ private:
     int32_t take_last_term(int32_t index, AxisId k);
     void make(int32_t index, const SumOfTurns& sum, int64_t lanes);
     void name_terms(int32_t index, SumOfTurns& sum);
+    struct Digits {
+        AxisId k1, k2, j1, j2;
+    };
+    Turned inner_sums(int32_t index, const SumOfTurns& sum, const Digits& of);
+    void sum_over(Equation& equation, AxisId k2, AxisId j, const std::vector<AxisId>& digits, Expr place);
+    void add_rest(Equation rest, const SumOfTurns& sum, const Digits& of);
     void cut(int32_t index, SumOfTurns sum, const Cut& how);
     void finish(int32_t index, const Turned& turned, const Angle& angle, Expr k, Expr j);
 
@@ -65,6 +71,7 @@ private:
     std::pair<Expr, Expr> cosine_and_sine(const Angle& angle, Expr k, Expr j, DType dtype);
     void rename_axes(Equation& equation);
     AxisId digit(AxisId of, int64_t extent);
+    Expr value(AxisId axis) { return arena_.axis_value(axis); }
 
     System& system_;
     Arena& arena_;
@@ -127,8 +134,8 @@ void TurnSplitter::make_best(int32_t index, const std::optional<SumOfTurns>& sum
     system_.equation(index).right = tables_.tabulate(equation.right, equation.axes, Turns::tabulated);
 }
 
-// Half a spectrum is one element longer than what divides well. The last term is added behind a sum of the others, whose
-// equation is returned.
+// Half a spectrum is one element longer than what divides well. The last term is added behind a sum of the others,
+// whose equation is returned.
 int32_t TurnSplitter::take_last_term(int32_t index, AxisId k) {
     const Equation whole = system_.equation(index);
     const int64_t last = arena_.extent(k) - 1;
@@ -245,77 +252,73 @@ void TurnSplitter::name_terms(int32_t index, SumOfTurns& sum) {
     }
 }
 
-void TurnSplitter::cut(int32_t index, SumOfTurns sum, const Cut& how) {
+// The sums over k1 and all other axes that are reduced, turned by k2 and j1.
+Turned TurnSplitter::inner_sums(int32_t index, const SumOfTurns& sum, const Digits& of) {
     const DType dtype = system_.equation(index).right->dtype;
-    const int64_t terms = how.terms, remainders = how.remainders, extent = arena_.extent(sum.j);
-    const AxisId k1 = digit(sum.k, arena_.extent(sum.k) / terms), k2 = digit(sum.k, terms);
-    const AxisId j1 = digit(sum.j, remainders), j2 = digit(sum.j, extent / remainders);
-    const auto value = [&](AxisId axis) { return arena_.axis_value(axis); };
-
-    name_terms(index, sum);
-
-    // The inner sums: over k1 and all other axes that are reduced.
-    const Arena::Substitution digits{{sum.k, arena_.add(value(k2), value(k1), terms)}};
-    for (Signed* part : {&sum.turned.of_cos, &sum.turned.of_sin}) {
+    Turned terms = sum.turned;
+    const Arena::Substitution digits{{sum.k, arena_.add(value(of.k2), value(of.k1), arena_.extent(of.k2))}};
+    for (Signed* part : {&terms.of_cos, &terms.of_sin}) {
         if (part->value) part->value = arena_.substitute(part->value, digits);
     }
     std::vector<AxisId> reduced = system_.equation(index).reduced, axes;
-    std::ranges::replace(reduced, sum.k, k1);
+    std::ranges::replace(reduced, sum.k, of.k1);
     for (AxisId axis : system_.equation(index).axes) {
         const auto asks = [&](const Signed& part) { return part.value && depends(part.value, axis); };
         if (axis == sum.j)
-            axes.insert(axes.end(), {k2, j1});
-        else if (asks(sum.turned.of_cos) || asks(sum.turned.of_sin))
+            axes.insert(axes.end(), {of.k2, of.j1});
+        else if (asks(terms.of_cos) || asks(terms.of_sin))
             axes.push_back(axis);
     }
-    Angle inner = scaled(sum.angle, terms, 1);
-    inner.of_j = inner.constant = 0;
-    Turned between = turned(sum.turned, inner, value(k1), value(j1), dtype);
-    for (Signed* part : {&between.of_cos, &between.of_sin})
-        part->value = named(index, "_turned", axes, reduced, part->value);
-
-    // Their turns by k2 and j1, which the sum over k2 needs for none of its points alone.
-    Angle middle = sum.angle;
-    between = turned(between, middle, value(k2), value(j1), dtype);
-    for (Signed* part : {&between.of_cos, &between.of_sin})
-        part->value = named(index, "_turned", axes, {}, part->value);
-
-    sum.turned = between;
-    sum.angle = scaled(sum.angle, 1, remainders);
-    sum.angle.of_k = sum.angle.constant = 0;
-    const Equation whole = system_.equation(index);
-    const auto over = [&](Equation& equation, AxisId outer, int64_t first, AxisId last) {
-        equation.reduced = {k2};
-        std::vector<AxisId> own;
-        for (AxisId axis : whole.axes) {
-            if (axis != sum.j)
-                own.push_back(axis);
-            else {
-                if (outer >= 0) own.push_back(outer);
-                if (arena_.extent(last) > 1) own.push_back(last);
-            }
-        }
-        equation.axes = std::move(own);
-        const Expr place = outer >= 0 ? arena_.add(value(last), value(outer), remainders)
-                                      : arena_.add(value(last), arena_.integer(first));
-        for (Expr& left : equation.left) left = arena_.substitute(left, {{sum.j, place}});
+    const auto all_named = [&](Turned made, const std::vector<AxisId>& over) {
+        for (Signed* part : {&made.of_cos, &made.of_sin})
+            part->value = named(index, "_turned", axes, over, part->value);
+        return made;
     };
-    Equation& main = system_.equation(index);
-    over(main, j2, 0, j1);
-    // What a rest of j asks for has one quotient.
-    if (const int64_t rest = extent % remainders; rest > 0) {
-        const AxisId last = digit(sum.j, rest);
-        Equation copy = whole;
-        over(copy, no_id, extent - rest, last);
-        copy.piece = static_cast<int32_t>(system_.tensor(copy.tensor).equations.size());
-        const int32_t added = system_.add_equation(std::move(copy));
-        Turned at = sum.turned;
-        for (Signed* part : {&at.of_cos, &at.of_sin}) part->value = arena_.substitute(part->value, {{j1, value(last)}});
-        finish(added, at, sum.angle, value(k2), arena_.integer(extent / remainders));
-        rename_axes(system_.equation(added));
-    }
-    sum.k = k2;
-    sum.j = j2;
+    Angle angle = scaled(sum.angle, arena_.extent(of.k2), 1);
+    angle.of_j = angle.constant = 0;
+    const Turned sums = all_named(turned(terms, angle, value(of.k1), value(of.j1), dtype), reduced);
+    return all_named(turned(sums, sum.angle, value(of.k2), value(of.j1), dtype), {});
+}
+
+// The equation sums over k2; in the place of j it has these axes, of which j is made.
+void TurnSplitter::sum_over(Equation& equation, AxisId k2, AxisId j, const std::vector<AxisId>& digits, Expr place) {
+    equation.reduced = {k2};
+    const auto at = equation.axes.erase(std::ranges::find(equation.axes, j));
+    equation.axes.insert(at, digits.begin(), digits.end());
+    for (Expr& left : equation.left) left = arena_.substitute(left, {{j, place}});
+}
+
+// What is behind the last whole number of remainders has one quotient.
+void TurnSplitter::add_rest(Equation rest, const SumOfTurns& sum, const Digits& of) {
+    const int64_t remainders = arena_.extent(of.j1), quotient = arena_.extent(of.j2);
+    const AxisId last = digit(sum.j, arena_.extent(sum.j) % remainders);
+    std::vector<AxisId> axes;
+    if (arena_.extent(last) > 1) axes.push_back(last);
+    sum_over(rest, of.k2, sum.j, axes, arena_.add(value(last), arena_.integer(quotient * remainders)));
+    rest.piece = static_cast<int32_t>(system_.tensor(rest.tensor).equations.size());
+    const int32_t added = system_.add_equation(std::move(rest));
+    Turned turned = sum.turned;
+    for (Signed* part : {&turned.of_cos, &turned.of_sin})
+        part->value = arena_.substitute(part->value, {{of.j1, value(last)}});
+    finish(added, turned, sum.angle, value(of.k2), arena_.integer(quotient));
+    rename_axes(system_.equation(added));
+}
+
+void TurnSplitter::cut(int32_t index, SumOfTurns sum, const Cut& how) {
+    const int64_t extent = arena_.extent(sum.j);
+    const Digits of{.k1 = digit(sum.k, arena_.extent(sum.k) / how.terms),
+                    .k2 = digit(sum.k, how.terms),
+                    .j1 = digit(sum.j, how.remainders),
+                    .j2 = digit(sum.j, extent / how.remainders)};
+    name_terms(index, sum);
+    sum.turned = inner_sums(index, sum, of);
+    sum.angle = scaled(sum.angle, 1, how.remainders);
+    sum.angle.of_k = sum.angle.constant = 0;
+    if (extent % how.remainders > 0) add_rest(Equation(system_.equation(index)), sum, of);
+    sum_over(system_.equation(index), of.k2, sum.j, {of.j2, of.j1},
+             arena_.add(value(of.j1), value(of.j2), how.remainders));
+    sum.k = of.k2;
+    sum.j = of.j2;
     make(index, sum, 1);
 }
 

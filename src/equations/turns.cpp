@@ -221,7 +221,12 @@ std::optional<SumOfTurns> sum_of_turns(const System& system, const Equation& equ
         if (!apart || arena.axis(found.k).named || arena.axis(found.j).named) return std::nullopt;
         Taker taker(arena, found.j);
         const auto turned = taker.take(equation.right);
-        const auto radians = turned ? polynomial(taker.angle) : std::nullopt;
+        const auto holds_turn = [&](const Signed& part) {
+            return part.value &&
+                   std::ranges::any_of(walk(part.value), [&](Expr other) { return is_turn(arena, other); });
+        };
+        if (!turned || holds_turn(turned->of_cos) || holds_turn(turned->of_sin)) return std::nullopt;
+        const auto radians = polynomial(taker.angle);
         const auto angle = radians ? angle_of(arena, *radians, found.k, found.j) : std::nullopt;
         if (!angle) return std::nullopt;
         found.turned = *turned;
@@ -229,10 +234,6 @@ std::optional<SumOfTurns> sum_of_turns(const System& system, const Equation& equ
         return found;
     }
     return std::nullopt;
-}
-
-bool is_zero(const Angle& angle) {
-    return angle.numerator % angle.period == 0 && angle.of_k == 0 && angle.of_j == 0 && angle.constant == 0;
 }
 
 Expr angle_at(Arena& arena, const Angle& angle, Expr k, Expr j) {

@@ -19,8 +19,8 @@ struct Turned {
     Signed of_cos, of_sin;
 };
 
-// In turns: k * j * numerator / period + k * of_k + j * of_j + constant, of whole numbers k and j. So only what is left of
-// each factor by one counts.
+// In turns: k * j * numerator / period + k * of_k + j * of_j + constant, of whole numbers k and j. So only what is left
+// of each factor by one counts.
 struct Angle {
     int64_t numerator = 0, period = 1;
     double of_k = 0, of_j = 0, constant = 0;
@@ -32,13 +32,12 @@ struct SumOfTurns {
     Turned turned;  // does not depend on j
 };
 
-// A cosine or sine whose angle is a polynomial of two axes that holds their product, at so many points that its sum may be
-// worth cutting.
+// A cosine or sine whose angle is a polynomial of two axes that holds their product, at so many points that its sum may
+// be worth cutting.
 bool is_turn(const Arena& arena, Expr e);
 std::optional<SumOfTurns> sum_of_turns(const System& system, const Equation& equation);
 
-// The cast of the angle's cosine and sine to a type; the angle at coordinates k and j.
+// In radians, at coordinates k and j.
 Expr angle_at(Arena& arena, const Angle& angle, Expr k, Expr j);
-bool is_zero(const Angle& angle);
 
 }  // namespace heddle::equations
