@@ -151,6 +151,13 @@ public:
             const Signed one{arena_.real(e->dtype, 1)};
             return inner->op == ScalarOp::cos ? Turned{one, {}} : Turned{{}, one};
         }
+        if (e->kind == Kind::cast && is_float(e->dtype) && is_float(inner->dtype)) {
+            auto turned = take(inner);
+            for (Signed* part : turned ? std::vector{&turned->of_cos, &turned->of_sin} : std::vector<Signed*>{}) {
+                if (part->value) part->value = arena_.cast(e->dtype, part->value);
+            }
+            return turned;
+        }
         return e->kind == Kind::scalar ? take_scalar(e) : std::nullopt;
     }
 
@@ -185,6 +192,7 @@ private:
         turned.of_sin.negative = !turned.of_sin.negative;
     }
     Signed times(Signed a, Expr factor) {
+        if (factor->is_literal() && factor->real == 0 && factor->integer == 0) return {};
         if (a.value) a.value = arena_.scalar(ScalarOp::multiply, factor->dtype, {a.value, factor});
         return a;
     }
@@ -225,7 +233,8 @@ std::optional<SumOfTurns> sum_of_turns(const System& system, const Equation& equ
             return part.value &&
                    std::ranges::any_of(walk(part.value), [&](Expr other) { return is_turn(arena, other); });
         };
-        if (!turned || holds_turn(turned->of_cos) || holds_turn(turned->of_sin)) return std::nullopt;
+        if (!turned || (!turned->of_cos.value && !turned->of_sin.value)) return std::nullopt;
+        if (holds_turn(turned->of_cos) || holds_turn(turned->of_sin)) return std::nullopt;
         const auto radians = polynomial(taker.angle);
         const auto angle = radians ? angle_of(arena, *radians, found.k, found.j) : std::nullopt;
         if (!angle) return std::nullopt;
