@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "equations/lower_body.h"
+#include "equations/lower_turns.h"
 #include "graph/complex.h"
 #include "zspace/checked.h"
 
@@ -57,6 +58,7 @@ public:
             state_.system.tensor(tensor).is_output = true;
             state_.system.outputs.push_back(tensor);
         }
+        if (state_.tables.keeps_turns()) split_turns(state_.system, state_.tables);
         return std::move(state_.system);
     }
 

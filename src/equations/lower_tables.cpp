@@ -4,6 +4,7 @@
 #include <set>
 
 #include "equations/equation_body.h"
+#include "equations/turns.h"
 #include "evaluate/evaluate.h"
 #include "expr/remake.h"
 #include "zspace/checked.h"
@@ -74,9 +75,19 @@ bool TableMaker::wanted(Expr e, const std::vector<AxisId>& axes) const {
     return outer <= 1 && points > 0 && points <= table_limit;
 }
 
-Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
+bool TableMaker::is_kept_turn(Expr e, const std::vector<AxisId>& axes) const {
+    const auto is_free = [&](AxisId axis) { return std::ranges::find(axes, axis) != axes.end(); };
+    return is_turn(*system_.arena, e) && is_free(e->axes[0]) != is_free(e->axes[1]);
+}
+
+Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes, Turns turns) {
+    std::set<Expr> kept;
     for (Expr e : operands_first(right)) {
         bool data = e->is_read(), plain = is_plain_kind(e->kind);
+        if (turns == Turns::kept && is_kept_turn(e, axes)) {
+            kept.insert(e);
+            data = keeps_turns_ = true;
+        }
         for (Expr operand : e->parts()) {
             data = data || data_.at(operand);
             plain = plain && plain_.at(operand);
@@ -86,6 +97,7 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
     }
     // What is tabulated needs nothing below it.
     auto given = [&](Expr e) -> Expr {
+        if (kept.contains(e)) return e;
         if (wanted(e, axes)) return table_read(e);
         return plain_.at(e) ? e : nullptr;
     };
@@ -93,6 +105,11 @@ Expr TableMaker::tabulate(Expr right, const std::vector<AxisId>& axes) {
     Arena::Memo memo;
     return remade(right, memo, given, operands,
                   [&](Expr e, std::vector<Expr> made) { return system_.arena->rebuild(e, std::move(made)); });
+}
+
+Expr TableMaker::table(Expr e) {
+    Expr read = table_read(e);
+    return e->axes.empty() ? system_.arena->real(e->dtype, system_.tensor(read->tensor()).constant->real_at(0)) : read;
 }
 
 Expr TableMaker::checked(Expr coordinate) {

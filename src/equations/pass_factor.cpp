@@ -116,8 +116,13 @@ void Factoring::ask_for_read(AxisClasses& classes, Expr read) {
     for (int32_t maker : system_.tensor(read->tensor()).equations) {
         const Equation& made = system_.equation(maker);
         for (size_t d = 0; d < made.left.size(); d++) {
-            if (made.left[d]->kind == Kind::variable)
-                ask_for_dimension(classes, made.left[d]->axes[0], read->parts()[d]);
+            const Expr coordinate = read->parts()[d];
+            if (made.left[d]->kind == Kind::variable) {
+                ask_for_dimension(classes, made.left[d]->axes[0], coordinate);
+            } else if (coordinate->kind == Kind::variable) {
+                // An axis walks what several ones make.
+                for (const Digit& digit : digits_of(made.left[d])) ask(classes, coordinate->axes[0], digit.radix);
+            }
         }
     }
 }

@@ -47,6 +47,7 @@ private:
     bool is_written(AxisId axis) const { return is_short(axis) && written_.contains(classes_.root(axis)); }
     std::vector<AxisId> of(const std::vector<AxisId>& axes) const;
     void find_written();
+    bool chooses_for_others(const Equation& equation) const;
     bool fits(const Equation& equation) const;
     void find_parts();
     TensorIndex part(TensorIndex whole, const std::vector<int64_t>& point);
@@ -168,6 +169,14 @@ std::vector<AxisId> AxisWriter::of(const std::vector<AxisId>& axes) const {
     return found;
 }
 
+// A list's elements are no numbers where only some of the axes that choose them are written out: a small matrix.
+bool AxisWriter::chooses_for_others(const Equation& equation) const {
+    return std::ranges::any_of(walk(equation.right), [&](Expr e) {
+        const std::vector<AxisId> axes = of_list(e);
+        return of(axes).size() < axes.size() && !of(axes).empty();
+    });
+}
+
 bool AxisWriter::fits(const Equation& equation) const {
     int64_t points = 1, terms = 1;
     const auto reduced = of(equation.reduced);
@@ -175,6 +184,7 @@ bool AxisWriter::fits(const Equation& equation) const {
     for (AxisId axis : reduced) terms *= arena_.extent(axis);
     if (points * terms == 1) return true;
     if (reduced.size() < equation.reduced.size()) return false;  // a loop is left: its terms stay together
+    if (terms > 1 && chooses_for_others(equation)) return false;
     const size_t nodes = walk(equation.right).size();
     return points <= longest_written_axis && terms <= most_terms && nodes <= most_nodes &&
            nodes * static_cast<size_t>(points * terms) <= most_copied;

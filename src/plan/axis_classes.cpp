@@ -107,6 +107,23 @@ void join_reductions(const System& system, Classes& classes, int32_t first, int3
     for (size_t i = 0; i < a.reduced.size(); i++) classes.join({first, a.reduced[i]}, {second, b.reduced[i]});
 }
 
+// Pieces of one tensor that lie beside one another, axis by axis, run along the same axes.
+void join_pieces(const System& system, Classes& classes, int32_t first, int32_t second) {
+    const Equation &a = system.equation(first), &b = system.equation(second);
+    Arena& arena = *system.arena;
+    if (a.tensor != b.tensor || a.axes.size() != b.axes.size() || a.scan >= 0 || b.scan >= 0) return;
+    Arena::Substitution to_first;
+    for (size_t i = 0; i < a.axes.size(); i++) {
+        if (arena.extent(a.axes[i]) != arena.extent(b.axes[i])) return;
+        to_first[b.axes[i]] = arena.axis_value(a.axes[i]);
+    }
+    for (size_t d = 0; d < a.left.size(); d++) {
+        const Expr apart = arena.add(arena.substitute(b.left[d], to_first), a.left[d], -1);
+        if (apart->kind != Kind::integer) return;
+    }
+    for (size_t i = 0; i < a.axes.size(); i++) classes.join({first, a.axes[i]}, {second, b.axes[i]});
+}
+
 }  // namespace
 
 std::map<EquationAxis, AxisClass> axis_classes(const System& system, const std::vector<int32_t>& equations) {
@@ -141,6 +158,7 @@ std::map<EquationAxis, AxisClass> axis_classes(const System& system, const std::
     int32_t before = -1;  // the reduction before
     for (int32_t e : equations) {
         if (!system.equation(e).reducer) continue;
+        if (before >= 0) join_pieces(system, classes, before, e);
         if (before >= 0) join_reductions(system, classes, before, e);
         before = e;
     }

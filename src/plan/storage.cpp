@@ -248,14 +248,16 @@ private:
     }
 
     // Of two operands the constant one, else the last, is the vector operand; its axis that the other lacks is the
-    // column.
+    // column. Constants have it together (the real and imaginary parts of a table).
     // -1 if it has none: a depthwise weight, whose axes are all in the other operand too.
     AxisId column_axis(const Equation& equation, const std::vector<Expr>& operands, Expr* vector_operand) const {
         if (operands.size() < 2) return no_id;
         auto candidate = [&](Expr read) {
+            const bool constant = is_constant(read->tensor());
             const auto shared = [&](AxisId axis) {
                 return contains(equation.axes, axis) && std::ranges::any_of(operands, [&](Expr other) {
-                           return other != read && contains(other->axes, axis);
+                           const bool beside = constant && is_constant(other->tensor());
+                           return other != read && !beside && contains(other->axes, axis);
                        });
             };
             // In one coordinate with an axis of the other operand it shifts that one, and makes no column.

@@ -125,9 +125,18 @@ void Chooser::choose() {
 namespace {
 
 double work(const Kernel& kernel, const PhaseGroup& group) {
-    double total = static_cast<double>(group.equations().size());
-    for (AxisId axis : group.axes) total *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
+    const auto operations = [&](const std::vector<EquationIndex>& equations) {
+        int64_t total = 0;
+        for (EquationIndex index : equations) {
+            const KernelEquation& e = kernel.equations[static_cast<size_t>(index)];
+            total += 1 + code_size(e.right, e.axes.empty() ? no_id : e.axes.back());
+        }
+        return static_cast<double>(total);
+    };
+    double total = operations(group.before) + operations(group.reductions);
     for (AxisId axis : group.reduced) total *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
+    total += operations(group.after);
+    for (AxisId axis : group.axes) total *= static_cast<double>(std::max<int64_t>(1, kernel.hint(axis)));
     // What is transposed for the steps of a block lies as the steps want it.
     if (group.block >= 0 && group.in_turn) total *= 2;
     if (group.block >= 0 && group.ordered >= 0) total *= 2 * static_cast<double>(kernel.hint(group.ordered));

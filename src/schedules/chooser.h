@@ -34,7 +34,7 @@ private:
     void widen_narrow_lanes();
     bool is_candidate(AxisId axis) const;
     bool decides_range(AxisId axis) const;
-    double share_of_writes() const;
+    double share_behind() const;
     double fold_of_a_vector(AxisId axis, int64_t width) const;
     double cost(AxisId axis) const;
     std::optional<PackedOperand> packable(const ReadAccess& read, AxisId lanes) const;
@@ -50,6 +50,7 @@ private:
     void choose_rows();
     int64_t bytes_between_rows(Expr read) const;
     int rows_that_l1_holds() const;
+    int rows_that_registers_hold() const;
     void choose_tile_size();
     bool is_little() const;
     int64_t vectors_of_each_core() const;
@@ -70,6 +71,7 @@ private:
     Movements movements_;
     RightSides inside_;                         // in the interior of every axis: what the nest mostly runs
     std::vector<ReadAccess> reads_;             // of the loop's body
+    std::vector<ReadAccess> reads_behind_;      // of what is done once behind its reductions
     std::vector<EquationIndex> writes_;         // stored results
     std::vector<EquationIndex> stream_writes_;  // stored in the loop's body
 };

@@ -33,6 +33,12 @@ void Chooser::collect() {
             if (!known && !is_made_here(read.value)) reads_.push_back(read);
         }
     }
+    for (EquationIndex index : group_.after) {
+        if (group_.reductions.empty()) break;
+        for (const ReadAccess& read : reads_of(right(index))) {
+            if (!is_made_here(read.value)) reads_behind_.push_back(read);
+        }
+    }
     for (EquationIndex index : group_.equations()) {
         if (!is_stored(equation(index).tensor)) continue;
         bool stream = std::find(group_.before.begin(), group_.before.end(), index) != group_.before.end();
@@ -133,8 +139,8 @@ std::optional<PackedOperand> Chooser::packable(const ReadAccess& read, AxisId la
     return packed;
 }
 
-// What a write behind the reductions counts beside a read of each term.
-double Chooser::share_of_writes() const {
+// What a write or a read behind the reductions counts beside a read of each term.
+double Chooser::share_behind() const {
     double terms = 1;
     for (AxisId axis : group_.reduced) terms *= static_cast<double>(hint(axis));
     return std::min(choice_numbers::written_behind_reduction,
@@ -165,7 +171,13 @@ double Chooser::cost(AxisId axis) const {
         bool transposes = !reduces && std::any_of(group_.axes.begin(), group_.axes.end(), [&](AxisId other) {
             return other != axis && movements_.of(read.value, other) == Movement::unit;
         });
-        total += of(movements_.of(read.value, axis), packable(read, axis).has_value(), transposes);
+        const Movement movement = movements_.of(read.value, axis);
+        const bool packs = packable(read, axis).has_value();
+        total += of(movement, packs, transposes);
+        // Laid aside in every run, for all rows that share it.
+        const bool lies_across = movement != Movement::unit && movement != Movement::still;
+        if (packs && lies_across && !kernel_.tensor(read.tensor).constant)
+            total += choice_numbers::transposed / static_cast<double>(rows_sharing(read.value, axis));
     }
     auto written = [&](EquationIndex index) {
         const KernelEquation& e = equation(index);
@@ -176,7 +188,9 @@ double Chooser::cost(AxisId axis) const {
     };
     for (EquationIndex index : stream_writes_) total += written(index);
     if (!reduced) {
-        for (EquationIndex index : writes_) total += written(index) * (reduces ? share_of_writes() : 1);
+        for (EquationIndex index : writes_) total += written(index) * (reduces ? share_behind() : 1);
+        for (const ReadAccess& read : reads_behind_)
+            total += of(movements_.of(read.value, axis), false, false) * share_behind();
     }
     return extent < width ? total * static_cast<double>(width) / static_cast<double>(extent) : total;
 }
@@ -184,15 +198,16 @@ double Chooser::cost(AxisId axis) const {
 void Chooser::choose_lanes() {
     std::vector<AxisId> candidates = group_.axes;
     candidates.insert(candidates.end(), group_.reduced.begin(), group_.reduced.end());
-    std::optional<double> best;
+    std::vector<std::pair<AxisId, double>> costs;
     for (AxisId axis : candidates) {
-        if (!is_candidate(axis)) continue;
-        double c = cost(axis);
-        bool later_output = contains(group_.axes, axis) && c == best.value_or(c);
-        if (!best || c < *best || later_output) {
-            best = c;
+        if (is_candidate(axis)) costs.emplace_back(axis, cost(axis));
+    }
+    if (costs.empty()) return;
+    const double least = std::ranges::min_element(costs, {}, &std::pair<AxisId, double>::second)->second;
+    for (const auto& [axis, c] : costs) {
+        const bool is_output = contains(group_.axes, axis);
+        if (c == least ? is_output || group_.lanes < 0 : is_output && c <= choice_numbers::equal_lanes * least)
             group_.lanes = axis;
-        }
     }
     group_.lanes_reduced = contains(group_.reduced, group_.lanes);
 }

@@ -90,6 +90,12 @@ int Chooser::rows_that_l1_holds() const {
     return collide ? std::clamp(ways - choice_numbers::ways_for_others, 1, target_.maximum_rows) : target_.maximum_rows;
 }
 
+// Each of several reductions has a tile of its own.
+int Chooser::rows_that_registers_hold() const {
+    const auto vectors = group_.vectors * static_cast<int>(group_.reductions.size());
+    return std::max(1, (target_.vector_registers - 1 - group_.vectors) / vectors);
+}
+
 void Chooser::choose_tile_size() {
     bool reduces = !group_.reductions.empty();
     auto set = [&](Tile tile) { group_.vectors = tile.vectors, group_.maximum_rows = tile.rows; };
@@ -108,7 +114,7 @@ void Chooser::choose_tile_size() {
         // A weight's NV is the same for all of its readers.
         set(choose_tile(target_, group_.width,
                         {hint(group_.lanes), rows, reduced, free ? target_.maximum_rows : most_rows}));
-        group_.maximum_rows = std::min(group_.maximum_rows, most_rows);
+        group_.maximum_rows = std::min({group_.maximum_rows, most_rows, rows_that_registers_hold()});
     } else if (group_.contraction) {
         set(choice_numbers::matrix_vector_tile);
     } else if (group_.lanes_reduced) {

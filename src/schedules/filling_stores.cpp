@@ -25,8 +25,10 @@ std::optional<int64_t> apart(Arena& arena, const KernelEquation& a, const Kernel
 
 std::vector<std::vector<EquationIndex>> filling_stores(const Kernel& kernel, const PhaseGroup& group) {
     std::vector<std::vector<EquationIndex>> found;
-    if (!group.reductions.empty() || group.after.size() < 2 || group.lanes < 0) return found;
-    for (EquationIndex first : group.after) {
+    std::vector<EquationIndex> stores = group.reductions;
+    stores.insert(stores.end(), group.after.begin(), group.after.end());
+    if (stores.size() < 2 || group.lanes < 0) return found;
+    for (EquationIndex first : stores) {
         const KernelEquation& e = stored(kernel, first);
         const KernelTensor& tensor = kernel.tensor(e.tensor);
         if (e.left.empty() || tensor.role == KernelTensor::Role::local) continue;
@@ -34,7 +36,7 @@ std::vector<std::vector<EquationIndex>> filling_stores(const Kernel& kernel, con
         const int64_t gap = coefficient(e.left.back(), group.lanes);
         if (gap < 2 || !is_interleaving(gap)) continue;
         std::map<int64_t, EquationIndex> at;
-        for (EquationIndex other : group.after) {
+        for (EquationIndex other : stores) {
             const auto place = apart(*kernel.arena, e, stored(kernel, other));
             if (place && *place >= 0 && *place < gap) at[*place] = other;
         }

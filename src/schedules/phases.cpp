@@ -171,7 +171,9 @@ bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
     auto members = group.equations();
     if (e.ordered != group.ordered || e.block != group.block || e.limits != group.limits) return false;
-    if (e.update || group.update || writes_piece(kernel, group) || may_overlap(kernel, group, e)) return false;
+    const bool pieces = is_piece(kernel, e) || writes_piece(kernel, group);
+    if (pieces && !(e.reducer && are_pieces_apart(kernel, group, e))) return false;
+    if (e.update || group.update || may_overlap(kernel, group, e)) return false;
     if (replaces_early(kernel, group, e)) return false;
     const auto is_sibling = [&](EquationIndex member) {
         return e.written >= 0 && equation(kernel, member).written == e.written;
@@ -324,7 +326,7 @@ std::vector<PhaseGroup> group_phases(const Kernel& kernel) {
         }
         const bool first = vector_steps >= 0 || groups.empty() || groups.back().vector_steps >= 0;
         if (!first && join_streams(kernel, groups.back(), index)) continue;
-        if (!first && !is_piece(kernel, e) && join(kernel, groups.back(), index)) continue;
+        if (!first && join(kernel, groups.back(), index)) continue;
         PhaseGroup group;
         group.axes = e.axes;
         if (vector_steps >= 0 && !contains(e.axes, vector_steps)) group.axes.push_back(vector_steps);

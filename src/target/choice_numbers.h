@@ -31,6 +31,7 @@ inline constexpr int ways_for_others = 2;
 // ---- lanes: costs of moving along an axis, for one vector, in loads of neighbours. Design, all of them: what counts is
 // their order, which tests/backends/llvm/code_shape_test.cpp sees in the code.
 
+inline constexpr double equal_lanes = 1.05;              // such costs are equal: the last axis of the output is taken
 inline constexpr double neighbours = 1;                  // stride one, or an operand that will be packed
 inline constexpr double unmoved = 0.6;                   // one element for all lanes: a broadcast, or no load at all
 inline constexpr double transposed = 3;                  // 16 loads and 64 shuffles serve 16 vectors
