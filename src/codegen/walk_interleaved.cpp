@@ -86,6 +86,7 @@ CodeValue Walker::load_interleaved(ExpressionId id, int i, int j, std::optional<
         own = static_cast<int>(offset - first);
     }
     place.first.offset -= own;
+    place.first.may_be_far = !tree_.expression(id).operands.empty();
     const DType dtype = tree_.memory(address.memory).dtype;
     std::optional<CodeValue> result;
     for (const Piece& piece : pieces_of(dtype, step * width_)) {

@@ -1,6 +1,7 @@
 // Values and addresses of a walk over a tree.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "codegen/arithmetic.h"
 #include "codegen/walker.h"
@@ -319,7 +320,23 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
     if (e.address.access == Access::strided || e.address.access == Access::indexed) {
         return code_.gather(e.address.memory, lane_indices(e.address, i, j), guard);
     }
-    return code_.load(address(e.address, i, j), width_, guard);
+    CodeAddress place = address(e.address, i, j);
+    place.may_be_far = !e.operands.empty();
+    return code_.load(place, width_, guard);
+}
+
+// Of integers with a sign: a shift, or the low bits.
+std::optional<CodeValue> Walker::divided_by_power_of_two(const Expression& e, int i, int j) {
+    if (e.op != ScalarOp::floor_divide && e.op != ScalarOp::modulo) return std::nullopt;
+    const Expression& divisor = tree_.expression(e.operands[1]);
+    const bool is_signed = info(e.dtype).kind == DTypeClass::signed_integer;
+    if (!is_signed || divisor.kind != Expression::Kind::integer || divisor.integer < 1) return std::nullopt;
+    const auto power = static_cast<uint64_t>(divisor.integer);
+    if (!std::has_single_bit(power)) return std::nullopt;
+    const CodeValue divided = evaluate(e.operands[0], i, j);
+    const bool quotient = e.op == ScalarOp::floor_divide;
+    const CodeValue by = code_.integer(e.dtype, quotient ? std::countr_zero(power) : divisor.integer - 1);
+    return code_.operation(quotient ? CodeOp::shift_right : CodeOp::bit_and, divided, widened(code_, by, divided.width));
 }
 
 // A product that is added, and that nothing else asks for, is rounded with the sum: one instruction.
@@ -353,6 +370,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     case Expression::Kind::index: return index_value(e, i, j);
     case Expression::Kind::scalar: {
         if (const auto fused = product_and_sum(e, i, j)) return *fused;
+        if (const auto shifted = divided_by_power_of_two(e, i, j)) return *shifted;
         if (const auto lanes = lanes_below_zero(e, i, j)) return *lanes;
         std::vector<CodeValue> operands;
         for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));

@@ -88,6 +88,7 @@ private:
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
     class NanSearch;
     CodeValue value_of_numbers(ExpressionId id, int i, int j, NanSearch& search);
+    std::optional<CodeValue> divided_by_power_of_two(const Expression& e, int i, int j);
     std::optional<CodeValue> product_and_sum(const Expression& e, int i, int j);
     CodeValue extreme_of_numbers(const Expression& e, int i, int j, NanSearch& search);
     std::optional<CodeValue> extreme_of_many(ExpressionId id, int i, int j);
