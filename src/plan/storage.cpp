@@ -118,7 +118,7 @@ private:
     struct Margin {
         std::vector<int64_t> before, after;
         std::set<double> fillings;
-        bool refused = false;
+        bool refused = false, pays = false;
     };
 
     void vote(const Kernel& kernel) {
@@ -355,11 +355,18 @@ private:
         }
     }
 
+    // What a kernel makes, it makes with margins. What the caller gives is copied for them: a contraction reads it often, and
+    // along reduced axes alone no border is cut off.
     void collect_margins(const Equation& equation) {
+        const ProductAxes product = product_axes(equation);
+        const bool contracts = !product.rows.empty() || !product.columns.empty();
         for (Expr read : reads(equation)) {
             if (read->kind != Kind::guarded_read || is_constant(read->tensor())) continue;
             const auto& shape = system_.tensor(read->tensor()).shape;
             auto& margin = margins_[static_cast<size_t>(read->tensor())];
+            const bool is_reduced = std::ranges::none_of(
+                equation.axes, [&](AxisId axis) { return std::ranges::binary_search(read->axes, axis); });
+            margin.pays |= contracts || is_reduced || !system_.tensor(read->tensor()).equations.empty();
             margin.before.resize(shape.size());
             margin.after.resize(shape.size());
             Expr filling = read->parts().back();
@@ -389,7 +396,7 @@ private:
         }
         if (is_constant(t)) return map;
         const Margin& margin = margins_[static_cast<size_t>(t)];
-        if (margin.fillings.size() == 1 && !margin.refused) {
+        if (margin.fillings.size() == 1 && !margin.refused && margin.pays) {
             map.margin_before = margin.before;
             map.margin_after = margin.after;
             map.filling = *margin.fillings.begin();

@@ -150,7 +150,7 @@ bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) 
         if (calls || calls_function(right)) continue;
         for (const ReadAccess& read : reads_of(e.right)) shares = shares || reads_tensor(right, read.tensor);
     }
-    if (!shares || size > (fills ? choice_numbers::unrolled_code : choice_numbers::tile_code)) return false;
+    if (!(shares || fills) || size > (fills ? choice_numbers::unrolled_code : choice_numbers::tile_code)) return false;
     group.after.push_back(index);
     return true;
 }

@@ -31,6 +31,7 @@ private:
     bool fits(const Digit& digit) const;
     std::optional<int64_t> period(AxisId axis) const;
     bool decides(AxisId axis) const;
+    bool contracts(const KernelEquation& e) const;
     bool fills(AxisId axis) const;
     std::optional<Digit> divided(AxisId axis) const;
     std::optional<Digit> whole(AxisId axis) const;
@@ -96,13 +97,20 @@ bool DigitFinder::decides(AxisId axis) const {
     });
 }
 
+// A contraction has a use of its own for each of its axes.
+bool DigitFinder::contracts(const KernelEquation& e) const {
+    const auto reads = reads_of(e.right);
+    return e.reducer && std::ranges::any_of(reads, [&](const ReadAccess& read) { return read.tensor != reads[0].tensor; });
+}
+
 // Its points lie between those of another axis: written one by one, they fill the vectors that are stored.
 bool DigitFinder::fills(AxisId axis) const {
     const int64_t extent = kernel_.axis(axis).extent;
     bool any = false;
     for (const KernelEquation& e : kernel_.equations) {
         if (!contains(e.axes, axis)) continue;
-        if (e.reducer || e.left.empty() || kernel_.tensor(e.tensor).role == KernelTensor::Role::local) return false;
+        if (e.left.empty() || contracts(e)) return false;
+        if (e.reducer || kernel_.tensor(e.tensor).role == KernelTensor::Role::local) continue;
         const auto& dimensions = kernel_.tensor(e.tensor).dimensions;
         const size_t last = e.left.size() - 1;
         any = any || (coefficient(e.left.back(), axis) == 1 && std::ranges::any_of(e.axes, [&](AxisId other) {
