@@ -40,8 +40,9 @@ private:
 
 // Loops that the address does not tell of may have no iteration.
 bool ReachFinder::is_sure(const Affine& element) const {
-    return std::ranges::all_of(
-        loops_, [&](VariableId loop) { return std::ranges::find(element.terms, loop, &Term::variable) != element.terms.end(); });
+    return std::ranges::all_of(loops_, [&](VariableId loop) {
+        return std::ranges::find(element.terms, loop, &Term::variable) != element.terms.end();
+    });
 }
 
 void ReachFinder::load(ExpressionId id) {

@@ -81,8 +81,7 @@ CodeValue Walker::load_interleaved(ExpressionId id, int i, int j, std::optional<
     int own = 0;  // of a lane's neighbours, the one that is asked for
     if (whole) {
         const int64_t offset = literal_offset(address.element);
-        const int64_t first =
-            std::min(reach.first + (offset - reach.first) / step * step, reach.last - step + 1);
+        const int64_t first = std::min(reach.first + (offset - reach.first) / step * step, reach.last - step + 1);
         own = static_cast<int>(offset - first);
     }
     place.first.offset -= own;

@@ -336,7 +336,8 @@ std::optional<CodeValue> Walker::divided_by_power_of_two(const Expression& e, in
     const CodeValue divided = evaluate(e.operands[0], i, j);
     const bool quotient = e.op == ScalarOp::floor_divide;
     const CodeValue by = code_.integer(e.dtype, quotient ? std::countr_zero(power) : divisor.integer - 1);
-    return code_.operation(quotient ? CodeOp::shift_right : CodeOp::bit_and, divided, widened(code_, by, divided.width));
+    return code_.operation(quotient ? CodeOp::shift_right : CodeOp::bit_and, divided,
+                           widened(code_, by, divided.width));
 }
 
 // A product that is added, and that nothing else asks for, is rounded with the sum: one instruction.

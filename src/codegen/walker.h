@@ -166,7 +166,7 @@ private:
     std::vector<int> uses_;          // by other expressions
     std::vector<ExpressionId> few_;  // the integer of which each expression asks but four bits, if nothing else; no_id
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
-    std::vector<Reach> reaches_;              // of each load whose lanes lie between others; empty without such loads
+    std::vector<Reach> reaches_;             // of each load whose lanes lie between others; empty without such loads
     std::vector<std::optional<Binding>> bindings_;
     std::vector<std::map<Key, CodeValue>> scopes_;
     std::vector<AccumulatorTile> accumulators_;

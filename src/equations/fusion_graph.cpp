@@ -204,8 +204,8 @@ void NodeBuilder::add_opaque(TensorIndex tensor) {
 }
 
 bool NodeBuilder::streams_inputs(const FusionNode& node) const {
-    return node.equation >= 0 && !node.prepared && !node.reduction && node.scan < 0 && !node.scatter && node.joins < 0 &&
-           node.slot_count > 0 && node.sources.empty() && node.readers.empty();
+    return node.equation >= 0 && !node.prepared && !node.reduction && node.scan < 0 && !node.scatter &&
+           node.joins < 0 && node.slot_count > 0 && node.sources.empty() && node.readers.empty();
 }
 
 // A tensor that both read, where each moves by axes of the same places.
@@ -230,9 +230,12 @@ bool NodeBuilder::read_alike(const FusionNode& a, const FusionNode& b) const {
 
 void NodeBuilder::find_siblings() {
     std::vector<int32_t> streams;
-    const auto same_extent = [](const AxisSlot& a, const AxisSlot& b) { return a.extent == b.extent && a.hint == b.hint; };
+    const auto same_extent = [](const AxisSlot& a, const AxisSlot& b) {
+        return a.extent == b.extent && a.hint == b.hint;
+    };
     const auto slots_of = [&](const FusionNode& node) {
-        return std::span(graph_.slots).subspan(static_cast<size_t>(node.first_slot), static_cast<size_t>(node.slot_count));
+        return std::span(graph_.slots)
+            .subspan(static_cast<size_t>(node.first_slot), static_cast<size_t>(node.slot_count));
     };
     for (size_t n = 0; n < graph_.nodes.size(); n++) {
         FusionNode& node = graph_.nodes[n];

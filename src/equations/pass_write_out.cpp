@@ -152,9 +152,9 @@ bool AxisWriter::is_window_of_pixels(const Equation& equation) const {
     if (equation.scan >= 0 || equation.axes.size() < 2 || !is_short(equation.axes.back())) return false;
     const AxisId channel = equation.axes.back();
     return arena_.extent(channel) <= most_channels && std::ranges::all_of(reads(equation), [&](Expr read) {
-        const auto coordinates = coordinates_of(read);
-        return is_table(read->tensor()) || (!coordinates.empty() && plain(coordinates.back()) == channel);
-    });
+               const auto coordinates = coordinates_of(read);
+               return is_table(read->tensor()) || (!coordinates.empty() && plain(coordinates.back()) == channel);
+           });
 }
 
 void AxisWriter::look_at_lists(const Equation& equation) {

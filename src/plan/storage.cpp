@@ -355,18 +355,22 @@ private:
         }
     }
 
-    // What a kernel makes, it makes with margins. What the caller gives is copied for them: a contraction reads it often, and
-    // along reduced axes alone no border is cut off.
+    // What a kernel makes, it makes with margins. What the caller gives is copied for them, if it is read often; along reduced
+    // axes alone no border is cut off.
     void collect_margins(const Equation& equation) {
         const ProductAxes product = product_axes(equation);
         const bool contracts = !product.rows.empty() || !product.columns.empty();
+        const double points = hint_points(equation);
         for (Expr read : reads(equation)) {
             if (read->kind != Kind::guarded_read || is_constant(read->tensor())) continue;
             const auto& shape = system_.tensor(read->tensor()).shape;
             auto& margin = margins_[static_cast<size_t>(read->tensor())];
             const bool is_reduced = std::ranges::none_of(
                 equation.axes, [&](AxisId axis) { return std::ranges::binary_search(read->axes, axis); });
-            margin.pays |= contracts || is_reduced || !system_.tensor(read->tensor()).equations.empty();
+            double elements = 1;
+            for (int64_t extent : shape) elements *= static_cast<double>(extent);
+            const bool often = contracts || points >= choice_numbers::reads_worth_margins * elements;
+            margin.pays |= often || is_reduced || !system_.tensor(read->tensor()).equations.empty();
             margin.before.resize(shape.size());
             margin.after.resize(shape.size());
             Expr filling = read->parts().back();

@@ -205,8 +205,10 @@ Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, 
     // One of the neighbours of a lane's element is known to be that.
     const bool is_neighbour = result.access == Access::interleaved && offset == affine.back().constant && offset >= 0 &&
                               offset < std::abs(coefficient(coordinates.back(), group_.lanes));
-    if (is_neighbour) result.element.constant = {false, offset};
-    else if (constant) result.element.constant = assembly_.numbers.integer(offset, {Role::offset, where});
+    if (is_neighbour)
+        result.element.constant = {false, offset};
+    else if (constant)
+        result.element.constant = assembly_.numbers.integer(offset, {Role::offset, where});
     return result;
 }
 

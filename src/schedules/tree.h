@@ -102,8 +102,8 @@ enum class Access : uint8_t {
     contiguous,   // the lane variable's coefficient is 1
     packed,       // contiguous; the lane variable's coefficient counts for the block's first lane (i.e. its base) only.
                   // Vector j lies at j * width behind it. Loaded whole, never masked: the last panel is padded
-    interleaved,  // the lane variable's coefficient is -1, 2, 3, 4, 6 or 8, in the text: neighbours, permuted. Only what lanes
-                  // want is written, and read with what lies between
+    interleaved,  // the lane variable's coefficient is -1, 2, 3, 4, 6 or 8, in the text: neighbours, permuted. Only
+                  // what lanes want is written, and read with what lies between
     strided,      // any coefficient of the lane variable: gather or scatter
     indexed,      // an expression in the address depends on lanes: gather or scatter
     transposed,   // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.

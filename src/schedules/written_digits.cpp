@@ -101,7 +101,8 @@ bool DigitFinder::decides(AxisId axis) const {
 // A contraction has a use of its own for each of its axes.
 bool DigitFinder::contracts(const KernelEquation& e) const {
     const auto reads = reads_of(e.right);
-    return e.reducer && std::ranges::any_of(reads, [&](const ReadAccess& read) { return read.tensor != reads[0].tensor; });
+    return e.reducer &&
+           std::ranges::any_of(reads, [&](const ReadAccess& read) { return read.tensor != reads[0].tensor; });
 }
 
 // The axis is a dimension of its own, right inside of one that another axis moves.
