@@ -118,7 +118,7 @@ private:
     struct Margin {
         std::vector<int64_t> before, after;
         std::set<double> fillings;
-        bool refused = false, pays = false;
+        bool refused = false;
     };
 
     void vote(const Kernel& kernel) {
@@ -355,22 +355,11 @@ private:
         }
     }
 
-    // What a kernel makes, it makes with margins. What the caller gives is copied for them, if it is read often; along reduced
-    // axes alone no border is cut off.
     void collect_margins(const Equation& equation) {
-        const ProductAxes product = product_axes(equation);
-        const bool contracts = !product.rows.empty() || !product.columns.empty();
-        const double points = hint_points(equation);
         for (Expr read : reads(equation)) {
             if (read->kind != Kind::guarded_read || is_constant(read->tensor())) continue;
             const auto& shape = system_.tensor(read->tensor()).shape;
             auto& margin = margins_[static_cast<size_t>(read->tensor())];
-            const bool is_reduced = std::ranges::none_of(
-                equation.axes, [&](AxisId axis) { return std::ranges::binary_search(read->axes, axis); });
-            double elements = 1;
-            for (int64_t extent : shape) elements *= static_cast<double>(extent);
-            const bool often = contracts || points >= choice_numbers::reads_worth_margins * elements;
-            margin.pays |= often || is_reduced || !system_.tensor(read->tensor()).equations.empty();
             margin.before.resize(shape.size());
             margin.after.resize(shape.size());
             Expr filling = read->parts().back();
@@ -400,7 +389,7 @@ private:
         }
         if (is_constant(t)) return map;
         const Margin& margin = margins_[static_cast<size_t>(t)];
-        if (margin.fillings.size() == 1 && !margin.refused && margin.pays) {
+        if (margin.fillings.size() == 1 && !margin.refused) {
             map.margin_before = margin.before;
             map.margin_after = margin.after;
             map.filling = *margin.fillings.begin();

@@ -155,10 +155,6 @@ inline constexpr double instructions_a_cycle = 4;
 inline constexpr double share_for_rounds = 0.9;
 inline constexpr double even_parts = 1.1;
 
-// Of each element of an input, from which on a copy with margins pays. Measured, in ms with the copy and without: a maximum of 3 x 3
-// by 2, 2.25 reads, 0.45 and 0.38; of 31 in a row 1.19 and 1.00; 64 disparities 3.9 and 5.3.
-inline constexpr double reads_worth_margins = 48;
-
 // Digits of coordinates that are written out, and what that may make of a kernel: a term's instructions in all of its
 // copies, and equations. Design.
 inline constexpr int64_t longest_written_digit = 4;
