@@ -82,6 +82,7 @@ struct CodeAddress {
     CodeValue index;
     int64_t offset = 0;
     std::vector<CodeValue> moves = {};
+    bool may_be_far = false;  // where a mask is empty, from all memory: to find that nothing is read there takes long
 };
 
 // How often the steps of a function run where it is called.

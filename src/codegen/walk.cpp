@@ -24,7 +24,8 @@ void collect_stores(const Block& statements, std::set<MemoryId>& found) {
 
 }  // namespace
 
-Walker::Walker(const Tree& tree, Code& code) : tree_(tree), code_(code), varies_(varies(tree)) {
+Walker::Walker(const Tree& tree, Code& code)
+    : tree_(tree), code_(code), varies_(varies(tree)), reaches_(reaches(tree)) {
     bindings_.resize(tree.variables.size());
     accumulators_.resize(tree.accumulators.size());
     uses_.resize(tree.expressions.size());

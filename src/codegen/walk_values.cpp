@@ -1,6 +1,7 @@
 // Values and addresses of a walk over a tree.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "codegen/arithmetic.h"
 #include "codegen/walker.h"
@@ -336,74 +337,6 @@ void Walker::load_transposed(ExpressionId id, int j) {
     for (int i = 0; i < rows_; i++) remember(id, i, j, columns[static_cast<size_t>(i)]);
 }
 
-Walker::Interleaved Walker::interleaved(const Address& address, int i, int j) {
-    const Lanewise lanes = lanewise(address.element, i, j, false);
-    Interleaved result{this->address(address.memory, lanes.first), lanes.strides[0].first};
-    if (result.step < 0) result.first.offset -= width_ - 1;
-    return result;
-}
-
-// Of the neighbours that vector `part` holds, those that active lanes want.
-CodeValue Walker::wanted_of(int64_t step, int part, std::optional<CodeValue> active) {
-    std::vector<int> lanes;
-    for (int e = 0; e < width_; e++) {
-        const int element = part * width_ + e;
-        const int lane = step < 0 ? width_ - 1 - e : static_cast<int>(element / step);
-        lanes.push_back(step < 0 || element % step == 0 ? lane : width_);
-    }
-    const CodeValue all = widened(code_, code_.integer(DType::boolean, 1), width_);
-    const CodeValue none = widened(code_, code_.integer(DType::boolean, 0), width_);
-    return code_.shuffle(active.value_or(all), none, lanes);
-}
-
-CodeValue Walker::load_interleaved(const Address& address, int i, int j, std::optional<CodeValue> active) {
-    const Interleaved place = interleaved(address, i, j);
-    const int parts = static_cast<int>(std::max<int64_t>(place.step, 1));
-    std::optional<CodeValue> result;
-    for (int part = 0; part < parts; part++) {
-        CodeAddress at = place.first;
-        at.offset += int64_t{part} * width_;
-        const CodeValue loaded = code_.load(at, width_, wanted_of(place.step, part, active));
-        // What lies in this part; lanes of the parts before keep what they have.
-        std::vector<int> lanes;
-        for (int lane = 0; lane < width_; lane++) {
-            const int element = place.step < 0 ? width_ - 1 - lane : static_cast<int>(lane * place.step);
-            lanes.push_back(element / width_ == part ? width_ + element % width_ : lane);
-        }
-        result = code_.shuffle(result.value_or(loaded), loaded, lanes);
-    }
-    return *result;
-}
-
-// One value has each step-th element of as many vectors as a step is long; as many values as that fill them.
-void Walker::store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
-                               std::optional<CodeValue> active) {
-    const Interleaved place = interleaved(address, i, j);
-    const int step = static_cast<int>(std::max<int64_t>(place.step, 1));
-    for (int part = 0; part < step; part++) {
-        CodeAddress at = place.first;
-        at.offset += int64_t{part} * width_;
-        const auto lane_of = [&](int e) { return place.step < 0 ? width_ - 1 - e : (part * width_ + e) / step; };
-        std::vector<int> lanes;
-        for (int e = 0; e < width_; e++) lanes.push_back(lane_of(e));
-        if (values.size() == 1) {
-            code_.store(at, code_.shuffle(values[0], values[0], lanes), wanted_of(place.step, part, active), false);
-            continue;
-        }
-        CodeValue filled = values[0];
-        for (size_t k = 1; k < values.size(); k++) {
-            std::vector<int> taken;  // of what is filled, and of the next value
-            for (int e = 0; e < width_; e++) {
-                const bool next = (part * width_ + e) % step == static_cast<int>(k);
-                taken.push_back(next ? width_ + lane_of(e) : k == 1 ? lane_of(e) : e);
-            }
-            filled = code_.shuffle(filled, values[k], taken);
-        }
-        if (active) active = active->width == 1 ? widened(code_, *active, width_) : *active;
-        code_.store(at, filled, active ? std::optional(code_.shuffle(*active, *active, lanes)) : std::nullopt, false);
-    }
-}
-
 CodeValue Walker::load(ExpressionId id, int i, int j) {
     const Expression& e = tree_.expression(id);
     if (e.address.access == Access::transposed) {
@@ -418,12 +351,29 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
         guard = both(guard, lane_mask(j), width_);
     else if (guard)
         guard = widened(code_, *guard, width_);
-    if (e.address.access == Access::interleaved) return load_interleaved(e.address, i, j, guard);
+    if (e.address.access == Access::interleaved) return load_interleaved(id, i, j, guard);
     if (e.address.access == Access::consecutive) return code_.load(address_of_first(e.address, i, j), width_, guard);
     if (e.address.access == Access::strided || e.address.access == Access::indexed) {
         return code_.gather(e.address.memory, lane_indices(e.address, i, j), guard);
     }
-    return code_.load(address(e.address, i, j), width_, guard);
+    CodeAddress place = address(e.address, i, j);
+    place.may_be_far = !e.operands.empty();
+    return code_.load(place, width_, guard);
+}
+
+// Of integers with a sign: a shift, or the low bits.
+std::optional<CodeValue> Walker::divided_by_power_of_two(const Expression& e, int i, int j) {
+    if (e.op != ScalarOp::floor_divide && e.op != ScalarOp::modulo) return std::nullopt;
+    const Expression& divisor = tree_.expression(e.operands[1]);
+    const bool is_signed = info(e.dtype).kind == DTypeClass::signed_integer;
+    if (!is_signed || divisor.kind != Expression::Kind::integer || divisor.integer < 1) return std::nullopt;
+    const auto power = static_cast<uint64_t>(divisor.integer);
+    if (!std::has_single_bit(power)) return std::nullopt;
+    const CodeValue divided = evaluate(e.operands[0], i, j);
+    const bool quotient = e.op == ScalarOp::floor_divide;
+    const CodeValue by = code_.integer(e.dtype, quotient ? std::countr_zero(power) : divisor.integer - 1);
+    return code_.operation(quotient ? CodeOp::shift_right : CodeOp::bit_and, divided,
+                           widened(code_, by, divided.width));
 }
 
 // A product that is added, and that nothing else asks for, is rounded with the sum: one instruction.
@@ -457,6 +407,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
     case Expression::Kind::index: return index_value(e, i, j);
     case Expression::Kind::scalar: {
         if (const auto fused = product_and_sum(e, i, j)) return *fused;
+        if (const auto shifted = divided_by_power_of_two(e, i, j)) return *shifted;
         if (const auto lanes = lanes_below_zero(e, i, j)) return *lanes;
         std::vector<CodeValue> operands;
         for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));

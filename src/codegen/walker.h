@@ -1,5 +1,5 @@
 // The state of one walk over a tree (code.h). walk.cpp has statements and loops, walk_values.cpp values and addresses,
-// walk_extremes.cpp minima and maxima of floats, walk_folds.cpp lanes that become one value, walk_tables.cpp look-ups.
+// walk_extremes.cpp minima and maxima of floats, walk_folds.cpp lanes that become one value, walk_tables.cpp look-ups, walk_interleaved.cpp lanes that lie between others.
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/code.h"
+#include "codegen/interleaved_reach.h"
 
 namespace heddle::codegen {
 
@@ -91,6 +92,7 @@ private:
     bool finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const;
     class NanSearch;
     CodeValue value_of_numbers(ExpressionId id, int i, int j, NanSearch& search);
+    std::optional<CodeValue> divided_by_power_of_two(const Expression& e, int i, int j);
     std::optional<CodeValue> product_and_sum(const Expression& e, int i, int j);
     CodeValue extreme_of_numbers(const Expression& e, int i, int j, NanSearch& search);
     std::optional<CodeValue> extreme_of_many(ExpressionId id, int i, int j);
@@ -114,16 +116,20 @@ private:
     CodeValue check(const Expression& e, int i, int j);
     CodeValue load(ExpressionId id, int i, int j);
     CodeValue load_uniform(const Expression& e, int i, int j, std::optional<CodeValue> guard);
-    // Lanes that are `step` elements apart, the first element that one of them wants.
-    struct Interleaved {
-        CodeAddress first;
-        int64_t step;
-    };
+    struct Piece;
+    struct Interleaved;
+    int lanes_of_widest(DType dtype) const;
+    std::vector<Piece> pieces_of(DType dtype, int elements) const;
     Interleaved interleaved(const Address& address, int i, int j);
-    CodeValue wanted_of(int64_t step, int part, std::optional<CodeValue> active);
-    CodeValue load_interleaved(const Address& address, int i, int j, std::optional<CodeValue> active);
+    int64_t literal_offset(const Affine& element) const;
+    CodeValue first_of(CodeValue vector, int width);
+    template <typename LaneOf>
+    std::optional<CodeValue> mask_of(const Piece& piece, std::optional<CodeValue> active, LaneOf lane_of);
+    CodeValue load_interleaved(ExpressionId id, int i, int j, std::optional<CodeValue> active);
+    CodeValue load_reversed(const Address& address, int i, int j, std::optional<CodeValue> active);
     void store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
                            std::optional<CodeValue> active);
+    void store_reversed(const Address& address, CodeValue value, int i, int j, std::optional<CodeValue> active);
     void load_transposed(ExpressionId id, int j);
     CodeValue lanes_below(CodeValue bound);
     CodeValue first_lanes(CodeValue count);
@@ -167,6 +173,7 @@ private:
     std::vector<int> uses_;          // by other expressions
     std::vector<ExpressionId> few_;  // the integer of which each expression asks but four bits, if nothing else; no_id
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
+    std::vector<Reach> reaches_;             // of each load whose lanes lie between others; empty without such loads
     std::vector<std::optional<Binding>> bindings_;
     std::vector<std::map<Key, CodeValue>> scopes_;
     std::vector<AccumulatorTile> accumulators_;

@@ -65,6 +65,21 @@ void CommonAxesFinder::join_classes(const std::vector<int32_t>& members) {
     }
 }
 
+// No read leads to siblings: an axis of one is that of the other in the same place.
+void CommonAxesFinder::join_siblings(const std::vector<int32_t>& members) {
+    for (int32_t member : members) {
+        const FusionNode& node = graph_.node(member);
+        for (int32_t sibling : node.siblings) {
+            if (!is_member(sibling)) continue;
+            const int32_t first = graph_.node(sibling).first_slot;
+            for (int32_t k = 0; k < node.slot_count; k++) {
+                const int32_t a = classes_.root(first + k), b = classes_.root(node.first_slot + k);
+                if (a != b) classes_.join(a, b);
+            }
+        }
+    }
+}
+
 // A class with two axes of one equation is broken too (x + transpose(x)).
 void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
     int32_t required = 0;
@@ -100,6 +115,7 @@ void CommonAxesFinder::count_classes(const std::vector<int32_t>& members) {
 void CommonAxesFinder::find(const std::vector<int32_t>& members) {
     mark_members(members);
     join_classes(members);
+    join_siblings(members);
     count_classes(members);
 }
 

@@ -53,6 +53,7 @@ struct FusionNode {
     std::vector<int32_t> rows, columns;  // slots, of a contraction
     std::vector<NodeRead> reads;
     std::vector<int32_t> sources, readers;  // nodes, each once
+    std::vector<int32_t> siblings;          // nodes: streams of inputs alone, of equal axes, that read the same
     std::vector<AxisLink> links;
 
     double work() const { return points * (operations + (reduction ? 1 : 0)); }
@@ -87,6 +88,7 @@ public:
 private:
     void mark_members(const std::vector<int32_t>& members);
     void join_classes(const std::vector<int32_t>& members);
+    void join_siblings(const std::vector<int32_t>& members);
     void count_classes(const std::vector<int32_t>& members);
 
     const FusionGraph& graph_;

@@ -1,6 +1,7 @@
 // The equations of a system as fusion looks at them.
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "equations/common_axes.h"
 #include "equations/kept_steps.h"
@@ -40,6 +41,9 @@ private:
     void add_reads(FusionNode& node, const Equation& equation);
     void add_links(FusionNode& node, const Equation& equation, Expr read, int32_t maker) const;
     int32_t slot_of(const FusionNode& node, AxisId axis) const;
+    bool streams_inputs(const FusionNode& node) const;
+    bool read_alike(const FusionNode& a, const FusionNode& b) const;
+    void find_siblings();
 
     const System& system_;
     FusionGraph& graph_;
@@ -199,6 +203,53 @@ void NodeBuilder::add_opaque(TensorIndex tensor) {
     graph_.nodes.push_back(std::move(node));
 }
 
+bool NodeBuilder::streams_inputs(const FusionNode& node) const {
+    return node.equation >= 0 && !node.prepared && !node.reduction && node.scan < 0 && !node.scatter &&
+           node.joins < 0 && node.slot_count > 0 && node.sources.empty() && node.readers.empty();
+}
+
+// A tensor that both read, where each moves by axes of the same places.
+bool NodeBuilder::read_alike(const FusionNode& a, const FusionNode& b) const {
+    const auto places = [&](const FusionNode& node, Expr read) {
+        std::vector<std::vector<int32_t>> result;
+        for (Expr coordinate : coordinates_of(read)) {
+            auto& of_dimension = result.emplace_back();
+            for (AxisId axis : coordinate->axes) of_dimension.push_back(slot_of(node, axis) - node.first_slot);
+        }
+        return result;
+    };
+    const auto others = reads(system_.equation(b.equation));
+    for (Expr read : reads(system_.equation(a.equation))) {
+        const auto own = places(a, read);
+        for (Expr other : others) {
+            if (other->tensor() == read->tensor() && places(b, other) == own) return true;
+        }
+    }
+    return false;
+}
+
+void NodeBuilder::find_siblings() {
+    std::vector<int32_t> streams;
+    const auto same_extent = [](const AxisSlot& a, const AxisSlot& b) {
+        return a.extent == b.extent && a.hint == b.hint;
+    };
+    const auto slots_of = [&](const FusionNode& node) {
+        return std::span(graph_.slots)
+            .subspan(static_cast<size_t>(node.first_slot), static_cast<size_t>(node.slot_count));
+    };
+    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+        FusionNode& node = graph_.nodes[n];
+        if (!streams_inputs(node)) continue;
+        for (size_t k = streams.size(); k-- > 0 && node.siblings.empty();) {
+            FusionNode& other = graph_.nodes[static_cast<size_t>(streams[k])];
+            if (!std::ranges::equal(slots_of(node), slots_of(other), same_extent) || !read_alike(node, other)) continue;
+            node.siblings.push_back(streams[k]);
+            other.siblings.push_back(static_cast<int32_t>(n));
+        }
+        streams.push_back(static_cast<int32_t>(n));
+    }
+}
+
 void NodeBuilder::connect() {
     for (size_t n = 0; n < graph_.nodes.size(); n++) {
         FusionNode& node = graph_.nodes[n];
@@ -211,6 +262,7 @@ void NodeBuilder::connect() {
             graph_.nodes[static_cast<size_t>(source)].readers.push_back(static_cast<int32_t>(n));
         }
     }
+    find_siblings();
 }
 
 }  // namespace

@@ -279,7 +279,7 @@ void Grouping::offer(int32_t a, int32_t b) {
 void Grouping::offer_neighbours(int32_t group) {
     for (int32_t source : neighbours(group, false)) offer(source, group);
     for (int32_t reader : neighbours(group, true)) offer(group, reader);
-    std::set<int32_t> beside;  // groups that make another piece of a name
+    std::set<int32_t> beside;  // groups that make another piece of a name, or a sibling
     for (int32_t member : members(group)) {
         const auto& makers = graph_.makers[static_cast<size_t>(graph_.node(member).tensor)];
         const auto own = std::find(makers.begin(), makers.end(), member) - makers.begin();
@@ -287,6 +287,9 @@ void Grouping::offer_neighbours(int32_t group) {
             if (k < 0 || k >= static_cast<std::ptrdiff_t>(makers.size())) continue;
             const int32_t other = group_of(makers[static_cast<size_t>(k)]);
             if (other != group) beside.insert(other);
+        }
+        for (int32_t sibling : graph_.node(member).siblings) {
+            if (group_of(sibling) != group) beside.insert(group_of(sibling));
         }
     }
     for (int32_t other : beside) offer(std::min(group, other), std::max(group, other));
@@ -356,6 +359,11 @@ void Grouping::run() {
         for (size_t k = 1; k < makers.size(); k++) {
             const int32_t a = group_of(makers[k - 1]), b = group_of(makers[k]);
             offer(std::min(a, b), std::max(a, b));
+        }
+    }
+    for (size_t n = 0; n < graph_.nodes.size(); n++) {
+        for (int32_t sibling : graph_.nodes[n].siblings) {
+            if (sibling < static_cast<int32_t>(n)) offer(group_of(sibling), group_of(static_cast<int32_t>(n)));
         }
     }
     while (!heap_.empty()) {

@@ -1,4 +1,5 @@
-// Greedy grouping: a heap of pairs (producer, reader), and (piece, piece) of one name, by what joining them gains.
+// Greedy grouping: a heap of pairs (producer, reader), (piece, piece) of one name and (sibling, sibling), by what joining them
+// gains.
 #pragma once
 
 #include <unordered_map>

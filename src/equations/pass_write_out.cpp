@@ -40,6 +40,7 @@ private:
     void look_at_dimension(Expr coordinate, Expr left, int64_t extent);
     void look_at_lists(const Equation& equation);
     bool is_window_of_state(const Equation& equation, AxisId axis) const;
+    bool is_window_of_pixels(const Equation& equation) const;
     bool is_table(TensorIndex tensor) const {
         return system_.tensor(tensor).constant && system_.tensor(tensor).graph_tensor < 0;
     }
@@ -146,14 +147,26 @@ bool AxisWriter::is_window_of_state(const Equation& equation, AxisId axis) const
     });
 }
 
+// A window over pixels of few channels, which lie side by side: written out, it is a stream of whole vectors of neighbours.
+bool AxisWriter::is_window_of_pixels(const Equation& equation) const {
+    constexpr int64_t most_channels = 4;
+    if (equation.scan >= 0 || equation.axes.size() < 2 || !is_short(equation.axes.back())) return false;
+    const AxisId channel = equation.axes.back();
+    return arena_.extent(channel) <= most_channels && std::ranges::all_of(reads(equation), [&](Expr read) {
+               const auto coordinates = coordinates_of(read);
+               return is_table(read->tensor()) || (!coordinates.empty() && plain(coordinates.back()) == channel);
+           });
+}
+
 void AxisWriter::look_at_lists(const Equation& equation) {
     for (Expr e : walk(equation.right)) {
         const std::vector<AxisId> axes = of_list(e);
         wanted_.insert(axes.begin(), axes.end());
     }
     if (!equation.reducer) return;
+    const bool of_pixels = is_window_of_pixels(equation);
     for (AxisId axis : equation.reduced) {
-        if (is_window_of_state(equation, axis)) wanted_.insert(axis);
+        if (of_pixels || is_window_of_state(equation, axis)) wanted_.insert(axis);
     }
     // Of a contraction, an operand serves points that do not move it: such a loop is not written out.
     const bool shared =

@@ -126,7 +126,8 @@ void join_pieces(const System& system, Classes& classes, int32_t first, int32_t 
 
 }  // namespace
 
-std::map<EquationAxis, AxisClass> axis_classes(const System& system, const std::vector<int32_t>& equations) {
+std::map<EquationAxis, AxisClass> axis_classes(const System& system, const Kernel& kernel) {
+    const std::vector<int32_t>& equations = kernel.equations;
     Classes classes;
     std::map<int32_t, int32_t> updated;  // by scatter: what its terms may be added to
     for (int32_t e : equations) {
@@ -155,6 +156,10 @@ std::map<EquationAxis, AxisClass> axis_classes(const System& system, const std::
     }
     std::set<int32_t> inside(equations.begin(), equations.end());
     for (int32_t e : equations) join_reads(system, classes, inside, e);
+    for (const Kernel::CommonAxis& common : kernel.common) {
+        for (const auto& [equation, axis] : common.axis_of)
+            classes.join({common.axis_of.begin()->first, common.axis_of.begin()->second}, {equation, axis});
+    }
     int32_t before = -1;  // the reduction before
     for (int32_t e : equations) {
         if (!system.equation(e).reducer) continue;

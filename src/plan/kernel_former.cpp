@@ -13,8 +13,7 @@ using namespace equations;
 namespace sched = heddle::schedules;
 
 FormedKernel KernelFormer::form() {
-    for (auto [axis, number] : axis_classes(system_, request_.kernel.equations))
-        axes_[axis] = sched::AxisId(number.number());
+    for (auto [axis, number] : axis_classes(system_, request_.kernel)) axes_[axis] = sched::AxisId(number.number());
     find_joined_scatters();
     add_axes();
     add_tensors();

@@ -122,7 +122,7 @@ private:
     };
 
     void vote(const Kernel& kernel) {
-        auto classes = axis_classes(system_, kernel.equations);
+        auto classes = axis_classes(system_, kernel);
         for (int32_t e : kernel.equations) {
             const Equation& equation = system_.equation(e);
             if (!equation.reducer || scatter_of(system_, equation)) continue;
@@ -433,7 +433,7 @@ private:
 
     // A computed tensor that nobody voted for follows a voted one of its kernel: their innermost axes are one.
     bool propagate(const Kernel& kernel, std::vector<std::optional<StorageMap>>& maps) {
-        auto classes = axis_classes(system_, kernel.equations);
+        auto classes = axis_classes(system_, kernel);
         std::set<AxisClass> innermost;
         for (int32_t e : kernel.equations) {
             for (Expr read : reads(system_.equation(e))) {

@@ -222,12 +222,24 @@ size_t DigitWriter::end_of_run(size_t first) const {
     return end;
 }
 
+// Value by value: what is behind a reduction stands beside it. Of streams alone equation by equation: what their values fill or
+// read together is then one nest.
 void DigitWriter::write_run(size_t first, size_t end) {
-    for (int64_t value = 0; value < digit_.count; value++) {
+    const auto write = [&](size_t i, int64_t value) {
+        KernelEquation e = made_of(kernel_.equations[i], value);
+        if (e.written < 0) e.written = next_written_ + static_cast<int32_t>(i - first);
+        made_.equations.push_back(std::move(e));
+    };
+    const bool reduces = std::any_of(kernel_.equations.begin() + static_cast<std::ptrdiff_t>(first),
+                                     kernel_.equations.begin() + static_cast<std::ptrdiff_t>(end),
+                                     [](const KernelEquation& e) { return e.reducer.has_value(); });
+    if (reduces) {
+        for (int64_t value = 0; value < digit_.count; value++) {
+            for (size_t i = first; i < end; i++) write(i, value);
+        }
+    } else {
         for (size_t i = first; i < end; i++) {
-            KernelEquation e = made_of(kernel_.equations[i], value);
-            if (e.written < 0) e.written = next_written_ + static_cast<int32_t>(i - first);
-            made_.equations.push_back(std::move(e));
+            for (int64_t value = 0; value < digit_.count; value++) write(i, value);
         }
     }
     next_written_ += static_cast<int32_t>(end - first);

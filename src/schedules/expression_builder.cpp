@@ -258,10 +258,16 @@ Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, 
         constant = true;
         offset += c.constant * stride_value(tensor, d);
     }
-    if (constant) result.element.constant = assembly_.numbers.integer(offset, {Role::offset, where});
     add_axis_strides(result.element, tensor, affine);
     add_values(result.element, tensor, parts, where, guard);
     result.access = access(result.element, guard);
+    // One of the neighbours of a lane's element is known to be that.
+    const bool is_neighbour = result.access == Access::interleaved && offset == affine.back().constant && offset >= 0 &&
+                              offset < std::abs(coefficient(coordinates.back(), group_.lanes));
+    if (is_neighbour)
+        result.element.constant = {false, offset};
+    else if (constant)
+        result.element.constant = assembly_.numbers.integer(offset, {Role::offset, where});
     return result;
 }
 

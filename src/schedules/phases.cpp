@@ -107,12 +107,26 @@ bool are_pieces_apart(const Kernel& kernel, const PhaseGroup& group, const Kerne
     });
 }
 
+// An integer by a literal one is a product and a shift.
+bool divides_by_literal(Expr e) {
+    return (e->op == ScalarOp::floor_divide || e->op == ScalarOp::modulo) && e->parts()[1]->kind == Kind::integer;
+}
+
 // The steps of a function wait for one another: vectors beside it hide that, and a load is nothing to it.
 bool calls_function(Expr right) {
     constexpr int instructions = 16;
     const auto nodes = expr::walk(right);
-    return std::ranges::any_of(nodes,
-                               [](Expr e) { return e->kind == Kind::scalar && info(e->op).size >= instructions; });
+    return std::ranges::any_of(nodes, [](Expr e) {
+        return e->kind == Kind::scalar && info(e->op).size >= instructions && !divides_by_literal(e);
+    });
+}
+
+// Stores to neighbours of the same elements: together they fill vectors.
+bool fill_one_another(Arena& arena, const KernelEquation& a, const KernelEquation& b) {
+    if (a.tensor != b.tensor || a.left.empty() || a.left == b.left) return false;
+    if (!std::equal(a.left.begin(), a.left.end() - 1, b.left.begin())) return false;
+    const Expr apart = arena.add(b.left.back(), a.left.back(), -1);
+    return apart->kind == Kind::integer && std::abs(apart->integer) < choice_numbers::longest_written_digit;
 }
 
 // Streams of the same points that read the same, or one the other, while their code is short: what they share is loaded
@@ -127,14 +141,16 @@ bool join_streams(const Kernel& kernel, PhaseGroup& group, EquationIndex index) 
     if (!reads_all_own_points(kernel, e, members) || !are_pieces_apart(kernel, group, e)) return false;
     int64_t size = code_size(e.right, e.axes.back());
     bool shares = reads_any(kernel, e, members);
+    bool fills = !members.empty();
     const bool calls = calls_function(e.right);
     for (EquationIndex member : members) {
         const Expr right = equation(kernel, member).right;
         size += code_size(right, e.axes.back());
+        fills = fills && fill_one_another(*kernel.arena, equation(kernel, member), e);
         if (calls || calls_function(right)) continue;
         for (const ReadAccess& read : reads_of(e.right)) shares = shares || reads_tensor(right, read.tensor);
     }
-    if (!shares || size > choice_numbers::tile_code) return false;
+    if (!(shares || fills) || size > (fills ? choice_numbers::unrolled_code : choice_numbers::tile_code)) return false;
     group.after.push_back(index);
     return true;
 }

@@ -106,8 +106,8 @@ enum class Access : uint8_t {
     contiguous,   // the lane variable's coefficient is 1
     packed,       // contiguous; the lane variable's coefficient counts for the block's first lane (i.e. its base) only.
                   // Vector j lies at j * width behind it. Loaded whole, never masked: the last panel is padded
-    interleaved,  // the lane variable's coefficient is -1, 2, 3 or 4, in the text: neighbours, permuted. Only what lanes
-                  // want is read and written
+    interleaved,  // the lane variable's coefficient is -1, 2, 3, 4, 6 or 8, in the text: neighbours, permuted. Only
+                  // what lanes want is written, and read with what lies between
     strided,      // any coefficient of the lane variable: gather or scatter
     indexed,      // an expression in the address depends on lanes: gather or scatter
     consecutive,  // of a load: such an expression, which grows by one from lane to lane where it is inside; lane 0 says where
@@ -117,9 +117,9 @@ enum class Access : uint8_t {
                   // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
 };
 
-// Coefficients of the lane variable that are served by permutes.
+// Coefficients of the lane variable that are served by permutes: pairs of three or four are six and eight.
 constexpr bool is_interleaving(int64_t coefficient) {
-    return coefficient == -1 || (coefficient >= 2 && coefficient <= 4);
+    return coefficient == -1 || (coefficient >= 2 && coefficient <= 4) || coefficient == 6 || coefficient == 8;
 }
 
 struct Address {

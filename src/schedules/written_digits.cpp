@@ -31,6 +31,8 @@ private:
     bool fits(const Digit& digit) const;
     std::optional<int64_t> period(AxisId axis) const;
     bool decides(AxisId axis) const;
+    bool contracts(const KernelEquation& e) const;
+    bool lies_between(AxisId axis, TensorIndex tensor, const std::vector<Expr>& coordinates) const;
     bool fills(AxisId axis) const;
     std::optional<Digit> divided(AxisId axis) const;
     std::optional<Digit> whole(AxisId axis) const;
@@ -96,21 +98,38 @@ bool DigitFinder::decides(AxisId axis) const {
     });
 }
 
-// Its points lie between those of another axis: written one by one, they fill the vectors that are stored.
+// A contraction has a use of its own for each of its axes.
+bool DigitFinder::contracts(const KernelEquation& e) const {
+    const auto reads = reads_of(e.right);
+    return e.reducer &&
+           std::ranges::any_of(reads, [&](const ReadAccess& read) { return read.tensor != reads[0].tensor; });
+}
+
+// The axis is a dimension of its own, right inside of one that another axis moves.
+bool DigitFinder::lies_between(AxisId axis, TensorIndex tensor, const std::vector<Expr>& coordinates) const {
+    const KernelTensor& of = kernel_.tensor(tensor);
+    if (of.role == KernelTensor::Role::local || of.dimensions.size() < 2) return false;
+    const size_t last = of.dimensions.size() - 1;
+    return plain_axis(coordinates[last]) == axis && of.dimensions[last].stride == 1 &&
+           of.dimensions[last - 1].stride == kernel_.axis(axis).extent && !coordinates[last - 1]->axes.empty();
+}
+
+// Its points lie between those of another axis: written one by one, they fill the vectors that are stored, or are taken from
+// vectors that are loaded.
 bool DigitFinder::fills(AxisId axis) const {
     const int64_t extent = kernel_.axis(axis).extent;
     bool any = false;
     for (const KernelEquation& e : kernel_.equations) {
         if (!contains(e.axes, axis)) continue;
-        if (e.reducer || e.left.empty() || kernel_.tensor(e.tensor).role == KernelTensor::Role::local) return false;
-        const auto& dimensions = kernel_.tensor(e.tensor).dimensions;
-        const size_t last = e.left.size() - 1;
+        if (e.left.empty() || contracts(e)) return false;
+        if (e.reducer) continue;
+        for (const ReadAccess& read : reads_of(e.right))
+            any = any || lies_between(axis, read.tensor, coordinates_of(read.value));
+        if (kernel_.tensor(e.tensor).role == KernelTensor::Role::local) continue;
+        any = any || lies_between(axis, e.tensor, e.left);
         any = any || (coefficient(e.left.back(), axis) == 1 && std::ranges::any_of(e.axes, [&](AxisId other) {
                           return coefficient(e.left.back(), other) == extent;
                       }));
-        // Or as a dimension of its own, right inside of one that another axis moves.
-        any = any || (last > 0 && plain_axis(e.left[last]) == axis && dimensions[last].stride == 1 &&
-                      dimensions[last - 1].stride == extent && !e.left[last - 1]->axes.empty());
     }
     return any;
 }

@@ -57,6 +57,7 @@ Target detect_host() {
         {"avx512_vnni", "avx512vnni"},
         {"avx_vnni", "avxvnni"},
         {"avx512_vpopcntdq", "avx512vpopcntdq"},
+        {"avx512vbmi", "avx512vbmi"},
     };
     for (auto [flag, feature] : names) {
         if (has(flags, flag)) target.features += (target.features.empty() ? "+" : ",+") + std::string(feature);

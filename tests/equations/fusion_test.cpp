@@ -59,6 +59,19 @@ TEST(FusionBatches, IndependentKernelsShareALaunch) {
     EXPECT_NE(print(b.system, partition).find("launch 0: 0 1 2"), std::string::npos);
 }
 
+// Streams of the same elements are read once, and their axes are common; of other elements they stay apart.
+TEST(Fusion, StreamsOfOneInputAreOneKernel) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({512, 512});
+    for (ScalarOp op : {ScalarOp::tanh, ScalarOp::exp, ScalarOp::sqrt}) b.output(b.unary(x, op));
+    b.output(b.unary(b.input({512, 512}), ScalarOp::tanh));
+    optimise(b.system);
+    const Partition partition = fuse(b.system, Target(), {});
+    ASSERT_EQ(partition.kernels.size(), 2u);
+    EXPECT_EQ(partition.kernels[0].equations.size(), 3u);
+    EXPECT_EQ(partition.kernels[0].common.size(), 2u);
+}
+
 TEST(FusionBatches, TheCheckerRefusesABatchThatReadsWhatItWrites) {
     SystemBuilder b;
     const TensorIndex x = b.unary(b.input({8, 8}), ScalarOp::tanh);

@@ -299,6 +299,24 @@ TEST(PassWriteOut, AnInnermostAxisOfAnOutputStays) {
     EXPECT_EQ(live(b.system), 1u);
 }
 
+// The sum of two neighbours of each pixel, of that many channels.
+System halved_pixels(int64_t channels) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({16, channels});
+    b.output(b.reduce({8, channels}, Reducer::sum, {2}, [&](const Coordinates& i, const Coordinates& k) {
+        return b.read(x, {b.arena().add(k[0], i[0], 2), i[1]});
+    }));
+    write_out_axes(b.system);
+    expect_sound(b.system);
+    return b.system;
+}
+
+TEST(PassWriteOut, AWindowOverPixelsIsASumOfReads) {
+    const System few = halved_pixels(3), many = halved_pixels(32);
+    EXPECT_FALSE(few.equation(few.order().front()).reducer);
+    EXPECT_TRUE(many.equation(many.order().front()).reducer);
+}
+
 // The sum of 5 x 7 elements, of which `moved` says at which row.
 TensorIndex window(SystemBuilder& b, TensorIndex x, const std::function<Expr(Expr, Expr)>& moved) {
     return b.reduce({16, 10}, Reducer::sum, {5, 7}, [&, moved](const Coordinates& i, const Coordinates& k) {

@@ -168,10 +168,10 @@ LlvmCode::LlvmCode(llvm::Module& module, const Tree& tree, const std::string& na
     llvm::BasicBlock* start = new_block("start");
     cells_end_ = builder_.CreateBr(start);
     builder_.SetInsertPoint(start);
-    auto* zero_type = llvm::ArrayType::get(builder_.getInt8Ty(), 16);
+    auto* zero_type = llvm::ArrayType::get(builder_.getInt8Ty(), 64);
     zeros_ = new llvm::GlobalVariable(module, zero_type, true, llvm::GlobalValue::PrivateLinkage,
                                       llvm::ConstantAggregateZero::get(zero_type), "zeros");
-    zeros_->setAlignment(llvm::Align(16));
+    zeros_->setAlignment(llvm::Align(64));
 }
 
 // Memories that may share bytes are one scope; an access belongs to its scope and excludes all others.
@@ -422,6 +422,7 @@ CodeValue LlvmCode::load(const CodeAddress& address, int width, std::optional<Co
     llvm::Value* place = pointer(address);
     llvm::Instruction* raw = nullptr;
     if (mask && width > 1) {
+        if (address.may_be_far) place = builder_.CreateSelect(value(any(*mask)), place, zeros_);
         raw = builder_.CreateMaskedLoad(loaded, place, align, value(*mask), llvm::Constant::getNullValue(loaded));
     } else {
         if (mask) place = builder_.CreateSelect(value(*mask), place, zeros_);
