@@ -15,6 +15,13 @@ void BodyBuilder::nested_scan(const Syntax& statement, Scope& scope, const Varia
     auto& operations = expressions_.operations();
     const Generator& axis = statement.generators[0];
     expressions_.need_new_name(axis.name, scope, axis.place);
+    std::vector<const Syntax*> begun;  // the states; what asks for them is no mistake of its own
+    for (const SyntaxPointer& child : statement.children) {
+        if (child->kind != Syntax::Kind::equation || !child->initial) continue;
+        expressions_.need_new_name(child->text, scope, child->mark);
+        scope.names.set(child->text, Value::failed());
+        begun.push_back(child.get());
+    }
     const int64_t steps =
         operations.integer(expressions_.evaluate(*axis.range, scope), "the number of steps", axis.place);
     if (steps < 0 || steps > most_written_steps) {
@@ -28,10 +35,7 @@ void BodyBuilder::nested_scan(const Syntax& statement, Scope& scope, const Varia
         elements.refuse(std::move(diagnostic));
     }
     std::vector<int32_t> states;
-    for (const SyntaxPointer& child : statement.children) {
-        if (child->kind != Syntax::Kind::equation || !child->initial) continue;
-        expressions_.need_new_name(child->text, scope, child->mark);
-        scope.names.set(child->text, Value::failed());
+    for (const Syntax* child : begun) {
         need_left(*child, {axis.name});
         const BodyArray made = expressions_.begin_steps(*child, scope);
         scope.names.set(child->text, Value::of(made));
