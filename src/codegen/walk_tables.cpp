@@ -1,4 +1,5 @@
-// What an expression makes of four bits is a table of sixteen: made once, and kept in a register.
+// What an expression makes of four bits is a table of sixteen, and so are the ways to shift a byte: made once, and kept in a
+// register.
 #include <utility>
 
 #include "codegen/arithmetic.h"
@@ -75,6 +76,19 @@ std::optional<CodeValue> Walker::looked_up(ExpressionId id, int i, int j) {
     makes_table_ = false;
     scopes_ = std::move(scopes);
     return code_.look_up(table, low_bits(few, i, j));
+}
+
+// One byte for all lanes, moved by as many bits as each lane says: what comes of it are few bytes, of which the last stands for
+// all further ones.
+std::optional<CodeValue> Walker::shifted_byte(const Expression& e, int i, int j) {
+    if (e.dtype != DType::uint8 || (e.op != ScalarOp::shift_left && e.op != ScalarOp::shift_right)) return std::nullopt;
+    const auto in_lanes = [&](ExpressionId operand) { return varies_[static_cast<size_t>(operand)].lanes; };
+    if (in_lanes(e.operands[0]) || !in_lanes(e.operands[1]) || width_ < entries || code_.units() == Units::plain)
+        return std::nullopt;
+    const CodeValue moved[] = {evaluate(e.operands[0], i, j), code_.iota(DType::uint8, entries)};
+    const CodeValue bits = evaluate(e.operands[1], i, j);
+    const CodeValue place[] = {bits, code_.integer(DType::uint8, entries - 1)};
+    return code_.look_up(apply(code_, e.op, moved), apply(code_, ScalarOp::minimum, place));
 }
 
 }  // namespace heddle::codegen

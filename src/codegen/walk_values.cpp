@@ -409,6 +409,7 @@ CodeValue Walker::compute(const Expression& e, int i, int j) {
         if (const auto fused = product_and_sum(e, i, j)) return *fused;
         if (const auto shifted = divided_by_power_of_two(e, i, j)) return *shifted;
         if (const auto lanes = lanes_below_zero(e, i, j)) return *lanes;
+        if (const auto shifted = shifted_byte(e, i, j)) return *shifted;
         std::vector<CodeValue> operands;
         for (ExpressionId operand : e.operands) operands.push_back(evaluate(operand, i, j));
         return apply(code_, e.op, operands);

@@ -107,6 +107,7 @@ private:
     CodeValue evaluate(ExpressionId id, int i, int j);
     CodeValue compute(const Expression& e, int i, int j);
     std::optional<CodeValue> looked_up(ExpressionId id, int i, int j);
+    std::optional<CodeValue> shifted_byte(const Expression& e, int i, int j);
     CodeValue low_bits(ExpressionId id, int i, int j);
     ExpressionId only_few(const Expression& e, ExpressionId id) const;
     CodeValue index_value(const Expression& e, int i, int j);

@@ -315,7 +315,7 @@ CCode::Value CCode::look_up(const codegen::LookUpTable& table, Value index) {
 }
 
 CCode::Value CCode::look_up(Value table, Value index) {
-    return by_lane(DType::float32, index.width, fmt::format("{}[{} & 15]", text(table), lane_text(index)));
+    return by_lane(table.dtype, index.width, fmt::format("{}[{} & 15]", text(table), lane_text(index)));
 }
 
 CCode::Value CCode::multiply_add(Value a, Value b, Value c) {

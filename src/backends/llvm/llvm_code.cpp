@@ -49,7 +49,7 @@ public:
         return wrap(DType::float32, index.width, avx512_look_up(builder_, held, value(index)));
     }
     CodeValue look_up(CodeValue table, CodeValue index) override {
-        return wrap(DType::float32, index.width, avx512_look_up(builder_, value(table), value(index)));
+        return wrap(table.dtype, index.width, avx512_look_up(builder_, value(table), value(index)));
     }
     CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override;
     CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) override;

@@ -91,7 +91,20 @@ llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, CodeOp op, llvm::Value
     return in_pieces(builder, {a}, least, 4 * least, one);
 }
 
+static llvm::Value* look_up_of_bytes(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index) {
+    return in_pieces(builder, {index}, 16, 64, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
+        const unsigned width = lanes_of(v[0]);
+        const auto id = width == 64   ? llvm::Intrinsic::x86_avx512_pshuf_b_512
+                        : width == 32 ? llvm::Intrinsic::x86_avx2_pshuf_b
+                                      : llvm::Intrinsic::x86_ssse3_pshuf_b_128;
+        llvm::SmallVector<int> again;  // in each 16 lanes of the register
+        for (unsigned i = 0; i < width; i++) again.push_back(static_cast<int>(i % 16));
+        return builder.CreateIntrinsic(id, {}, {builder.CreateShuffleVector(table, again), v[0]});
+    });
+}
+
 llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index) {
+    if (table->getType()->getScalarType()->isIntegerTy(8)) return look_up_of_bytes(builder, table, index);
     return in_pieces(builder, {index}, 16, 16, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
         return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, v[0]});
     });

@@ -118,6 +118,12 @@ TEST(CodeShape, WhatIsMadeOfFourBitsIsNotConverted) {
     EXPECT_EQ(text.find("cvtdq2ps"), std::string::npos);
 }
 
+TEST(CodeShape, AByteIsShiftedByATable) {
+    const std::string text = assembly("bits_of_a_rule");
+    EXPECT_NE(text.find("vpshufb"), std::string::npos) << text;
+    EXPECT_EQ(text.find("vpsrlvw\t%zmm"), std::string::npos) << text;  // sixteen are made for the table
+}
+
 TEST(CodeShape, ReaderCounts) {
     const std::string text =
         "f:\n\tmovq %rax, %rbx\n.L1:\n\tvmovups (%rax), %zmm1\n\tvaddps 64(%rax), %zmm1, %zmm1\n"
