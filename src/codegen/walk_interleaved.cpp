@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/arithmetic.h"
 #include "codegen/walker.h"
 
 namespace heddle::codegen {
@@ -69,8 +70,8 @@ int64_t Walker::literal_offset(const Affine& element) const {
     return offset;
 }
 
-// The vectors begin where neighbours' do, which other loads want: then these are the same. Elements that no load is sure to
-// read are not read.
+// The vectors begin where neighbours' do, which other loads want: then these are the same. Elements that no load is
+// sure to read are not read.
 CodeValue Walker::load_interleaved(ExpressionId id, int i, int j, std::optional<CodeValue> active) {
     const Address& address = tree_.expression(id).address;
     Interleaved place = interleaved(address, i, j);

@@ -1,6 +1,7 @@
-// Steps of a state that change few elements: ratings after a match, the cell under an ant, a table that is filled entry by
-// entry. What is written is named, an equation of the step that is worked out once and not at every element; then the
-// changes no longer read the state, and may be made in place (changes_of, kept_steps.h): a step costs what it changes.
+// Steps of a state that change few elements: ratings after a match, the cell under an ant, a table that is filled entry
+// by entry. What is written is named, an equation of the step that is worked out once and not at every element; then
+// the changes no longer read the state, and may be made in place (changes_of, kept_steps.h): a step costs what it
+// changes.
 #include <algorithm>
 #include <map>
 

@@ -156,8 +156,8 @@ private:
         coordinates.insert(coordinates.end(), equation.left.begin(), equation.left.end());
         equation.reduced = {part};
         const SystemTensor& parts = system_.tensor(copies);
-        equation.right =
-            arena_.cast(system_.tensor(equation.tensor).dtype, arena_.read(copies, parts.dtype, std::move(coordinates)));
+        equation.right = arena_.cast(system_.tensor(equation.tensor).dtype,
+                                     arena_.read(copies, parts.dtype, std::move(coordinates)));
     }
 
     // The equation becomes what two others make together.

@@ -107,8 +107,8 @@ private:
         return equations == 2 && !kernel_.tensor(update.tensor).may_alias ? filling : nullptr;
     }
 
-    // Where the state that is read grows by one, at the read's point; nothing where it may grow otherwise. The read is of the
-    // state before the axis' point, or behind it.
+    // Where the state that is read grows by one, at the read's point; nothing where it may grow otherwise. The read is
+    // of the state before the axis' point, or behind it.
     Expr taken_by(Expr count, AxisId axis) {
         const KernelEquation* steps = nullptr;
         int equations = 0;
@@ -166,7 +166,8 @@ private:
         return nullptr;
     }
 
-    // Of a vector, where the first that is taken goes: what lane 0 says. A count behind the point is one less before it.
+    // Of a vector, where the first that is taken goes: what lane 0 says. A count behind the point is one less before
+    // it.
     Expr first_place(Expr at, Expr count, AxisId axis, bool counts) {
         std::vector<Expr> before = coordinates_of(count);
         bool behind = false;
@@ -189,8 +190,8 @@ private:
         return expr::remade(root, memo, given, [](Expr e) { return operands_of(e); }, make);
     }
 
-    // All that the condition asks is that the place is inside, and that the element is taken; or where it is not, nothing
-    // is added.
+    // All that the condition asks is that the place is inside, and that the element is taken; or where it is not,
+    // nothing is added.
     bool rewrite(KernelEquation& e, Expr filling, Expr taken, Expr first) {
         std::vector<Expr> conditions;
         collect_conditions(e.right->parts()[0], conditions);

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "schedules/packing.h"
+#include "target/choice_numbers.h"
 #include "zspace/checked.h"
 
 namespace heddle::schedules {
@@ -13,6 +14,13 @@ namespace {
 using Role = NumberId::Role;
 
 int64_t round_up(int64_t a, int64_t b) { return ceil_divide(a, b) * b; }
+
+// Rows that lie a part of a way of L1 apart share a few of its sets: these get a cache line more.
+int64_t padded_row(int64_t elements, int64_t element_bytes) {
+    const int64_t padded = round_up(std::max<int64_t>(1, elements), choice_numbers::cache_line / element_bytes);
+    const bool collides = padded * element_bytes % (choice_numbers::l1_way_bytes / 4) == 0;
+    return padded + (collides ? choice_numbers::cache_line / element_bytes : 0);
+}
 
 // Distinct text for distinct expressions: what interning looks up.
 std::string signature(const Affine& affine) {
@@ -227,7 +235,7 @@ void Assembly::add_shared(TensorIndex tensor) {
     result.buffers.push_back({tensor, -1, stride});
 }
 
-// Dimensions in the chosen order, rows padded to 64 bytes.
+// Dimensions in the chosen order, rows padded to cache lines.
 void Assembly::add_array(TensorIndex tensor) {
     const KernelTensor& local = kernel.tensor(tensor);
     const LocalStorage& where = storage[static_cast<size_t>(tensor)];
@@ -235,7 +243,7 @@ void Assembly::add_array(TensorIndex tensor) {
     const NumberSubject subject = {NumberSubject::Kind::tensor, tensor};
     auto& strides = array_strides[static_cast<size_t>(tensor)];
     strides.resize(local.dimensions.size());
-    int64_t stride = 1, padding = 64 / bytes(local.dtype);
+    int64_t stride = 1;
     for (size_t i = where.order.size(); i-- > 0;) {
         auto d = static_cast<size_t>(where.order[i]);
         const TaskCut* cut = where.of_task[d] < 0 ? nullptr : tasks.find(where.of_task[d]);
@@ -244,7 +252,7 @@ void Assembly::add_array(TensorIndex tensor) {
         bool last = i + 1 == where.order.size();
         strides[d] = last ? Number{false, 1} : numbers.integer(stride, {Role::stride, subject.at(d)});
         if (of_task) memory.origin.push_back({task_variables[cut->axis].first, 1, strides[d]});
-        stride *= last ? round_up(std::max<int64_t>(1, size), padding) : std::max<int64_t>(1, size);
+        stride *= last ? padded_row(size, bytes(local.dtype)) : std::max<int64_t>(1, size);
     }
     memory.offset = numbers.integer(result.launch.scratch_bytes, {Role::place, subject});
     result.launch.scratch_bytes = round_up(result.launch.scratch_bytes + stride * bytes(local.dtype) + 64, 64);

@@ -136,7 +136,7 @@ private:
     std::map<TensorIndex, std::pair<const KernelEquation*, ExpressionId>> defined_;
     std::set<std::pair<uint32_t, size_t>> cleared_;  // by id
     TensorIndex trusted_ = no_id;
-    std::map<uint32_t, bool> asks_guard_;  // by id
+    std::map<uint32_t, bool> asks_guard_;                              // by id
     std::map<std::pair<uint32_t, ExpressionId>, ExpressionId> built_;  // by id and guard
 };
 

@@ -256,7 +256,8 @@ Expr Decider::plain(Expr e, std::vector<Expr> operands) {
     std::vector<size_t> inside;
     for (size_t d = 0; d < operands.size(); d++) {
         const auto found = line(operands[d]);
-        const bool is_inside = found && includes(where_inside(*found, kernel_.tensor(e->tensor()).dimensions[d].extent), span_);
+        const bool is_inside =
+            found && includes(where_inside(*found, kernel_.tensor(e->tensor()).dimensions[d].extent), span_);
         if (is_inside || before_.inside.contains({e->id, d})) inside.push_back(d);
     }
     return known_inside(rebuilt(e, std::move(operands)), inside);

@@ -1,7 +1,7 @@
 // Scans of several axes: `scan i < m, j < n:` computes cells row by row, each from cells before it. The typed body has
 // one ordered axis a scan, so the cells are taken in waves: cell (i, j) is of wave c * i + j, where the slope c is the
-// least one by which every read is of an earlier wave (Lamport's hyperplanes). Cells of one wave do not need each other.
-// A state is an array of waves and of all axes but the last one; `from` fills a border around its cells.
+// least one by which every read is of an earlier wave (Lamport's hyperplanes). Cells of one wave do not need each
+// other. A state is an array of waves and of all axes but the last one; `from` fills a border around its cells.
 #pragma once
 
 #include <span>

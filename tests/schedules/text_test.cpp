@@ -99,6 +99,21 @@ TEST(Schedule, WhatLiesInsideIsReadWithoutACondition) {
     EXPECT_EQ(tree.substr(inside, tree.find("store", inside) - inside).find(" if ("), std::string::npos) << tree;
 }
 
+// 128 float64 are a quarter of what one way of L1 holds: rows that follow one another would all be in a fourth of its sets.
+TEST(Schedule, RowsOfArraysAreInDifferentSetsOfTheCache) {
+    for (const KernelCase& test : load_kernel_cases(in_source())) {
+        if (test.name != "bytes_in_time_scan") continue;
+        const Kernel kernel = parse_kernel(source(with_sizes(test.text, {{"T", 133}, {"B", 65536}}))).value();
+        const auto scheduled = schedule(kernel, Target()).value();
+        std::map<std::string, int64_t> numbers;
+        for (size_t i = 0; i < scheduled.tree.numbers.size(); i++)
+            numbers[scheduled.tree.numbers[i].what] = scheduled.launch.numbers[i];
+        EXPECT_EQ(numbers["step of b"], 128);
+        EXPECT_EQ(numbers["stride of s12 dimension 0"], 136) << print(scheduled.tree);  // a cache line more
+        EXPECT_EQ(numbers["stride of s13 dimension 0"], 128) << print(scheduled.tree);  // of bytes
+    }
+}
+
 TEST(Schedule, KeyDependsOnTheTargetButNotOnNames) {
     Tree tree = schedule(kernel_named("matmul_gelu"), Target()).value().tree, renamed = tree;
     renamed.memories[0].name = "other";
