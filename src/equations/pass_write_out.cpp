@@ -41,6 +41,7 @@ private:
     void look_at_lists(const Equation& equation);
     bool is_window_of_state(const Equation& equation, AxisId axis) const;
     bool is_window_of_pixels(const Equation& equation) const;
+    bool is_group_of_bytes(const Equation& equation, AxisId axis) const;
     bool is_table(TensorIndex tensor) const {
         return system_.tensor(tensor).constant && system_.tensor(tensor).graph_tensor < 0;
     }
@@ -158,6 +159,26 @@ bool AxisWriter::is_window_of_pixels(const Equation& equation) const {
            });
 }
 
+// The bytes of a group, one after the other (x[8 * n + k], k < 8): groups are shorter than vectors, and written out, the
+// elements at one place of many groups are one.
+bool AxisWriter::is_group_of_bytes(const Equation& equation, AxisId axis) const {
+    if (equation.scan >= 0 || equation.axes.empty() || !is_short(axis)) return false;
+    const auto all = reads(equation);
+    return !all.empty() && std::ranges::all_of(all, [&](Expr read) {
+        if (coordinates_of(read).empty() || bytes(read->dtype) > 1) return false;
+        const Expr place = coordinates_of(read).back();
+        if (place->kind != Kind::linear) return false;
+        const auto factor = [&](AxisId of) -> int64_t {
+            for (size_t i = 0; i < place->parts().size(); i++) {
+                if (plain(place->parts()[i]) == of) return place->coefficients[i];
+            }
+            return 0;
+        };
+        const int64_t group = factor(equation.axes.back());
+        return factor(axis) == 1 && group > 4 && group <= 8 && arena_.extent(axis) <= group;
+    });
+}
+
 void AxisWriter::look_at_lists(const Equation& equation) {
     for (Expr e : walk(equation.right)) {
         const std::vector<AxisId> axes = of_list(e);
@@ -166,7 +187,7 @@ void AxisWriter::look_at_lists(const Equation& equation) {
     if (!equation.reducer) return;
     const bool of_pixels = is_window_of_pixels(equation);
     for (AxisId axis : equation.reduced) {
-        if (of_pixels || is_window_of_state(equation, axis)) wanted_.insert(axis);
+        if (of_pixels || is_window_of_state(equation, axis) || is_group_of_bytes(equation, axis)) wanted_.insert(axis);
     }
     // Of a contraction, an operand serves points that do not move it: such a loop is not written out.
     const bool shared =

@@ -247,6 +247,26 @@ TEST(PassNarrow, ASumOfSmallIntegersIsSmall) {
     EXPECT_EQ(sum("x[i, k]", 258, "uint8"), "uint8 ");  // it may wrap, and does so all the same
 }
 
+TEST(PassWriteOut, GroupsOfBytesAreSumsOfReads) {
+    const auto stays = [](const std::string& dtype, int64_t group, int64_t terms) {
+        auto system = parse_system(std::make_shared<SourceText>(
+            "system",
+            fmt::format("system s\n in x: {0}[900]\n out y: {0}[99]\n"
+                        " for i < 99: y[i] = sum(k < {2} : value.mul(x[{1} * i + k], x[{1} * i + k]))\n outputs y\n",
+                        dtype, group, terms)));
+        EXPECT_TRUE(system) << (system ? "" : render(system.error()));
+        if (!system) return false;
+        write_out_axes(*system);
+        expect_sound(*system);
+        return system->equation(system->order().front()).reducer.has_value();
+    };
+    EXPECT_FALSE(stays("uint8", 8, 8));
+    EXPECT_FALSE(stays("uint8", 6, 5));
+    EXPECT_TRUE(stays("uint8", 8, 9));  // not groups: they overlap
+    EXPECT_TRUE(stays("uint8", 9, 8));
+    EXPECT_TRUE(stays("int32", 8, 8));
+}
+
 // A weight for each of three neighbours, as a list: a chain of selections.
 Expr weight(SystemBuilder& b, Expr k) {
     Arena& arena = b.arena();
