@@ -14,6 +14,7 @@
 namespace heddle::equations {
 namespace {
 
+constexpr int64_t most_channels = 4;  // of a pixel
 constexpr int64_t most_terms = 32;    // of one reduction
 constexpr size_t most_nodes = 160;    // of a right side that is written out
 constexpr size_t most_copied = 1200;  // of all copies of one equation
@@ -150,7 +151,6 @@ bool AxisWriter::is_window_of_state(const Equation& equation, AxisId axis) const
 
 // A window over pixels of few channels, which lie side by side: written out, it is a stream of whole vectors of neighbours.
 bool AxisWriter::is_window_of_pixels(const Equation& equation) const {
-    constexpr int64_t most_channels = 4;
     if (equation.scan >= 0 || equation.axes.size() < 2 || !is_short(equation.axes.back())) return false;
     const AxisId channel = equation.axes.back();
     return arena_.extent(channel) <= most_channels && std::ranges::all_of(reads(equation), [&](Expr read) {
@@ -160,22 +160,18 @@ bool AxisWriter::is_window_of_pixels(const Equation& equation) const {
 }
 
 // The bytes of a group, one after the other (x[8 * n + k], k < 8): groups are shorter than vectors, and written out, the
-// elements at one place of many groups are one.
+// elements at one place of many groups are one. Shorter groups are joined with what is around them (joined_dimensions.h).
 bool AxisWriter::is_group_of_bytes(const Equation& equation, AxisId axis) const {
     if (equation.scan >= 0 || equation.axes.empty() || !is_short(axis)) return false;
     const auto all = reads(equation);
     return !all.empty() && std::ranges::all_of(all, [&](Expr read) {
         if (coordinates_of(read).empty() || bytes(read->dtype) > 1) return false;
-        const Expr place = coordinates_of(read).back();
-        if (place->kind != Kind::linear) return false;
-        const auto factor = [&](AxisId of) -> int64_t {
-            for (size_t i = 0; i < place->parts().size(); i++) {
-                if (plain(place->parts()[i]) == of) return place->coefficients[i];
-            }
-            return 0;
-        };
-        const int64_t group = factor(equation.axes.back());
-        return factor(axis) == 1 && group > 4 && group <= 8 && arena_.extent(axis) <= group;
+        int64_t group = 0, step = 0;
+        for (const auto& [atom, factor] : linear_form(coordinates_of(read).back()).terms) {
+            if (plain(atom) == equation.axes.back()) group = factor;
+            if (plain(atom) == axis) step = factor;
+        }
+        return step == 1 && group > most_channels && group <= 8 && arena_.extent(axis) <= group;
     });
 }
 

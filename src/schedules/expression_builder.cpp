@@ -457,9 +457,9 @@ ExpressionId ExpressionBuilder::select(Expr v, ExpressionId guard) {
     Expression e;
     e.kind = Expression::Kind::select;
     e.dtype = v->dtype;
-    bool reads_then = asks_guard(v->parts()[1]), reads_else = asks_guard(v->parts()[2]);
-    ExpressionId then = value(v->parts()[1], reads_then ? conjunction(guard, condition) : guard);
-    ExpressionId otherwise = value(v->parts()[2], reads_else ? conjunction(guard, negation(condition)) : guard);
+    const bool guards_then = asks_guard(v->parts()[1]), guards_else = asks_guard(v->parts()[2]);
+    ExpressionId then = value(v->parts()[1], guards_then ? conjunction(guard, condition) : guard);
+    ExpressionId otherwise = value(v->parts()[2], guards_else ? conjunction(guard, negation(condition)) : guard);
     e.operands = {condition, then, otherwise};
     return assembly_.intern(e);
 }
