@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 
+#include "backends/llvm/masked_access.h"
 #include "backends/llvm/x86_instructions.h"
 #include "codegen/code.h"
 
@@ -108,6 +109,9 @@ private:
     llvm::Value* from_memory(DType dtype, llvm::Value* raw);
     llvm::Value* to_memory(CodeValue v);
     llvm::Instruction* tag(MemoryId memory, llvm::Instruction* access);
+    TagAccess tags(MemoryId memory) {
+        return [this, memory](llvm::Instruction* access) { tag(memory, access); };
+    }
     llvm::Value* full_mask(int width);
     void store_streaming(const CodeAddress& address, llvm::Value* raw);
     void make_alias_scopes();
@@ -421,6 +425,10 @@ CodeValue LlvmCode::load(const CodeAddress& address, int width, std::optional<Co
     const llvm::Align align = alignment(address.memory);
     llvm::Value* place = pointer(address);
     llvm::Instruction* raw = nullptr;
+    if (mask && width > 1 && !has_masked_access(loaded, widest_)) {
+        llvm::Value* found = masked_load(builder_, loaded, place, value(*mask), tags(address.memory));
+        return wrap(dtype, width, from_memory(dtype, found));
+    }
     if (mask && width > 1) {
         if (address.may_be_far) place = builder_.CreateSelect(value(any(*mask)), place, zeros_);
         raw = builder_.CreateMaskedLoad(loaded, place, align, value(*mask), llvm::Constant::getNullValue(loaded));
@@ -455,6 +463,8 @@ void LlvmCode::store(const CodeAddress& address, CodeValue v, std::optional<Code
     if (non_temporal && !mask && v.width > 1) return store_streaming(address, raw);
     const llvm::Align align = alignment(address.memory);
     if (!mask) return void(tag(address.memory, builder_.CreateAlignedStore(raw, pointer(address), align)));
+    if (!has_masked_access(raw->getType(), widest_))
+        return masked_store(builder_, raw, pointer(address), value(*mask), tags(address.memory));
     tag(address.memory, builder_.CreateMaskedStore(raw, pointer(address), align, value(*mask)));
 }
 
@@ -472,6 +482,10 @@ CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<Cod
         llvm::Value* low = builder_.CreateBitCast(builder_.CreateTrunc(tag(memory, whole), bits), loaded);
         return wrap(dtype, indices.width, from_memory(dtype, low));
     }
+    if (mask && indices.width > 1 && !has_masked_access(loaded, widest_)) {
+        llvm::Value* found = masked_gather(builder_, loaded, places, active, tags(memory));
+        return wrap(dtype, indices.width, from_memory(dtype, found));
+    }
     llvm::Instruction* raw =
         builder_.CreateMaskedGather(loaded, places, alignment(memory), active, llvm::Constant::getNullValue(loaded));
     return wrap(dtype, indices.width, from_memory(dtype, tag(memory, raw)));
@@ -480,6 +494,7 @@ CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<Cod
 void LlvmCode::scatter(MemoryId memory, CodeValue indices, CodeValue v, std::optional<CodeValue> mask) {
     llvm::Value* places =
         builder_.CreateGEP(memory_type(v.dtype), memories_[static_cast<size_t>(memory)], value(indices));
+    if (mask && widest_ < 64) return masked_scatter(builder_, to_memory(v), places, value(*mask), tags(memory));
     llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
     tag(memory, builder_.CreateMaskedScatter(to_memory(v), places, alignment(memory), active));
 }
