@@ -235,11 +235,17 @@ void Walker::statement(const Lanes& node) {
             integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, integer(block_lanes)));
         code_.repeat(first, full, block_lanes,
                      [&](CodeValue base) { lanes_block(node, node.vectors, base, std::nullopt); });
+        CodeValue left = full;
+        if (node.mask == Lanes::Mask::last && node.vectors > 1) {
+            const CodeValue vectors = integer_op(CodeOp::divide, extent, integer(node.width));
+            left = integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, vectors, integer(node.width)));
+            code_.repeat(full, left, node.width, [&](CodeValue base) { lanes_block(node, 1, base, std::nullopt); });
+        }
         if (node.mask == Lanes::Mask::tail) {
             code_.repeat(full, end, node.width, [&](CodeValue base) { lanes_block(node, 1, base, end); });
         } else {
-            code_.branch(
-                integer_op(CodeOp::less, full, end), [&] { lanes_block(node, node.vectors, full, end); }, [] {});
+            const int vectors = node.mask == Lanes::Mask::last ? 1 : node.vectors;
+            code_.branch(integer_op(CodeOp::less, left, end), [&] { lanes_block(node, vectors, left, end); }, [] {});
         }
     }
     depth_--;

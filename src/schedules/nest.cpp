@@ -110,14 +110,17 @@ Block Nest::serial(std::vector<AxisId> axes, const Inner& inner) {
 // One masked copy of the code serves where masks cost nothing beside the rest, where all that lanes read is packed, or
 // where there is hardly more than one block.
 Lanes::Mask Nest::mask() const {
-    if (group_.lanes_reduced) return Lanes::Mask::tail;
+    const Lanes::Mask tail = assembly_.target.has_mask_registers() ? Lanes::Mask::tail : Lanes::Mask::last;
+    if (group_.lanes_reduced) return tail;
     if (part_.border) return Lanes::Mask::always;
-    int64_t block = int64_t{group_.vectors} * group_.width;
-    if (assembly_.kernel.hint(group_.lanes) < block) return Lanes::Mask::always;
-    if (group_.reductions.empty() && !group_.transposed) {
+    const bool stream = group_.reductions.empty() && !group_.transposed;
+    const bool by_vectors = stream && !group_.in_turn && !assembly_.target.has_mask_registers();
+    const int64_t least = (by_vectors ? 1 : int64_t{group_.vectors}) * group_.width;
+    if (assembly_.kernel.hint(group_.lanes) < least) return Lanes::Mask::always;
+    if (stream) {
         const bool long_term = 2 * group_.term_size > choice_numbers::tile_code;
         if ((long_term || group_.little) && assembly_.target.has_mask_registers()) return Lanes::Mask::always;
-        return group_.in_turn ? Lanes::Mask::edge : Lanes::Mask::tail;  // steps take as long for one vector as for all
+        return group_.in_turn ? Lanes::Mask::edge : tail;  // steps take as long for one vector as for all
     }
     if (assembly_.target.has_mask_registers() && group_.vectors <= choice_numbers::most_masks)
         return Lanes::Mask::always;

@@ -227,11 +227,12 @@ struct Rows {
 // Blocks of vectors * width lanes. The tail, where fewer lanes are left:
 //   edge     full blocks run without masks; the tail is one block under masks
 //   tail     full blocks run without masks; then one vector at a time (j = 0) under a mask
+//   last     full blocks and then whole vectors (j = 0) run without masks; the last one, of fewer lanes, under a mask
 //   always   every block runs under its masks (the code exists once)
-// Reduced lanes have a tail: its updates go to vector 0, and an inactive lane's accumulator keeps its value. Other lanes
+// Reduced lanes have a tail or a last vector: its updates go to vector 0, and an inactive lane's accumulator keeps its value. Other lanes
 // that hold accumulators have none. Stores and loads (but packed ones) of a masked block are masked.
 struct Lanes {
-    enum class Mask : uint8_t { edge, tail, always };
+    enum class Mask : uint8_t { edge, tail, last, always };
     VariableId variable = no_id;
     Range range;
     int vectors = 1;

@@ -445,6 +445,8 @@ private:
             lanes.mask = Lanes::Mask::always;
         else if (reader_.take("tail"))
             lanes.mask = Lanes::Mask::tail;
+        else if (reader_.take("last"))
+            lanes.mask = Lanes::Mask::last;
         else
             reader_.expect("edge");
         lanes.reduced = reader_.take("reduced");

@@ -326,7 +326,7 @@ private:
         if (lanes.reduced && lanes.mask == Lanes::Mask::edge)
             error("schedules.tree_lanes", "reduced lanes have no block under masks at their end", "");
         in_lanes_ = true;
-        has_tail_ = lanes.mask == Lanes::Mask::tail;
+        has_tail_ = lanes.mask == Lanes::Mask::tail || lanes.mask == Lanes::Mask::last;
         lanes_width_ = lanes.vectors == 1 && !lanes.reduced ? lanes.width : 0;
         check_block(lanes.body);
         in_lanes_ = has_tail_ = false;

@@ -118,6 +118,8 @@ inline constexpr int64_t unrolled_window_updates = 128;
 // many instructions hide their latencies, and a core takes in the next ones meanwhile.
 inline constexpr int64_t tile_code = 384;
 inline constexpr int64_t unrolled_code = 1200;
+// Both sides of an axis's border: where masks are no registers (AVX2), two vectors under masks take as long as so many points.
+inline constexpr int64_t points_for_masked_vectors = 8;
 inline constexpr int most_masks = 4;  // of a block, that stay in registers: AVX-512 has seven
 // Of one element of a tile, from which its results are kept in memory and rows are finished one by one in a loop.
 inline constexpr int64_t operations_for_row_loop = 40;
