@@ -147,11 +147,13 @@ struct Arithmetic {
         const CodeValue moved = select(differs_in_sign(rest, b), op(CodeOp::add, rest, b), rest);
         return select(equal(rest, zero(a)), copy_sign(zero(a), b), moved);
     }
+    // An amount for all lanes is bounded as a scalar, so that machines see that it is one.
     CodeValue shift(bool to_left, CodeValue a, CodeValue amount) const {
         const int bits = static_cast<int>(bytes(a.dtype) * 8);
         const CodeValue low = op(CodeOp::bit_and, amount, integer(amount, bits - 1));
-        const CodeValue within = equal(low, amount);
-        const CodeValue shifted = op(to_left ? CodeOp::shift_left : CodeOp::shift_right, a, low);
+        const CodeValue within = widened(code, equal(low, amount), a.width);
+        const CodeValue shifted =
+            op(to_left ? CodeOp::shift_left : CodeOp::shift_right, a, widened(code, low, a.width));
         const CodeValue all_out =
             !to_left && is_signed(a) ? op(CodeOp::shift_right, a, integer(a, bits - 1)) : integer(a, 0);
         return select(within, shifted, all_out);
@@ -505,8 +507,8 @@ CodeValue apply(Code& code, ScalarOp op, std::span<const CodeValue> operands) {
     case ScalarOp::logical_or: return m.either(a, b);
     case ScalarOp::bit_xor:
     case ScalarOp::logical_xor: return m.op(CodeOp::bit_xor, a, b);
-    case ScalarOp::shift_left: return m.shift(true, a, b);
-    case ScalarOp::shift_right: return m.shift(false, a, b);
+    case ScalarOp::shift_left: return m.shift(true, a, operands[1]);
+    case ScalarOp::shift_right: return m.shift(false, a, operands[1]);
     case ScalarOp::equal: return m.equal(a, b);
     case ScalarOp::not_equal: return m.op(CodeOp::not_equal, a, b);
     case ScalarOp::less: return m.less(a, b);

@@ -109,7 +109,9 @@ public:
 
     virtual CodeValue operation(CodeOp op, CodeValue a, CodeValue b = {}) = 0;
     virtual Units units() const { return Units::plain; }
-    // Only with units for them: what the low four bits of an int32 say, of a table or of a vector of sixteen floats; or what
+    // How many operations a look-up takes; none: it has no instruction for it.
+    virtual std::optional<int> look_up_cost() const { return std::nullopt; }
+    // Where it looks up: what the low four bits of an int32 say, of a table or of a vector of sixteen floats; or what
     // bytes below 16 say, of sixteen bytes.
     virtual CodeValue look_up(const LookUpTable&, CodeValue index) { return index; }
     virtual CodeValue look_up(CodeValue, CodeValue index) { return index; }

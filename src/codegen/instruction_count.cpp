@@ -47,6 +47,7 @@ public:
         return known({Form::operation, id(op), a.handle, b.handle}, compares ? DType::boolean : a.dtype, a.width);
     }
     Units units() const override { return Units::parts_of_floats; }
+    std::optional<int> look_up_cost() const override { return 1; }
     CodeValue look_up(const LookUpTable& table, CodeValue index) override {
         const auto bits = [&](size_t element) { return std::bit_cast<uint32_t>(table[element]); };
         return known({Form::look_up, index.handle, bits(0), bits(1)}, DType::float32, index.width);

@@ -30,23 +30,23 @@ bool is_for_any(const Expression& e, const Tree& tree) {
 
 }  // namespace
 
-// The integer whose low four bits say all that `e`, the expression `id`, depends on.
-ExpressionId Walker::only_few(const Expression& e, ExpressionId id) const {
+// The integer whose low four bits say all that `e`, the expression `id`, depends on, and what it takes to make `e` of it.
+Walker::FewBits Walker::only_few(const Expression& e, ExpressionId id) const {
     if (e.kind == Expression::Kind::scalar && e.op == ScalarOp::bit_and) {
         for (size_t at : {size_t{0}, size_t{1}}) {
             const Expression& bits = tree_.expression(e.operands[at]);
             const bool is_few = bits.kind == Expression::Kind::integer && !is_bool(e.dtype);
-            if (is_few && bits.integer >= 0 && bits.integer < entries) return e.operands[1 - at];
+            if (is_few && bits.integer >= 0 && bits.integer < entries) return {e.operands[1 - at], 1};
         }
     }
-    if (is_upper_half(e, tree_)) return id;
-    if (!is_for_any(e, tree_)) return no_id;
-    ExpressionId found = no_id;
+    if (is_upper_half(e, tree_)) return {id, 0};
+    if (!is_for_any(e, tree_)) return {};
+    FewBits found = {no_id, e.kind == Expression::Kind::scalar ? info(e.op).cost : 1};
     for (ExpressionId operand : e.operands) {
         if (is_literal(tree_.expression(operand))) continue;
-        const ExpressionId few = few_[static_cast<size_t>(operand)];
-        if (few == no_id || (found != no_id && few != found)) return no_id;
-        found = few;
+        const FewBits& few = few_[static_cast<size_t>(operand)];
+        if (few.of == no_id || (found.of != no_id && few.of != found.of)) return {};
+        found = {few.of, found.operations + few.operations};
     }
     return found;
 }
@@ -64,10 +64,10 @@ CodeValue Walker::low_bits(ExpressionId id, int i, int j) {
 
 std::optional<CodeValue> Walker::looked_up(ExpressionId id, int i, int j) {
     const Expression& e = tree_.expression(id);
-    const ExpressionId few = few_[static_cast<size_t>(id)];
+    const auto [few, operations] = few_[static_cast<size_t>(id)];
     const bool in_lanes = varies_[static_cast<size_t>(id)].lanes && width_ > 1;
-    if (few == no_id || e.dtype != DType::float32 || makes_table_ || !in_lanes || code_.units() == Units::plain)
-        return std::nullopt;
+    if (few == no_id || e.dtype != DType::float32 || makes_table_ || !in_lanes) return std::nullopt;
+    if (const auto cost = code_.look_up_cost(); !cost || operations < *cost) return std::nullopt;
     auto scopes = std::exchange(scopes_, {{}});
     const Varies& varies = varies_[static_cast<size_t>(few)];
     remember(few, varies.rows ? i : 0, varies.lanes ? j : 0, code_.iota(tree_.expression(few).dtype, entries));
@@ -83,7 +83,7 @@ std::optional<CodeValue> Walker::looked_up(ExpressionId id, int i, int j) {
 std::optional<CodeValue> Walker::shifted_byte(const Expression& e, int i, int j) {
     if (e.dtype != DType::uint8 || (e.op != ScalarOp::shift_left && e.op != ScalarOp::shift_right)) return std::nullopt;
     const auto in_lanes = [&](ExpressionId operand) { return varies_[static_cast<size_t>(operand)].lanes; };
-    if (in_lanes(e.operands[0]) || !in_lanes(e.operands[1]) || width_ < entries || code_.units() == Units::plain)
+    if (in_lanes(e.operands[0]) || !in_lanes(e.operands[1]) || width_ < entries || !code_.look_up_cost())
         return std::nullopt;
     const CodeValue moved[] = {evaluate(e.operands[0], i, j), code_.iota(DType::uint8, entries)};
     const CodeValue bits = evaluate(e.operands[1], i, j);

@@ -109,7 +109,12 @@ private:
     std::optional<CodeValue> looked_up(ExpressionId id, int i, int j);
     std::optional<CodeValue> shifted_byte(const Expression& e, int i, int j);
     CodeValue low_bits(ExpressionId id, int i, int j);
-    ExpressionId only_few(const Expression& e, ExpressionId id) const;
+    // The integer of which an expression asks but four bits, if nothing else, and the operations between the two.
+    struct FewBits {
+        ExpressionId of = no_id;
+        int operations = 0;
+    };
+    FewBits only_few(const Expression& e, ExpressionId id) const;
     CodeValue index_value(const Expression& e, int i, int j);
     std::optional<ExpressionId> in_32_bits(ExpressionId id) const;
     CodeValue inside(ExpressionId id, CodeValue bound, int i, int j);
@@ -171,8 +176,8 @@ private:
     const Tree& tree_;
     Code& code_;
     std::vector<Varies> varies_;
-    std::vector<int> uses_;          // by other expressions
-    std::vector<ExpressionId> few_;  // the integer of which each expression asks but four bits, if nothing else; no_id
+    std::vector<int> uses_;                  // by other expressions
+    std::vector<FewBits> few_;               // of each expression
     std::vector<std::set<MemoryId>> reads_;  // of each expression, through its operands
     std::vector<Reach> reaches_;             // of each load whose lanes lie between others; empty without such loads
     std::vector<std::optional<Binding>> bindings_;

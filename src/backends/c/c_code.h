@@ -37,6 +37,9 @@ public:
     Value shuffle(Value a, Value b, std::span<const int> lanes) override;
     Value operation(codegen::CodeOp op, Value a, Value b) override;
     codegen::Units units() const override { return units_; }
+    std::optional<int> look_up_cost() const override {
+        return units_ == codegen::Units::plain ? std::nullopt : std::optional(1);
+    }
     Value look_up(const codegen::LookUpTable& table, Value index) override;
     Value look_up(Value table, Value index) override;
     Value multiply_add(Value a, Value b, Value c) override;

@@ -45,12 +45,13 @@ public:
     codegen::Units units() const override {
         return widest_ >= 64 ? codegen::Units::parts_of_floats : codegen::Units::plain;
     }
+    std::optional<int> look_up_cost() const override { return backends::look_up_cost(widest_); }
     CodeValue look_up(const codegen::LookUpTable& table, CodeValue index) override {
         llvm::Value* held = llvm::ConstantDataVector::get(builder_.getContext(), llvm::ArrayRef<float>(table));
-        return wrap(DType::float32, index.width, avx512_look_up(builder_, held, value(index)));
+        return wrap(DType::float32, index.width, look_up_of_sixteen(builder_, held, value(index), widest_));
     }
     CodeValue look_up(CodeValue table, CodeValue index) override {
-        return wrap(table.dtype, index.width, avx512_look_up(builder_, value(table), value(index)));
+        return wrap(table.dtype, index.width, look_up_of_sixteen(builder_, value(table), value(index), widest_));
     }
     CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override;
     CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) override;

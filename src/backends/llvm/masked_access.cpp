@@ -47,7 +47,8 @@ std::pair<BasicBlock*, BasicBlock*> usually(IRBuilder<>& builder, Value* conditi
 // Writes `body(lane)` once for each lane of `bits`, in a loop from the lowest one on.
 template <typename F>
 void for_lanes(IRBuilder<>& builder, Value* bits, F body) {
-    BasicBlock *before = builder.GetInsertBlock(), *loop = new_block(builder, "lanes"), *after = new_block(builder, "after");
+    BasicBlock *before = builder.GetInsertBlock(), *loop = new_block(builder, "lanes"),
+               *after = new_block(builder, "after");
     Value* none = builder.getInt64(0);
     builder.CreateCondBr(builder.CreateICmpEQ(bits, none), after, loop);
     builder.SetInsertPoint(loop);
@@ -129,7 +130,8 @@ Function* lanes_stored(IRBuilder<>& caller, Type* vector) {
             Value *place = function.getArg(1), *bits = function.getArg(2);
             Value* lanes = in_memory(builder, function.getArg(0));
             BasicBlock *first = new_block(builder, "first"), *others = new_block(builder, "others");
-            Value* has_gap = builder.CreateIsNotNull(builder.CreateAnd(bits, builder.CreateAdd(bits, builder.getInt64(1))));
+            Value* has_gap =
+                builder.CreateIsNotNull(builder.CreateAnd(bits, builder.CreateAdd(bits, builder.getInt64(1))));
             builder.CreateCondBr(has_gap, others, first);
             builder.SetInsertPoint(first);
             store_first(builder, vector, lanes, place, builder.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits));
@@ -197,15 +199,15 @@ void masked_store(IRBuilder<>& builder, Value* value, Value* place, Value* mask,
 }
 
 Value* masked_gather(IRBuilder<>& builder, Type* vector, Value* places, Value* mask, const TagAccess& tag) {
-    Function* gather = function_for(
-        builder, "masked_gather", vector, vector, {places->getType(), builder.getInt64Ty()},
-        [&](IRBuilder<>& inside, Function& function) -> Value* {
-            Value* lanes = in_memory(inside, llvm::Constant::getNullValue(vector));
-            for_places(inside, function.getArg(0), function.getArg(1), [&](Value* place, Value* lane) {
-                copy_element(inside, vector, place, element_at(inside, vector, lanes, lane));
-            });
-            return inside.CreateLoad(vector, lanes);
-        });
+    Function* gather =
+        function_for(builder, "masked_gather", vector, vector, {places->getType(), builder.getInt64Ty()},
+                     [&](IRBuilder<>& inside, Function& function) -> Value* {
+                         Value* lanes = in_memory(inside, llvm::Constant::getNullValue(vector));
+                         for_places(inside, function.getArg(0), function.getArg(1), [&](Value* place, Value* lane) {
+                             copy_element(inside, vector, place, element_at(inside, vector, lanes, lane));
+                         });
+                         return inside.CreateLoad(vector, lanes);
+                     });
     llvm::CallInst* gathered = builder.CreateCall(gather, {places, bits_of(builder, mask)});
     tag(gathered);
     return gathered;

@@ -91,20 +91,35 @@ llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, CodeOp op, llvm::Value
     return in_pieces(builder, {a}, least, 4 * least, one);
 }
 
-static llvm::Value* look_up_of_bytes(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index) {
-    return in_pieces(builder, {index}, 16, 64, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
-        const unsigned width = lanes_of(v[0]);
-        const auto id = width == 64   ? llvm::Intrinsic::x86_avx512_pshuf_b_512
-                        : width == 32 ? llvm::Intrinsic::x86_avx2_pshuf_b
-                                      : llvm::Intrinsic::x86_ssse3_pshuf_b_128;
-        llvm::SmallVector<int> again;  // in each 16 lanes of the register
-        for (unsigned i = 0; i < width; i++) again.push_back(static_cast<int>(i % 16));
-        return builder.CreateIntrinsic(id, {}, {builder.CreateShuffleVector(table, again), v[0]});
+static llvm::Value* look_up_of_bytes(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index, int widest) {
+    return in_pieces(builder, {index}, 16, static_cast<unsigned>(widest),
+                     [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
+                         const unsigned width = lanes_of(v[0]);
+                         const auto id = width == 64   ? llvm::Intrinsic::x86_avx512_pshuf_b_512
+                                         : width == 32 ? llvm::Intrinsic::x86_avx2_pshuf_b
+                                                       : llvm::Intrinsic::x86_ssse3_pshuf_b_128;
+                         llvm::SmallVector<int> again;  // in each 16 lanes of the register
+                         for (unsigned i = 0; i < width; i++) again.push_back(static_cast<int>(i % 16));
+                         return builder.CreateIntrinsic(id, {}, {builder.CreateShuffleVector(table, again), v[0]});
+                     });
+}
+
+// By two permutes of eight, of which the fourth bit chooses.
+static llvm::Value* look_up_of_halves(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index) {
+    return in_pieces(builder, {index}, 8, 8, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
+        const auto half = [&](unsigned first) {
+            return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {},
+                                           {lanes(builder, table, first, 8), v[0]});
+        };
+        llvm::Value* is_upper =
+            builder.CreateICmpSLT(builder.CreateShl(v[0], 28), llvm::Constant::getNullValue(v[0]->getType()));
+        return builder.CreateSelect(is_upper, half(8), half(0));
     });
 }
 
-llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index) {
-    if (table->getType()->getScalarType()->isIntegerTy(8)) return look_up_of_bytes(builder, table, index);
+llvm::Value* look_up_of_sixteen(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index, int widest) {
+    if (table->getType()->getScalarType()->isIntegerTy(8)) return look_up_of_bytes(builder, table, index, widest);
+    if (widest < 64) return look_up_of_halves(builder, table, index);
     return in_pieces(builder, {index}, 16, 16, [&](const llvm::SmallVector<llvm::Value*>& v) -> llvm::Value* {
         return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, v[0]});
     });

@@ -4,6 +4,8 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <optional>
+
 #include "codegen/code.h"
 
 namespace heddle::backends {
@@ -13,7 +15,12 @@ llvm::Value* avx512_operation(llvm::IRBuilder<>& builder, codegen::CodeOp op, ll
 // Of two 16-bit halves a lane of 32 bits: the sum of their products. By the instruction where a register of at most `widest`
 // bytes holds the vector; LLVM takes it together with an addition behind it.
 llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* b, int widest);
-llvm::Value* avx512_look_up(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index);
+// Of sixteen floats, in operations; with AVX2 two permutes, a shift and a choice.
+inline std::optional<int> look_up_cost(int widest) {
+    return widest >= 64 ? std::optional(1) : widest >= 32 ? std::optional(4) : std::nullopt;
+}
+// Of sixteen floats by the low four bits of an int32, or of sixteen bytes by bytes below 16. From AVX2 on.
+llvm::Value* look_up_of_sixteen(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index, int widest);
 
 // Stores the lanes of the mask side by side, of 32 or 64 bits each. With AVX-512 in a register first, since some machines are
 // slow at it in memory.
