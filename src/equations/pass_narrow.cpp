@@ -41,7 +41,7 @@ private:
         if (equation.reducer != Reducer::sum || !is_integer(wide) || !alone || scatter_of(system_, equation)) return;
         for (DType dtype : types) {
             if (bytes(dtype) >= bytes(wide)) return;
-            if (!holds(dtype, ranges_.of_elements(equation.tensor))) continue;
+            if (!is_lane_of(dtype, equation.right) || !holds(dtype, ranges_.of_elements(equation.tensor))) continue;
             const Expr right = ranges_.narrowed(arena_, equation.right, dtype);
             if (right == nullptr) continue;
             Arena::Substitution renaming;
@@ -49,6 +49,14 @@ private:
             system_.equation(index).right = arena_.cast(wide, total);
             return;
         }
+    }
+
+    // A sum in a smaller type than what its terms compare has no more lanes, and what is compared has to be made as small.
+    bool is_lane_of(DType dtype, Expr term) const {
+        return std::ranges::none_of(walk(term), [&](Expr e) {
+            const bool compares = e->kind == Kind::scalar && is_bool(e->dtype) && !e->parts()[0]->is_coordinate();
+            return compares && bytes(e->parts()[0]->dtype) > bytes(dtype);
+        });
     }
 
     void narrow_tensor(TensorIndex index) {
@@ -84,6 +92,7 @@ private:
         for (int32_t maker : tensor.equations) {
             const Equation& equation = system_.equation(maker);
             const bool sums = equation.reducer == Reducer::sum && !scatter_of(system_, equation);
+            if (sums && !is_lane_of(dtype, equation.right)) return std::nullopt;
             const bool plain = (!equation.reducer || sums) && equation.right->dtype == tensor.dtype;
             rights.push_back(plain ? ranges_.narrowed(arena_, equation.right, dtype) : nullptr);
             if (rights.back() == nullptr) return std::nullopt;

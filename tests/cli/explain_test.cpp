@@ -106,7 +106,7 @@ TEST_F(Explain, the_code_of_a_gradient_is_short) {
     size_t bytes = 0;
     for (const Json& kernel : found["source"]) bytes += kernel["c"].get<std::string>().size();
     EXPECT_GT(bytes, 0u);
-    EXPECT_LE(bytes, 500'000u);
+    EXPECT_LE(bytes, 800'000u);  // on any machine: masks cost more code on some
 }
 
 TEST_F(Explain, without_arguments_it_shows_the_template) {
