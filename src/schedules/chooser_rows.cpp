@@ -124,8 +124,9 @@ void Chooser::choose_tile_size() {
         set(choice_numbers::window_tile);
         group_.windowed = true;
     } else {
-        group_.little = !reduces && is_little();
-        set({reduces ? choice_numbers::reduction_vectors : group_.little ? 1 : choice_numbers::stream_vectors, 1});
+        const int vectors = reduces ? choice_numbers::reduction_vectors : choice_numbers::stream_vectors;
+        group_.little = is_little(reduces ? vectors : 1);
+        set({group_.little ? 1 : vectors, 1});
     }
     // A packed operand's panel may not follow M; nor need others be wider than the axis.
     if (group_.packed.empty() && group_.lanes >= 0) {
@@ -135,17 +136,22 @@ void Chooser::choose_tile_size() {
     }
 }
 
-// Of a step's phases, one that another leaves next to no time: it is written out once, for short code.
-bool Chooser::is_little() const {
-    if (group_.ordered < 0) return false;
-    const auto points = [&](const std::vector<AxisId>& axes) {
+// A phase that another one leaves next to no time, of a scan's step or of what is in none, is written out once, for short code.
+// Then it may be so many times slower.
+bool Chooser::is_little(int slower) const {
+    const auto terms = [&](const KernelEquation& e) {
         double product = 1;
-        for (AxisId axis : axes) product *= static_cast<double>(hint(axis));
+        for (const auto* axes : {&e.axes, &e.reduced}) {
+            for (AxisId axis : *axes) product *= static_cast<double>(hint(axis));
+        }
         return product;
     };
-    const double own = points(group_.axes);
+    double own = 1;
+    for (const auto* axes : {&group_.axes, &group_.reduced}) {
+        for (AxisId axis : *axes) own *= static_cast<double>(hint(axis));
+    }
     return std::ranges::any_of(kernel_.equations, [&](const KernelEquation& e) {
-        return e.ordered == group_.ordered && points(e.axes) > choice_numbers::little_beside * own;
+        return e.ordered == group_.ordered && terms(e) >= choice_numbers::little_beside * slower * own;
     });
 }
 
