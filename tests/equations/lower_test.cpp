@@ -360,20 +360,26 @@ TEST(Lower, NamedSizesBecomeNamedAxes) {
 }
 
 // Of 65 to 255 elements without 64 there are up to 191, and at the representative, 128, only 64.
-TEST(Lower, ACountOverADifferenceOfSizesHoldsAllOfItsClass) {
+// How a count over n - 64 of elements above zero is made, for n = 70 and other sizes of its class.
+DType type_of_count(DType element) {
     GraphBuilder g;
     const Size all = named_size("n", 70), rest = all - Size(64);
-    const TensorId x = g.input("x", DType::float32, {all});
+    const TensorId x = g.input("x", element, {all});
     g.output(g.map("count", {x}, DType::int64, {}, [&](BodyBuilder& b, const auto&) {
         const VariableId k = b.reduction("k", rest);
-        const NodeId above = b.scalar(ScalarOp::less, {b.real(0), b.read(0, DType::float32, {b.value_of(k)})});
+        const NodeId zero = is_float(element) ? b.real(0) : b.integer(0, element);
+        const NodeId above = b.scalar(ScalarOp::less, {zero, b.read(0, element, {b.value_of(k)})});
         return b.reduce(Reducer::sum, {k}, b.cast(DType::int64, above));
     }));
     g.graph.dimension_names = {{"n", 70}};
     System system = expect_same(g);
     narrow_integers(system);
-    EXPECT_EQ(system.equation(system.order().front()).right->dtype, DType::uint8);
+    return system.equation(system.order().front()).right->dtype;
 }
+
+TEST(Lower, ACountOverADifferenceOfSizesHoldsAllOfItsClass) { EXPECT_EQ(type_of_count(DType::int8), DType::uint8); }
+
+TEST(Lower, ACountIsNoNarrowerThanWhatItCompares) { EXPECT_EQ(type_of_count(DType::float32), DType::int32); }
 
 TEST(Lower, OpaqueOperationsKeepTheirInputs) {
     GraphBuilder g;
