@@ -12,6 +12,7 @@
 #include "evaluate/work.h"
 #include "gradient/gradient.h"
 #include "graph/verify.h"
+#include "helpers/narrow_host.h"
 #include "plan/plan.h"
 #include "symbolic/program.h"
 
@@ -117,7 +118,8 @@ Trial::Trial(Library& library, bool runs)
     : library_(library),
       runs_(runs),
       target_(detect_host()),
-      rounds_target_(with_free_rounds(target_)),
+      narrow_target_(narrow_host()),
+      rounds_target_(with_free_rounds(narrow_target_)),
       pool_(2),
       kernels_(std::make_shared<backends::LlvmBackend>()) {}
 
@@ -147,7 +149,11 @@ Verdict Trial::run(const Program& program, const std::function<void(const char*)
                                Way{false, false, "plan unfused", "compile unfused", "run unfused"}}) {
             if (!way.fuse && !program.unfused) break;
             enter(way.plan);
-            auto plan = plan::make_plan(graph, way.rounds ? rounds_target_ : target_, {.fuse = way.fuse});
+            auto plan = plan::make_plan(graph,
+                                        way.rounds ? rounds_target_
+                                        : way.fuse ? target_
+                                                   : narrow_target_,
+                                        {.fuse = way.fuse});
             if (!plan) return refusal(stage, plan.error());
             if (auto sound = plan::verify(*plan); !sound) return refusal(stage, sound.error());
             // A simpler plan because of a mistake of ours is a finding all the same.

@@ -42,7 +42,7 @@ public:
 private:
     Library& library_;
     bool runs_;
-    Target target_, rounds_target_;
+    Target target_, narrow_target_, rounds_target_;
     ThreadPool pool_;
     runtime::KernelCache kernels_;
 };

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backends/llvm/llvm_backend.h"
 #include "../kernel_harness.h"
 #include "helpers/source_folder.h"
@@ -16,15 +18,23 @@ Target avx512() {
     return target;
 }
 
-std::string assembly(const std::string& name) {
+Target avx2() {
+    Target target;
+    target.cpu = "x86-64-v3";
+    target.vector_bytes = 32;
+    target.vector_registers = 16;
+    return target;
+}
+
+std::string assembly(const std::string& name, const Target& target = avx512()) {
     for (const auto& c : schedules::testing::load_kernel_cases(in_source())) {
         if (c.name != name) continue;
         auto kernel = schedules::parse_kernel(
             std::make_shared<SourceText>(c.name, schedules::testing::with_sizes(c.text, c.sizes[0])));
         EXPECT_TRUE(kernel);
-        auto scheduled = schedules::schedule(*kernel, avx512());
+        auto scheduled = schedules::schedule(*kernel, target);
         EXPECT_TRUE(scheduled);
-        auto text = LlvmBackend().source(scheduled->tree, avx512());
+        auto text = LlvmBackend().source(scheduled->tree, target);
         EXPECT_TRUE(text) << (text ? "" : render(text.error()));
         return text.value_or("");
     }
@@ -94,6 +104,17 @@ TEST(CodeShape, ElementwiseChain) {
     EXPECT_LE(loop.vector_loads, 8);
     EXPECT_EQ(loop.gathers + loop.divisions + loop.stack_accesses + loop.branches, 0);
     EXPECT_EQ(calls(text), 0);
+}
+
+// Masks of bytes, which AVX2 has not, are no branch for each lane: beside the whole vectors there is one call, of a function that
+// is written once.
+TEST(CodeShape, BytesWithoutMaskRegisters) {
+    const std::string text = assembly("mirrored", avx2());
+    const LoopShape loop = loop_with_most(text, &LoopShape::vector_stores);
+    EXPECT_EQ(loop.vector_stores, 4);
+    EXPECT_EQ(loop.calls + loop.branches + loop.stack_accesses, 0);
+    EXPECT_NE(text.find("masked_store_i8_x32:"), std::string::npos);
+    EXPECT_LE(std::ranges::count(text, '\n'), 1000);
 }
 
 TEST(CodeShape, RowReduction) {
