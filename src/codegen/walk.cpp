@@ -196,21 +196,21 @@ void Walker::statement(const For& node) {
     binding.reset();
 }
 
-void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end) {
+void Walker::lanes_block(const Lanes& node, int vectors, int width, CodeValue base, std::optional<CodeValue> end) {
     bindings_[static_cast<size_t>(node.variable)] = Binding{base, std::nullopt, {}, depth_};
     lane_variable_ = node.variable;
     vectors_ = vectors;
-    width_ = node.width;
+    width_ = width;
     lanes_reduced_ = node.reduced;
     masks_.clear();
     last_lane_.reset();
     if (end) {
         last_lane_ = integer_op(CodeOp::subtract, *end, integer(1));
-        const int block_lanes = vectors * node.width;
+        const int block_lanes = vectors * width;
         const CodeValue left = smaller(integer_op(CodeOp::subtract, *end, base), integer(block_lanes));
         for (int j = 0; j < vectors; j++) {
-            const CodeValue left_here = integer_op(CodeOp::subtract, left, integer(j * node.width));
-            const bool fits = vectors == 1 || node.width < 32;  // whatever integers the lanes are compared in
+            const CodeValue left_here = integer_op(CodeOp::subtract, left, integer(j * width));
+            const bool fits = vectors == 1 || width < 32;  // whatever integers the lanes are compared in
             masks_.push_back(fits ? lanes_below(left_here) : first_lanes(left_here));
         }
     }
@@ -227,29 +227,47 @@ void Walker::statement(const Lanes& node) {
     forget_reads_of(stored_in(node.body));
     const int64_t block_lanes = int64_t{node.vectors} * node.width;
     if (node.mask == Lanes::Mask::always) {
-        code_.repeat(first, end, block_lanes, [&](CodeValue base) { lanes_block(node, node.vectors, base, end); });
+        code_.repeat(first, end, block_lanes,
+                     [&](CodeValue base) { lanes_block(node, node.vectors, node.width, base, end); });
+    } else if (node.mask == Lanes::Mask::shifted) {
+        shifted_lanes(node, first, end);
     } else {
-        const CodeValue extent = larger(integer_op(CodeOp::subtract, end, first), integer(0));
-        const CodeValue blocks = integer_op(CodeOp::divide, extent, integer(block_lanes));
-        const CodeValue full =
-            integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, integer(block_lanes)));
-        code_.repeat(first, full, block_lanes,
-                     [&](CodeValue base) { lanes_block(node, node.vectors, base, std::nullopt); });
+        const CodeValue full = whole_blocks(node, node.vectors, first, first, end);
         CodeValue left = full;
-        if (node.mask == Lanes::Mask::last && node.vectors > 1) {
-            const CodeValue vectors = integer_op(CodeOp::divide, extent, integer(node.width));
-            left = integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, vectors, integer(node.width)));
-            code_.repeat(full, left, node.width, [&](CodeValue base) { lanes_block(node, 1, base, std::nullopt); });
-        }
+        if (node.mask == Lanes::Mask::last && node.vectors > 1) left = whole_blocks(node, 1, first, full, end);
         if (node.mask == Lanes::Mask::tail) {
-            code_.repeat(full, end, node.width, [&](CodeValue base) { lanes_block(node, 1, base, end); });
+            code_.repeat(full, end, node.width, [&](CodeValue base) { lanes_block(node, 1, node.width, base, end); });
         } else {
             const int vectors = node.mask == Lanes::Mask::last ? 1 : node.vectors;
-            code_.branch(integer_op(CodeOp::less, left, end), [&] { lanes_block(node, vectors, left, end); }, [] {});
+            code_.branch(
+                integer_op(CodeOp::less, left, end), [&] { lanes_block(node, vectors, node.width, left, end); }, [] {});
         }
     }
     depth_--;
     bindings_[static_cast<size_t>(node.variable)].reset();
+}
+
+// Blocks of so many vectors, counted from `first`, from `begin` on; where they end.
+CodeValue Walker::whole_blocks(const Lanes& node, int vectors, CodeValue first, CodeValue begin, CodeValue end) {
+    const CodeValue lanes = integer(int64_t{vectors} * node.width);
+    const CodeValue extent = larger(integer_op(CodeOp::subtract, end, first), integer(0));
+    const CodeValue blocks = integer_op(CodeOp::divide, extent, lanes);
+    const CodeValue whole = integer_op(CodeOp::add, first, integer_op(CodeOp::multiply, blocks, lanes));
+    code_.repeat(begin, whole, int64_t{vectors} * node.width,
+                 [&](CodeValue base) { lanes_block(node, vectors, node.width, base, std::nullopt); });
+    return whole;
+}
+
+void Walker::shifted_lanes(const Lanes& node, CodeValue first, CodeValue end) {
+    const CodeValue last = integer_op(CodeOp::subtract, end, integer(node.width));
+    code_.branch(
+        integer_op(CodeOp::less, last, first),
+        [&] { code_.repeat(first, end, 1, [&](CodeValue base) { lanes_block(node, 1, 1, base, std::nullopt); }); },
+        [&] {
+            const CodeValue begin = node.vectors > 1 ? whole_blocks(node, node.vectors, first, first, end) : first;
+            code_.repeat(begin, end, node.width,
+                         [&](CodeValue base) { lanes_block(node, 1, node.width, smaller(base, last), std::nullopt); });
+        });
 }
 
 void Walker::statement(const Start& node) {

@@ -83,7 +83,9 @@ private:
     std::vector<CodeValue> digits_of(const Rows& node, CodeValue position);
     std::vector<CodeValue> next_digits(const Rows& node, std::vector<CodeValue> digits);
     void bind_row(const Rows& node, CodeValue position, const std::vector<CodeValue>& digits);
-    void lanes_block(const Lanes& node, int vectors, CodeValue base, std::optional<CodeValue> end);
+    void lanes_block(const Lanes& node, int vectors, int width, CodeValue base, std::optional<CodeValue> end);
+    CodeValue whole_blocks(const Lanes& node, int vectors, CodeValue first, CodeValue begin, CodeValue end);
+    void shifted_lanes(const Lanes& node, CodeValue first, CodeValue end);
     void update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile);
     void fold_lanes(const Accumulator& accumulator, AccumulatorTile& tile);
     std::optional<CodeValue> added_under_mask(const Update& node, const Accumulator& accumulator, CodeValue old, int i,

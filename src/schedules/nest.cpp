@@ -112,9 +112,12 @@ Block Nest::serial(std::vector<AxisId> axes, const Inner& inner) {
 Lanes::Mask Nest::mask() const {
     const Lanes::Mask tail = assembly_.target.has_mask_registers() ? Lanes::Mask::tail : Lanes::Mask::last;
     if (group_.lanes_reduced) return tail;
-    if (part_.border) return Lanes::Mask::always;
     const bool stream = group_.reductions.empty() && !group_.transposed;
     const bool by_vectors = stream && !group_.in_turn && !assembly_.target.has_mask_registers();
+    const bool in_own_border = part_.border && part_.border->axis == group_.lanes;
+    const bool fills_vector = assembly_.kernel.hint(group_.lanes) >= group_.width;
+    if (by_vectors && fills_vector && !in_own_border && may_repeat_lanes()) return Lanes::Mask::shifted;
+    if (part_.border) return Lanes::Mask::always;
     const int64_t least = (by_vectors ? 1 : int64_t{group_.vectors}) * group_.width;
     if (assembly_.kernel.hint(group_.lanes) < least) return Lanes::Mask::always;
     if (stream) {
@@ -134,6 +137,41 @@ Lanes::Mask Nest::mask() const {
         }
     }
     return Lanes::Mask::always;
+}
+
+// Where an element lies, of a tensor that may share the memory of another.
+static TensorIndex memory_of(const std::vector<LocalStorage>& storage, TensorIndex tensor) {
+    const LocalStorage& local = storage[static_cast<size_t>(tensor)];
+    const bool shares = local.kind == LocalStorage::Kind::alias || local.kind == LocalStorage::Kind::output;
+    return shares ? memory_of(storage, local.target) : tensor;
+}
+
+// What is stored once more is what was: nothing is read that lies where the nest writes, but what it has just made for the same
+// point, and other steps of a scan. By plain accesses, which a single lane has, too.
+bool Nest::may_repeat_lanes() const {
+    if (group_.update || group_.vector_steps >= 0 || group_.rows >= 0 || !group_.fused.empty()) return false;
+    const Kernel& kernel = assembly_.kernel;
+    const Movements movements(kernel, assembly_.storage);
+    const auto is_plain = [](Movement moves) { return moves == Movement::still || moves == Movement::unit; };
+    const std::vector<EquationIndex> equations = group_.equations();
+    for (size_t reader = 0; reader < equations.size(); reader++) {
+        const KernelEquation& made = equation(equations[reader]);
+        if (movements.of(made.tensor, made.left, group_.lanes) != Movement::unit) return false;
+        for (const ReadAccess& read : reads_of(right(equations[reader]))) {
+            if (!is_plain(movements.of(read.value, group_.lanes))) return false;
+            for (size_t writer = 0; writer < equations.size(); writer++) {
+                const KernelEquation& written = equation(equations[writer]);
+                const bool same = read.tensor == written.tensor;
+                const bool just_made = same && writer < reader && coordinates_of(read.value) == written.left;
+                if (just_made || (same && reads_other_step(written, read.value))) continue;
+                const bool may_alias = kernel.tensor(read.tensor).may_alias && kernel.tensor(written.tensor).may_alias;
+                if (may_alias ||
+                    memory_of(assembly_.storage, read.tensor) == memory_of(assembly_.storage, written.tensor))
+                    return false;
+            }
+        }
+    }
+    return true;
 }
 
 Block Nest::lanes(const Inner& inner) {

@@ -93,6 +93,7 @@ private:
     void add_store(Block& block, EquationIndex index, Store store);
     Update update(EquationIndex index);
     Lanes::Mask mask() const;
+    bool may_repeat_lanes() const;
 
     Assembly& assembly_;
     Tree& tree_;

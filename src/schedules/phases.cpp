@@ -68,17 +68,6 @@ bool are_other_steps(Expr a, Expr b) {
     return alike && (places > 0 ? apart % places != 0 : apart != 0);
 }
 
-// The read is of another step than the left side, at whatever points.
-bool reads_other_step(const KernelEquation& e, Expr read) {
-    for (size_t d = 0; e.ordered >= 0 && d < e.left.size(); d++) {
-        Expr left = e.left[d], coordinate = read->parts()[d];
-        const bool of_steps =
-            left->axes.size() == 1 && depends_on(left, e.ordered) && std::ranges::equal(left->axes, coordinate->axes);
-        if (of_steps && are_other_steps(left, coordinate)) return true;
-    }
-    return false;
-}
-
 // A member of the group reads, for the point of another, what the equation writes: the step before, in its place.
 bool replaces_early(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
     for (EquationIndex index : group.equations()) {
@@ -313,6 +302,16 @@ TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& st
 }
 
 }  // namespace
+
+bool reads_other_step(const KernelEquation& e, Expr read) {
+    for (size_t d = 0; e.ordered >= 0 && d < e.left.size(); d++) {
+        Expr left = e.left[d], coordinate = read->parts()[d];
+        const bool of_steps =
+            left->axes.size() == 1 && depends_on(left, e.ordered) && std::ranges::equal(left->axes, coordinate->axes);
+        if (of_steps && are_other_steps(left, coordinate)) return true;
+    }
+    return false;
+}
 
 std::vector<EquationIndex> PhaseGroup::equations() const {
     std::vector<EquationIndex> all = before;

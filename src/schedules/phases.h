@@ -89,6 +89,8 @@ struct LocalStorage {
 // Per tensor of the kernel; orders are left open.
 std::vector<LocalStorage> store_locals(const Kernel& kernel, const std::vector<PhaseGroup>& groups);
 
+// The read is of another step than the equation's left side, at whatever points.
+bool reads_other_step(const KernelEquation& e, Expr read);
 // The equation reads the result of `producer` only where it was computed for the same point.
 bool reads_own_points(const KernelEquation& reader, const KernelEquation& producer);
 

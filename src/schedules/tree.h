@@ -228,11 +228,13 @@ struct Rows {
 //   edge     full blocks run without masks; the tail is one block under masks
 //   tail     full blocks run without masks; then one vector at a time (j = 0) under a mask
 //   last     full blocks and then whole vectors (j = 0) run without masks; the last one, of fewer lanes, under a mask
+//   shifted  full blocks and then whole vectors, of which the last begins earlier and does lanes again; where all are fewer
+//            than a vector's, one by one. Nothing is read that the body stores; accesses are plain
 //   always   every block runs under its masks (the code exists once)
 // Reduced lanes have a tail or a last vector: its updates go to vector 0, and an inactive lane's accumulator keeps its value. Other lanes
 // that hold accumulators have none. Stores and loads (but packed ones) of a masked block are masked.
 struct Lanes {
-    enum class Mask : uint8_t { edge, tail, last, always };
+    enum class Mask : uint8_t { edge, tail, last, shifted, always };
     VariableId variable = no_id;
     Range range;
     int vectors = 1;

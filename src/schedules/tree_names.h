@@ -15,7 +15,7 @@ inline const char* access(Access access) {
     return names[static_cast<size_t>(access)];
 }
 inline const char* mask(Lanes::Mask mask) {
-    static constexpr const char* names[] = {"edge", "tail", "last", "always"};
+    static constexpr const char* names[] = {"edge", "tail", "last", "shifted", "always"};
     return names[static_cast<size_t>(mask)];
 }
 

@@ -447,6 +447,8 @@ private:
             lanes.mask = Lanes::Mask::tail;
         else if (reader_.take("last"))
             lanes.mask = Lanes::Mask::last;
+        else if (reader_.take("shifted"))
+            lanes.mask = Lanes::Mask::shifted;
         else
             reader_.expect("edge");
         lanes.reduced = reader_.take("reduced");

@@ -211,6 +211,8 @@ private:
             rows_indexed = rows_indexed || varies_[static_cast<size_t>(value)].rows;
         }
         bool fits = true;
+        if (is_shifted_ && a.access != Access::uniform && a.access != Access::contiguous && a.access != Access::packed)
+            error("schedules.tree_lanes", "lanes that are done twice have another access than a plain one", "");
         switch (a.access) {
         case Access::uniform: fits = lanes == 0 && !indexed; break;
         case Access::contiguous: fits = lanes == 1 && unit && !indexed; break;
@@ -325,18 +327,21 @@ private:
         bind(lanes.variable, Variable::Kind::lane);
         if (lanes.reduced && lanes.mask == Lanes::Mask::edge)
             error("schedules.tree_lanes", "reduced lanes have no block under masks at their end", "");
+        if (lanes.reduced && lanes.mask == Lanes::Mask::shifted)
+            error("schedules.tree_lanes", "reduced lanes are done twice", "");
         in_lanes_ = true;
+        is_shifted_ = lanes.mask == Lanes::Mask::shifted;
         has_tail_ = lanes.mask == Lanes::Mask::tail || lanes.mask == Lanes::Mask::last;
         lanes_width_ = lanes.vectors == 1 && !lanes.reduced ? lanes.width : 0;
         check_block(lanes.body);
-        in_lanes_ = has_tail_ = false;
+        in_lanes_ = has_tail_ = is_shifted_ = false;
         std::erase_if(finished_, [&](AccumulatorId id) { return tree_.accumulator(id).running; });
         scope_.erase(lanes.variable);
     }
 
     void check(const Start& s) {
         if (!in(tree_.accumulators, s.accumulator, "an accumulator")) return;
-        if (has_tail_ && tree_.accumulator(s.accumulator).vectors > 1)
+        if (is_shifted_ || (has_tail_ && tree_.accumulator(s.accumulator).vectors > 1))
             error("schedules.tree_lanes", "lanes with a tail hold an accumulator",
                   tree_.accumulator(s.accumulator).name);
         check_start(s, tree_.accumulator(s.accumulator));
@@ -471,7 +476,7 @@ private:
     std::set<LetId> defined_;
     std::set<AccumulatorId> started_, finished_;
     int lanes_width_ = 0;  // of lanes of one vector, that are not reduced
-    bool in_rows_ = false, in_lanes_ = false, has_tail_ = false, transposes_ = false, prefetching_ = false;
+    bool in_rows_ = false, in_lanes_ = false, has_tail_ = false, is_shifted_ = false, transposes_ = false, prefetching_ = false;
 };
 
 }  // namespace

@@ -173,9 +173,13 @@ CCode::Value CCode::real(DType dtype, double value) {
 
 CCode::Value CCode::number(int64_t index) { return inline_value(DType::int64, 1, fmt::format("numbers[{}]", index)); }
 
-CCode::Value CCode::iota(DType dtype, int width) { return by_lane(dtype, width, "l"); }
+CCode::Value CCode::iota(DType dtype, int width) {
+    if (width == 1) return is_float(dtype) ? real(dtype, 0) : integer(dtype, 0);
+    return by_lane(dtype, width, "l");
+}
 
 CCode::Value CCode::broadcast(Value scalar, int width) {
+    if (width == 1) return scalar;
     const std::string function = helper("broadcast", scalar.dtype, width, scalar_type(scalar.dtype) + " x",
                                         is_bool(scalar.dtype) ? "-(x & 1)" : "x");
     return define(scalar.dtype, width, fmt::format("{}({})", function, text(scalar)));
