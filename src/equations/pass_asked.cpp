@@ -181,9 +181,18 @@ private:
     }
 
     // Of bounds that differ by a number, the strongest one.
+    // What stands where nobody asks: what was there, or where nothing was, anything.
+    Expr anything(const Equation& equation) const {
+        const auto& makers = system_.tensor(equation.tensor).equations;
+        const auto lives = [&](int32_t maker) { return !system_.equation(maker).dead; };
+        const DType dtype = equation.right->dtype;
+        if (std::ranges::count_if(makers, lives) > 1) return arena_.read(equation.tensor, dtype, equation.left);
+        return is_float(dtype) ? arena_.real(dtype, 0) : arena_.literal(dtype, 0);
+    }
+
     void leave_out(const Made& made) {
         Equation& equation = system_.equation(made.equation);
-        Expr itself = arena_.read(equation.tensor, equation.right->dtype, equation.left);
+        const Expr itself = anything(equation);
         for (Expr c : made.bounds) {
             const auto is_stronger = [&](Expr other) {
                 Expr more = arena_.add(other, c, -1);

@@ -175,6 +175,19 @@ TEST(PassSteps, WhatNoReadReachesIsLeftOpen) {
               "z[(t - i - 1)] ?? 0.0) : 1.0) : h[(t + 1), i]) : h[(t + 1), i])");
 }
 
+// A tensor of the steps that has no first value was nothing before: nothing is read of it.
+TEST(PassSteps, WhatNothingWasBeforeDoesNotStay) {
+    const System system = optimised(
+        table(" local g: float32[17, 9, 9]\n",
+              " for t < 17 named 1 ordered 0, i < 9, j < 9: g[t, i, j] = (i < t) ? exp(h[t, i]) : 0.0\n" +
+                  diagonal("(i < t) ? h[t, max(i - 1, 0)] + g[t, i, min(max(t - i, 0), 8)] + (z[t - i - 1] ?? 0.0) : 1.0"),
+              "h[17, 8]"));
+    for (const Equation& equation : system.equations) {
+        if (equation.dead || system.tensor(equation.tensor).name != "g") continue;
+        for (Expr read : reads(equation)) EXPECT_NE(read->tensor(), equation.tensor) << print(system);
+    }
+}
+
 TEST(PassSteps, ARunningMaximumIsLeftWhereItStays) {
     const std::string best = " local g: float32[18, 9]\n";
     const auto system_of = [&](const std::string& first, const std::string& outside) {
