@@ -1,0 +1,171 @@
+#include "backends/llvm/lane_masks.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+#include <map>
+
+namespace heddle::backends {
+namespace {
+
+namespace intrinsics = llvm::Intrinsic;
+using llvm::FixedVectorType;
+using llvm::Value;
+
+// What a vector of so many bits has, by the bits of its lanes.
+struct Instructions {
+    unsigned lane, whole;
+    intrinsics::ID compare, choose, signs;
+};
+constexpr Instructions sizes[] = {
+    {32, 128, intrinsics::x86_sse_cmp_ps, intrinsics::x86_sse41_blendvps, intrinsics::x86_sse_movmsk_ps},
+    {32, 256, intrinsics::x86_avx_cmp_ps_256, intrinsics::x86_avx_blendv_ps_256, intrinsics::x86_avx_movmsk_ps_256},
+    {64, 128, intrinsics::x86_sse2_cmp_pd, intrinsics::x86_sse41_blendvpd, intrinsics::x86_sse2_movmsk_pd},
+    {64, 256, intrinsics::x86_avx_cmp_pd_256, intrinsics::x86_avx_blendv_pd_256, intrinsics::x86_avx_movmsk_pd_256},
+};
+const Instructions* instructions_of(const llvm::Type* type) {
+    const auto* vector = llvm::dyn_cast<FixedVectorType>(type);
+    if (!vector) return nullptr;
+    const unsigned lane = vector->getScalarSizeInBits();
+    for (const Instructions& size : sizes) {
+        if (size.lane == lane && size.whole == lane * vector->getNumElements()) return &size;
+    }
+    return nullptr;
+}
+
+bool is_joined(const Value* mask) {
+    const auto* both = llvm::dyn_cast<llvm::BinaryOperator>(mask);
+    return both && both->isBitwiseLogicOp() && both->getType()->isVectorTy();
+}
+
+// The immediate operand of vcmpps; that of the comparisons that say nothing is none.
+int condition_of(llvm::CmpInst::Predicate predicate) {
+    switch (predicate) {
+    case llvm::CmpInst::FCMP_OEQ: return 0x00;
+    case llvm::CmpInst::FCMP_UNO: return 0x03;
+    case llvm::CmpInst::FCMP_UNE: return 0x04;
+    case llvm::CmpInst::FCMP_ORD: return 0x07;
+    case llvm::CmpInst::FCMP_UEQ: return 0x08;
+    case llvm::CmpInst::FCMP_ONE: return 0x0C;
+    case llvm::CmpInst::FCMP_OLT: return 0x11;
+    case llvm::CmpInst::FCMP_OLE: return 0x12;
+    case llvm::CmpInst::FCMP_UGE: return 0x15;
+    case llvm::CmpInst::FCMP_UGT: return 0x16;
+    case llvm::CmpInst::FCMP_ULT: return 0x19;
+    case llvm::CmpInst::FCMP_ULE: return 0x1A;
+    case llvm::CmpInst::FCMP_OGE: return 0x1D;
+    case llvm::CmpInst::FCMP_OGT: return 0x1E;
+    default: return -1;
+    }
+}
+
+class MaskWidener {
+public:
+    explicit MaskWidener(llvm::Function& function) : function_(function) {}
+
+    void run() {
+        llvm::SmallVector<llvm::Instruction*> found;
+        for (llvm::Instruction& instruction : llvm::instructions(function_)) found.push_back(&instruction);
+        for (llvm::Instruction* instruction : found) replace(instruction);
+        for (llvm::WeakTrackingVH& mask : left_) {
+            if (mask) llvm::RecursivelyDeleteTriviallyDeadInstructions(mask);
+        }
+    }
+
+private:
+    void replace(llvm::Instruction* user) {
+        if (auto* choice = llvm::dyn_cast<llvm::SelectInst>(user)) return replace_choice(choice);
+        Value* mask = nullptr;
+        using namespace llvm::PatternMatch;
+        if (match(user, m_Intrinsic<intrinsics::vector_reduce_or>(m_Value(mask)))) replace_question(user, mask);
+    }
+
+    void replace_choice(llvm::SelectInst* choice) {
+        const Instructions* size = instructions_of(choice->getType());
+        if (!size || !is_joined(choice->getCondition())) return;
+        Value* mask = wide(choice->getCondition(), size->lane);
+        llvm::IRBuilder<> builder(choice);
+        const auto lanes = [&](Value* v) { return as_floats(builder, v, *size); };
+        Value* chosen = builder.CreateIntrinsic(
+            size->choose, {}, {lanes(choice->getFalseValue()), lanes(choice->getTrueValue()), lanes(mask)});
+        substitute(choice, choice->getCondition(), builder.CreateBitCast(chosen, choice->getType()));
+    }
+
+    // Whether any lane is set; the lanes are as wide as those of the first comparison.
+    void replace_question(llvm::Instruction* question, Value* mask) {
+        if (!is_joined(mask)) return;
+        const unsigned lane = compared_bits(mask);
+        const auto count = llvm::cast<FixedVectorType>(mask->getType())->getNumElements();
+        const Instructions* size =
+            instructions_of(FixedVectorType::get(llvm::IntegerType::get(question->getContext(), lane), count));
+        if (!size) return;
+        Value* lanes = wide(mask, lane);
+        llvm::IRBuilder<> builder(question);
+        Value* signs = builder.CreateIntrinsic(size->signs, {}, {as_floats(builder, lanes, *size)});
+        substitute(question, mask, builder.CreateIsNotNull(signs));
+    }
+
+    void substitute(llvm::Instruction* old, Value* mask, Value* made) {
+        left_.emplace_back(mask);
+        old->replaceAllUsesWith(made);
+        old->eraseFromParent();
+    }
+
+    static unsigned compared_bits(Value* mask) {
+        if (const auto* compared = llvm::dyn_cast<llvm::CmpInst>(mask))
+            return compared->getOperand(0)->getType()->getScalarSizeInBits();
+        if (!is_joined(mask)) return 1;
+        auto* both = llvm::cast<llvm::BinaryOperator>(mask);
+        return std::max(compared_bits(both->getOperand(0)), compared_bits(both->getOperand(1)));
+    }
+
+    static Value* as_floats(llvm::IRBuilder<>& builder, Value* v, const Instructions& size) {
+        llvm::Type* element = size.lane == 32 ? builder.getFloatTy() : builder.getDoubleTy();
+        return builder.CreateBitCast(v, FixedVectorType::get(element, size.whole / size.lane));
+    }
+
+    // The mask as integers of so many bits, 0 or -1; made where the mask is.
+    Value* wide(Value* mask, unsigned bits) {
+        auto& made = wide_[{mask, bits}];
+        if (!made) made = make_wide(mask, bits);
+        return made;
+    }
+
+    Value* make_wide(Value* mask, unsigned bits) {
+        const auto count = llvm::cast<FixedVectorType>(mask->getType())->getNumElements();
+        llvm::Type* type = FixedVectorType::get(llvm::IntegerType::get(function_.getContext(), bits), count);
+        auto* instruction = llvm::dyn_cast<llvm::Instruction>(mask);
+        llvm::IRBuilder<> builder(&*function_.getEntryBlock().getFirstInsertionPt());
+        if (!instruction) return builder.CreateSExt(mask, type);
+        if (is_joined(mask)) {
+            Value *a = wide(instruction->getOperand(0), bits), *b = wide(instruction->getOperand(1), bits);
+            builder.SetInsertPoint(instruction);
+            return builder.CreateBinOp(llvm::cast<llvm::BinaryOperator>(mask)->getOpcode(), a, b);
+        }
+        builder.SetInsertPoint(*instruction->getInsertionPointAfterDef());
+        const auto* compared = llvm::dyn_cast<llvm::FCmpInst>(mask);
+        const Instructions* size = compared ? instructions_of(compared->getOperand(0)->getType()) : nullptr;
+        if (!size || size->lane != bits || condition_of(compared->getPredicate()) < 0)
+            return builder.CreateSExt(mask, type);
+        Value* lanes =
+            builder.CreateIntrinsic(size->compare, {},
+                                    {compared->getOperand(0), compared->getOperand(1),
+                                     builder.getInt8(static_cast<uint8_t>(condition_of(compared->getPredicate())))});
+        return builder.CreateBitCast(lanes, type);
+    }
+
+    llvm::Function& function_;
+    std::map<std::pair<Value*, unsigned>, Value*> wide_;
+    llvm::SmallVector<llvm::WeakTrackingVH> left_;
+};
+
+}  // namespace
+
+void widen_joined_masks(llvm::Function& function) {
+    if (!function.isDeclaration()) MaskWidener(function).run();
+}
+
+}  // namespace heddle::backends
