@@ -480,9 +480,18 @@ void Walker::statement(const Prefetch& node) {
         code_.set(*running_, integer_op(CodeOp::add, pointer, number(node.step)));
         return;
     }
+    if (node.address.access == Access::transposed) return prefetch_lanes(node);
     for (int j = 0; j < vectors_; j++) {
         CodeAddress place = address(node.address, 0, j);
         place.offset += node.ahead;
+        code_.prefetch(code_.address_of(place), 1);
+    }
+}
+
+void Walker::prefetch_lanes(const Prefetch& node) {
+    const Lanewise sum = lanewise(node.address.element, 0, 0, false);
+    for (int lane = 0; lane < width_; lane++) {
+        const CodeAddress place = address(node.address.memory, of_lane(sum, integer(node.ahead + lane)));
         code_.prefetch(code_.address_of(place), 1);
     }
 }

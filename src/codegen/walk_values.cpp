@@ -297,6 +297,12 @@ CodeValue Walker::load_uniform(const Expression& e, int i, int j, std::optional<
     return code_.select(*guard, code_.broadcast(value, guard->width), code_.broadcast(zero, guard->width));
 }
 
+Walker::Index Walker::of_lane(const Lanewise& sum, CodeValue lane) {
+    Index index = sum.first;
+    for (const auto& [scale, factor] : sum.strides) index.moves.push_back(scaled(lane, scale, factor));
+    return index;
+}
+
 // Lane l's rows are one contiguous vector; all rows of vector j are made at once. In place of a masked lane the last one
 // is read again.
 void Walker::load_transposed(ExpressionId id, int j) {
@@ -310,10 +316,9 @@ void Walker::load_transposed(ExpressionId id, int j) {
         integer_op(CodeOp::add, bindings_[static_cast<size_t>(lane_variable_)]->base, integer(int64_t{j} * width_));
     std::vector<CodeValue> columns;
     for (int lane = 0; lane < width_; lane++) {
-        Index index = sum.first;
         CodeValue moved = integer(lane);
         if (last_lane_) moved = smaller(moved, integer_op(CodeOp::subtract, *last_lane_, here));
-        for (const auto& [scale, factor] : sum.strides) index.moves.push_back(scaled(moved, scale, factor));
+        const Index index = of_lane(sum, moved);
         std::optional<CodeValue> mask = row_mask;
         if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
         columns.push_back(code_.load(address(e.address.memory, index), rows_, mask));

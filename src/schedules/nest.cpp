@@ -401,8 +401,25 @@ Block Nest::body() {
     return block;
 }
 
+// A tile of transposes reads few bytes of many rows, and a new one begins for each few rows: prefetchers of the machine follow
+// late. Vectors of a whole line ask for so many lines at once that they hardly wait.
+void Nest::prefetch_next_rows(Block& block, size_t first_expression) {
+    if (!group_.transposed || assembly_.target.vector_bytes >= choice_numbers::cache_line) return;
+    const std::vector<Expression>& all = assembly_.result.tree.expressions;
+    for (size_t i = all.size(); i-- > first_expression;) {
+        const Address& address = all[i].address;
+        const bool is_read = all[i].kind == Expression::Kind::load && address.access == Access::transposed;
+        if (!is_read || !address.element.values.empty()) continue;
+        Prefetch next;
+        next.address = address;
+        next.ahead = group_.width;
+        block.insert(block.begin(), {next});
+    }
+}
+
 Block Nest::core() {
     Block block;
+    const size_t first_expression = assembly_.result.tree.expressions.size();
     add_accumulators(block);
     if (group_.prefetch_panel) add_prefetch_start(block);
     if (!group_.reductions.empty()) {
@@ -412,6 +429,7 @@ Block Nest::core() {
     for (AccumulatorId accumulator : accumulators_) block.push_back({Finish{accumulator}});
     if (!loops_over_rows()) {
         epilogue(block);
+        prefetch_next_rows(block, first_expression);
     } else {
         EachRow each;
         epilogue(each.body);

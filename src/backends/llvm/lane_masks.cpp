@@ -36,9 +36,24 @@ const Instructions* instructions_of(const llvm::Type* type) {
     return nullptr;
 }
 
+// The vector that a float stands in.
+llvm::Type* register_of(llvm::Type* type) {
+    if (type->isFloatTy() || type->isDoubleTy()) return FixedVectorType::get(type, type->isFloatTy() ? 4 : 2);
+    return type;
+}
+unsigned lanes_of(const llvm::Type* type) {
+    const auto* vector = llvm::dyn_cast<FixedVectorType>(type);
+    return vector ? vector->getNumElements() : 1;
+}
+
 bool is_joined(const Value* mask) {
     const auto* both = llvm::dyn_cast<llvm::BinaryOperator>(mask);
-    return both && both->isBitwiseLogicOp() && both->getType()->isVectorTy();
+    return both && both->isBitwiseLogicOp();
+}
+bool compares_floats(const Value* mask) {
+    if (!is_joined(mask)) return llvm::isa<llvm::FCmpInst>(mask);
+    const auto* both = llvm::cast<llvm::BinaryOperator>(mask);
+    return compares_floats(both->getOperand(0)) || compares_floats(both->getOperand(1));
 }
 
 // The immediate operand of vcmpps; that of the comparisons that say nothing is none.
@@ -84,25 +99,29 @@ private:
     }
 
     void replace_choice(llvm::SelectInst* choice) {
-        const Instructions* size = instructions_of(choice->getType());
-        if (!size || !is_joined(choice->getCondition())) return;
-        Value* mask = wide(choice->getCondition(), size->lane);
+        llvm::Type* const type = register_of(choice->getType());
+        const Instructions* size = instructions_of(type);
+        const bool is_vector = choice->getCondition()->getType()->isVectorTy();
+        if (!size || !is_joined(choice->getCondition()) || is_vector != choice->getType()->isVectorTy()) return;
+        // One float is chosen by a branch, which is guessed wrong where data decide.
+        if (!is_vector && !compares_floats(choice->getCondition())) return;
+        Value* mask = wide(choice->getCondition(), *size);
         llvm::IRBuilder<> builder(choice);
-        const auto lanes = [&](Value* v) { return as_floats(builder, v, *size); };
+        const auto lanes = [&](Value* v) { return as_floats(builder, in_register(builder, v), *size); };
         Value* chosen = builder.CreateIntrinsic(
             size->choose, {}, {lanes(choice->getFalseValue()), lanes(choice->getTrueValue()), lanes(mask)});
-        substitute(choice, choice->getCondition(), builder.CreateBitCast(chosen, choice->getType()));
+        chosen = builder.CreateBitCast(chosen, type);
+        if (!is_vector) chosen = builder.CreateExtractElement(chosen, uint64_t{0});
+        substitute(choice, choice->getCondition(), chosen);
     }
 
     // Whether any lane is set; the lanes are as wide as those of the first comparison.
     void replace_question(llvm::Instruction* question, Value* mask) {
         if (!is_joined(mask)) return;
-        const unsigned lane = compared_bits(mask);
-        const auto count = llvm::cast<FixedVectorType>(mask->getType())->getNumElements();
-        const Instructions* size =
-            instructions_of(FixedVectorType::get(llvm::IntegerType::get(question->getContext(), lane), count));
+        llvm::Type* lane = llvm::IntegerType::get(question->getContext(), compared_bits(mask));
+        const Instructions* size = instructions_of(FixedVectorType::get(lane, lanes_of(mask->getType())));
         if (!size) return;
-        Value* lanes = wide(mask, lane);
+        Value* lanes = wide(mask, *size);
         llvm::IRBuilder<> builder(question);
         Value* signs = builder.CreateIntrinsic(size->signs, {}, {as_floats(builder, lanes, *size)});
         substitute(question, mask, builder.CreateIsNotNull(signs));
@@ -126,39 +145,48 @@ private:
         llvm::Type* element = size.lane == 32 ? builder.getFloatTy() : builder.getDoubleTy();
         return builder.CreateBitCast(v, FixedVectorType::get(element, size.whole / size.lane));
     }
+    static Value* in_register(llvm::IRBuilder<>& builder, Value* v) {
+        llvm::Type* type = register_of(v->getType());
+        if (type == v->getType()) return v;
+        return builder.CreateInsertElement(llvm::PoisonValue::get(type), v, uint64_t{0});
+    }
 
-    // The mask as integers of so many bits, 0 or -1; made where the mask is.
-    Value* wide(Value* mask, unsigned bits) {
-        auto& made = wide_[{mask, bits}];
-        if (!made) made = make_wide(mask, bits);
+    // The mask as integers, 0 or -1; made where the mask is. That of one float is lane 0.
+    Value* wide(Value* mask, const Instructions& size) {
+        Value*& made = wide_[{mask, &size}];
+        if (!made) made = make_wide(mask, size);
         return made;
     }
 
-    Value* make_wide(Value* mask, unsigned bits) {
-        const auto count = llvm::cast<FixedVectorType>(mask->getType())->getNumElements();
-        llvm::Type* type = FixedVectorType::get(llvm::IntegerType::get(function_.getContext(), bits), count);
+    Value* make_wide(Value* mask, const Instructions& size) {
         auto* instruction = llvm::dyn_cast<llvm::Instruction>(mask);
         llvm::IRBuilder<> builder(&*function_.getEntryBlock().getFirstInsertionPt());
-        if (!instruction) return builder.CreateSExt(mask, type);
+        llvm::Type* lane = builder.getIntNTy(size.lane);
+        llvm::Type* type = FixedVectorType::get(lane, size.whole / size.lane);
+        const auto widened = [&]() -> Value* {
+            if (mask->getType()->isVectorTy()) return builder.CreateSExt(mask, type);
+            Value* one = builder.CreateSExt(mask, lane);
+            return builder.CreateInsertElement(llvm::PoisonValue::get(type), one, uint64_t{0});
+        };
+        if (!instruction) return widened();
         if (is_joined(mask)) {
-            Value *a = wide(instruction->getOperand(0), bits), *b = wide(instruction->getOperand(1), bits);
+            Value *a = wide(instruction->getOperand(0), size), *b = wide(instruction->getOperand(1), size);
             builder.SetInsertPoint(instruction);
             return builder.CreateBinOp(llvm::cast<llvm::BinaryOperator>(mask)->getOpcode(), a, b);
         }
         builder.SetInsertPoint(*instruction->getInsertionPointAfterDef());
         const auto* compared = llvm::dyn_cast<llvm::FCmpInst>(mask);
-        const Instructions* size = compared ? instructions_of(compared->getOperand(0)->getType()) : nullptr;
-        if (!size || size->lane != bits || condition_of(compared->getPredicate()) < 0)
-            return builder.CreateSExt(mask, type);
-        Value* lanes =
-            builder.CreateIntrinsic(size->compare, {},
-                                    {compared->getOperand(0), compared->getOperand(1),
-                                     builder.getInt8(static_cast<uint8_t>(condition_of(compared->getPredicate())))});
+        const int condition = compared ? condition_of(compared->getPredicate()) : -1;
+        if (condition < 0 || instructions_of(register_of(compared->getOperand(0)->getType())) != &size) return widened();
+        Value* lanes = builder.CreateIntrinsic(size.compare, {},
+                                               {in_register(builder, compared->getOperand(0)),
+                                                in_register(builder, compared->getOperand(1)),
+                                                builder.getInt8(static_cast<uint8_t>(condition))});
         return builder.CreateBitCast(lanes, type);
     }
 
     llvm::Function& function_;
-    std::map<std::pair<Value*, unsigned>, Value*> wide_;
+    std::map<std::pair<Value*, const Instructions*>, Value*> wide_;
     llvm::SmallVector<llvm::WeakTrackingVH> left_;
 };
 
