@@ -7,6 +7,7 @@
 #include <llvm/Transforms/Utils/Local.h>
 
 #include <map>
+#include <optional>
 
 namespace heddle::backends {
 namespace {
@@ -46,14 +47,22 @@ unsigned lanes_of(const llvm::Type* type) {
     return vector ? vector->getNumElements() : 1;
 }
 
-bool is_joined(const Value* mask) {
-    const auto* both = llvm::dyn_cast<llvm::BinaryOperator>(mask);
-    return both && both->isBitwiseLogicOp();
+// Two masks that are one, by a bitwise operation or by a choice between one of them and a constant.
+struct Joined {
+    llvm::Instruction::BinaryOps by;
+    Value *a, *b;
+};
+std::optional<Joined> joined(Value* mask) {
+    using namespace llvm::PatternMatch;
+    Value *a, *b;
+    if (match(mask, m_LogicalAnd(m_Value(a), m_Value(b)))) return Joined{llvm::Instruction::And, a, b};
+    if (match(mask, m_LogicalOr(m_Value(a), m_Value(b)))) return Joined{llvm::Instruction::Or, a, b};
+    if (match(mask, m_Xor(m_Value(a), m_Value(b)))) return Joined{llvm::Instruction::Xor, a, b};
+    return std::nullopt;
 }
-bool compares_floats(const Value* mask) {
-    if (!is_joined(mask)) return llvm::isa<llvm::FCmpInst>(mask);
-    const auto* both = llvm::cast<llvm::BinaryOperator>(mask);
-    return compares_floats(both->getOperand(0)) || compares_floats(both->getOperand(1));
+bool compares_floats(Value* mask) {
+    const auto both = joined(mask);
+    return both ? compares_floats(both->a) || compares_floats(both->b) : llvm::isa<llvm::FCmpInst>(mask);
 }
 
 // The immediate operand of vcmpps; that of the comparisons that say nothing is none.
@@ -102,7 +111,7 @@ private:
         llvm::Type* const type = register_of(choice->getType());
         const Instructions* size = instructions_of(type);
         const bool is_vector = choice->getCondition()->getType()->isVectorTy();
-        if (!size || !is_joined(choice->getCondition()) || is_vector != choice->getType()->isVectorTy()) return;
+        if (!size || !joined(choice->getCondition()) || is_vector != choice->getType()->isVectorTy()) return;
         // One float is chosen by a branch, which is guessed wrong where data decide.
         if (!is_vector && !compares_floats(choice->getCondition())) return;
         Value* mask = wide(choice->getCondition(), *size);
@@ -117,7 +126,7 @@ private:
 
     // Whether any lane is set; the lanes are as wide as those of the first comparison.
     void replace_question(llvm::Instruction* question, Value* mask) {
-        if (!is_joined(mask)) return;
+        if (!joined(mask)) return;
         llvm::Type* lane = llvm::IntegerType::get(question->getContext(), compared_bits(mask));
         const Instructions* size = instructions_of(FixedVectorType::get(lane, lanes_of(mask->getType())));
         if (!size) return;
@@ -136,9 +145,8 @@ private:
     static unsigned compared_bits(Value* mask) {
         if (const auto* compared = llvm::dyn_cast<llvm::CmpInst>(mask))
             return compared->getOperand(0)->getType()->getScalarSizeInBits();
-        if (!is_joined(mask)) return 1;
-        auto* both = llvm::cast<llvm::BinaryOperator>(mask);
-        return std::max(compared_bits(both->getOperand(0)), compared_bits(both->getOperand(1)));
+        const auto both = joined(mask);
+        return both ? std::max(compared_bits(both->a), compared_bits(both->b)) : 1;
     }
 
     static Value* as_floats(llvm::IRBuilder<>& builder, Value* v, const Instructions& size) {
@@ -169,19 +177,20 @@ private:
             return builder.CreateInsertElement(llvm::PoisonValue::get(type), one, uint64_t{0});
         };
         if (!instruction) return widened();
-        if (is_joined(mask)) {
-            Value *a = wide(instruction->getOperand(0), size), *b = wide(instruction->getOperand(1), size);
+        if (const auto both = joined(mask)) {
+            Value *a = wide(both->a, size), *b = wide(both->b, size);
             builder.SetInsertPoint(instruction);
-            return builder.CreateBinOp(llvm::cast<llvm::BinaryOperator>(mask)->getOpcode(), a, b);
+            return builder.CreateBinOp(both->by, a, b);
         }
         builder.SetInsertPoint(*instruction->getInsertionPointAfterDef());
         const auto* compared = llvm::dyn_cast<llvm::FCmpInst>(mask);
         const int condition = compared ? condition_of(compared->getPredicate()) : -1;
-        if (condition < 0 || instructions_of(register_of(compared->getOperand(0)->getType())) != &size) return widened();
-        Value* lanes = builder.CreateIntrinsic(size.compare, {},
-                                               {in_register(builder, compared->getOperand(0)),
-                                                in_register(builder, compared->getOperand(1)),
-                                                builder.getInt8(static_cast<uint8_t>(condition))});
+        if (condition < 0 || instructions_of(register_of(compared->getOperand(0)->getType())) != &size)
+            return widened();
+        Value* lanes = builder.CreateIntrinsic(
+            size.compare, {},
+            {in_register(builder, compared->getOperand(0)), in_register(builder, compared->getOperand(1)),
+             builder.getInt8(static_cast<uint8_t>(condition))});
         return builder.CreateBitCast(lanes, type);
     }
 
