@@ -186,6 +186,7 @@ Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, co
         return failure("backends.internal", "LLVM refuses the kernel's code", error);
     optimise(*module, machine, gate);
     for (llvm::Function& function : *module) {
+        split_extremes(function);
         if (widest == 64) count_under_masks(function);
         if (widest == 32) widen_joined_masks(function);
     }
