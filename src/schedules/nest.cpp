@@ -401,15 +401,16 @@ Block Nest::body() {
     return block;
 }
 
-// A tile of transposes reads few bytes of many rows, and a new one begins for each few rows: prefetchers of the machine follow
-// late. Vectors of a whole line ask for so many lines at once that they hardly wait.
+// A tile of transposes reads few bytes of many rows of a buffer, and a new one begins for each few rows: prefetchers of the
+// machine follow late. Vectors of a whole line ask for so many lines at once that they hardly wait.
 void Nest::prefetch_next_rows(Block& block, size_t first_expression) {
     if (!group_.transposed || assembly_.target.vector_bytes >= choice_numbers::cache_line) return;
-    const std::vector<Expression>& all = assembly_.result.tree.expressions;
-    for (size_t i = all.size(); i-- > first_expression;) {
-        const Address& address = all[i].address;
-        const bool is_read = all[i].kind == Expression::Kind::load && address.access == Access::transposed;
-        if (!is_read || !address.element.values.empty()) continue;
+    const Tree& tree = assembly_.result.tree;
+    for (size_t i = tree.expressions.size(); i-- > first_expression;) {
+        const Expression& e = tree.expressions[i];
+        if (e.kind != Expression::Kind::load || e.address.access != Access::transposed) continue;
+        const Address address = e.address;
+        if (!address.element.values.empty() || tree.memory(address.memory).kind == Memory::Kind::array) continue;
         Prefetch next;
         next.address = address;
         next.ahead = group_.width;
