@@ -1,11 +1,13 @@
 #include "backends/llvm/lane_masks.h"
 
+#include <llvm/ADT/SetVector.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/Local.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -60,9 +62,20 @@ std::optional<Joined> joined(Value* mask) {
     if (match(mask, m_Xor(m_Value(a), m_Value(b)))) return Joined{llvm::Instruction::Xor, a, b};
     return std::nullopt;
 }
-bool compares_floats(Value* mask) {
-    const auto both = joined(mask);
-    return both ? compares_floats(both->a) || compares_floats(both->b) : llvm::isa<llvm::FCmpInst>(mask);
+// Those that the mask is joined of.
+llvm::SmallVector<llvm::CmpInst*> comparisons(Value* mask) {
+    llvm::SmallVector<llvm::CmpInst*> found;
+    llvm::SmallSetVector<Value*, 16> parts;
+    parts.insert(mask);
+    for (size_t i = 0; i < parts.size(); i++) {
+        if (const auto both = joined(parts[i])) {
+            parts.insert(both->a);
+            parts.insert(both->b);
+        } else if (auto* compared = llvm::dyn_cast<llvm::CmpInst>(parts[i])) {
+            found.push_back(compared);
+        }
+    }
+    return found;
 }
 
 // The immediate operand of vcmpps; that of the comparisons that say nothing is none.
@@ -113,7 +126,8 @@ private:
         const bool is_vector = choice->getCondition()->getType()->isVectorTy();
         if (!size || !joined(choice->getCondition()) || is_vector != choice->getType()->isVectorTy()) return;
         // One float is chosen by a branch, which is guessed wrong where data decide.
-        if (!is_vector && !compares_floats(choice->getCondition())) return;
+        const auto compares_floats = [](llvm::CmpInst* part) { return llvm::isa<llvm::FCmpInst>(part); };
+        if (!is_vector && llvm::none_of(comparisons(choice->getCondition()), compares_floats)) return;
         Value* mask = wide(choice->getCondition(), *size);
         llvm::IRBuilder<> builder(choice);
         const auto lanes = [&](Value* v) { return as_floats(builder, in_register(builder, v), *size); };
@@ -124,10 +138,13 @@ private:
         substitute(choice, choice->getCondition(), chosen);
     }
 
-    // Whether any lane is set; the lanes are as wide as those of the first comparison.
+    // Whether any lane is set; the lanes are as wide as those that are compared.
     void replace_question(llvm::Instruction* question, Value* mask) {
+        unsigned bits = 1;
+        for (llvm::CmpInst* part : comparisons(mask))
+            bits = std::max(bits, part->getOperand(0)->getType()->getScalarSizeInBits());
         if (!joined(mask)) return;
-        llvm::Type* lane = llvm::IntegerType::get(question->getContext(), compared_bits(mask));
+        llvm::Type* lane = llvm::IntegerType::get(question->getContext(), bits);
         const Instructions* size = instructions_of(FixedVectorType::get(lane, lanes_of(mask->getType())));
         if (!size) return;
         Value* lanes = wide(mask, *size);
@@ -140,13 +157,6 @@ private:
         left_.emplace_back(mask);
         old->replaceAllUsesWith(made);
         old->eraseFromParent();
-    }
-
-    static unsigned compared_bits(Value* mask) {
-        if (const auto* compared = llvm::dyn_cast<llvm::CmpInst>(mask))
-            return compared->getOperand(0)->getType()->getScalarSizeInBits();
-        const auto both = joined(mask);
-        return both ? std::max(compared_bits(both->a), compared_bits(both->b)) : 1;
     }
 
     static Value* as_floats(llvm::IRBuilder<>& builder, Value* v, const Instructions& size) {
