@@ -211,7 +211,7 @@ void Walker::lanes_block(const Lanes& node, int vectors, CodeValue base, std::op
         for (int j = 0; j < vectors; j++) {
             const CodeValue left_here = integer_op(CodeOp::subtract, left, integer(j * node.width));
             const bool fits = vectors == 1 || node.width < 32;  // whatever integers the lanes are compared in
-            masks_.push_back(fits ? lanes_below(left_here) : first_lanes(left_here));
+            masks_.push_back(fits ? lanes_below(left_here, width_) : first_lanes(left_here));
         }
     }
     scoped(node.body);

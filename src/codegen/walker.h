@@ -139,7 +139,8 @@ private:
     void store_reversed(const Address& address, CodeValue value, int i, int j, std::optional<CodeValue> active);
     Index of_lane(const Lanewise& sum, CodeValue lane);
     void load_transposed(ExpressionId id, int j);
-    CodeValue lanes_below(CodeValue bound);
+    CodeValue lanes_below(CodeValue bound, int width);
+    CodeValue first_lanes(CodeValue count, int width);
     CodeValue first_lanes(CodeValue count);
     std::optional<CodeValue> first_of_lanes(ExpressionId id, int64_t step, int i, int j);
     CodeValue opposite(CodeValue mask);
