@@ -44,7 +44,7 @@ llvm::Type* register_of(llvm::Type* type) {
     if (type->isFloatTy() || type->isDoubleTy()) return FixedVectorType::get(type, type->isFloatTy() ? 4 : 2);
     return type;
 }
-unsigned lanes_of(const llvm::Type* type) {
+unsigned lane_count(const llvm::Type* type) {
     const auto* vector = llvm::dyn_cast<FixedVectorType>(type);
     return vector ? vector->getNumElements() : 1;
 }
@@ -145,7 +145,7 @@ private:
             bits = std::max(bits, part->getOperand(0)->getType()->getScalarSizeInBits());
         if (!joined(mask)) return;
         llvm::Type* lane = llvm::IntegerType::get(question->getContext(), bits);
-        const Instructions* size = instructions_of(FixedVectorType::get(lane, lanes_of(mask->getType())));
+        const Instructions* size = instructions_of(FixedVectorType::get(lane, lane_count(mask->getType())));
         if (!size) return;
         Value* lanes = wide(mask, *size);
         llvm::IRBuilder<> builder(question);
