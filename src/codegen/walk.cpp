@@ -211,7 +211,7 @@ void Walker::lanes_block(const Lanes& node, int vectors, int width, CodeValue ba
         for (int j = 0; j < vectors; j++) {
             const CodeValue left_here = integer_op(CodeOp::subtract, left, integer(j * width));
             const bool fits = vectors == 1 || width < 32;  // whatever integers the lanes are compared in
-            masks_.push_back(fits ? lanes_below(left_here) : first_lanes(left_here));
+            masks_.push_back(fits ? lanes_below(left_here, width_) : first_lanes(left_here));
         }
     }
     scoped(node.body);
@@ -498,9 +498,18 @@ void Walker::statement(const Prefetch& node) {
         code_.set(*running_, integer_op(CodeOp::add, pointer, number(node.step)));
         return;
     }
+    if (node.address.access == Access::transposed) return prefetch_lanes(node);
     for (int j = 0; j < vectors_; j++) {
         CodeAddress place = address(node.address, 0, j);
         place.offset += node.ahead;
+        code_.prefetch(code_.address_of(place), 1);
+    }
+}
+
+void Walker::prefetch_lanes(const Prefetch& node) {
+    const Lanewise sum = lanewise(node.address.element, 0, 0, false);
+    for (int lane = 0; lane < width_; lane++) {
+        const CodeAddress place = address(node.address.memory, of_lane(sum, integer(node.ahead + lane)));
         code_.prefetch(code_.address_of(place), 1);
     }
 }

@@ -36,7 +36,7 @@ bool Walker::finds_nan_apart(const Update& node, const Accumulator& accumulator,
 }
 
 // Asks of values whether one of them is not a number: of two by one comparison, and as soon as they are there, so that
-// they need not stay in registers.
+// they need not stay in registers. What is one for all lanes is asked apart: of a loop over lanes, that is done before it.
 class Walker::NanSearch {
 public:
     NanSearch(Walker& walker, int width) : walker_(walker), width_(width) {}
@@ -46,23 +46,29 @@ public:
     void add(CodeValue value) {
         if (std::ranges::find(asked_, value) != asked_.end()) return;
         asked_.push_back(value);
+        const bool is_scalar = value.width == 1;
         value = walker_.code_.operation(CodeOp::equal, value, value);
+        if (is_scalar) {
+            scalars_ = walker_.both(scalars_, value, 1);
+            return;
+        }
         if (one_) numbers_ = walker_.both(numbers_, walker_.both(one_, value, width_), width_);
         one_ = one_ ? std::nullopt : std::optional(value);
     }
     CodeValue found() {
         Code& code = walker_.code_;
-        if (!numbers_ && !one_) return code.integer(DType::boolean, 0);
+        if (!numbers_ && !one_ && !scalars_) return code.integer(DType::boolean, 0);
         const CodeValue one = widened(code, code.integer(DType::boolean, 1), width_);
         return code.any(code.operation(CodeOp::bit_xor, numbers(), one));
     }
-    CodeValue numbers() { return *walker_.both(numbers_, one_, width_); }  // the lanes of which all are
+    // The lanes of which all are.
+    CodeValue numbers() { return *walker_.both(walker_.both(numbers_, one_, width_), scalars_, width_); }
 
 private:
     Walker& walker_;
     int width_;
     std::vector<CodeValue> asked_;
-    std::optional<CodeValue> numbers_, one_;
+    std::optional<CodeValue> numbers_, one_, scalars_;
 };
 
 // The value where there are but numbers: there a minimum or maximum is one instruction, also inside the term.

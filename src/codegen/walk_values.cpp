@@ -190,14 +190,15 @@ CodeValue Walker::inside(ExpressionId id, CodeValue bound, int i, int j) {
 }
 
 // Lanes 0 .. bound - 1, compared in integers so small that all lanes are one vector of 64 bytes; the bound is one of them.
-CodeValue Walker::lanes_below(CodeValue bound) {
-    const DType small = width_ >= 64 ? DType::int8 : width_ >= 32 ? DType::int16 : DType::int32;
-    return code_.operation(CodeOp::less, code_.iota(small, width_), widened(code_, cast(code_, bound, small), width_));
+CodeValue Walker::lanes_below(CodeValue bound, int width) {
+    const DType small = width >= 64 ? DType::int8 : width >= 32 ? DType::int16 : DType::int32;
+    return code_.operation(CodeOp::less, code_.iota(small, width), widened(code_, cast(code_, bound, small), width));
 }
 
-CodeValue Walker::first_lanes(CodeValue count) {
-    return lanes_below(larger(smaller(count, integer(width_)), integer(0)));
+CodeValue Walker::first_lanes(CodeValue count, int width) {
+    return lanes_below(larger(smaller(count, integer(width)), integer(0)), width);
 }
+CodeValue Walker::first_lanes(CodeValue count) { return first_lanes(count, width_); }
 
 // What lane 0 has of a place that grows by `step` from lane to lane. Nothing if it does not, or if one vector of 32 bits has all
 // lanes: places are compared as they are then.
@@ -297,12 +298,17 @@ CodeValue Walker::load_uniform(const Expression& e, int i, int j, std::optional<
     return code_.select(*guard, code_.broadcast(value, guard->width), code_.broadcast(zero, guard->width));
 }
 
+Walker::Index Walker::of_lane(const Lanewise& sum, CodeValue lane) {
+    Index index = sum.first;
+    for (const auto& [scale, factor] : sum.strides) index.moves.push_back(scaled(lane, scale, factor));
+    return index;
+}
+
 // Lane l's rows are one contiguous vector; all rows of vector j are made at once. In place of a masked lane the last one
 // is read again.
 void Walker::load_transposed(ExpressionId id, int j) {
     const Expression& e = tree_.expression(id);
-    const CodeValue rows = code_.iota(DType::int64, rows_);
-    const CodeValue row_mask = code_.operation(CodeOp::less, rows, code_.broadcast(*row_count_, rows_));
+    const CodeValue row_mask = first_lanes(*row_count_, rows_);
     std::optional<CodeValue> lanes_read;
     if (!e.operands.empty()) lanes_read = both(lane_mask(j), evaluate(e.operands[0], 0, j), width_);
     const Lanewise sum = lanewise(e.address.element, 0, j, false);
@@ -310,10 +316,9 @@ void Walker::load_transposed(ExpressionId id, int j) {
         integer_op(CodeOp::add, bindings_[static_cast<size_t>(lane_variable_)]->base, integer(int64_t{j} * width_));
     std::vector<CodeValue> columns;
     for (int lane = 0; lane < width_; lane++) {
-        Index index = sum.first;
         CodeValue moved = integer(lane);
         if (last_lane_) moved = smaller(moved, integer_op(CodeOp::subtract, *last_lane_, here));
-        for (const auto& [scale, factor] : sum.strides) index.moves.push_back(scaled(moved, scale, factor));
+        const Index index = of_lane(sum, moved);
         std::optional<CodeValue> mask = row_mask;
         if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
         columns.push_back(code_.load(address(e.address.memory, index), rows_, mask));

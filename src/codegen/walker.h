@@ -72,6 +72,7 @@ private:
     void statement(const Store& node);
     void statement(const PrefetchStart& node);
     void statement(const Prefetch& node);
+    void prefetch_lanes(const Prefetch& node);
     void task_axis(const TaskAxis& axis, CodeValue task);
     void place_arrays();
     void balanced_rows(const Rows& node, CodeValue first, CodeValue end);
@@ -138,8 +139,10 @@ private:
     void store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
                            std::optional<CodeValue> active);
     void store_reversed(const Address& address, CodeValue value, int i, int j, std::optional<CodeValue> active);
+    Index of_lane(const Lanewise& sum, CodeValue lane);
     void load_transposed(ExpressionId id, int j);
-    CodeValue lanes_below(CodeValue bound);
+    CodeValue lanes_below(CodeValue bound, int width);
+    CodeValue first_lanes(CodeValue count, int width);
     CodeValue first_lanes(CodeValue count);
     std::optional<CodeValue> first_of_lanes(ExpressionId id, int64_t step, int i, int j);
     CodeValue opposite(CodeValue mask);

@@ -52,6 +52,7 @@ private:
     int rows_that_l1_holds() const;
     int rows_that_registers_hold() const;
     void choose_tile_size();
+    int vectors_of_streams() const;
     bool is_little(int slower) const;
     int64_t vectors_of_each_core() const;
     void bound_code();

@@ -1,6 +1,8 @@
 // Rows of the tile, its size, and several row axes in one.
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 
 #include "schedules/chooser.h"
 #include "schedules/tiles.h"
@@ -124,7 +126,7 @@ void Chooser::choose_tile_size() {
         set(choice_numbers::window_tile);
         group_.windowed = true;
     } else {
-        const int vectors = reduces ? choice_numbers::reduction_vectors : choice_numbers::stream_vectors;
+        const int vectors = reduces ? choice_numbers::reduction_vectors : vectors_of_streams();
         group_.little = is_little(reduces ? vectors : 1);
         set({group_.little ? 1 : vectors, 1});
     }
@@ -134,6 +136,24 @@ void Chooser::choose_tile_size() {
         if (group_.runs_steps() && !group_.lanes_reduced) wanted = std::min(wanted, vectors_of_each_core());
         group_.vectors = static_cast<int>(std::min<int64_t>(group_.vectors, std::max<int64_t>(1, wanted)));
     }
+}
+
+// What several streams of a nest read is loaded once, for all vectors side by side, and stays in registers from the first of
+// them to the last. Two vectors still hide one another's latencies; steps in turn wait for more.
+int Chooser::vectors_of_streams() const {
+    if (group_.runs_steps()) return choice_numbers::stream_vectors;
+    std::map<Expr, int> readers;
+    for (EquationIndex index : group_.after) {
+        std::set<Expr> own;
+        for (const ReadAccess& read : reads_of(right(index))) {
+            if (movements_.of(read.value, group_.lanes) != Movement::still) own.insert(read.value);
+        }
+        for (Expr read : own) readers[read]++;
+    }
+    const auto shared = std::ranges::count_if(readers, [](const auto& entry) { return entry.second > 1; });
+    int vectors = choice_numbers::stream_vectors;
+    while (vectors > 2 && vectors * (shared + 1) > target_.vector_registers) vectors /= 2;
+    return vectors;
 }
 
 // A phase that another one leaves next to no time, of a scan's step or of what is in none, is written out once, for short code.

@@ -441,8 +441,26 @@ Block Nest::body() {
     return block;
 }
 
+// A tile of transposes reads few bytes of many rows of a buffer, and a new one begins for each few rows: prefetchers of the
+// machine follow late. Vectors of a whole line ask for so many lines at once that they hardly wait.
+void Nest::prefetch_next_rows(Block& block, size_t first_expression) {
+    if (!group_.transposed || assembly_.target.vector_bytes >= choice_numbers::cache_line) return;
+    const Tree& tree = assembly_.result.tree;
+    for (size_t i = tree.expressions.size(); i-- > first_expression;) {
+        const Expression& e = tree.expressions[i];
+        if (e.kind != Expression::Kind::load || e.address.access != Access::transposed) continue;
+        const Address address = e.address;
+        if (!address.element.values.empty() || tree.memory(address.memory).kind == Memory::Kind::array) continue;
+        Prefetch next;
+        next.address = address;
+        next.ahead = group_.width;
+        block.insert(block.begin(), {next});
+    }
+}
+
 Block Nest::core() {
     Block block;
+    const size_t first_expression = assembly_.result.tree.expressions.size();
     add_accumulators(block);
     if (group_.prefetch_panel) add_prefetch_start(block);
     if (!group_.reductions.empty()) {
@@ -452,6 +470,7 @@ Block Nest::core() {
     for (AccumulatorId accumulator : accumulators_) block.push_back({Finish{accumulator}});
     if (!loops_over_rows()) {
         epilogue(block);
+        prefetch_next_rows(block, first_expression);
     } else {
         EachRow each;
         epilogue(each.body);

@@ -88,6 +88,7 @@ private:
     void add_accumulators(Block& block);
     Block body();
     void add_prefetches(Block& block);
+    void prefetch_next_rows(Block& block, size_t first_expression);
     void add_prefetch_start(Block& block);
     void define(Block& block, EquationIndex index, ExpressionId value);
     void add_store(Block& block, EquationIndex index, Store store);

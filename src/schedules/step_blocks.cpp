@@ -106,7 +106,7 @@ bool BlockCutter::lies_along(TensorIndex index, const std::vector<Expr>& coordin
     for (size_t d = 0; d < coordinates.size(); d++) {
         if (moved_axis(coordinates[d]) == scan.ordered && tensor.dimensions[d].stride == 1 && !along)
             along = true;
-        else if (plain_axis(coordinates[d]) == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
+        else if (moved_axis(coordinates[d]) == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
             apart = true;
         else if (!coordinates[d]->axes.empty() || contains_read(coordinates[d]))
             return false;

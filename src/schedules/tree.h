@@ -300,9 +300,9 @@ struct PrefetchStart {
     bool operator==(const PrefetchStart&) const = default;
 };
 
-// `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else: the
-// lines `ahead` elements behind the load `address` (at i = 0, each j) into L1. Stands before the loads of its loop's
-// body.
+// `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else, into L1:
+// the lines `ahead` elements behind the load `address` (at i = 0, each j), or, where that is transposed, those of the lanes
+// `ahead` lanes further. Stands before the loads of its loop's body.
 struct Prefetch {
     bool running = false;
     Number step;

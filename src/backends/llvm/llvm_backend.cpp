@@ -31,6 +31,7 @@
 #include <thread>
 
 #include "backends/llvm/image.h"
+#include "backends/llvm/lane_masks.h"
 #include "backends/llvm/llvm_code.h"
 #include "backends/llvm/x86_instructions.h"
 #include "support/progress.h"
@@ -184,8 +185,10 @@ Result<std::unique_ptr<llvm::Module>> make_module(llvm::LLVMContext& context, co
     if (llvm::verifyModule(*module, &stream))
         return failure("backends.internal", "LLVM refuses the kernel's code", error);
     optimise(*module, machine, gate);
-    if (widest == 64) {
-        for (llvm::Function& function : *module) count_under_masks(function);
+    for (llvm::Function& function : *module) {
+        split_extremes(function);
+        if (widest == 64) count_under_masks(function);
+        if (widest == 32) widen_joined_masks(function);
     }
     return module;
 }

@@ -114,6 +114,8 @@ private:
         return [this, memory](llvm::Instruction* access) { tag(memory, access); };
     }
     llvm::Value* full_mask(int width);
+    llvm::Value* gathered(MemoryId memory, llvm::Type* loaded, llvm::Value* places, llvm::Align align,
+                          std::optional<CodeValue> mask);
     void store_streaming(const CodeAddress& address, llvm::Value* raw);
     void make_alias_scopes();
     llvm::BasicBlock* new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
@@ -474,22 +476,38 @@ CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<Cod
     llvm::Type* element = memory_type(dtype);
     llvm::Type* loaded = vector(element, indices.width);
     llvm::Value* places = builder_.CreateGEP(element, memories_[static_cast<size_t>(memory)], value(indices));
-    llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
     if (reads_words(memory)) {
         llvm::Type* words = vector(builder_.getInt32Ty(), indices.width);
-        llvm::Instruction* whole =
-            builder_.CreateMaskedGather(words, places, llvm::Align(1), active, llvm::Constant::getNullValue(words));
+        llvm::Value* whole = gathered(memory, words, places, llvm::Align(1), mask);
         llvm::Type* bits = vector(builder_.getIntNTy(element->getPrimitiveSizeInBits()), indices.width);
-        llvm::Value* low = builder_.CreateBitCast(builder_.CreateTrunc(tag(memory, whole), bits), loaded);
+        llvm::Value* low = builder_.CreateBitCast(builder_.CreateTrunc(whole, bits), loaded);
         return wrap(dtype, indices.width, from_memory(dtype, low));
     }
     if (mask && indices.width > 1 && !has_masked_access(loaded, widest_)) {
-        llvm::Value* found = masked_gather(builder_, loaded, places, active, tags(memory));
+        llvm::Value* found = masked_gather(builder_, loaded, places, value(*mask), tags(memory));
         return wrap(dtype, indices.width, from_memory(dtype, found));
     }
-    llvm::Instruction* raw =
-        builder_.CreateMaskedGather(loaded, places, alignment(memory), active, llvm::Constant::getNullValue(loaded));
-    return wrap(dtype, indices.width, from_memory(dtype, tag(memory, raw)));
+    llvm::Value* raw = gathered(memory, loaded, places, alignment(memory), mask);
+    return wrap(dtype, indices.width, from_memory(dtype, raw));
+}
+
+// Without AVX-512, LLVM writes a branch a lane for what a mask leaves out. Here such lanes read zeros.
+llvm::Value* LlvmCode::gathered(MemoryId memory, llvm::Type* loaded, llvm::Value* places, llvm::Align align,
+                                std::optional<CodeValue> mask) {
+    const auto lanes = llvm::cast<llvm::FixedVectorType>(loaded)->getNumElements();
+    if (widest_ >= 64 || !mask) {
+        llvm::Value* active = mask ? value(*mask) : full_mask(static_cast<int>(lanes));
+        return tag(memory,
+                   builder_.CreateMaskedGather(loaded, places, align, active, llvm::Constant::getNullValue(loaded)));
+    }
+    places = builder_.CreateSelect(value(*mask), places, builder_.CreateVectorSplat(lanes, zeros_));
+    llvm::Value* result = llvm::PoisonValue::get(loaded);
+    for (uint64_t lane = 0; lane < lanes; lane++) {
+        llvm::Value* place = builder_.CreateExtractElement(places, lane);
+        llvm::Instruction* one = builder_.CreateAlignedLoad(loaded->getScalarType(), place, align);
+        result = builder_.CreateInsertElement(result, tag(memory, one), lane);
+    }
+    return result;
 }
 
 void LlvmCode::scatter(MemoryId memory, CodeValue indices, CodeValue v, std::optional<CodeValue> mask) {

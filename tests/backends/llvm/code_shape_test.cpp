@@ -86,6 +86,39 @@ TEST(CodeShape, CountsUnderMasks) {
     EXPECT_EQ(text.find("{z}, %zmm"), std::string::npos);
 }
 
+int count(const std::string& text, const std::string& word) {
+    int found = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) found++;
+    return found;
+}
+
+// Without mask registers: what comparisons of lanes say has the lanes' width, and is not narrowed and widened again.
+TEST(CodeShape, JoinedComparisonsKeepTheirWidth) {
+    const std::string text = assembly("middle_of_nine", avx2());
+    EXPECT_NE(text.find("vcmpordps"), std::string::npos);
+    EXPECT_NE(text.find("vblendvps"), std::string::npos);
+    EXPECT_EQ(text.find("vpmovzxwd"), std::string::npos);
+}
+
+TEST(CodeShape, AMaximumThatTakesNaNIsTheMachinesOwn) {
+    for (const Target& target : {avx512(), avx2()}) {
+        const std::string text = assembly("update_two", target);
+        EXPECT_GT(count(text, "vmaxps"), 0);
+        EXPECT_EQ(count(text, "vcmp"), count(text, "vmaxps"));
+    }
+}
+
+TEST(CodeShape, AFloatIsChosenWithoutABranch) {
+    const std::string text = assembly("update_least", avx2());
+    EXPECT_GT(count(text, "vcmpunordps"), 0);
+    EXPECT_EQ(count(text, "vblendvps"), count(text, "vcmpunordps"));
+}
+
+// One for the indices of each vector that are checked.
+TEST(CodeShape, GathersUnderMasksHaveNoBranchForEachLane) {
+    for (const LoopShape& loop : innermost_loops(assembly("gather_lanes", avx2()))) EXPECT_LE(loop.branches, 4);
+}
+
 TEST(CodeShape, WhatIsTakenGoesToTheFrontByVectors) {
     for (const char* name : {"update_front", "update_front_behind", "update_rest"})
         EXPECT_NE(assembly(name).find("vcompressps"), std::string::npos) << name;
