@@ -324,10 +324,7 @@ private:
     void require(NodeId condition) { add_condition(terms_, conditions_, condition); }
 
     void inside(NodeId value, const Size& extent) {
-        const Interval values = terms_.range(value);
-        if (values.low < 0) require(terms_.scalar(ScalarOp::greater_equal, {value, terms_.number(0)}));
-        if (values.high >= extent.value || extent.named())
-            require(terms_.scalar(ScalarOp::less, {value, terms_.size(extent)}));
+        for (NodeId condition : terms_.inside(value, extent)) require(condition);
     }
 
     // The variable has a value now, which all that was made with it gets.

@@ -124,16 +124,26 @@ private:
         return rest;
     }
 
-    // A local whose value changes is another one; the same for the same values.
+    // A local whose value changes is another one; the same for the same values. What a variable gets may be outside of its
+    // extent where a condition around the read does not hold, and there the copy is worked out too: it is zero.
     LocalId local(LocalId id) {
         std::vector<std::pair<VariableId, NodeId>> values;
-        for (VariableId variable : terms_.outer(id))
-            if (auto by = by_.variables.find(variable); by != by_.variables.end()) values.emplace_back(*by);
+        NodeList inside;
+        for (VariableId variable : terms_.outer(id)) {
+            auto by = by_.variables.find(variable);
+            if (by == by_.variables.end()) continue;
+            values.emplace_back(*by);
+            const NodeList conditions = terms_.inside(by->second, terms_.body_.variable(variable).extent);
+            inside.insert(inside.end(), conditions.begin(), conditions.end());
+        }
         if (values.empty()) return id;
         auto [place, added] = terms_.copies_.try_emplace({id, std::move(values), by_.nodes});
         if (!added) return place->second;
         Local copy = terms_.body_.local(id);
         copy.value = Scope(terms_, without(copy.variables)).value(copy.value);
+        BodyNodes& nodes = terms_.nodes_;
+        const NodeId zero = is_float(copy.dtype) ? nodes.real(0, copy.dtype, true) : nodes.integer(0, copy.dtype, true);
+        for (NodeId condition : inside) copy.value = nodes.select(condition, copy.value, zero);
         place->second = next_id<LocalId>(terms_.body_.locals);
         terms_.body_.locals.push_back(std::move(copy));
         return place->second;
@@ -157,6 +167,17 @@ Interval Terms::made_range(const Node& node) {
         return Interval::below(std::max<int64_t>(body_.variable(node.variable()).extent.value, 1));
     if (node.kind != Node::Kind::scalar) return {};
     return interval_of(node.op, range(node.operands[0]), range(node.operands.back()));
+}
+
+NodeList Terms::inside(NodeId value, const Size& extent) {
+    const Node& node = body_.node(value);
+    if (node.kind == Node::Kind::variable && body_.variable(node.variable()).extent == extent) return {};
+    const Interval values = range(value);
+    NodeList conditions;
+    if (values.low < 0) conditions.push_back(scalar(ScalarOp::greater_equal, {value, number(0)}));
+    if (values.high >= extent.value || extent.named())
+        conditions.push_back(scalar(ScalarOp::less, {value, size(extent)}));
+    return conditions;
 }
 
 bool Terms::safe(NodeId id) {

@@ -39,6 +39,8 @@ public:
     NodeId substitute(NodeId id, const Substitution& by);
     // The values of an int64 node, as far as they follow from extents; the variables' extents are at least one.
     Interval range(NodeId id);
+    // Conditions under which `value` is one of a variable's of this extent; none where that is always so.
+    NodeList inside(NodeId value, const Size& extent);
     // Whether the node can be computed wherever it stands: its reads are proved to be inside of what they read.
     bool safe(NodeId id);
     // Safe, and neither a reduction nor a local is below: cheap to ask anywhere.
