@@ -36,3 +36,51 @@ def test_most_of_many_elements():
         wanted = library.call("top_k_ranked", x, k=2000, largest=largest)
         for f, w in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(f, w)
+
+
+def unique(x, size, in_order, fill):
+    kinds = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    found, places, inverse, counts = kinds
+    if not in_order:
+        order = np.argsort(places, kind="stable")
+        found, places, counts, inverse = found[order], places[order], counts[order], np.argsort(order)[inverse]
+    behind = max(size - len(found), 0)
+    pad = lambda a, v: np.concatenate([a[:size], np.full(behind, v, a.dtype)])  # noqa: E731
+    return pad(found, fill), pad(places, -1), inverse, pad(counts, 0), len(found)
+
+
+def test_distinct_values_beside_numpy():
+    library = heddle.load_library()
+    for n, size in [(0, 3), (1, 2), (7, 7), (40, 5), (600, 128), (1000, 900)]:
+        for dtype in (np.float32, np.int64, np.uint8):
+            x = values((n,), dtype)
+            for in_order in (True, False):
+                found = library.call("unique", x, size=size, sorted=in_order, fill=3)
+                for f, w in zip(found, unique(x, size, in_order, 3), strict=True):
+                    np.testing.assert_array_equal(f, w)
+
+
+def chosen_boxes(boxes, scores, k, iou, score):
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    area = np.prod(high - low, axis=1)
+    rest, chosen = np.where(scores > score, scores, -np.inf), []
+    while len(chosen) < k and len(scores) and rest.max() > -np.inf:
+        best = int(rest.argmax())
+        chosen.append(best)
+        shared = np.prod(np.maximum(np.minimum(high[best], high) - np.maximum(low[best], low), 0), axis=1)
+        rest = np.where(shared > iou * (area[best] + area - shared), -np.inf, rest)
+        rest[best] = -np.inf
+    return chosen + [-1] * (k - len(chosen)), len(chosen)
+
+
+def test_boxes_that_do_not_cover_one_another():
+    library, random = heddle.load_library(), np.random.default_rng(5)
+    for n, k in [(0, 2), (1, 3), (30, 10), (300, 20), (300, 300)]:
+        corner = random.random((2, n, 2)).astype(np.float32)
+        boxes = np.concatenate([corner, corner + (random.random((2, n, 2)) * 0.5 - 0.2).astype(np.float32)], axis=2)
+        scores = random.integers(0, 50, (2, n)).astype(np.float32) / 50
+        scores[:, ::9] = np.nan
+        chosen, number = library.call("non_maximum_suppression", boxes, scores, k=k, iou=0.25, score=0.2)
+        wanted = [chosen_boxes(b, s, k, 0.25, np.float32(0.2)) for b, s in zip(boxes, scores, strict=True)]
+        np.testing.assert_array_equal(chosen, [boxes for boxes, _ in wanted])
+        np.testing.assert_array_equal(number, [count for _, count in wanted])
