@@ -67,6 +67,26 @@ double carry_reciprocal(double a, double ea, double, double, double r) {
     return std::fabs(a) > ea ? std::fabs(r) * ea / (std::fabs(a) - ea) : infinity;
 }
 
+// Between two poles below zero, and above zero.
+bool have_pole_between(double low, double high) { return low <= 0 && std::floor(low) != std::ceil(high) - 1; }
+// Convex between two poles: an end is farthest above, and what the slope says farthest below. Below zero two terms are
+// joined, each to its own accuracy in double.
+double carry_log_gamma(double a, double ea, double, double, double r) {
+    using namespace scalar_functions;
+    const double terms = a < 0 ? 0x1p-50 * (1 + std::fabs(log_gamma(std::fabs(a)))) : 0;
+    if (ea == 0) return std::isfinite(r) ? terms : 0;
+    if (!(ea < infinity) || have_pole_between(a - ea, a + ea)) return infinity;
+    return terms +
+           std::max({std::fabs(log_gamma(a - ea) - r), std::fabs(log_gamma(a + ea) - r), std::fabs(psi(a)) * ea});
+}
+double carry_digamma(double a, double ea, double, double, double r) {
+    using scalar_functions::psi;
+    const double terms = a < 0 ? 0x1p-50 * (std::fabs(psi(std::fabs(a))) + std::fabs(r) + 1 / std::fabs(a)) : 0;
+    if (ea == 0) return std::isfinite(r) ? terms : 0;
+    if (!(ea < infinity) || have_pole_between(a - ea, a + ea)) return infinity;
+    return terms + std::max(std::fabs(psi(a - ea) - r), std::fabs(psi(a + ea) - r));
+}
+
 double carry_power(double a, double ea, double b, double eb, double r) {
     if (ea == 0 && eb == 0) return 0;
     if (a - ea <= 0 && (eb > 0 || b != std::floor(b) || b < 0)) return infinity;
@@ -119,7 +139,8 @@ constexpr CarryRule none{&carry_none, true}, sum{&carry_sum, true}, product{&car
     extreme{&carry_extreme, true}, same{&carry_one, true}, comparison{&carry_comparison, true},
     conjunction{&carry_and, true}, disjunction{&carry_or, true}, power{&carry_power}, angle{&carry_angle},
     distance{&carry_distance}, signed_copy{&carry_signed_copy}, reciprocal{&carry_reciprocal}, sine{&carry_sine},
-    cosine{&carry_cosine}, tangent{&carry_tangent}, bowl{&carry_cosh}, monotone{}, sign{nullptr, true};
+    cosine{&carry_cosine}, tangent{&carry_tangent}, bowl{&carry_cosh}, log_gamma{&carry_log_gamma},
+    digamma{&carry_digamma}, monotone{}, sign{nullptr, true};
 }  // namespace carries
 
 template <typename Meaning>

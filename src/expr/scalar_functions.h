@@ -316,6 +316,45 @@ T logistic(T x) {
     return (x < 0 ? power : T(1)) / (1 + power);
 }
 
+// C's lgamma, but several threads may ask: it leaves the sign in a variable of its caller's.
+template <Floating T>
+T log_gamma(T x) {
+    int sign;
+    return static_cast<T>(::lgammal_r(x, &sign));
+}
+
+// Its derivative, right also near the root r above zero: psi(x) = psi(x) - psi(r), the sum of 1 / (r + k) - 1 / (x + k),
+// of which the terms behind the first twenty are the difference of two asymptotic series.
+template <Floating T>
+T psi(T given) {
+    const long double x = given, pi = 3.14159265358979323846264338327950288L;
+    if (x == 0) return static_cast<T>(-1 / x);
+    if (x < 0) {
+        if (x == std::floor(x)) return std::numeric_limits<T>::quiet_NaN();
+        const long double turn = x - std::nearbyint(x);
+        return static_cast<T>(psi(1 - x) - pi / std::tan(pi * turn));
+    }
+    if (std::isinf(x)) return given;
+    constexpr int terms = 20;
+    constexpr long double root_high = 0x1.762d86356be3fp+0L, root_low = 0x1.b86a722197829p-54L;
+    const long double distance = (x - root_high) - root_low, root = root_high + root_low;
+    long double sum = 0;
+    for (int k = terms; k-- > 0;) sum += 1 / ((x + k) * (root + k));
+    const long double a = x + terms, b = root + terms;
+    sum += 1 / (2 * a * b);
+    long double result = distance * sum + std::log1p(distance / b);
+    // Bernoulli numbers of index 2 k over 2 k.
+    constexpr long double series[] = {1 / 12.0L,  -1 / 120.0L,     1 / 252.0L, -1 / 240.0L,
+                                      1 / 132.0L, -691 / 32760.0L, 1 / 12.0L};
+    long double power_a = 1, power_b = 1;
+    for (long double factor : series) {
+        power_a /= a * a;
+        power_b /= b * b;
+        result -= factor * (power_a - power_b);
+    }
+    return static_cast<T>(result);
+}
+
 #define HEDDLE_SCALAR(...)
 #define HEDDLE_FUNCTION(op, name, cost, size, ulps, value, carry, interval, first) \
     struct of_##op {                                                               \

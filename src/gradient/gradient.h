@@ -13,7 +13,7 @@ namespace heddle::gradient {
 // adjoint has a type other than float.
 // Codes: gradient.input (wanted is no input of the graph, or not of a float type), gradient.output (no output is of a
 // float type), gradient.complex (an input or output of the graph is of a complex type), gradient.opaque (a kernel
-// elsewhere is on the way), gradient.limit.
+// elsewhere is on the way), gradient.unknown (a function is whose derivative is not known), gradient.limit.
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted);
 
 }  // namespace heddle::gradient

@@ -37,6 +37,9 @@ public:
         }
     }
 
+    // A function without a rule that an adjoint had to go through.
+    std::optional<ScalarOp> unknown() const { return unknown_; }
+
     bool too_deep(int32_t most) const {
         const auto end = next_id<NodeId>(terms_.body().nodes);
         for (NodeId id(0); id < end; ++id)
@@ -168,6 +171,10 @@ private:
     }
 
     void through_scalar(NodeId id, const Node& node, std::span<const VariableId> domain, const Part& part) {
+        if (is_unknown_derivative(node.op)) {
+            unknown_ = node.op;
+            return;
+        }
         for (size_t i = 0; i < node.operands.size(); ++i) {
             if (!active_[static_cast<size_t>(node.operands[i])]) continue;
             Share share = share_of(nodes_, id, i, part.value);
@@ -464,7 +471,16 @@ private:
     std::vector<bool> active_;
     std::map<NodeId, std::vector<Part>> parts_;  // of adjoints that are not complete yet
     std::optional<Part> result_;
+    std::optional<ScalarOp> unknown_;
 };
+
+Diagnostic unknown(ScalarOp op) {
+    return {.code = "gradient.unknown",
+            .summary = fmt::format("the derivative of '{}' is not known", info(op).name),
+            .expected = "functions whose derivatives are functions of the language",
+            .found = std::string(info(op).name),
+            .remedy = "give the operator a rule of its own, `grad`"};
+}
 
 Diagnostic limit(size_t found) {
     return {.code = "gradient.limit",
@@ -483,6 +499,7 @@ Result<Body> reverse(const ReverseRequest& request) {
     Reverse reverse(request, body);
     if (reverse.too_deep(deepest_body / 3)) return fail(limit(size));
     auto equation = reverse.run();
+    if (reverse.unknown()) return fail(unknown(*reverse.unknown()));
     if (equation) body.equations.push_back(std::move(*equation));
     if (body.nodes.size() > largest_body || reverse.too_deep(deepest_body)) return fail(limit(size));
     return body;

@@ -96,6 +96,8 @@ const Shares& shares_of(ScalarOp op) {
 
 bool has_derivative(ScalarOp op) { return shares_of(op)[0] != nullptr; }
 
+bool is_unknown_derivative(ScalarOp op) { return info(op).shares[0] == "unknown"; }
+
 Share share_of(BodyNodes& nodes, NodeId id, size_t operand, NodeId adjoint) {
     return ShareBuilder(nodes, id, adjoint).share(*shares_of(nodes.node(id).op)[operand]);
 }

@@ -102,6 +102,8 @@ constexpr std::array table = {
     FunctionInfo{"atanh", 1, 1, each, "atanh(0.5)"},
     FunctionInfo{"erf", 1, 1, each, "erf(0.5)"},
     FunctionInfo{"erfc", 1, 1, each, "erfc(0.5)"},
+    FunctionInfo{"lgamma", 1, 1, each, "lgamma(0.5)"},
+    FunctionInfo{"digamma", 1, 1, each, "digamma(0.5)"},
     FunctionInfo{"sigmoid", 1, 1, each, "sigmoid(0.5)"},
     FunctionInfo{"is_nan", 1, 1, each, "is_nan(0.5)"},
     FunctionInfo{"is_inf", 1, 1, each, "is_inf(inf)"},

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "expr/scalar_functions.h"
 #include "graph/graph.h"
 
 namespace heddle {
@@ -398,6 +399,8 @@ private:
         case ScalarOp::atanh: return result(std::atanh(a));
         case ScalarOp::erf: return result(std::erf(a));
         case ScalarOp::erfc: return result(std::erfc(a));
+        case ScalarOp::log_gamma: return result(std::lgamma(a));
+        case ScalarOp::digamma: return result(scalar_functions::psi(a));
         case ScalarOp::sigmoid: return result(1 / (1 + std::exp(-a)));
         case ScalarOp::is_nan: return truth(std::isnan(a));
         case ScalarOp::is_infinite: return truth(std::isinf(a));

@@ -133,6 +133,15 @@ TEST(GradientErrors, OnlyOutputsOfFloatTypes) {
     EXPECT_EQ(code_of(gradient(graph, graph.inputs)), "gradient.output");
 }
 
+// Of the gamma function's logarithm it is there, of that one's it is not.
+TEST(GradientErrors, AFunctionWhoseDerivativeIsNotKnown) {
+    const Graph once = program({"y = lgamma(x)", {{"x", {5}}}}, DType::float32);
+    auto derived = gradient(once, once.inputs);
+    ASSERT_TRUE(derived) << render(derived.error());
+    const Graph twice = program({"y = digamma(x)", {{"x", {5}}}}, DType::float32);
+    EXPECT_EQ(code_of(gradient(twice, twice.inputs)), "gradient.unknown");
+}
+
 TEST(GradientErrors, AKernelElsewhere) {
     Graph graph = program({"y = exp(x)", {{"x", {5}}}}, DType::float32);
     graph.operations[0].body = nullptr;

@@ -177,7 +177,8 @@ std::string ExpressionWriter::binary(int depth) {
 
 std::string ExpressionWriter::unary(int depth) {
     const std::string a = real(depth - 1);
-    switch (choices_.below(11)) {
+    switch (choices_.below(12)) {
+    case 11: return fmt::format("lgamma({})", a);
     case 8: return fmt::format("erfc({})", a);
     case 9: return fmt::format("hypot({}, {})", a, operand(depth - 1));
     case 10: return fmt::format("copysign({}, {})", a, number());
