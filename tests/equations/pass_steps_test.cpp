@@ -152,6 +152,21 @@ TEST(PassSteps, AStateThatHandsOnAnotherOneIsThatOneAStepEarlier) {
     EXPECT_EQ(places(system, "g"), 0);
 }
 
+// What is read four steps back, as it is lowered: a state for each step between.
+TEST(PassSteps, CopiesOfCopiesAreTheStateSeveralStepsEarlier) {
+    std::string tensors, copies, of = "h";
+    for (const char* name : {"g1", "g2", "g3"}) {
+        tensors += fmt::format(" local {}: float32[18, 9]\n", name);
+        copies += fmt::format(
+            " for i < 9: {0}[0, i] = 1.0\n for t < 17 named 1 ordered 0, i < 9: {0}[t + 1, i] = {1}[t, i]\n", name, of);
+        of = name;
+    }
+    const System system = optimised(table(tensors, copies + diagonal("g3[t, 8 - i] + h[t, i]"), "h[17, 8]"));
+    EXPECT_NE(print(system).find("h[(t + 4), i] = (h[t, (-i + 8)] + h[(t + 3), i])"), std::string::npos)
+        << print(system);
+    EXPECT_EQ(places(system, "h"), 5);
+}
+
 TEST(PassSteps, ACopyOfOtherElementsIsAStateOfItsOwn) {
     const std::string moved =
         " for i < 9: g[0, i] = 1.0\n"
