@@ -235,12 +235,10 @@ private:
 
     // A remainder of what is below twice the divisor takes a comparison: sums of remainders, places that go round.
     Expr without_division(Expr e) {
-        const bool divides = e->kind == Kind::scalar && is_integer(e->dtype) &&
-                             (e->op == ScalarOp::modulo || e->op == ScalarOp::truncate_remainder);
-        if (!divides || e->parts()[1]->kind != Kind::integer) return e;
+        if (!is_remainder(e)) return e;
         const Expr value = e->parts()[0], divisor = e->parts()[1];
         const int64_t n = divisor->integer;
-        if (n <= 0 || n > INT64_MAX / 2 || value->is_coordinate() || !ranges_.of(value).within(0, 2 * n - 1)) return e;
+        if (n > INT64_MAX / 2 || value->is_coordinate() || !ranges_.of(value).within(0, 2 * n - 1)) return e;
         const Expr below = arena_.scalar(ScalarOp::less, DType::boolean, {value, divisor});
         return arena_.select(below, value, arena_.scalar(ScalarOp::subtract, e->dtype, {value, divisor}));
     }

@@ -29,8 +29,8 @@ public:
         fillings_ = filling_stores(assembly.kernel, group_);
         if (group_.block >= 0) expressions_.bind(group_.block, assembly.block_variables.at(group_.block));
         take(plan.sides);
-        if (!group_.update)
-            ask_outside(group_.lanes_reduced || group_.loops.empty() ? group_.lanes : group_.loops.back());
+        const AxisId last = group_.loops.empty() ? AxisId(no_id) : group_.loops.back();
+        if (!group_.update) ask_outside(group_.lanes_reduced ? group_.lanes : last);
     }
 
     Block build();

@@ -2,7 +2,6 @@
 // of it the condition has one answer for the whole tile.
 #include <algorithm>
 #include <cstdlib>
-#include <ranges>
 
 #include "expr/remake.h"
 #include "schedules/nest_builder.h"
@@ -33,16 +32,20 @@ Expr Nest::where_it_holds(Expr e) {
 // A loop of one round or none for each.
 Block Nest::where_asked(const Inner& inner) {
     Arena& arena = *assembly_.kernel.arena;
-    Block body = inner();
-    for (Expr condition : std::views::reverse(asked_)) {
+    std::vector<For> rounds;
+    for (Expr condition : asked_) {
         For once;
         once.variable = assembly_.variable("once", Variable::Kind::loop);
         Affine end;
         end.values.push_back(
             {expressions_.value(arena.select(condition, arena.integer(1), arena.integer(0))), {false, 1}});
         once.range = {{Bound{}}, {Bound{std::move(end), {false, 1}}}};
-        once.body = std::move(body);
-        body = {Statement{std::move(once)}};
+        rounds.push_back(std::move(once));
+    }
+    Block body = inner();
+    for (; !rounds.empty(); rounds.pop_back()) {
+        rounds.back().body = std::move(body);
+        body = {Statement{std::move(rounds.back())}};
     }
     return body;
 }

@@ -111,6 +111,19 @@ TEST(PassSteps, SmallIntegersInsideAreMadeInSmallTypes) {
     }
 }
 
+TEST(PassSteps, ARemainderOfLittleMoreThanTheDivisorIsADifference) {
+    const auto made = [](const std::string& added) {
+        return step(
+            optimised("system s\n in x: uint8[64]\n local h: uint32[65]\n out y: uint32[]\n h[0] = uint32(1)\n"
+                      " for t < 64 named 1 ordered 0: h[t + 1] = (h[t] + " +
+                      added + ") % uint32(1000)\n y[] = h[64]\n outputs y"));
+    };
+    EXPECT_EQ(
+        made("uint32(x[t])"),
+        "(((h[t] + uint32(x[t])) < uint32(1000)) ? (h[t] + uint32(x[t])) : ((h[t] + uint32(x[t])) - uint32(1000)))");
+    EXPECT_EQ(made("uint32(x[t]) * uint32(9)"), "((h[t] + (uint32(x[t]) * uint32(9))) % uint32(1000))");
+}
+
 TEST(PassSteps, CountsThatAStepComparesAreMadeInSmallTypes) {
     const System system = optimised(
         "system s\n in x: uint8[64, 64]\n local h: uint8[65, 64, 64]\n local c: int64[64, 64, 64]\n"
