@@ -19,6 +19,14 @@ bool is_exact_on_integers(Expr value) {
            value->op == ScalarOp::minimum || value->op == ScalarOp::maximum;
 }
 
+bool is_remainder(Expr value) {
+    return value->kind == Kind::scalar && value->op == ScalarOp::modulo && is_integer(value->dtype) &&
+           value->parts()[1]->kind == Kind::integer && value->parts()[1]->integer > 0;
+}
+
+// Of whatever it is taken.
+static Interval of_remainder(Expr value) { return {0, value->parts()[1]->integer - 1}; }
+
 // Producers first, so that a long chain of tensors is no deep recursion.
 IntegerRanges::IntegerRanges(const System& system) : system_(system) {
     for (int32_t index : system.order()) {
@@ -50,6 +58,8 @@ Interval IntegerRanges::of_operation(Expr e) {
         found = hull(known_[parts[1]], known_[parts[2]]);
     else if (e->is_read())
         found = of_elements(e->tensor());
+    else if (is_remainder(e))
+        found = of_remainder(e);
     else if (is_exact_on_integers(e) && known_[parts[0]].known() && known_[parts[1]].known())
         found = interval_of(e->op, known_[parts[0]], known_[parts[1]]);
     if (e->kind == Kind::guarded_read) found = hull(found, known_[parts.back()]);
@@ -152,6 +162,7 @@ IntegerRanges::Step IntegerRanges::step_of_operation(Expr e, const std::function
     const auto& parts = e->parts();
     const auto either = [](Step a, Step b) { return Step{hull(a.values, b.values), hull(a.changes, b.changes)}; };
     if (e->kind == Kind::select) return either(of_part(parts[1]), of_part(parts[2]));
+    if (is_remainder(e)) return {of_remainder(e), nothing};
     if (!is_exact_on_integers(e)) return {};
     if (e->op == ScalarOp::minimum || e->op == ScalarOp::maximum) return either(of_part(parts[0]), of_part(parts[1]));
     const Step a = of_part(parts[0]), b = of_part(parts[1]);

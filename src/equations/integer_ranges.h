@@ -41,5 +41,6 @@ private:
 bool holds(DType dtype, Interval values);
 // Of integers: the result of the operation on exact operands is theirs as numbers, but where it leaves its type.
 bool is_exact_on_integers(Expr value);
+bool is_remainder(Expr value);  // of integers, by a literal above 0: rounded down, so none is below 0
 
 }  // namespace heddle::equations

@@ -1,14 +1,16 @@
 #include "equations/kept_steps.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "expr/arena_interval.h"
 
 namespace heddle::equations {
 namespace {
 
-// More are not kept in turn: their places would cost more than they save.
-constexpr int64_t most_places = 8;
+// Many places are a power of two, whose remainders are masks; more than these would cost more than they save. Steps of few
+// elements lie side by side then: the lanes may run along them (schedules/vector_steps.h).
+constexpr int64_t few_places = 8, most_places = 128, row_of_many = 64;
 
 class StepKeeper {
 public:
@@ -39,7 +41,11 @@ public:
             linear_form(step->left[kept.dimension]).constant;  // so many values stand before the steps
         if (first > 1) kept.places = std::max(kept.places, first);
         if (in_place && first <= 1) kept.places = 1;
-        return kept.places <= most_places ? kept : KeptSteps{};
+        if (kept.places <= few_places) return kept;
+        kept.places = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(kept.places)));
+        const int64_t steps = std::max<int64_t>(1, system_.arena->extent(step->ordered));
+        const bool is_worth_it = kept.places <= most_places && step->points(*system_.arena) / steps >= row_of_many;
+        return is_worth_it && kept.places < info.shape[kept.dimension] ? kept : KeptSteps{};
     }
 
 private:

@@ -107,10 +107,11 @@ private:
     bool is_copy(TensorIndex copy, const Equation& step, TensorIndex of, const State& source) const {
         const SystemTensor &from = system_.tensor(of), &to = system_.tensor(copy);
         const Equation& made = system_.equation(source.step);
-        if (made.scan != step.scan || from.dtype != to.dtype || from.shape != to.shape) return false;
+        if (made.scan != step.scan || from.dtype != to.dtype || from.shape.size() != to.shape.size()) return false;
         if (step_of_read(step, step.right, made) != -source.first) return false;  // its first value is that of step 0
         for (size_t d = 0; d < step.left.size(); d++) {
-            if (d != source.dimension && step.right->parts()[d] != step.left[d]) return false;
+            if (d == source.dimension) continue;  // a copy of a copy has more first values
+            if (from.shape[d] != to.shape[d] || step.right->parts()[d] != step.left[d]) return false;
         }
         return true;
     }

@@ -233,6 +233,16 @@ private:
         return e;
     }
 
+    // A remainder of what is below twice the divisor takes a comparison: sums of remainders, places that go round.
+    Expr without_division(Expr e) {
+        if (!is_remainder(e)) return e;
+        const Expr value = e->parts()[0], divisor = e->parts()[1];
+        const int64_t n = divisor->integer;
+        if (n > INT64_MAX / 2 || value->is_coordinate() || !ranges_.of(value).within(0, 2 * n - 1)) return e;
+        const Expr below = arena_.scalar(ScalarOp::less, DType::boolean, {value, divisor});
+        return arena_.select(below, value, arena_.scalar(ScalarOp::subtract, e->dtype, {value, divisor}));
+    }
+
     Expr compared_in_small_steps(Expr e) {
         const Expr a = e->parts()[0], b = e->parts()[1];
         if (a->is_coordinate() || (b->is_coordinate() && b->kind != Kind::integer)) return e;
@@ -247,7 +257,7 @@ private:
     void narrow_steps(int32_t index) {
         Equation& equation = system_.equation(index);
         equation.right = remade(equation.right, [&](Expr e, std::vector<Expr> operands) {
-            return e->is_coordinate() ? e : in_small_steps(arena_.rebuild(e, std::move(operands)));
+            return e->is_coordinate() ? e : in_small_steps(without_division(arena_.rebuild(e, std::move(operands))));
         });
     }
 

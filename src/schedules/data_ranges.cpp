@@ -15,15 +15,27 @@ bool is_nothing(Expr value, Reducer reducer) {
 
 namespace {
 
-// Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a.
-void conditions_of(Expr condition, std::vector<Expr>& found) {
+bool is_inside(const Kernel& kernel, Expr read) {
+    const KernelTensor& tensor = kernel.tensor(read->tensor());
+    for (size_t d = 0; d < tensor.dimensions.size(); d++) {
+        const auto range = interval(kernel, read->parts()[d]);
+        if (!range || !range->within(0, tensor.dimensions[d].extent - 1)) return false;
+    }
+    return true;
+}
+
+// Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a; and b, if it
+// reads nothing outside.
+void conditions_of(const Kernel& kernel, Expr condition, std::vector<Expr>& found) {
     const bool lazy = condition->kind == Kind::select && condition->parts()[2]->kind == Kind::integer &&
                       condition->parts()[2]->integer == 0;
-    if (lazy) return conditions_of(condition->parts()[0], found);
     const bool both = condition->kind == Kind::conjunction ||
                       (condition->kind == Kind::scalar && condition->op == ScalarOp::logical_and);
-    if (!both) return found.push_back(condition);
-    for (Expr part : condition->parts()) conditions_of(part, found);
+    if (!lazy && !both) return found.push_back(condition);
+    conditions_of(kernel, condition->parts()[0], found);
+    const auto reads = reads_of(condition->parts()[1]);
+    const auto inside = [&](const ReadAccess& read) { return is_inside(kernel, read.value); };
+    if (both || std::ranges::all_of(reads, inside)) conditions_of(kernel, condition->parts()[1], found);
 }
 
 // What is read at coordinates that are no data themselves, and without a guard, may be read at any time.
@@ -71,16 +83,16 @@ bool is_same(const DataBound& a, const DataBound& b) {
     return a.reduced == b.reduced && a.upper == b.upper && a.value == b.value && a.offset == b.offset;
 }
 
-std::vector<Expr> conditions_of_terms(const KernelEquation& e) {
+std::vector<Expr> conditions_of_terms(const Kernel& kernel, const KernelEquation& e) {
     std::vector<Expr> conditions;
-    if (e.right->kind == Kind::select && is_nothing(e.right->parts()[2], *e.reducer))
-        conditions_of(e.right->parts()[0], conditions);
+    if (e.right->kind == Kind::select && (e.update || is_nothing(e.right->parts()[2], *e.reducer)))
+        conditions_of(kernel, e.right->parts()[0], conditions);
     return conditions;
 }
 
 std::vector<DataBound> bounds_of(const Kernel& kernel, const PhaseGroup& group, const KernelEquation& e) {
     std::vector<DataBound> bounds;
-    for (Expr condition : conditions_of_terms(e))
+    for (Expr condition : conditions_of_terms(kernel, e))
         if (auto bound = bound_of(kernel, group, condition)) bounds.push_back(*bound);
     return bounds;
 }
@@ -124,9 +136,25 @@ std::vector<Found> of_all_reductions(const Kernel& kernel, const PhaseGroup& gro
 
 std::vector<Expr> term_conditions(const Kernel& kernel, const PhaseGroup& group) {
     auto shared = of_all_reductions<Expr>(
-        kernel, group, [](const KernelEquation& e) { return conditions_of_terms(e); }, std::equal_to{});
+        kernel, group, [&](const KernelEquation& e) { return conditions_of_terms(kernel, e); }, std::equal_to{});
     std::erase_if(shared, [&](Expr condition) { return !bounds_loops(kernel, group, condition); });
     return shared;
+}
+
+std::vector<Expr> conditions_of_data(const Kernel& kernel, const PhaseGroup& group, AxisId innermost) {
+    if (innermost < 0 || kernel.hint(innermost) < choice_numbers::least_loop_of_condition) return {};
+    auto asked = group.update
+                     ? conditions_of_terms(kernel, kernel.equations[static_cast<size_t>(group.after.front())])
+                     : of_all_reductions<Expr>(
+                           kernel, group, [&](const KernelEquation& e) { return conditions_of_terms(kernel, e); },
+                           std::equal_to{});
+    std::erase_if(asked, [&](Expr condition) {
+        std::vector<AxisId> tile = group.fused;
+        for (AxisId axis : {innermost, group.lanes, group.rows}) tile.push_back(axis);
+        const auto differs = [&](AxisId axis) { return axis >= 0 && depends_on(condition, axis); };
+        return !is_readable(kernel, condition) || std::ranges::any_of(tile, differs);
+    });
+    return asked;
 }
 
 std::vector<DataBound> data_bounds(const Kernel& kernel, const PhaseGroup& group) {

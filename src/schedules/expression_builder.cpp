@@ -513,7 +513,8 @@ ExpressionId ExpressionBuilder::load(Expr v, ExpressionId guard) {
 ExpressionId ExpressionBuilder::read(Expr v, ExpressionId guard) {
     if (auto found = defined_.find(v->tensor()); found != defined_.end()) {
         const auto& [equation, value] = found->second;
-        if (equation->ordered < 0 || coordinates_of(v) == equation->left) return value;  // else of another step
+        const bool has_steps = equation->ordered >= 0 || equation->vector_steps.steps >= 0;
+        if (!has_steps || coordinates_of(v) == equation->left) return value;  // else of another step
     }
     for (const PackedOperand& operand : group_.packed) {
         if (operand.read != v) continue;

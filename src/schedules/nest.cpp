@@ -507,7 +507,8 @@ Block Nest::store_update(EquationIndex index) {
     const KernelEquation& e = equation(index);
     expressions_.trust(e.tensor);
     Store store;
-    store.guard = expressions_.value(e.right->parts()[0]);
+    const Expr condition = where_it_holds(e.right->parts()[0]);
+    if (condition->kind != Kind::integer) store.guard = expressions_.value(condition);
     ExpressionId value = expressions_.value(e.right->parts()[1], store.guard);
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
     const bool ascends = group_.lanes >= 0 && group_.lanes == e.ascending;
@@ -529,9 +530,19 @@ Block Nest::update_loops() {
     }
     std::vector<AxisId> reduced = e.reduced;
     std::erase(reduced, group_.lanes);
+    const bool by_lanes = group_.lanes >= 0 && group_.lanes != e.ascending;
+    if (!inside.empty() || by_lanes) {
+        ask_outside(by_lanes ? group_.lanes : inside.back());
+    } else if (!outside
+                    .empty()) {  // where few updates are asked for, those of one point of the reduced axes go together
+        ask_outside(outside.back());
+        if (!asked_.empty()) std::swap(outside, inside);
+    }
     return serial(outside, [&] {
         return serial(reduced, [&] {
-            return serial(inside, [&] { return lanes([&] { return store_update(group_.after.front()); }); });
+            return where_asked([&] {
+                return serial(inside, [&] { return lanes([&] { return store_update(group_.after.front()); }); });
+            });
         });
     });
 }

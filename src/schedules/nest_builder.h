@@ -29,6 +29,8 @@ public:
         fillings_ = filling_stores(assembly.kernel, group_);
         if (group_.block >= 0) expressions_.bind(group_.block, assembly.block_variables.at(group_.block));
         take(plan.sides);
+        const AxisId last = group_.loops.empty() ? AxisId(no_id) : group_.loops.back();
+        if (!group_.update) ask_outside(group_.lanes_reduced ? group_.lanes : last);
     }
 
     Block build();
@@ -65,6 +67,10 @@ private:
     bool narrow(Range& range, AxisId axis);
     bool may_unroll(const Block& body, int64_t extent) const;
     Block reduced_loops(size_t depth, const Inner& inner);
+    Block reduced_loop(size_t depth, const Inner& inner);
+    void ask_outside(AxisId innermost);
+    Block where_asked(const Inner& inner);
+    Expr where_it_holds(Expr e);
     struct ReducedLoop {
         AxisId axis;
         Range range;
@@ -110,6 +116,7 @@ private:
     const std::vector<ClippedGuard>& guards_;  // that ranges stand for
     bool border_;                              // single rows, whose windows are clipped
     std::vector<DataBound> data_bounds_;
+    std::vector<Expr> asked_;  // before the innermost loop, which stands where all of them hold
     std::vector<std::vector<EquationIndex>> fillings_;  // stores that become one
     std::map<EquationIndex, Store> waiting_;            // for the others of their filling
 };

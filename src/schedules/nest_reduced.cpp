@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "expr/remake.h"
 #include "schedules/nest_builder.h"
 #include "target/choice_numbers.h"
 
@@ -10,8 +11,53 @@ namespace heddle::schedules {
 
 using Role = NumberId::Role;
 
+// A condition that has one answer for the whole of the innermost loop is asked before it, and is gone from what it holds.
+void Nest::ask_outside(AxisId innermost) {
+    asked_ = conditions_of_data(assembly_.kernel, group_, innermost);
+    for (auto& [index, right] : sides_.of) right = where_it_holds(right);
+}
+
+Expr Nest::where_it_holds(Expr e) {
+    if (asked_.empty()) return e;
+    Arena& arena = *assembly_.kernel.arena;
+    Arena::Memo memo;
+    const auto given = [&](Expr part) -> Expr {
+        if (part->kind == Kind::variable) return part;
+        return std::ranges::find(asked_, part) != asked_.end() ? arena.truth(true) : nullptr;
+    };
+    const auto make = [&](Expr like, std::vector<Expr> operands) { return arena.rebuild(like, std::move(operands)); };
+    return expr::remade(e, memo, given, [](Expr part) { return operands_of(part); }, make);
+}
+
+// A loop of one round or none for each.
+Block Nest::where_asked(const Inner& inner) {
+    Arena& arena = *assembly_.kernel.arena;
+    std::vector<For> rounds;
+    for (Expr condition : asked_) {
+        For once;
+        once.variable = assembly_.variable("once", Variable::Kind::loop);
+        Affine end;
+        end.values.push_back(
+            {expressions_.value(arena.select(condition, arena.integer(1), arena.integer(0))), {false, 1}});
+        once.range = {{Bound{}}, {Bound{std::move(end), {false, 1}}}};
+        rounds.push_back(std::move(once));
+    }
+    Block body = inner();
+    for (; !rounds.empty(); rounds.pop_back()) {
+        rounds.back().body = std::move(body);
+        body = {Statement{std::move(rounds.back())}};
+    }
+    return body;
+}
+
 Block Nest::reduced_loops(size_t depth, const Inner& inner) {
-    if (depth == group_.loops.size()) return inner();
+    if (depth == group_.loops.size()) return group_.lanes_reduced ? where_asked(inner) : inner();
+    if (depth + 1 == group_.loops.size() && !group_.lanes_reduced)
+        return where_asked([&] { return reduced_loop(depth, inner); });
+    return reduced_loop(depth, inner);
+}
+
+Block Nest::reduced_loop(size_t depth, const Inner& inner) {
     const AxisId axis = group_.loops[depth];
     For loop;
     loop.range = range(axis);

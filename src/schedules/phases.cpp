@@ -171,6 +171,11 @@ bool shares_points(const Kernel& kernel, const PhaseGroup& group, const KernelEq
     return any;
 }
 
+bool reads_one_tensor(const KernelEquation& e) {
+    const auto reads = reads_of(e.right);
+    return std::ranges::all_of(reads, [&](const ReadAccess& read) { return read.tensor == reads[0].tensor; });
+}
+
 // Adds equation `index` to the group if one of the three rules allows; false if not.
 bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const KernelEquation& e = equation(kernel, index);
@@ -183,7 +188,8 @@ bool join(const Kernel& kernel, PhaseGroup& group, EquationIndex index) {
     const auto is_sibling = [&](EquationIndex member) {
         return e.written >= 0 && equation(kernel, member).written == e.written;
     };
-    if (std::ranges::any_of(members, is_sibling)) return false;  // its tile has the registers for itself
+    // The tile of a product has the registers for itself; sums over one tensor's neighbours share what they load.
+    if (std::ranges::any_of(members, is_sibling) && !(e.reducer && reads_one_tensor(e))) return false;
     if (!e.reducer) {
         if (!same_axes(e.axes, group.axes)) return false;
         const bool of_group = reads_any(kernel, e, members) && reads_all_own_points(kernel, e, members);

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <numeric>
 
+#include "schedules/data_ranges.h"
 #include "schedules/movements.h"
 #include "target/choice_numbers.h"
 
@@ -43,6 +44,7 @@ private:
     int64_t points(const PhaseGroup& group) const;
     int64_t elements() const;  // the largest number of points that a phase of one task runs over
     void outweigh_light();
+    void share_conditions();
     int64_t array_bytes() const;
     void number_tasks();
 
@@ -299,6 +301,19 @@ void Cutter::outweigh_light() {
     }
 }
 
+// Updates that a condition leaves few of go through all terms in every task: no more tasks than cores want.
+void Cutter::share_conditions() {
+    for (const PhaseGroup& group : groups_) {
+        for (TaskCut& cut : plan_.axes) {
+            const bool inner = group.update && group.lanes < 0 && contains(group.axes, cut.axis);
+            if (!inner || conditions_of_data(kernel_, group, cut.axis).empty()) continue;
+            const int64_t before = cut.step;
+            cut.step = std::max(before, divide_up(cut.extent, choice_numbers::rounds_of_cores * target_.cores));
+            while (cut.step > before && array_bytes() > kept_in_l2(target_)) cut.step = std::max(before, cut.step / 2);
+        }
+    }
+}
+
 // Small tasks take more of the innermost axes, as long as there are tasks enough for everybody.
 void Cutter::grow_tasks() {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
@@ -359,6 +374,7 @@ TaskPlan Cutter::cut() {
     }
     if (!contraction || groups_[0].windowed) grow_tasks();
     if (!single) outweigh_light();
+    share_conditions();
     number_tasks();
     return plan_;
 }

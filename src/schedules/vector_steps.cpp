@@ -15,7 +15,7 @@ namespace {
 using Part = VectorSteps::Part;
 
 // The step of a scan's equation that a read is of.
-enum class Age : uint8_t { none, now, before, other };
+enum class Age : uint8_t { none, now, before, far, other };  // far: no vector of steps makes and reads it
 
 struct State {
     RunningTerm takes;
@@ -25,8 +25,8 @@ struct State {
 // One scan, whose equations are taken apart. Nothing is changed before all of it is known to fit.
 class ScanInParts {
 public:
-    ScanInParts(Kernel& kernel, AxisId ordered, bool in_turn)
-        : kernel_(kernel), arena_(*kernel.arena), ordered_(ordered), in_turn_(in_turn) {
+    ScanInParts(Kernel& kernel, AxisId ordered, bool in_turn, int64_t lanes)
+        : kernel_(kernel), arena_(*kernel.arena), ordered_(ordered), in_turn_(in_turn), lanes_(lanes) {
         for (size_t i = 0; i < kernel.equations.size(); i++) {
             if (kernel.equations[i].ordered == ordered) equations_.push_back(i);
         }
@@ -64,6 +64,7 @@ private:
     Arena& arena_;
     const AxisId ordered_;
     const bool in_turn_;
+    const int64_t lanes_;            // of a vector of steps
     std::vector<size_t> equations_;  // first in the kernel's order, then each behind what it reads
     std::vector<size_t> updates_;    // by vectors: those that go where the states say, step by step
     std::vector<AxisId> others_;
@@ -73,6 +74,7 @@ private:
         return std::ranges::any_of(updates_, [&](size_t i) { return &equation(i) == &e; });
     }
     std::set<TensorIndex> read_before_;  // states of which the step before is read, by others
+    std::set<TensorIndex> read_far_;     // what is read at steps that no vector has in common with the reader
     std::set<TensorIndex> earlier_;      // states of which more than the last step is known behind the scan
     std::map<TensorIndex, TensorIndex> temporaries_;  // what only a step knows
 };
@@ -82,11 +84,11 @@ bool ScanInParts::counts_steps(const std::vector<Expr>& left) const {
 }
 
 bool ScanInParts::is_read_elsewhere(TensorIndex tensor) const {
-    return std::ranges::any_of(kernel_.equations, [&](const KernelEquation& e) {
-        if (contains_update(e)) return false;
-        const bool on_left = std::ranges::any_of(e.left, [&](Expr c) { return reads_tensor(c, tensor); });
-        return e.ordered != ordered_ && (on_left || reads_tensor(e.right, tensor));
-    });
+    return read_far_.contains(tensor) || std::ranges::any_of(kernel_.equations, [&](const KernelEquation& e) {
+               if (contains_update(e)) return false;
+               const bool on_left = std::ranges::any_of(e.left, [&](Expr c) { return reads_tensor(c, tensor); });
+               return e.ordered != ordered_ && (on_left || reads_tensor(e.right, tensor));
+           });
 }
 
 // Makes all of its own tensor's steps, at the same points as the others; nothing of it shares memory with anything.
@@ -106,11 +108,21 @@ Age ScanInParts::age(size_t reader, Expr read) {
     const std::vector<Expr> at = coordinates_of(read);
     const bool moves = std::ranges::any_of(left, [&](Expr c) { return depends_on(c, ordered_); });
     if (at == left) return reader > maker->second ? Age::now : moves ? Age::other : Age::before;
-    const Expr step_before = arena_.add(arena_.axis_value(ordered_), arena_.integer(-1));
-    for (size_t d = 0; d < left.size(); d++) {
-        if (at[d] != at_step(left[d], step_before)) return Age::other;
+    const auto is_of_step = [&](int64_t back) {
+        const Expr step = arena_.add(arena_.axis_value(ordered_), arena_.integer(-back));
+        for (size_t d = 0; d < left.size(); d++) {
+            if (at[d] != at_step(left[d], step)) return false;
+        }
+        return true;
+    };
+    if (is_of_step(1)) return Age::before;
+    for (size_t d = 0; d < left.size() && !in_turn_; d++) {
+        const Expr apart = arena_.add(left[d], at[d], -1);
+        if (coefficient(left[d], ordered_) == 1 && apart->kind == Kind::integer && apart->integer >= lanes_ &&
+            is_of_step(apart->integer))
+            return Age::far;
     }
-    return Age::before;
+    return Age::other;
 }
 
 // Those of which the step before is read. By vectors, each must only take a term.
@@ -120,6 +132,7 @@ bool ScanInParts::find_states() {
         for (const ReadAccess& read : reads_of(equation(i).right)) {
             const Age age = this->age(i, read.value);
             if (age == Age::other) return false;
+            if (age == Age::far) read_far_.insert(read.tensor);
             if (age != Age::before) continue;
             found.insert(read.tensor);
             if (read.tensor != equation(i).tensor) read_before_.insert(read.tensor);
@@ -139,7 +152,7 @@ bool ScanInParts::find_states() {
         if (!takes || !accepts(takes->reducer, dtype)) return false;
         states_[tensor].takes = *takes;
     }
-    return !states_.empty();
+    return !states_.empty() || !read_far_.empty();
 }
 
 // Of steps that are kept in turn, others may know more than the last one.
@@ -190,7 +203,7 @@ bool ScanInParts::sort() {
             const auto reads = reads_of(equation(i).right);
             return std::ranges::all_of(reads, [&](const ReadAccess& read) {
                 return read.tensor == equation(i).tensor || !makers_.contains(read.tensor) ||
-                       done.contains(read.tensor);
+                       done.contains(read.tensor) || age(i, read.value) == Age::far;
             });
         });
         if (next == equations_.end()) return false;
@@ -270,8 +283,10 @@ Expr ScanInParts::rewritten(size_t reader, Expr right) {
     const auto given = [&](Expr e) -> Expr {
         if (e->kind == Kind::variable) return e;
         if (!e->is_read()) return nullptr;
+        const Age age = this->age(reader, e);
+        if (age == Age::far) return e;
         if (const auto state = states_.find(e->tensor()); state != states_.end())
-            return own(age(reader, e) == Age::before ? state->second.before : state->second.running);
+            return own(age == Age::before ? state->second.before : state->second.running);
         const auto temporary = temporaries_.find(e->tensor());
         return temporary == temporaries_.end() ? nullptr : own(temporary->second);
     };
@@ -470,7 +485,7 @@ std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target
     bool any = false;
     for (const auto& [ordered, gains] : scans) {
         for (const bool in_turn : {false, true}) {
-            ScanInParts scan(made, ordered, in_turn);
+            ScanInParts scan(made, ordered, in_turn, target.lanes(choice_numbers::least_element));
             if (!(in_turn ? gains.second : gains.first) || !scan.fits()) continue;
             replace(made, ordered, scan.equations());
             any = true;

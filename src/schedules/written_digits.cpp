@@ -33,6 +33,8 @@ private:
     bool decides(AxisId axis) const;
     bool contracts(const KernelEquation& e) const;
     bool lies_between(AxisId axis, TensorIndex tensor, const std::vector<Expr>& coordinates) const;
+    bool reads_between(AxisId axis, const KernelEquation& e) const;
+    bool reduces_beside(AxisId axis, const KernelEquation& e) const;
     bool fills(AxisId axis) const;
     std::optional<Digit> divided(AxisId axis) const;
     std::optional<Digit> whole(AxisId axis) const;
@@ -47,16 +49,19 @@ bool DigitFinder::may_be_written(AxisId axis) const {
     });
 }
 
-// Short code, and an axis for vectors beside the digit.
+// Short code, and an axis for vectors beside the digit, where there are more points than the digit's own.
 bool DigitFinder::fits(const Digit& digit) const {
     int64_t terms = 0, equations = 0;
     for (const KernelEquation& e : kernel_.equations) {
         if (!contains(e.axes, digit.axis)) continue;
         int64_t longest = digit.divides ? kernel_.hint(digit.axis) / digit.count : 0;
-        for (AxisId axis : e.axes) {
-            if (axis != digit.axis) longest = std::max(longest, kernel_.hint(axis));
+        for (const auto* axes : {&e.axes, &e.reduced}) {
+            for (AxisId axis : *axes) {
+                if (axis != digit.axis) longest = std::max(longest, kernel_.hint(axis));
+            }
         }
-        if (longest < choice_numbers::shortest_beside_digit) return false;
+        const bool alone = !digit.divides && longest == 0;
+        if (!alone && longest < choice_numbers::shortest_beside_digit) return false;
         equations++;
         for (AxisId axis : e.axes) terms += axis == digit.axis ? code_size(e.right, axis) : 0;
     }
@@ -114,6 +119,21 @@ bool DigitFinder::lies_between(AxisId axis, TensorIndex tensor, const std::vecto
            of.dimensions[last - 1].stride == kernel_.axis(axis).extent && !coordinates[last - 1]->axes.empty();
 }
 
+bool DigitFinder::reads_between(AxisId axis, const KernelEquation& e) const {
+    return std::ranges::any_of(reads_of(e.right), [&](const ReadAccess& read) {
+        return lies_between(axis, read.tensor, coordinates_of(read.value));
+    });
+}
+
+// Between points that are reduced: vectors go along these, not along few results.
+bool DigitFinder::reduces_beside(AxisId axis, const KernelEquation& e) const {
+    return std::ranges::any_of(reads_of(e.right), [&](const ReadAccess& read) {
+        const std::vector<Expr> at = coordinates_of(read.value);
+        if (!lies_between(axis, read.tensor, at)) return false;
+        return std::ranges::any_of(at[at.size() - 2]->axes, [&](AxisId a) { return contains(e.reduced, a); });
+    });
+}
+
 // Its points lie between those of another axis: written one by one, they fill the vectors that are stored, or are taken from
 // vectors that are loaded.
 bool DigitFinder::fills(AxisId axis) const {
@@ -122,10 +142,8 @@ bool DigitFinder::fills(AxisId axis) const {
     for (const KernelEquation& e : kernel_.equations) {
         if (!contains(e.axes, axis)) continue;
         if (e.left.empty() || contracts(e)) return false;
-        if (e.reducer) continue;
-        for (const ReadAccess& read : reads_of(e.right))
-            any = any || lies_between(axis, read.tensor, coordinates_of(read.value));
-        if (kernel_.tensor(e.tensor).role == KernelTensor::Role::local) continue;
+        any = any || (e.reducer ? reduces_beside(axis, e) : reads_between(axis, e));
+        if (e.reducer || kernel_.tensor(e.tensor).role == KernelTensor::Role::local) continue;
         any = any || lies_between(axis, e.tensor, e.left);
         any = any || (coefficient(e.left.back(), axis) == 1 && std::ranges::any_of(e.axes, [&](AxisId other) {
                           return coefficient(e.left.back(), other) == extent;
@@ -138,7 +156,9 @@ std::optional<Digit> DigitFinder::whole(AxisId axis) const {
     const Axis& a = kernel_.axis(axis);
     if (a.named || a.extent < 2 || a.extent > choice_numbers::longest_written_digit) return std::nullopt;
     if (!decides(axis) && !fills(axis)) return std::nullopt;
-    if (contains(kernel_.common, axis) && kernel_.common.size() == 1) return std::nullopt;
+    const auto reduces = [&](const KernelEquation& e) { return contains(e.axes, axis) && reduces_beside(axis, e); };
+    const bool are_tasks = contains(kernel_.common, axis) && kernel_.common.size() == 1;
+    if (are_tasks && std::ranges::none_of(kernel_.equations, reduces)) return std::nullopt;
     const Digit digit = {axis, a.extent, false};
     return fits(digit) ? std::optional(digit) : std::nullopt;
 }

@@ -63,6 +63,9 @@ inline constexpr int64_t least_rows_for_packing = 16;
 // Terms of a reduction from which a loop begins and ends where data say, and the points that say it are done one by one.
 // Below, all terms are computed under masks.
 inline constexpr int64_t least_range_of_data = 32;
+// Terms of a loop, or updates, before which it is asked whether there are any: some vectors, beside a branch that is guessed
+// wrong (16 cycles). Design.
+inline constexpr int64_t least_loop_of_condition = 64;
 // Where a condition differs from point to point of a tile, at most at one of so many terms, loops are cut for it. Design.
 inline constexpr int64_t share_of_mixed_terms = 4;
 // Points of a scan's phase that runs or not: a branch that is guessed wrong costs some 20 cycles. Design.

@@ -65,5 +65,24 @@ TEST(KeptSteps, MoreThanOneFirstValue) {
     EXPECT_EQ(places("h[t + 1, b] * 0.5"), 2);
 }
 
+// Far back: a power of two, if a step is a row; else all steps lie side by side.
+TEST(KeptSteps, ManyPlaces) {
+    const auto places = [](int elements, int back) {
+        const std::string n = std::to_string(elements), k = std::to_string(back);
+        auto system = parse_system(std::make_shared<const SourceText>(
+            "scan.txt", "system s\n local h: float32[" + std::to_string(back + 500) + ", " + n + "]\n out y: float32[" +
+                            n + "]\n for k < " + k + ", b < " + n +
+                            ": h[k, b] = 0.0\n for t < 500 named 1 ordered 0, b < " + n + ": h[t + " + k +
+                            ", b] = h[t, b] + 1.0\n for b < " + n + ": y[b] = h[499, b]\n outputs y"));
+        EXPECT_TRUE(system) << render(system.error());
+        return system ? kept_steps(*system)[0].places : -1;
+    };
+    EXPECT_EQ(places(100, 9), 16);
+    EXPECT_EQ(places(100, 40), 64);
+    EXPECT_EQ(places(100, 200), 0);
+    EXPECT_EQ(places(10, 40), 0);
+    EXPECT_EQ(places(10, 5), 6);
+}
+
 }  // namespace
 }  // namespace heddle::equations

@@ -111,6 +111,19 @@ TEST(PassSteps, SmallIntegersInsideAreMadeInSmallTypes) {
     }
 }
 
+TEST(PassSteps, ARemainderOfLittleMoreThanTheDivisorIsADifference) {
+    const auto made = [](const std::string& added) {
+        return step(
+            optimised("system s\n in x: uint8[64]\n local h: uint32[65]\n out y: uint32[]\n h[0] = uint32(1)\n"
+                      " for t < 64 named 1 ordered 0: h[t + 1] = (h[t] + " +
+                      added + ") % uint32(1000)\n y[] = h[64]\n outputs y"));
+    };
+    EXPECT_EQ(
+        made("uint32(x[t])"),
+        "(((h[t] + uint32(x[t])) < uint32(1000)) ? (h[t] + uint32(x[t])) : ((h[t] + uint32(x[t])) - uint32(1000)))");
+    EXPECT_EQ(made("uint32(x[t]) * uint32(9)"), "((h[t] + (uint32(x[t]) * uint32(9))) % uint32(1000))");
+}
+
 TEST(PassSteps, CountsThatAStepComparesAreMadeInSmallTypes) {
     const System system = optimised(
         "system s\n in x: uint8[64, 64]\n local h: uint8[65, 64, 64]\n local c: int64[64, 64, 64]\n"
@@ -150,6 +163,21 @@ TEST(PassSteps, AStateThatHandsOnAnotherOneIsThatOneAStepEarlier) {
         << print(system);
     EXPECT_EQ(places(system, "h"), 3);
     EXPECT_EQ(places(system, "g"), 0);
+}
+
+// What is read four steps back, as it is lowered: a state for each step between.
+TEST(PassSteps, CopiesOfCopiesAreTheStateSeveralStepsEarlier) {
+    std::string tensors, copies, of = "h";
+    for (const char* name : {"g1", "g2", "g3"}) {
+        tensors += fmt::format(" local {}: float32[18, 9]\n", name);
+        copies += fmt::format(
+            " for i < 9: {0}[0, i] = 1.0\n for t < 17 named 1 ordered 0, i < 9: {0}[t + 1, i] = {1}[t, i]\n", name, of);
+        of = name;
+    }
+    const System system = optimised(table(tensors, copies + diagonal("g3[t, 8 - i] + h[t, i]"), "h[17, 8]"));
+    EXPECT_NE(print(system).find("h[(t + 4), i] = (h[t, (-i + 8)] + h[(t + 3), i])"), std::string::npos)
+        << print(system);
+    EXPECT_EQ(places(system, "h"), 5);
 }
 
 TEST(PassSteps, ACopyOfOtherElementsIsAStateOfItsOwn) {

@@ -307,6 +307,20 @@ last_of_crossed:
       u[t, j < $w] = 0.5 * u[t - 1, j] + v[t - 1] - all from x[@h, j]
       v[t] = tanh(v[t - 1] + u[t, 0] + all) from 0.5
     y[@h] = v[$steps - 1] + max(j < $w : u[$steps - 1, j])
+echoes:
+  doc: States that are read many steps back; of rows too, whose steps are kept in turn.
+  inputs: {x: "$T[$n, $w]"}
+  index: "[]"
+  outputs: {y: "$T[$n]", z: "$T[$n]", last: "$T[$w]"}
+  body: |
+    scan t < $n:
+      s[t] = s[t - 1] + x[t, 0] - (u[t - 9] ?? 0) from 0
+      u[t] = 0.5 * x[t, 0] + 0.25 * (u[t - 8] ?? 1) from 3
+      v[t] = u[t] + 0.5 * (v[t - 33] ?? 2) + (u[t - 12] ?? 0) from 1
+      r[t, j < $w] = x[t, j] + 0.25 * (r[t - 17, $w - 1 - j] ?? 1) + 0.125 * (r[t - 30, j] ?? 1) from 3
+      y[t] = s[t] + v[t]
+    z[i] = v[i - 1] + u[i]
+    last[j] = r[$n - 1, j]
 extremes_taken:
   doc: The first of those taken, though nothing is worth less than what the filter leaves out.
   inputs: {x: "int64[$n]"}
@@ -418,6 +432,12 @@ TEST(WholePrograms, ScansOfWhichTheLastStepsAreRead) {
                   {{"x", {5, 37}}});
         }
         check("y = last_of_crossed(x, steps: " + std::to_string(steps) + ")", {{"x", {35, 3}}});
+    }
+}
+
+TEST(WholePrograms, StatesThatAreReadManyStepsBack) {
+    for (int64_t n : {1, 5, 40, 301}) {
+        for (int64_t w : {3, 100}) check("y, z, last = echoes(x)", {{"x", {n, w}}});
     }
 }
 

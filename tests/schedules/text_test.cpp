@@ -100,6 +100,13 @@ TEST(Schedule, WhatLiesInsideIsReadWithoutACondition) {
 }
 
 // 128 float64 are a quarter of what one way of L1 holds: rows that follow one another would all be in a fourth of its sets.
+TEST(Schedule, WhatDataSayOfATileIsAskedBeforeItsLoop) {
+    for (const char* name : {"asked_before_the_loop", "votes_of_few"}) {
+        const std::string tree = print(schedule(kernel_named(name), Target()).value().tree);
+        EXPECT_NE(tree.find("for once in 0 .. {select("), std::string::npos) << tree;
+    }
+}
+
 TEST(Schedule, RowsOfArraysAreInDifferentSetsOfTheCache) {
     for (const KernelCase& test : load_kernel_cases(in_source())) {
         if (test.name != "bytes_in_time_scan") continue;
