@@ -506,7 +506,8 @@ V in_double(V x) {
     return is_double(x) ? function(x) : narrow(function(widen(x)));
 }
 
-// Of x >= 0 the distance to the nearest integer, in turns of half a circle: sin(pi f), cos(pi f), f = |x - integer| <= 1/2.
+// Of x >= 0 the distance to the nearest integer, in turns of half a circle: sin(pi f) and cos(pi f) for
+// f = |x - integer| <= 1/2.
 struct HalfTurn {
     V distance;  // x - integer, exact
     V sine, cosine;

@@ -124,8 +124,8 @@ private:
         return rest;
     }
 
-    // A local whose value changes is another one; the same for the same values. What a variable gets may be outside of its
-    // extent where a condition around the read does not hold, and there the copy is worked out too: it is zero.
+    // A local whose value changes is another one; the same for the same values. What a variable gets may be outside of
+    // its extent where a condition around the read does not hold, and there the copy is worked out too: it is zero.
     LocalId local(LocalId id) {
         std::vector<std::pair<VariableId, NodeId>> values;
         NodeList inside;
