@@ -122,10 +122,9 @@ AxisId lone_axis(Expr coordinate) {
 AxisId plain_axis(Expr coordinate) { return coordinate->kind == Kind::variable ? coordinate->axis() : no_id; }
 
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
-    const CoordinateParts parts = parts_of(coordinate);
-    if (!parts.values.empty()) return std::nullopt;
-    auto is_empty = [&](const auto& term) { return kernel.axis(term.first).extent == 0; };
-    if (std::ranges::any_of(parts.axes, is_empty)) return Interval{0, -1};
+    if (contains_read(coordinate)) return std::nullopt;
+    auto is_empty = [&](Expr e) { return e->kind == Kind::variable && kernel.axis(e->axis()).extent == 0; };
+    if (std::ranges::any_of(expr::walk(coordinate), is_empty)) return Interval{0, -1};
     const Interval range = expr::interval(coordinate);
     return range.known() ? std::optional(range) : std::nullopt;
 }

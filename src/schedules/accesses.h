@@ -48,7 +48,7 @@ int64_t coefficient(Expr coordinate, AxisId axis);
 AxisId plain_axis(Expr coordinate);
 AxisId lone_axis(Expr coordinate);  // of n * axis + m with n > 0; else -1
 
-// The values of a coordinate over its axes' extents, none where an axis is empty. Nothing is known where it has values, or
+// The values of a coordinate over its axes' extents, none where an axis is empty. Nothing is known where it reads a tensor, or
 // leaves the 64-bit integers.
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate);
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "expr/arena_interval.h"
 #include "expr/coordinate.h"
 #include "schedules/builder.h"
 #include "zspace/checked.h"
@@ -487,16 +486,14 @@ bool ExpressionBuilder::asks_guard(Expr v) {
 }
 
 // Every coordinate lies inside the tensor, with its margins, for all points of the axes: also one that is clamped or mirrored.
-// What it reads itself may lie outside.
 bool ExpressionBuilder::is_inside(Expr read) const {
     const KernelTensor& t = assembly_.kernel.tensor(read->tensor());
     for (size_t d = 0; d < t.dimensions.size(); d++) {
         if (cleared_.contains({read->id, d}) || takes_turns(read->parts()[d], t.dimensions[d].extent)) continue;
-        const Interval range = expr::interval(read->parts()[d]);
+        const auto range = interval(assembly_.kernel, read->parts()[d]);
         const BufferDimension& dimension = t.dimensions[d];
-        const bool within = range.known() && !contains_read(read->parts()[d]) &&
-                            range.within(-dimension.margin_before, dimension.extent + dimension.margin_after - 1);
-        if (!within) return false;
+        if (!range || !range->within(-dimension.margin_before, dimension.extent + dimension.margin_after - 1))
+            return false;
     }
     return true;
 }

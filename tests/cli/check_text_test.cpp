@@ -107,7 +107,7 @@ TEST_F(CheckText, ATargetIsAFile) {
         write("target.json", "{\"name\": \"small\", \"vector_bytes\": 16, \"vector_registers\": 16}");
     const auto found = heddle({"explain", "softmax", "x=float32[8,100]", "--schedule", "--target", target});
     EXPECT_EQ(found.status, 0) << found.errors;
-    EXPECT_NE(found.output.find("by 8 x 4 mask tail reduced"), std::string::npos) << found.output;
+    EXPECT_NE(found.output.find("by 8 x 4 mask last reduced"), std::string::npos) << found.output;
     EXPECT_EQ(heddle({"explain", "softmax", "x=float32[8,100]", "--target", path("absent.json")}).status, 1);
 }
 

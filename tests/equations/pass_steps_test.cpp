@@ -137,7 +137,7 @@ TEST(PassSteps, CountsThatAStepComparesAreMadeInSmallTypes) {
     for (const int32_t index : system.order()) {
         for (Expr e : walk(system.equation(index).right)) {
             const bool adds = e->kind == Kind::scalar && e->op == ScalarOp::add;
-            if (adds) EXPECT_EQ(e->dtype, DType::int8) << print(system);
+            if (adds) { EXPECT_EQ(e->dtype, DType::int8) << print(system); }
         }
     }
 }
