@@ -502,6 +502,10 @@ void Walker::statement(const Prefetch& node) {
     for (int j = 0; j < vectors_; j++) {
         CodeAddress place = address(node.address, 0, j);
         place.offset += node.ahead;
+        for (const Term& term : node.address.element.terms) {
+            if (term.variable == node.row)
+                place.index = integer_op(CodeOp::add, place.index, scaled(integer(1), term.scale, term.number));
+        }
         code_.prefetch(code_.address_of(place), 1);
     }
 }

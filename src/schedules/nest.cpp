@@ -458,6 +458,35 @@ void Nest::prefetch_next_rows(Block& block, size_t first_expression) {
     }
 }
 
+// A band is a few rows of a strip, then those of another phase: prefetchers of the machine begin anew with each row. What the
+// next one reads and writes is asked for meanwhile; a row of a buffer once, though neighbours in it are read. Measured, Zen 3:
+// a blur of 1080 x 1920, in strips of 1024: 2.2 ms, 1.4 with them.
+void Nest::prefetch_row_of_band(Block& block, size_t first_expression) {
+    if (group_.banded < 0 || !assembly_.tasks.find(group_.lanes)) return;
+    const Tree& tree = assembly_.result.tree;
+    const VariableId row = expressions_.variable_of(group_.banded);
+    Block prefetches;
+    std::set<MemoryId> asked;
+    const auto ask = [&](const Address& address) {
+        const auto along_row = [&](const Term& term) { return term.variable == row; };
+        if (address.access != Access::contiguous || tree.memory(address.memory).kind == Memory::Kind::array) return;
+        if (!address.element.values.empty() || std::ranges::none_of(address.element.terms, along_row)) return;
+        if (!asked.insert(address.memory).second) return;
+        Prefetch next;
+        next.address = address;
+        next.row = row;
+        prefetches.push_back({next});
+    };
+    for (size_t i = tree.expressions.size(); i-- > first_expression;) {
+        if (tree.expressions[i].kind == Expression::Kind::load) ask(tree.expressions[i].address);
+    }
+    for (const Statement& statement : block) {
+        if (const auto* store = std::get_if<Store>(&statement.node)) ask(store->address);
+    }
+    append(prefetches, std::move(block));
+    block = std::move(prefetches);
+}
+
 Block Nest::core() {
     Block block;
     const size_t first_expression = assembly_.result.tree.expressions.size();
@@ -471,6 +500,7 @@ Block Nest::core() {
     if (!loops_over_rows()) {
         epilogue(block);
         prefetch_next_rows(block, first_expression);
+        prefetch_row_of_band(block, first_expression);
     } else {
         EachRow each;
         epilogue(each.body);

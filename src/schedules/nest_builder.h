@@ -95,6 +95,7 @@ private:
     Block body();
     void add_prefetches(Block& block);
     void prefetch_next_rows(Block& block, size_t first_expression);
+    void prefetch_row_of_band(Block& block, size_t first_expression);
     void add_prefetch_start(Block& block);
     void define(Block& block, EquationIndex index, ExpressionId value);
     void add_store(Block& block, EquationIndex index, Store store);

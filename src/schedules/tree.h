@@ -301,13 +301,14 @@ struct PrefetchStart {
 };
 
 // `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else, into L1:
-// the lines `ahead` elements behind the load `address` (at i = 0, each j), or, where that is transposed, those of the lanes
-// `ahead` lanes further. Stands before the loads of its loop's body.
+// the lines `ahead` elements behind `address` (at i = 0, each j), or, where that is transposed, those of the lanes `ahead`
+// lanes further; with a `row`, a loop's variable, those where it is one more. Stands before the loads of its loop's body.
 struct Prefetch {
     bool running = false;
     Number step;
     Address address;
     int64_t ahead = 0;
+    VariableId row = no_id;
 };
 
 struct Statement {

@@ -395,6 +395,11 @@ private:
             ahead.ahead = reader_.integer("a distance");
             ahead.address = address();
             into.push_back({std::move(ahead)});
+        } else if (reader_.take("prefetch_row")) {
+            Prefetch next;
+            next.row = reader_.named(variables_, "a variable");
+            next.address = address();
+            into.push_back({std::move(next)});
         } else {
             reader_.error("a statement");
         }

@@ -275,6 +275,8 @@ private:
     void print_statement(const Prefetch& p, int depth) {
         if (p.running)
             line(depth, "prefetch_next step " + text(p.step));
+        else if (p.row != no_id)
+            line(depth, "prefetch_row " + tree_.variable(p.row).name + " " + address(p.address));
         else
             line(depth, "prefetch_ahead " + std::to_string(p.ahead) + " " + address(p.address));
     }

@@ -65,7 +65,9 @@ private:
                     if constexpr (std::is_same_v<Node, Store>)
                         writes.insert(place(node.address) + (node.non_temporal ? " past the caches" : ""));
                     if constexpr (std::is_same_v<Node, Prefetch>)
-                        prefetches.insert(node.running ? "the next panel" : fmt::format("{} ahead", node.ahead));
+                        prefetches.insert(node.running        ? "the next panel"
+                                          : node.row != no_id ? "the next row"
+                                                              : fmt::format("{} ahead", node.ahead));
                 },
                 statement.node);
         }

@@ -466,6 +466,7 @@ private:
         if (!in(tree_.memories, p.address.memory, "a memory")) return;
         check_affine(p.address.element, static_cast<int64_t>(tree_.expressions.size()));
         for (const Term& term : p.address.element.terms) check_scope(term.variable, "a prefetch");
+        if (p.row != no_id && in(tree_.variables, p.row, "a variable")) check_scope(p.row, "a prefetch");
     }
 
     const Tree& tree_;
