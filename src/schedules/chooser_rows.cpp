@@ -26,6 +26,27 @@ bool Chooser::all_move_with_lanes() const {
     });
 }
 
+// Elements of a vector that lie apart are put together once for several rows that take the same.
+AxisId Chooser::rows_that_share_lanes() const {
+    const auto apart = [&](const ReadAccess& read) {
+        const Movement movement = movements_.of(read.value, group_.lanes);
+        return movement == Movement::interleaved || movement == Movement::strided;
+    };
+    const auto by_vectors = [&](EquationIndex index) {
+        const KernelEquation& e = equation(index);
+        return movements_.of(e.tensor, e.left, group_.lanes) == Movement::unit;
+    };
+    if (!std::ranges::all_of(writes_, by_vectors)) return no_id;
+    for (AxisId axis : group_.axes) {
+        const auto shared = [&](const ReadAccess& read) {
+            return apart(read) && movements_.of(read.value, axis) == Movement::still;
+        };
+        if (axis != group_.lanes && hint(axis) >= choice_numbers::tile_that_shares.rows && std::ranges::any_of(reads_, shared))
+            return axis;
+    }
+    return no_id;
+}
+
 void Chooser::choose_rows() {
     if (group_.reductions.empty()) {
         for (const ReadAccess& read : reads_) {
@@ -36,6 +57,7 @@ void Chooser::choose_rows() {
                 group_.transposed = true;
             }
         }
+        if (group_.rows < 0 && !group_.runs_steps()) group_.rows = rows_that_share_lanes();
         return;
     }
     int best = 0;
@@ -128,7 +150,7 @@ void Chooser::choose_tile_size() {
     } else {
         const int vectors = reduces ? choice_numbers::reduction_vectors : vectors_of_streams();
         group_.little = is_little(reduces ? vectors : 1);
-        set({group_.little ? 1 : vectors, 1});
+        set(group_.rows >= 0 ? choice_numbers::tile_that_shares : Tile{group_.little ? 1 : vectors, 1});
     }
     // A packed operand's panel may not follow M; nor need others be wider than the axis.
     if (group_.packed.empty() && group_.lanes >= 0) {
