@@ -104,6 +104,7 @@ void Chooser::choose() {
         group_.row_sizes = {1};
         return;
     }
+    narrow_few_lanes();
     choose_rows();
     choose_packing();
     if (!group_.transposed) widen_narrow_lanes();

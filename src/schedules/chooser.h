@@ -47,6 +47,7 @@ private:
     void choose_vector_steps();
     bool moves_as_vector(AxisId axis) const;
     void choose_lanes();
+    void narrow_few_lanes();
     AxisId rows_that_share_lanes() const;
     void choose_rows();
     int64_t bytes_between_rows(Expr read) const;

@@ -212,6 +212,13 @@ void Chooser::choose_lanes() {
     group_.lanes_reduced = contains(group_.reduced, group_.lanes);
 }
 
+// An axis that has few points in every launch fills a shorter vector, without masks: matrices of 4 x 4.
+void Chooser::narrow_few_lanes() {
+    const Axis& lanes = kernel_.axis(group_.lanes);
+    if (lanes.named || group_.lanes_reduced || lanes.extent < choice_numbers::least_lanes) return;
+    while (group_.width / 2 >= lanes.extent) group_.width /= 2;
+}
+
 // Elements of 8 and 16 bits fill a vector where each access is of neighbours: machines gather, scatter and transpose 32
 // bits. No wider than the axis.
 void Chooser::widen_narrow_lanes() {
