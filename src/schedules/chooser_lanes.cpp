@@ -212,11 +212,11 @@ void Chooser::choose_lanes() {
     group_.lanes_reduced = contains(group_.reduced, group_.lanes);
 }
 
-// An axis that has few points in every launch fills a shorter vector, without masks: matrices of 4 x 4.
+// An axis of four points in every launch fills a shorter vector, without masks: matrices of 4 x 4.
 void Chooser::narrow_few_lanes() {
     const Axis& lanes = kernel_.axis(group_.lanes);
-    if (lanes.named || group_.lanes_reduced || lanes.extent < choice_numbers::least_lanes) return;
-    while (group_.width / 2 >= lanes.extent) group_.width /= 2;
+    if (!lanes.named && !group_.lanes_reduced && lanes.extent == choice_numbers::few_points)
+        group_.width = std::min<int>(group_.width, choice_numbers::few_points);
 }
 
 // Elements of 8 and 16 bits fill a vector where each access is of neighbours: machines gather, scatter and transpose 32

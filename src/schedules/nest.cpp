@@ -16,7 +16,7 @@ using Subject = NumberSubject::Kind;
 std::optional<int64_t> Nest::window(AxisId axis) const {
     const Axis& a = assembly_.kernel.axis(axis);
     if (a.named || a.extent < 0) return std::nullopt;
-    if (contains(group_.reduced, axis) && a.extent > 0 && a.extent <= choice_numbers::few_terms) return a.extent;
+    if (contains(group_.reduced, axis) && a.extent > 1 && a.extent <= choice_numbers::few_points) return a.extent;
     for (EquationIndex index : group_.reductions) {
         if (is_window(equation(index), axis)) return a.extent;
     }

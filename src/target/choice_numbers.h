@@ -95,8 +95,7 @@ inline constexpr Tile depthwise_tile = {2, 7};
 // Elements that lie apart are put together for rows that share them. Measured, Zen 3, boxes of 4 by 300 x 1000: single rows 0.36 ms,
 // tiles of 4 x 2 0.30, 1 x 4 0.22, 1 x 8 0.17, and the last takes 1.5 times as long to compile.
 inline constexpr Tile tile_that_shares = {1, 4};
-inline constexpr int64_t least_lanes = 4;          // of a shorter vector, for an axis of few points. Design
-inline constexpr int64_t few_terms = 4;            // of a sum, that are written out. Design
+inline constexpr int few_points = 4;               // of an axis: a vector of their own, terms that are written out. Design
 inline constexpr Tile window_tile = {2, 4};  // windows without a second operand: pooling. Design
 inline constexpr Tile matrix_vector_tile = {2,
                                             4};  // reduced lanes, rows share the vector. Measured: 33 GB/s of 31 to 35
