@@ -56,6 +56,12 @@ TEST(TreeText, PrintsAndParses) {
     }
 }
 
+TEST(TreeText, ABandOfAStripAsksForTheNextRow) {
+    const std::string text = tree_text("blur_in_strips");
+    EXPECT_NE(text.find("prefetch_row a x["), std::string::npos) << text;
+    EXPECT_NE(text.find("prefetch_row a_2 y["), std::string::npos) << text;
+}
+
 // Names are for people, whatever stands in them; numbers are exact to the ends of their range.
 TEST(TreeText, TextsInQuotesAndExtremeNumbers) {
     Tree tree = *parse_tree(source(tree_text("softmax"))).value();
