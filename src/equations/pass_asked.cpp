@@ -180,7 +180,6 @@ private:
                              [&](Expr c) { return !follows(arena_, arena_.substitute(c, element), below_zero); }) > 0;
     }
 
-    // Of bounds that differ by a number, the strongest one.
     // What stands where nobody asks: what was there, or where nothing was, anything.
     Expr anything(const Equation& equation) const {
         const auto& makers = system_.tensor(equation.tensor).equations;
@@ -190,6 +189,7 @@ private:
         return is_float(dtype) ? arena_.real(dtype, 0) : arena_.literal(dtype, 0);
     }
 
+    // Of bounds that differ by a number, the strongest one.
     void leave_out(const Made& made) {
         Equation& equation = system_.equation(made.equation);
         const Expr itself = anything(equation);

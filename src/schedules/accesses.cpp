@@ -129,6 +129,15 @@ std::optional<Interval> interval(const Kernel& kernel, Expr coordinate) {
     return range.known() ? std::optional(range) : std::nullopt;
 }
 
+bool is_inside(const Kernel& kernel, Expr read) {
+    const auto& dimensions = kernel.tensor(read->tensor()).dimensions;
+    for (size_t d = 0; d < dimensions.size(); d++) {
+        const auto range = interval(kernel, read->parts()[d]);
+        if (!range || !range->within(0, dimensions[d].extent - 1)) return false;
+    }
+    return true;
+}
+
 bool needs_guard(const Kernel& kernel, Expr read, size_t d) {
     const KernelTensor& t = kernel.tensor(read->tensor());
     Expr literal = read->parts().back(), coordinate = read->parts()[d];

@@ -51,6 +51,8 @@ AxisId lone_axis(Expr coordinate);  // of n * axis + m with n > 0; else -1
 // The values of a coordinate over its axes' extents, none where an axis is empty. Nothing is known where it reads a tensor, or
 // leaves the 64-bit integers.
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate);
+// Whether the read lies inside of its tensor, margins left out, at all points, as far as its coordinates are no data.
+bool is_inside(const Kernel& kernel, Expr read);
 
 // Whether the guarded read may leave this dimension, and margins that hold its literal do not make up for it.
 bool needs_guard(const Kernel& kernel, Expr read, size_t dimension);

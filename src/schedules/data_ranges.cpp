@@ -15,15 +15,6 @@ bool is_nothing(Expr value, Reducer reducer) {
 
 namespace {
 
-bool is_inside(const Kernel& kernel, Expr read) {
-    const KernelTensor& tensor = kernel.tensor(read->tensor());
-    for (size_t d = 0; d < tensor.dimensions.size(); d++) {
-        const auto range = interval(kernel, read->parts()[d]);
-        if (!range || !range->within(0, tensor.dimensions[d].extent - 1)) return false;
-    }
-    return true;
-}
-
 // Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a; and b, if it
 // reads nothing outside.
 void conditions_of(const Kernel& kernel, Expr condition, std::vector<Expr>& found) {

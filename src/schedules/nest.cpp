@@ -384,108 +384,12 @@ Update Nest::update(EquationIndex index) {
     return update;
 }
 
-// A running pointer over the next panel of the packed operand, in step with the rows of this one.
-void Nest::add_prefetch_start(Block& block) {
-    const PackedOperand& operand = group_.packed.front();
-    const Kernel& kernel = assembly_.kernel;
-    int64_t panel = operand.panel;
-    for (int d : operand.inner) {
-        panel *= std::max<int64_t>(0, kernel.axis(lone_axis(operand.read->parts()[static_cast<size_t>(d)])).extent);
-    }
-    PrefetchStart start;
-    Address address = expressions_.packed_address(operand);
-    start.memory = address.memory;
-    start.element = address.element;
-    const NumberSubject packed = {Subject::packed, operand.tensor};
-    start.element.constant = assembly_.numbers.integer(panel, {Role::panel, packed});
-    const PanelVisit& visit = assembly_.tasks.visit;
-    int64_t rate = panel / std::max<int64_t>(1, visit.length);
-    auto add = [&](VariableId variable, int64_t value, const NumberId& id) {
-        start.element.terms.push_back({variable, 1, assembly_.numbers.integer(value, id)});
-    };
-    for (size_t i = visit.rows.size(); i-- > 0;) {
-        const TaskCut* cut = assembly_.tasks.find(visit.rows[i]);
-        VariableId here = cut->fused.empty() ? expressions_.variable_of(visit.rows[i]) : row_variable_;
-        add(here, rate, {Role::prefetch, packed, visit.rows[i]});
-        add(assembly_.task_variables[cut->axis].first, visit.of_task ? -rate : 0,
-            {Role::task_prefetch, packed, visit.rows[i]});
-        rate *= std::max<int64_t>(1, visit.of_task ? std::min(cut->step, cut->extent) : cut->extent);
-    }
-    block.push_back({start});
-}
-
-void Nest::add_prefetches(Block& block) {
-    if (group_.packed.empty()) return;
-    const PackedOperand& operand = group_.packed.front();
-    if (group_.prefetch_panel) {
-        int64_t bytes_a_step = choice_numbers::cache_line * group_.vectors * group_.maximum_rows,
-                visit = std::max<int64_t>(1, assembly_.tasks.visit.length);
-        Prefetch next;
-        next.running = true;
-        next.step = assembly_.numbers.integer((bytes_a_step + visit - 1) / visit,
-                                              {Role::prefetch_step, {Subject::packed, operand.tensor}});
-        block.push_back({next});
-    }
-    if (group_.prefetch_ahead > 0) {
-        Prefetch ahead;
-        ahead.address = expressions_.packed_address(operand);
-        ahead.ahead = group_.prefetch_ahead;
-        block.push_back({ahead});
-    }
-}
-
 Block Nest::body() {
     Block block;
     add_prefetches(block);
     for (EquationIndex index : group_.before) define(block, index, expressions_.value(right(index)));
     for (EquationIndex index : group_.reductions) block.push_back({update(index)});
     return block;
-}
-
-// A tile of transposes reads few bytes of many rows of a buffer, and a new one begins for each few rows: prefetchers of the
-// machine follow late. Vectors of a whole line ask for so many lines at once that they hardly wait.
-void Nest::prefetch_next_rows(Block& block, size_t first_expression) {
-    if (!group_.transposed || assembly_.target.vector_bytes >= choice_numbers::cache_line) return;
-    const Tree& tree = assembly_.result.tree;
-    for (size_t i = tree.expressions.size(); i-- > first_expression;) {
-        const Expression& e = tree.expressions[i];
-        if (e.kind != Expression::Kind::load || e.address.access != Access::transposed) continue;
-        const Address address = e.address;
-        if (!address.element.values.empty() || tree.memory(address.memory).kind == Memory::Kind::array) continue;
-        Prefetch next;
-        next.address = address;
-        next.ahead = group_.width;
-        block.insert(block.begin(), {next});
-    }
-}
-
-// A band is a few rows of a strip, then those of another phase: prefetchers of the machine begin anew with each row. What the
-// next one reads and writes is asked for meanwhile; a row of a buffer once, though neighbours in it are read. Measured, Zen 3:
-// a blur of 1080 x 1920, in strips of 1024: 2.2 ms, 1.4 with them.
-void Nest::prefetch_row_of_band(Block& block, size_t first_expression) {
-    if (group_.banded < 0 || part_.border || !assembly_.tasks.find(group_.lanes)) return;
-    const Tree& tree = assembly_.result.tree;
-    const VariableId row = expressions_.variable_of(group_.banded);
-    Block prefetches;
-    std::set<MemoryId> asked;
-    const auto ask = [&](const Address& address) {
-        const auto along_row = [&](const Term& term) { return term.variable == row; };
-        if (address.access != Access::contiguous || tree.memory(address.memory).kind == Memory::Kind::array) return;
-        if (!address.element.values.empty() || std::ranges::none_of(address.element.terms, along_row)) return;
-        if (!asked.insert(address.memory).second) return;
-        Prefetch next;
-        next.address = address;
-        next.row = row;
-        prefetches.push_back({next});
-    };
-    for (size_t i = tree.expressions.size(); i-- > first_expression;) {
-        if (tree.expressions[i].kind == Expression::Kind::load) ask(tree.expressions[i].address);
-    }
-    for (const Statement& statement : block) {
-        if (const auto* store = std::get_if<Store>(&statement.node)) ask(store->address);
-    }
-    append(prefetches, std::move(block));
-    block = std::move(prefetches);
 }
 
 Block Nest::core() {

@@ -61,13 +61,7 @@ bool is_of_step(const Kernel& kernel, const PhaseGroup& group, Expr condition) {
     if (std::ranges::any_of(group.axes, moves) || std::ranges::any_of(group.reduced, moves)) return false;
     return std::ranges::all_of(expr::walk(condition), [&](Expr e) {
         if (e->kind == Kind::guarded_read || e->kind == Kind::inside) return false;
-        if (e->kind != Kind::read) return true;
-        const auto& dimensions = kernel.tensor(e->tensor()).dimensions;
-        for (size_t d = 0; d < dimensions.size(); d++) {
-            const auto range = interval(kernel, e->parts()[d]);
-            if (!range || !range->within(0, dimensions[d].extent - 1)) return false;
-        }
-        return true;
+        return e->kind != Kind::read || is_inside(kernel, e);
     });
 }
 
