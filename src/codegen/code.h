@@ -132,8 +132,10 @@ public:
                        bool non_temporal) = 0;
     virtual CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) = 0;  // int64 vector
     virtual void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) = 0;
-    // The lanes of the mask, side by side from the address on.
-    virtual void store_compressed(const CodeAddress& address, CodeValue value, CodeValue mask) = 0;
+    // The lanes of the mask, side by side from the address on. What lies behind holds `filling`, a scalar: it may be written
+    // with it, as far as a vector goes, where that fits.
+    virtual void store_compressed(const CodeAddress& address, CodeValue value, CodeValue mask, CodeValue filling,
+                                  CodeValue fits) = 0;
     virtual CodeValue address_of(const CodeAddress& address) = 0;  // as int64
     virtual void prefetch(CodeValue address, int level) = 0;
     // Sets where an array lies in this task: scratch + offset bytes, minus `origin` elements.

@@ -82,9 +82,9 @@ public:
         return once(tree_.memory(memory).dtype, indices.width);
     }
     void scatter(MemoryId, CodeValue, CodeValue, std::optional<CodeValue>) override { count_++; }
-    void store_compressed(const CodeAddress& address, CodeValue, CodeValue) override {
+    void store_compressed(const CodeAddress& address, CodeValue, CodeValue, CodeValue, CodeValue) override {
         point(address);
-        count_ += 6;  // values, how many there are, a mask of these
+        count_ += 6;  // values, where each goes, a branch, and what is elsewhere
     }
     CodeValue address_of(const CodeAddress& address) override { return point(address); }
     void prefetch(CodeValue, int) override { count_++; }

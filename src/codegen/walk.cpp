@@ -447,7 +447,9 @@ void Walker::store_value(const Store& node, CodeValue value, int i, int j, std::
     value = widened(code_, value, width_);
     if (access == Access::compressed) {
         const CodeValue all = widened(code_, code_.integer(DType::boolean, 1), width_);
-        code_.store_compressed(address_of_first(node.address, i, j), value, active.value_or(all));
+        const CodeValue fits = evaluate(node.fits, i, j);
+        code_.store_compressed(address_of_first(node.address, i, j), value, active.value_or(all),
+                               evaluate(node.filling, i, j), fits.width > 1 ? code_.lane(fits, 0) : fits);
     } else if (access == Access::interleaved) {
         std::vector<CodeValue> values = {value};
         for (ExpressionId beside : node.beside) values.push_back(widened(code_, evaluate(beside, i, j), width_));

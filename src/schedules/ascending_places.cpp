@@ -207,6 +207,7 @@ private:
         e.right = arena_.select(condition, moved, old);
         e.left.back() = first;
         e.ascending = e.reduced.front();
+        e.filling = filling;
         return true;
     }
 

@@ -84,7 +84,9 @@ struct KernelEquation {
     VectorSteps vector_steps;
     // Of an update, made by the schedule alone (ascending_places.h): the reduced axis along which points where the condition
     // holds go to places one after another in the last dimension; of any run of points, the left side at its first says where.
+    // All elements behind hold `filling`.
     AxisId ascending = no_id;
+    Expr filling = nullptr;
     // Made by the schedule alone: equations that one was written out into (written_digits.h), and a result and what turns it
     // (rows_aside.h), have one number and no nest in common; the former run over the points of an axis that are before the end
     // of another, which may be shorter by one.

@@ -448,8 +448,16 @@ Block Nest::store_update(EquationIndex index) {
     store.value = expressions_.cast(value, assembly_.kernel.tensor(e.tensor).dtype);
     const bool ascends = group_.lanes >= 0 && group_.lanes == e.ascending;
     store.address = expressions_.store_address(e, ascends ? no_id : store.guard);  // lane 0 says where, active or not
-    if (ascends) store.address.access = Access::compressed;
+    if (ascends) compress(store, e);
     return {Statement{store}};
+}
+
+void Nest::compress(Store& store, const KernelEquation& e) {
+    Arena& arena = *assembly_.kernel.arena;
+    store.address.access = Access::compressed;
+    store.filling = expressions_.cast(expressions_.value(e.filling), assembly_.kernel.tensor(e.tensor).dtype);
+    const Expr last = arena.add(e.left.back(), arena.integer(group_.width - 1));
+    store.fits = expressions_.value(arena.inside(last, assembly_.kernel.tensor(e.tensor).dimensions.back().extent));
 }
 
 // The reduced axes run in order around those behind the first dimension that values choose, so that what is updated

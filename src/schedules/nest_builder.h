@@ -91,6 +91,7 @@ private:
     void epilogue(Block& block);
     Block update_loops();
     Block store_update(EquationIndex index);
+    void compress(Store& store, const KernelEquation& equation);
     void add_accumulators(Block& block);
     Block body();
     void add_prefetches(Block& block);

@@ -9,6 +9,7 @@
 #include "schedules/step_blocks.h"
 #include "schedules/vector_steps.h"
 #include "schedules/written_digits.h"
+#include "target/choice_numbers.h"
 
 namespace heddle::schedules {
 
@@ -161,7 +162,8 @@ Scheduled scheduled_in_tasks(const Kernel& kernel, const Target& target) {
 
 Result<Scheduled> schedule(const Kernel& kernel, const Target& target) {
     if (auto correct = verify(kernel); !correct) return fail(correct.error());
-    const std::optional<Kernel> ascending = target.has_mask_registers() ? with_ascending_places(kernel) : std::nullopt;
+    const bool packs = target.vector_bytes >= choice_numbers::least_packing_vector;
+    const std::optional<Kernel> ascending = packs ? with_ascending_places(kernel) : std::nullopt;
     const Kernel& given = ascending ? *ascending : kernel;
     // Vectors of steps are for scans, digits for what has none.
     const std::optional<Kernel> vectors = in_vector_steps(given, target);

@@ -285,6 +285,9 @@ struct Store {
     ExpressionId guard = no_id;        // bool: stores where it holds only. -1: everywhere
     bool non_temporal = false;         // where the address is aligned to the vector; else plain
     std::vector<ExpressionId> beside;  // interleaved: what goes to the next elements, up to the next lane's; else none
+    // compressed: what all elements behind those of the lanes hold, as far as a whole vector goes from lane 0's place, if that
+    // `fits` (bool, lane 0 says) what may be written
+    ExpressionId filling = no_id, fits = no_id;
 };
 
 // The rows of the tile one after another, in a loop that exists once for all row sizes: what follows a long reduction.

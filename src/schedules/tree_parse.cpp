@@ -364,6 +364,13 @@ private:
                 do store.beside.push_back(expression());
                 while (reader_.take(","));
             }
+            if (reader_.take("filling")) {
+                store.filling = expression();
+                reader_.expect("if");
+                reader_.expect("(");
+                store.fits = expression();
+                reader_.expect(")");
+            }
             if (reader_.take("where")) {
                 reader_.expect("(");
                 store.guard = expression();

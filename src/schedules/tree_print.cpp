@@ -151,6 +151,7 @@ private:
         if constexpr (requires { node.index; }) reach(node.index);
         if constexpr (requires { node.factor; }) reach(node.factor);
         if constexpr (requires { node.guard; }) reach(node.guard);
+        if constexpr (requires { node.filling; }) reach(node.filling), reach(node.fits);
         if constexpr (requires { node.beside; }) {
             for (ExpressionId value : node.beside) reach(value);
         }
@@ -255,9 +256,12 @@ private:
         prepare(s.address.element, depth);
         prepare(s.value, depth);
         for (ExpressionId value : s.beside) prepare(value, depth);
-        if (s.guard >= 0) prepare(s.guard, depth);
+        for (ExpressionId value : {s.filling, s.fits, s.guard}) {
+            if (value >= 0) prepare(value, depth);
+        }
         std::string beside;
         for (ExpressionId value : s.beside) beside += (beside.empty() ? " beside " : ", ") + expression(value);
+        if (s.filling >= 0) beside = " filling " + expression(s.filling) + " if (" + expression(s.fits) + ")";
         line(depth, "store " + address(s.address) + " = " + expression(s.value) + beside +
                         (s.guard >= 0 ? " where (" + expression(s.guard) + ")" : "") +
                         (s.non_temporal ? " nontemporal" : ""));

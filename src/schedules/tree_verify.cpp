@@ -418,6 +418,7 @@ private:
         if (type(s.value) != memory.dtype)
             error("schedules.tree_type", "a stored value is not of its memory's dtype", memory.name);
         check_beside(s, memory);
+        check_filling(s, memory);
         bool vector = varies_[static_cast<size_t>(s.value)].lanes;
         bool loads_only = s.address.access == Access::transposed || s.address.access == Access::packed;
         if ((vector && s.address.access == Access::uniform) || loads_only) {
@@ -439,6 +440,22 @@ private:
             if (type(value) != memory.dtype)
                 error("schedules.tree_type", "a stored value is not of its memory's dtype", memory.name);
         }
+    }
+
+    // Of a compressed store and of no other: a number for all lanes, and a condition.
+    void check_filling(const Store& s, const Memory& memory) {
+        const bool compressed = s.address.access == Access::compressed;
+        if (compressed != (s.filling >= 0) || compressed != (s.fits >= 0))
+            return error("schedules.tree_access", "what a store leaves behind is not said, or of no use", memory.name);
+        if (!compressed || !in(tree_.expressions, s.filling, "what a store leaves behind") ||
+            !in(tree_.expressions, s.fits, "whether a vector fits"))
+            return;
+        check_use(s.filling);
+        check_use(s.fits);
+        const auto kind = tree_.expression(s.filling).kind;
+        const bool literal = kind == Expression::Kind::integer || kind == Expression::Kind::real;
+        if (!literal || type(s.filling) != memory.dtype || !is_bool(type(s.fits)))
+            error("schedules.tree_type", "what a store leaves behind is no number of its memory's dtype", memory.name);
     }
 
     void check_guard(const Store& s, const Memory& memory) {

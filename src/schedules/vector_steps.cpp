@@ -384,6 +384,7 @@ void ScanInParts::add_update(size_t i, std::vector<KernelEquation>& into) {
     for (Expr c : from.left) to.left.push_back(at_step(c));
     to.update = true;
     to.ascending = ordered_;
+    to.filling = from.filling;
     into.push_back(std::move(to));
 }
 

@@ -420,7 +420,7 @@ void CCode::scatter(MemoryId memory, Value indices, Value value, std::optional<V
                      lane_text(value), is_bool(value.dtype) ? " & 1" : ""));
 }
 
-void CCode::store_compressed(const Address& address, Value value, Value mask) {
+void CCode::store_compressed(const Address& address, Value value, Value mask, Value, Value) {
     line(fmt::format("for (int l = 0, n = 0; l < {}; l++) if ({}) {}[n++] = {};", value.width, lane_text(mask),
                      pointer(address), lane_text(value)));
 }

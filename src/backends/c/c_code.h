@@ -52,7 +52,7 @@ public:
     void store(const Address& address, Value value, std::optional<Value> mask, bool non_temporal) override;
     Value gather(MemoryId memory, Value indices, std::optional<Value> mask) override;
     void scatter(MemoryId memory, Value indices, Value value, std::optional<Value> mask) override;
-    void store_compressed(const Address& address, Value value, Value mask) override;
+    void store_compressed(const Address& address, Value value, Value mask, Value filling, Value fits) override;
     Value address_of(const Address& address) override;
     void prefetch(Value address, int level) override;
     void place_array(MemoryId memory, Value offset, Value origin) override;

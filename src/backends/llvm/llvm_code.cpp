@@ -63,8 +63,10 @@ public:
     void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) override;
     CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) override;
     void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) override;
-    void store_compressed(const CodeAddress& address, CodeValue v, CodeValue mask) override {
-        tag(address.memory, compressed_store(builder_, to_memory(v), pointer(address), value(mask), widest_));
+    void store_compressed(const CodeAddress& address, CodeValue v, CodeValue mask, CodeValue filling,
+                          CodeValue fits) override {
+        llvm::Value *lanes = to_memory(v), *rest = to_memory(broadcast(filling, v.width));
+        store_packed(builder_, lanes, pointer(address), value(mask), rest, value(fits), widest_, tags(address.memory));
     }
     CodeValue address_of(const CodeAddress& address) override;
     void prefetch(CodeValue address, int level) override;

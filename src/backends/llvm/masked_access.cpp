@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+
+#include "backends/llvm/x86_instructions.h"
 
 namespace heddle::backends {
 namespace {
@@ -183,19 +186,41 @@ Value* masked_load(IRBuilder<>& builder, Type* vector, Value* place, Value* mask
     return loaded;
 }
 
-void masked_store(IRBuilder<>& builder, Value* value, Value* place, Value* mask, const TagAccess& tag) {
-    Type* vector = value->getType();
-    Value* bits = bits_of(builder, mask);
-    const unsigned lanes = lanes_of(vector);
-    Value* all = builder.getInt64(lanes == 64 ? ~uint64_t{0} : (uint64_t{1} << lanes) - 1);
-    const auto [usual, rare] = usually(builder, builder.CreateICmpEQ(bits, all));
+// All lanes, where that may be; else those of `bits(builder)`.
+template <typename F>
+static void store_all_or(IRBuilder<>& builder, Value* value, Value* place, Value* may_be, F bits, const TagAccess& tag) {
+    const auto [usual, rare] = usually(builder, may_be);
     BasicBlock* after = new_block(builder, "stored");
     tag(builder.CreateAlignedStore(value, place, Align(1)));
     builder.CreateBr(after);
     builder.SetInsertPoint(rare);
-    tag(builder.CreateCall(lanes_stored(builder, vector), {value, place, bits}));
+    tag(builder.CreateCall(lanes_stored(builder, value->getType()), {value, place, bits()}));
     builder.CreateBr(after);
     builder.SetInsertPoint(after);
+}
+
+void masked_store(IRBuilder<>& builder, Value* value, Value* place, Value* mask, const TagAccess& tag) {
+    Value* bits = bits_of(builder, mask);
+    const unsigned lanes = lanes_of(value->getType());
+    Value* all = builder.getInt64(lanes == 64 ? ~uint64_t{0} : (uint64_t{1} << lanes) - 1);
+    store_all_or(builder, value, place, builder.CreateICmpEQ(bits, all), [&] { return bits; }, tag);
+}
+
+void store_packed(IRBuilder<>& builder, Value* value, Value* place, Value* mask, Value* filling, Value* fits,
+                  int widest, const TagAccess& tag) {
+    const unsigned width = lanes_of(value->getType());
+    const unsigned most = static_cast<unsigned>(std::min(widest, 64)) * 8 / value->getType()->getScalarSizeInBits();
+    const unsigned piece = std::min(width, most);
+    for (unsigned first = 0; first < width; first += piece) {
+        llvm::SmallVector<int> numbers;
+        for (unsigned i = first; i < first + piece; i++) numbers.push_back(static_cast<int>(i));
+        const auto part = [&](Value* v) { return piece == width ? v : builder.CreateShuffleVector(v, numbers); };
+        Value *some = part(mask), *packed = packed_lanes(builder, part(value), some, part(filling), widest);
+        Value* count = builder.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits_of(builder, some));
+        const auto counted = [&] { return builder.CreateNot(builder.CreateShl(builder.getInt64(~uint64_t{0}), count)); };
+        store_all_or(builder, packed, place, fits, counted, tag);
+        if (first + piece < width) place = element_at(builder, value->getType(), place, count);
+    }
 }
 
 Value* masked_gather(IRBuilder<>& builder, Type* vector, Value* places, Value* mask, const TagAccess& tag) {

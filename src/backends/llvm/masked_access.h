@@ -22,6 +22,10 @@ llvm::Value* masked_load(llvm::IRBuilder<>& builder, llvm::Type* vector, llvm::V
                          const TagAccess& tag);
 void masked_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place, llvm::Value* mask,
                   const TagAccess& tag);
+// Lanes of the mask, of 32 or 64 bits each, side by side from `place` on; behind them `filling`'s, as many lanes as there are,
+// if these `fits`, which is usual.
+void store_packed(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place, llvm::Value* mask,
+                  llvm::Value* filling, llvm::Value* fits, int widest, const TagAccess& tag);
 // Lane i from or to places[i], one after another.
 llvm::Value* masked_gather(llvm::IRBuilder<>& builder, llvm::Type* vector, llvm::Value* places, llvm::Value* mask,
                            const TagAccess& tag);

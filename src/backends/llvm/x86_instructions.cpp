@@ -2,9 +2,14 @@
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include <fmt/format.h>
+
 #include <array>
+#include <string>
+#include <vector>
 
 namespace heddle::backends {
 namespace {
@@ -139,18 +144,51 @@ llvm::Value* dot_pairs(llvm::IRBuilder<>& builder, llvm::Value* a, llvm::Value* 
     return builder.CreateAdd(builder.CreateMul(low(a), low(b)), builder.CreateMul(high(a), high(b)));
 }
 
-llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place,
-                                    llvm::Value* mask, int widest) {
-    if (widest < 64) return builder.CreateMaskedCompressStore(value, place, mask);
+// Of each mask of so many lanes, which lane comes to which place: first those of the mask, then the others. A lane is
+// `words` words of 32 bits.
+static llvm::Constant* packing_orders(llvm::IRBuilder<>& builder, unsigned width, unsigned words) {
+    llvm::Module& module = *builder.GetInsertBlock()->getModule();
+    const std::string name = fmt::format("packing_orders_{}x{}", width, words);
+    if (llvm::Constant* found = module.getNamedGlobal(name)) return found;
+    std::vector<uint8_t> orders;
+    for (unsigned mask = 0; mask < 1U << width; mask++) {
+        for (const bool of_mask : {true, false}) {
+            for (unsigned lane = 0; lane < width; lane++) {
+                if ((mask >> lane & 1) != of_mask) continue;
+                for (unsigned word = 0; word < words; word++) orders.push_back(static_cast<uint8_t>(lane * words + word));
+            }
+        }
+        orders.resize((mask + 1) * 8);  // a vector of 8 words; what lies behind is not used
+    }
+    llvm::Constant* held = llvm::ConstantDataArray::get(builder.getContext(), orders);
+    auto* global = new llvm::GlobalVariable(module, held->getType(), true, llvm::GlobalValue::PrivateLinkage, held, name);
+    global->setAlignment(llvm::Align(64));
+    return global;
+}
+
+// A vector of 8 words by a permute, whose order is a look-up: some machines are slow at pext.
+static llvm::Value* packed_by_table(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* mask) {
     llvm::Type* type = value->getType();
-    llvm::Value* packed = builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {type},
-                                                  {value, llvm::Constant::getNullValue(type), mask});
-    const unsigned width = lanes_of(value);
+    const unsigned width = lanes_of(value), words = type->getScalarSizeInBits() / 32;
+    llvm::Type *narrow = llvm::FixedVectorType::get(builder.getInt8Ty(), 8),
+               *wide = llvm::FixedVectorType::get(builder.getInt32Ty(), 8);
     llvm::Value* bits = builder.CreateZExt(builder.CreateBitCast(mask, builder.getIntNTy(width)), builder.getInt64Ty());
-    llvm::Value* count = builder.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
-    llvm::Value* low = builder.CreateNot(builder.CreateShl(builder.getInt64(~uint64_t{0}), count));
-    llvm::Value* first = builder.CreateBitCast(builder.CreateTrunc(low, builder.getIntNTy(width)), mask->getType());
-    return builder.CreateMaskedStore(packed, place, llvm::Align(1), first);
+    llvm::Value* place = builder.CreateGEP(narrow, packing_orders(builder, width, words), bits);
+    llvm::Value* order = builder.CreateZExt(builder.CreateAlignedLoad(narrow, place, llvm::Align(8)), wide);
+    llvm::Value* given =
+        builder.CreateBitCast(value, llvm::FixedVectorType::get(builder.getInt32Ty(), width * words));
+    llvm::Value* all = width * words == 8 ? given : lanes(builder, given, 0, 8);
+    llvm::Value* permuted = builder.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {all, order});
+    if (width * words != 8) permuted = lanes(builder, permuted, 0, width * words);
+    return builder.CreateBitCast(permuted, type);
+}
+
+llvm::Value* packed_lanes(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* mask, llvm::Value* filling,
+                          int widest) {
+    if (widest >= 64)
+        return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {value->getType()},
+                                       {value, filling, mask});
+    return packed_by_table(builder, builder.CreateSelect(mask, value, filling), mask);
 }
 
 void count_under_masks(llvm::Function& function) {

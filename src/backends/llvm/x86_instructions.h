@@ -22,10 +22,10 @@ inline std::optional<int> look_up_cost(int widest) {
 // Of sixteen floats by the low four bits of an int32, or of sixteen bytes by bytes below 16. From AVX2 on.
 llvm::Value* look_up_of_sixteen(llvm::IRBuilder<>& builder, llvm::Value* table, llvm::Value* index, int widest);
 
-// Stores the lanes of the mask side by side, of 32 or 64 bits each. With AVX-512 in a register first, since some machines are
-// slow at it in memory.
-llvm::Instruction* compressed_store(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* place,
-                                    llvm::Value* mask, int widest);
+// The lanes of the mask side by side, of 32 or 64 bits each, and behind them `filling`'s; of one register at most, from AVX2 on.
+// By a permute: some machines with AVX-512 are slow at it in memory.
+llvm::Value* packed_lanes(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Value* mask, llvm::Value* filling,
+                          int widest);
 // Integers that are zeros and ones by a mask are added under it: in each lane x + 1 or x, which is one instruction.
 void count_under_masks(llvm::Function& function);
 
