@@ -38,11 +38,14 @@ private:
         for (int32_t index : system_.order()) {
             Equation& equation = system_.equation(index);
             if (equation.scan >= 0 || equation.reducer || reach.states.contains(equation.tensor)) continue;
-            const auto axis = shared_axis(equation, scan, reach);
-            if (!axis) continue;
-            equation.scan = scan;
-            equation.ordered = *axis;
-            return true;
+            for (const Equation& walked : {equation, turned_round(equation, reach)}) {
+                const auto axis = shared_axis(walked, scan, reach);
+                if (!axis) continue;
+                equation = walked;
+                equation.scan = scan;
+                equation.ordered = *axis;
+                return true;
+            }
         }
         return false;
     }
@@ -90,6 +93,25 @@ private:
             }
         }
         return any && counts_steps(equation, trial.ordered) ? std::optional(trial.ordered) : std::nullopt;
+    }
+
+    // The same equation, its points along an axis the other way round, if it reads steps of the scan from the last one on
+    // (`x[i] = h[n - 1 - i]`, a result of steps that go back).
+    Equation turned_round(Equation equation, const Reach& reach) {
+        for (Expr read : reads(equation)) {
+            if (!reach.made.contains(read->tensor())) continue;
+            for (Expr coordinate : read->parts()) {
+                const CoordinateForm form = linear_form(coordinate);
+                if (form.terms.size() != 1 || form.terms[0].second != -1 || form.terms[0].first->axes.size() != 1) continue;
+                const AxisId axis = form.terms[0].first->axes[0];
+                const Expr back = arena_.add(arena_.integer(arena_.extent(axis) - 1), arena_.axis_value(axis), -1);
+                const Arena::Substitution turn = {{axis, back}};
+                for (Expr& left : equation.left) left = arena_.substitute(left, turn);
+                equation.right = arena_.substitute(equation.right, turn);
+                return equation;
+            }
+        }
+        return equation;
     }
 
     AxisId axis_like(const Equation& equation, Expr read, const Equation& made) const {

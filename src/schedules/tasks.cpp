@@ -40,6 +40,8 @@ private:
     void cut_rows(const PhaseGroup& group, const std::vector<AxisId>& rows, int64_t block);
     void cut_phases();
     void grow_tasks();
+    void widen_steps();
+    int64_t step_bytes() const;
     bool has_steps() const;
     int64_t points(const PhaseGroup& group) const;
     int64_t elements() const;  // the largest number of points that a phase of one task runs over
@@ -337,6 +339,39 @@ void Cutter::grow_tasks() {
     }
 }
 
+// Of the arrays, what one step of the scans touches.
+int64_t Cutter::step_bytes() const {
+    int64_t total = 0;
+    for (const KernelEquation& e : kernel_.equations) {
+        if (e.ordered < 0 || storage_[static_cast<size_t>(e.tensor)].kind != LocalStorage::Kind::array) continue;
+        int64_t size = bytes(kernel_.tensor(e.tensor).dtype);
+        for (AxisId axis : e.axes) {
+            const TaskCut* cut = plan_.find(axis);
+            size = product(size, std::max<int64_t>(1, cut ? std::min(cut->step, cut->extent) : extent(axis)));
+        }
+        total = std::min(INT64_MAX / 4, total + size);
+    }
+    return total;
+}
+
+// Steps that walk whole rows (vector_steps.h): as long ones as leave a task for every core, and what a step makes in L1.
+void Cutter::widen_steps() {
+    for (TaskCut& cut : plan_.axes) {
+        const bool walks_rows = std::ranges::any_of(groups_, [&](const PhaseGroup& group) {
+            return group.ordered >= 0 && !group.in_turn && group.lanes == cut.axis && !group.transposed;
+        });
+        const int64_t row = product(cut.extent, choice_numbers::least_element);
+        while (walks_rows && row >= choice_numbers::least_streamed_row && cut.step < cut.extent) {
+            const int64_t before = cut.step;
+            cut.step = product(2, before);
+            const int64_t tasks = product(others(cut), divide_up(cut.extent, cut.step));
+            if (tasks >= target_.cores && step_bytes() <= choice_numbers::kept_in_l1(target_)) continue;
+            cut.step = before;
+            break;
+        }
+    }
+}
+
 bool Cutter::has_steps() const {
     return std::ranges::any_of(groups_, [](const PhaseGroup& group) { return group.ordered >= 0; });
 }
@@ -373,6 +408,7 @@ TaskPlan Cutter::cut() {
         cut_phases();
     }
     if (!contraction || groups_[0].windowed) grow_tasks();
+    widen_steps();
     if (!single) outweigh_light();
     share_conditions();
     number_tasks();

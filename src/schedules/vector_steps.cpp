@@ -422,7 +422,6 @@ bool gains_by_vectors(const Kernel& kernel, const KernelEquation& of_scan, const
 // Bytes of what is read or written at one step, where steps lie behind one another: 0 where they lie side by side.
 int64_t row_of_step(const Kernel& kernel, const KernelEquation& e, TensorIndex index, Coordinates coordinates) {
     const KernelTensor& tensor = kernel.tensor(index);
-    if (tensor.role == KernelTensor::Role::local) return 0;
     const auto of_step = std::ranges::find_if(coordinates, [&](Expr c) { return depends_on(c, e.ordered); });
     if (of_step == coordinates.end()) return 0;
     int64_t row = 0;
@@ -433,6 +432,8 @@ int64_t row_of_step(const Kernel& kernel, const KernelEquation& e, TensorIndex i
     }
     return row;
 }
+
+bool is_kept_in_turn(Expr coordinate) { return coordinate->kind == Kind::scalar && coordinate->op == ScalarOp::modulo; }
 
 // A border of the lanes, which is cut off elsewhere.
 bool has_border(const Kernel& kernel, const KernelEquation& e, Expr read) {
@@ -448,12 +449,34 @@ bool has_border(const Kernel& kernel, const KernelEquation& e, Expr read) {
 bool gains_in_turn(const Kernel& kernel, const KernelEquation& e) {
     const bool small_tasks = std::ranges::all_of(e.axes, [&](AxisId axis) { return contains(kernel.common, axis); });
     const auto is_short = [&](TensorIndex tensor, Coordinates coordinates) {
-        return small_tasks || row_of_step(kernel, e, tensor, coordinates) <= choice_numbers::longest_row_in_turn;
+        return small_tasks || kernel.tensor(tensor).role == KernelTensor::Role::local ||
+               row_of_step(kernel, e, tensor, coordinates) <= choice_numbers::longest_row_in_turn;
     };
     const auto fits = [&](const ReadAccess& read) {
         return is_short(read.tensor, coordinates_of(read.value)) && !has_border(kernel, e, read.value);
     };
     return std::ranges::all_of(reads_of(e.right), fits) && is_short(e.tensor, e.left);
+}
+
+// Rows that come from behind L2, as many at each step as there are states at least: then a step's states cost less to keep in L1
+// than the rows do to walk a few vectors of each at a time.
+bool streams_rows(const Kernel& kernel, AxisId ordered, const Target& target) {
+    std::set<TensorIndex> states, streams;
+    int64_t row_bytes = 0;
+    const auto add = [&](const KernelEquation& e, TensorIndex tensor, Coordinates coordinates) {
+        const bool kept = std::ranges::any_of(coordinates, is_kept_in_turn);
+        const int64_t row = row_of_step(kernel, e, tensor, coordinates);
+        if (kept || row < choice_numbers::least_streamed_row || !streams.insert(tensor).second) return;
+        row_bytes += row;
+    };
+    for (const KernelEquation& e : kernel.equations) {
+        if (e.ordered != ordered) continue;
+        states.insert(e.tensor);
+        add(e, e.tensor, e.left);
+        for (const ReadAccess& read : reads_of(e.right)) add(e, read.tensor, coordinates_of(read.value));
+    }
+    const int64_t steps = std::clamp<int64_t>(kernel.hint(ordered), 1, int64_t{1} << 20);
+    return streams.size() >= states.size() && row_bytes > choice_numbers::kept_in_l2(target) / steps;
 }
 
 // The scan's equations in its place, and before them what fills the tensors that its steps now update.
@@ -480,6 +503,7 @@ std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target
         by_vectors = by_vectors || gains_by_vectors(kernel, e, target);
         in_turn = in_turn && gains_in_turn(kernel, e);
     }
+    for (auto& [ordered, gains] : scans) gains.second = gains.second && !streams_rows(kernel, ordered, target);
     std::erase_if(scans, [](const auto& scan) { return scan.second == std::pair(false, false); });
     if (scans.empty()) return std::nullopt;
     Kernel made = copied(kernel);
