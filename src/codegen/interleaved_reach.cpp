@@ -8,6 +8,16 @@ namespace {
 
 using namespace schedules;
 
+// A load of lanes that are a number of elements apart that the text says.
+bool lies_between_others(const Tree& tree, const Expression& e) {
+    if (e.kind != Expression::Kind::load) return false;
+    if (e.address.access != Access::strided) return e.address.access == Access::interleaved;
+    return std::ranges::any_of(e.address.element.terms, [&](const Term& term) {
+        return tree.variable(term.variable).kind == Variable::Kind::lane && term.number.is(1) &&
+               is_row_of_neighbours(term.scale);
+    });
+}
+
 class ReachFinder {
 public:
     explicit ReachFinder(const Tree& tree)
@@ -73,7 +83,7 @@ void ReachFinder::load(ExpressionId id) {
 void ReachFinder::visit(ExpressionId root) {
     if (root < 0 || std::exchange(seen_in_[static_cast<size_t>(root)], statement_) == statement_) return;
     const Expression& e = tree_.expression(root);
-    if (e.kind == Expression::Kind::load && e.address.access == Access::interleaved) load(root);
+    if (lies_between_others(tree_, e)) load(root);
     for (ExpressionId operand : e.operands) visit(operand);
     for (const auto& [value, factor] : e.affine.values) visit(value);
     for (const auto& [value, factor] : e.address.element.values) visit(value);
@@ -120,10 +130,8 @@ std::vector<Reach> ReachFinder::found() const {
 }  // namespace
 
 std::vector<Reach> reaches(const Tree& tree) {
-    const auto is_interleaved = [](const Expression& e) {
-        return e.kind == Expression::Kind::load && e.address.access == Access::interleaved;
-    };
-    if (std::ranges::none_of(tree.expressions, is_interleaved)) return {};
+    if (std::ranges::none_of(tree.expressions, [&](const Expression& e) { return lies_between_others(tree, e); }))
+        return {};
     return ReachFinder(tree).found();
 }
 

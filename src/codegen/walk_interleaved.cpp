@@ -1,6 +1,8 @@
 // Loads and stores of lanes that are a few elements apart: whole vectors of neighbours, permuted.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <numeric>
 
 #include "codegen/arithmetic.h"
 #include "codegen/walker.h"
@@ -104,6 +106,47 @@ CodeValue Walker::load_interleaved(ExpressionId id, int i, int j, std::optional<
         result = code_.shuffle(result.value_or(loaded), loaded, lanes);
     }
     return first_of(*result, width_);
+}
+
+// One of four neighbours of each lane, which is a row of them: four rows' are transposed at a time, in each 128 bits. Neighbours
+// share what comes before the last step. Nothing where no four neighbours are sure to be read.
+std::optional<CodeValue> Walker::load_column(ExpressionId id, int i, int j) {
+    constexpr int quad = 4;
+    const Address& address = tree_.expression(id).address;
+    const Reach reach = reaches_.empty() ? Reach{} : reaches_[static_cast<size_t>(id)];
+    if (reach.last - reach.first < quad - 1 || width_ % quad != 0) return std::nullopt;
+    if (bytes(tree_.memory(address.memory).dtype) != 4) return std::nullopt;
+    const Interleaved place = interleaved(address, i, j);
+    const int64_t offset = literal_offset(address.element);
+    const int64_t first = std::min(reach.first + (offset - reach.first) / quad * quad, reach.last - quad + 1);
+    // The neighbours of lanes k, 4 + k, 8 + k .. side by side.
+    const auto rows = [&](int k) {
+        std::vector<CodeValue> parts;
+        for (int lane = k; lane < width_; lane += quad) {
+            CodeAddress at = place.first;
+            at.offset += lane * place.step + first - offset;
+            parts.push_back(code_.load(at, quad, std::nullopt));
+        }
+        for (size_t count = parts.size(); count > 1; count /= 2) {
+            std::vector<int> both(static_cast<size_t>(2 * parts[0].width));
+            std::iota(both.begin(), both.end(), 0);
+            for (size_t p = 0; p < count / 2; p++) parts[p] = code_.shuffle(parts[2 * p], parts[2 * p + 1], both);
+        }
+        return parts[0];
+    };
+    // In each 128 bits, the elements that `from` says of the two.
+    const auto in_quads = [&](CodeValue a, CodeValue b, const std::array<int, quad>& from) {
+        std::vector<int> lanes;
+        for (int l = 0; l < width_; l++) {
+            const int element = from[static_cast<size_t>(l % quad)];
+            lanes.push_back(l / quad * quad + element % quad + (element < quad ? 0 : width_));
+        }
+        return code_.shuffle(a, b, lanes);
+    };
+    const int own = static_cast<int>(offset - first);
+    const std::array<int, quad> halves = own < 2 ? std::array{0, 4, 1, 5} : std::array{2, 6, 3, 7};
+    const std::array<int, quad> column = own % 2 == 0 ? std::array{0, 1, 4, 5} : std::array{2, 3, 6, 7};
+    return in_quads(in_quads(rows(0), rows(1), halves), in_quads(rows(2), rows(3), halves), column);
 }
 
 CodeValue Walker::load_reversed(const Address& address, int i, int j, std::optional<CodeValue> active) {

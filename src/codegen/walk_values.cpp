@@ -358,6 +358,9 @@ CodeValue Walker::load(ExpressionId id, int i, int j) {
         guard = widened(code_, *guard, width_);
     if (e.address.access == Access::interleaved) return load_interleaved(id, i, j, guard);
     if (e.address.access == Access::consecutive) return code_.load(address_of_first(e.address, i, j), width_, guard);
+    if (e.address.access == Access::strided && !guard) {
+        if (const auto column = load_column(id, i, j)) return *column;
+    }
     if (e.address.access == Access::strided || e.address.access == Access::indexed) {
         return code_.gather(e.address.memory, lane_indices(e.address, i, j), guard);
     }

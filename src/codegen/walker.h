@@ -135,6 +135,7 @@ private:
     template <typename LaneOf>
     std::optional<CodeValue> mask_of(const Piece& piece, std::optional<CodeValue> active, LaneOf lane_of);
     CodeValue load_interleaved(ExpressionId id, int i, int j, std::optional<CodeValue> active);
+    std::optional<CodeValue> load_column(ExpressionId id, int i, int j);
     CodeValue load_reversed(const Address& address, int i, int j, std::optional<CodeValue> active);
     void store_interleaved(const Address& address, const std::vector<CodeValue>& values, int i, int j,
                            std::optional<CodeValue> active);

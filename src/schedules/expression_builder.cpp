@@ -88,7 +88,8 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
             bool local = assembly_.kernel.tensor(tensor).role == KernelTensor::Role::local;
             Movements movements(assembly_.kernel, assembly_.storage);
             bool unit = movements.unit_dimension(tensor) == static_cast<int>(moving[0]);
-            const bool interleaves = axis == group_.lanes && unit && is_interleaving(factor);
+            const bool interleaves =
+                axis == group_.lanes && unit && (is_interleaving(factor) || is_row_of_neighbours(factor));
             if (group_.windowed || interleaves || (factor == 1 && (local || unit))) {
                 add_term(affine, axis, factor, stride(tensor, moving[0]));
                 continue;
@@ -262,8 +263,11 @@ Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, 
     add_values(result.element, tensor, parts, where, guard);
     result.access = access(result.element, guard);
     // One of the neighbours of a lane's element is known to be that.
-    const bool is_neighbour = result.access == Access::interleaved && offset == affine.back().constant && offset >= 0 &&
-                              offset < std::abs(coefficient(coordinates.back(), group_.lanes));
+    const int64_t apart = group_.lanes < 0 || coordinates.empty() ? 0 : coefficient(coordinates.back(), group_.lanes);
+    const bool lies_between = result.access == Access::interleaved ||
+                              (result.access == Access::strided && is_row_of_neighbours(apart));
+    const bool is_neighbour =
+        lies_between && offset == affine.back().constant && offset >= 0 && offset < std::abs(apart);
     if (is_neighbour)
         result.element.constant = {false, offset};
     else if (constant)

@@ -1,10 +1,12 @@
 #include "schedules/joined_dimensions.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "expr/remake.h"
 #include "schedules/accesses.h"
+#include "schedules/tree.h"
 
 namespace heddle::schedules {
 namespace {
@@ -42,25 +44,50 @@ bool asks_for_neighbours(const Kernel& kernel, TensorIndex tensor, const TensorA
            std::ranges::none_of(reads_of(access.equation->right), is_other);
 }
 
+// Each lane's are a row, of which every equation that reads it wants four at least, by numbers.
+bool is_row(const Kernel& kernel, TensorIndex index, const std::vector<TensorAccess>& accesses) {
+    if (kernel.tensor(index).role != KernelTensor::Role::input) return false;
+    std::map<const KernelEquation*, std::set<int64_t>> asked;
+    for (const TensorAccess& access : accesses) {
+        if (access.coordinates.back()->kind != Kind::integer) return false;
+        asked[access.equation].insert(access.coordinates.back()->integer);
+    }
+    return std::ranges::all_of(asked, [](const auto& of) { return of.second.size() >= most_neighbours; });
+}
+
+// The rows and columns of a small matrix, all of it asked for by numbers.
+bool is_matrix(const Kernel& kernel, TensorIndex index, const std::vector<TensorAccess>& accesses) {
+    const auto& dimensions = kernel.tensor(index).dimensions;
+    if (kernel.tensor(index).role != KernelTensor::Role::input || dimensions.size() < 3) return false;
+    const auto by_numbers = [](const TensorAccess& access) {
+        const auto from = access.coordinates.end() - 2;
+        return (*from)->kind == Kind::integer && from[1]->kind == Kind::integer;
+    };
+    return dimensions[dimensions.size() - 2].extent * dimensions.back().extent <= farthest_neighbour &&
+           std::ranges::all_of(accesses, by_numbers);
+}
+
 bool is_joined(const Kernel& kernel, TensorIndex index) {
     const KernelTensor& tensor = kernel.tensor(index);
     if (tensor.role == KernelTensor::Role::local || tensor.dimensions.size() < 2) return false;
     const BufferDimension &inner = tensor.dimensions.back(), &outer = tensor.dimensions[tensor.dimensions.size() - 2];
-    if (inner.extent < 2 || inner.extent > most_neighbours || inner.stride != 1 || outer.stride != inner.extent)
+    if (inner.extent < 2 || inner.extent > farthest_neighbour || inner.stride != 1 || outer.stride != inner.extent)
         return false;
     for (const BufferDimension* d : {&inner, &outer})
         if (d->margin_before != 0 || d->margin_after != 0) return false;
+    const std::vector<TensorAccess> accesses = accesses_of(kernel, index);
+    if (is_matrix(kernel, index, accesses)) return true;
+    if (inner.extent > most_neighbours && !is_row(kernel, index, accesses)) return false;
     bool moves = false;
-    for (const TensorAccess& access : accesses_of(kernel, index)) {
+    for (const TensorAccess& access : accesses) {
         if (!asks_for_neighbours(kernel, index, access, inner.extent)) return false;
         moves = moves || !access.coordinates[access.coordinates.size() - 2]->axes.empty();
     }
     return moves;
 }
 
-}  // namespace
-
-std::optional<Kernel> with_joined_dimensions(const Kernel& kernel) {
+// Once: the two innermost dimensions of each such tensor.
+std::optional<Kernel> with_joined_pairs(const Kernel& kernel) {
     std::set<TensorIndex> joined;
     for (size_t t = 0; t < kernel.tensors.size(); t++) {
         if (is_joined(kernel, TensorIndex(t))) joined.insert(TensorIndex(t));
@@ -100,6 +127,18 @@ std::optional<Kernel> with_joined_dimensions(const Kernel& kernel) {
         for (Expr& left : e.left) left = expr::remade(left, memo, leaf, operands, make);
     }
     return made;
+}
+
+}  // namespace
+
+std::optional<Kernel> with_joined_dimensions(const Kernel& kernel) {
+    std::optional<Kernel> joined = with_joined_pairs(kernel);
+    while (joined) {
+        std::optional<Kernel> further = with_joined_pairs(*joined);
+        if (!further) break;
+        joined = std::move(further);
+    }
+    return joined;
 }
 
 }  // namespace heddle::schedules

@@ -122,6 +122,13 @@ constexpr bool is_interleaving(int64_t coefficient) {
     return coefficient == -1 || (coefficient >= 2 && coefficient <= 4) || coefficient == 6 || coefficient == 8;
 }
 
+// Other coefficients that the text says: a lane's neighbours are loaded as they lie, four at once, and transposed, where the nest
+// reads at least four. The matrices of a list, a few columns of a table.
+constexpr int64_t farthest_neighbour = 64;
+constexpr bool is_row_of_neighbours(int64_t coefficient) {
+    return coefficient >= 4 && coefficient <= farthest_neighbour && !is_interleaving(coefficient);
+}
+
 struct Address {
     MemoryId memory = no_id;
     Affine element;
