@@ -76,12 +76,13 @@ std::optional<Window> Separator::window_along(const Equation& equation, AxisId a
     for (Expr read : reads(equation)) {
         for (Expr place : coordinates_of(read)) {
             if (!depends(place, axis)) continue;
-            if (read->kind != Kind::read || (window.place && window.place != place)) return std::nullopt;
+            if (window.place && window.place != place) return std::nullopt;
+            if (read->kind == Kind::read && place->low < 0) return std::nullopt;
             window.place = place;
         }
     }
-    if (!window.place || window.place->axes.size() < 2 || window.place->low < 0 || window.place->high == INT64_MAX)
-        return std::nullopt;
+    if (!window.place || window.place->axes.size() < 2) return std::nullopt;
+    if (window.place->low == INT64_MIN || window.place->high == INT64_MAX) return std::nullopt;
     for (AxisId other : equation.reduced) {
         if (other != axis && depends(window.place, other)) return std::nullopt;
     }
