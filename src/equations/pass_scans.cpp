@@ -38,7 +38,9 @@ private:
         for (int32_t index : system_.order()) {
             Equation& equation = system_.equation(index);
             if (equation.scan >= 0 || equation.reducer || reach.states.contains(equation.tensor)) continue;
-            for (const Equation& walked : {equation, turned_round(equation, reach)}) {
+            for (const bool turned : {false, true}) {
+                if (turned && !may_be_turned(equation)) continue;
+                const Equation walked = turned ? turned_round(equation, reach) : equation;
                 const auto axis = shared_axis(walked, scan, reach);
                 if (!axis) continue;
                 equation = walked;
@@ -93,6 +95,15 @@ private:
             }
         }
         return any && counts_steps(equation, trial.ordered) ? std::optional(trial.ordered) : std::nullopt;
+    }
+
+    // Nobody asks which point of the equation has made an element.
+    bool may_be_turned(const Equation& equation) const {
+        const SystemTensor& tensor = system_.tensor(equation.tensor);
+        const auto reads_it = [&](const Equation& other) {
+            return !other.dead && std::ranges::any_of(reads(other), [&](Expr read) { return read->tensor() == equation.tensor; });
+        };
+        return tensor.is_output && tensor.equations.size() == 1 && std::ranges::none_of(system_.equations, reads_it);
     }
 
     // The same equation, its points along an axis the other way round, if it reads steps of the scan from the last one on

@@ -142,7 +142,7 @@ private:
         }
     }
 
-    // The cover rule: mixed radix in the equation's axes plus an offset; fills boxes_.
+    // The cover rule: mixed radix in the equation's axes plus an offset, or an axis the other way round; fills boxes_.
     void check_left(const Equation& equation) {
         const SystemTensor& tensor = system_.tensor(equation.tensor);
         Box box;
@@ -150,6 +150,7 @@ private:
         for (size_t d = 0; d < equation.left.size(); d++) {
             const CoordinateForm form = linear_form(equation.left[d]);
             RadixDigits<AxisId> digits;
+            int64_t first = form.constant;
             for (const auto& [atom, factor] : form.terms) {
                 const auto axis = atom->axis();
                 if (atom->kind != Kind::variable ||
@@ -158,18 +159,20 @@ private:
                     return problem("equations.cover",
                                    where(equation) + " has a left side that is no mixed radix of its axes");
                 }
-                digits.push_back({axis, factor, arena_.extent(axis)});
+                const bool turned = form.terms.size() == 1 && factor == -1;
+                first -= turned ? std::max<int64_t>(arena_.extent(axis) - 1, 0) : 0;
+                digits.push_back({axis, turned ? 1 : factor, arena_.extent(axis)});
             }
             const auto radix = mixed_radix(std::move(digits));
             if (!radix.fits()) {
                 return problem("equations.cover",
                                where(equation) + " has a left side that is no mixed radix of its axes");
             }
-            const auto end = checked_add(form.constant, radix.extent);
-            if (form.constant < 0 || !end || (*end > tensor.shape[d] && equation.points(arena_) > 0)) {
+            const auto end = checked_add(first, radix.extent);
+            if (first < 0 || !end || (*end > tensor.shape[d] && equation.points(arena_) > 0)) {
                 return problem("equations.cover", where(equation) + " writes outside of its tensor");
             }
-            box.start.push_back(form.constant);
+            box.start.push_back(first);
             box.end.push_back(*end);
         }
         for (AxisId axis : equation.axes) {

@@ -44,9 +44,14 @@ bool asks_for_neighbours(const Kernel& kernel, TensorIndex tensor, const TensorA
            std::ranges::none_of(reads_of(access.equation->right), is_other);
 }
 
+// Streams read it, and nothing else does: an operand of a product wants to be packed.
+bool is_streamed(const Kernel& kernel, TensorIndex index, const std::vector<TensorAccess>& accesses) {
+    return kernel.tensor(index).role == KernelTensor::Role::input &&
+           std::ranges::none_of(accesses, [](const TensorAccess& access) { return access.equation->reducer.has_value(); });
+}
+
 // Each lane's are a row, of which every equation that reads it wants four at least, by numbers.
-bool is_row(const Kernel& kernel, TensorIndex index, const std::vector<TensorAccess>& accesses) {
-    if (kernel.tensor(index).role != KernelTensor::Role::input) return false;
+bool is_row(const std::vector<TensorAccess>& accesses) {
     std::map<const KernelEquation*, std::set<int64_t>> asked;
     for (const TensorAccess& access : accesses) {
         if (access.coordinates.back()->kind != Kind::integer) return false;
@@ -58,7 +63,7 @@ bool is_row(const Kernel& kernel, TensorIndex index, const std::vector<TensorAcc
 // The rows and columns of a small matrix, all of it asked for by numbers.
 bool is_matrix(const Kernel& kernel, TensorIndex index, const std::vector<TensorAccess>& accesses) {
     const auto& dimensions = kernel.tensor(index).dimensions;
-    if (kernel.tensor(index).role != KernelTensor::Role::input || dimensions.size() < 3) return false;
+    if (dimensions.size() < 3) return false;
     const auto by_numbers = [](const TensorAccess& access) {
         const auto from = access.coordinates.end() - 2;
         return (*from)->kind == Kind::integer && from[1]->kind == Kind::integer;
@@ -76,8 +81,9 @@ bool is_joined(const Kernel& kernel, TensorIndex index) {
     for (const BufferDimension* d : {&inner, &outer})
         if (d->margin_before != 0 || d->margin_after != 0) return false;
     const std::vector<TensorAccess> accesses = accesses_of(kernel, index);
-    if (is_matrix(kernel, index, accesses)) return true;
-    if (inner.extent > most_neighbours && !is_row(kernel, index, accesses)) return false;
+    const bool streamed = is_streamed(kernel, index, accesses);
+    if (streamed && is_matrix(kernel, index, accesses)) return true;
+    if (inner.extent > most_neighbours && !(streamed && is_row(accesses))) return false;
     bool moves = false;
     for (const TensorAccess& access : accesses) {
         if (!asks_for_neighbours(kernel, index, access, inner.extent)) return false;
