@@ -359,6 +359,20 @@ TEST(PassSeparate, AWindowIsOneAxisAfterTheOther) {
     EXPECT_EQ(terms, (std::vector<size_t>{5, 7}));
 }
 
+TEST(PassSeparate, AGuardedWindowIsOneAxisAfterTheOther) {
+    SystemBuilder b;
+    Arena& arena = b.arena();
+    const TensorIndex x = b.input({20, 16});
+    b.output(b.reduce({20, 16}, Reducer::maximum, {5, 5}, [&](const Coordinates& i, const Coordinates& k) {
+        const auto moved = [&](size_t d) { return arena.add(arena.add(i[d], k[d]), arena.integer(-2)); };
+        return arena.guarded_read(x, DType::float32, {moved(0), moved(1)}, b.number(0.5), {20, 16});
+    }));
+    separate_windows(b.system);
+    expect_sound(b.system);
+    ASSERT_EQ(live(b.system), 2u);
+    for (int32_t index : b.system.order()) EXPECT_EQ(reads(b.system.equation(index)).size(), 5u);
+}
+
 TEST(PassSeparate, AWindowWhoseColumnsFollowItsRowsStays) {
     SystemBuilder b;
     const TensorIndex x = b.input({20, 16});
