@@ -101,7 +101,8 @@ private:
     bool may_be_turned(const Equation& equation) const {
         const SystemTensor& tensor = system_.tensor(equation.tensor);
         const auto reads_it = [&](const Equation& other) {
-            return !other.dead && std::ranges::any_of(reads(other), [&](Expr read) { return read->tensor() == equation.tensor; });
+            return !other.dead &&
+                   std::ranges::any_of(reads(other), [&](Expr read) { return read->tensor() == equation.tensor; });
         };
         return tensor.is_output && tensor.equations.size() == 1 && std::ranges::none_of(system_.equations, reads_it);
     }
@@ -113,7 +114,8 @@ private:
             if (!reach.made.contains(read->tensor())) continue;
             for (Expr coordinate : read->parts()) {
                 const CoordinateForm form = linear_form(coordinate);
-                if (form.terms.size() != 1 || form.terms[0].second != -1 || form.terms[0].first->axes.size() != 1) continue;
+                if (form.terms.size() != 1 || form.terms[0].second != -1 || form.terms[0].first->axes.size() != 1)
+                    continue;
                 const AxisId axis = form.terms[0].first->axes[0];
                 const Expr back = arena_.add(arena_.integer(arena_.extent(axis) - 1), arena_.axis_value(axis), -1);
                 const Arena::Substitution turn = {{axis, back}};

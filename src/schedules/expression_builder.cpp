@@ -264,8 +264,8 @@ Address ExpressionBuilder::address(TensorIndex tensor, Coordinates coordinates, 
     result.access = access(result.element, guard);
     // One of the neighbours of a lane's element is known to be that.
     const int64_t apart = group_.lanes < 0 || coordinates.empty() ? 0 : coefficient(coordinates.back(), group_.lanes);
-    const bool lies_between = result.access == Access::interleaved ||
-                              (result.access == Access::strided && is_row_of_neighbours(apart));
+    const bool lies_between =
+        result.access == Access::interleaved || (result.access == Access::strided && is_row_of_neighbours(apart));
     const bool is_neighbour =
         lies_between && offset == affine.back().constant && offset >= 0 && offset < std::abs(apart);
     if (is_neighbour)

@@ -47,7 +47,8 @@ bool asks_for_neighbours(const Kernel& kernel, TensorIndex tensor, const TensorA
 // Streams read it, and nothing else does: an operand of a product wants to be packed.
 bool is_streamed(const Kernel& kernel, TensorIndex index, const std::vector<TensorAccess>& accesses) {
     return kernel.tensor(index).role == KernelTensor::Role::input &&
-           std::ranges::none_of(accesses, [](const TensorAccess& access) { return access.equation->reducer.has_value(); });
+           std::ranges::none_of(accesses,
+                                [](const TensorAccess& access) { return access.equation->reducer.has_value(); });
 }
 
 // Each lane's are a row, of which every equation that reads it wants four at least, by numbers.

@@ -47,7 +47,8 @@ inline constexpr int64_t vectors_behind_reduction = 4;
 // Updates at places that data choose: elements along an axis from which vectors pay, and how many at once. Design.
 inline constexpr int64_t shortest_update_vector = 8;
 inline constexpr int64_t most_update_vectors = 4;
-inline constexpr int64_t least_packing_vector = 32;  // bytes: of those that put some of their lanes side by side by a permute
+inline constexpr int64_t least_packing_vector =
+    32;  // bytes: of those that put some of their lanes side by side by a permute
 inline constexpr int64_t least_element =
     4;  // bytes: what moves by gathers and transposes, in lanes of 32 bits at least
 

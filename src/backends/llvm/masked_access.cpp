@@ -188,7 +188,8 @@ Value* masked_load(IRBuilder<>& builder, Type* vector, Value* place, Value* mask
 
 // All lanes, where that may be; else those of `bits(builder)`.
 template <typename F>
-static void store_all_or(IRBuilder<>& builder, Value* value, Value* place, Value* may_be, F bits, const TagAccess& tag) {
+static void store_all_or(IRBuilder<>& builder, Value* value, Value* place, Value* may_be, F bits,
+                         const TagAccess& tag) {
     const auto [usual, rare] = usually(builder, may_be);
     BasicBlock* after = new_block(builder, "stored");
     tag(builder.CreateAlignedStore(value, place, Align(1)));
@@ -217,7 +218,9 @@ void store_packed(IRBuilder<>& builder, Value* value, Value* place, Value* mask,
         const auto part = [&](Value* v) { return piece == width ? v : builder.CreateShuffleVector(v, numbers); };
         Value *some = part(mask), *packed = packed_lanes(builder, part(value), some, part(filling), widest);
         Value* count = builder.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits_of(builder, some));
-        const auto counted = [&] { return builder.CreateNot(builder.CreateShl(builder.getInt64(~uint64_t{0}), count)); };
+        const auto counted = [&] {
+            return builder.CreateNot(builder.CreateShl(builder.getInt64(~uint64_t{0}), count));
+        };
         store_all_or(builder, packed, place, fits, counted, tag);
         if (first + piece < width) place = element_at(builder, value->getType(), place, count);
     }

@@ -155,13 +155,15 @@ static llvm::Constant* packing_orders(llvm::IRBuilder<>& builder, unsigned width
         for (const bool of_mask : {true, false}) {
             for (unsigned lane = 0; lane < width; lane++) {
                 if ((mask >> lane & 1) != of_mask) continue;
-                for (unsigned word = 0; word < words; word++) orders.push_back(static_cast<uint8_t>(lane * words + word));
+                for (unsigned word = 0; word < words; word++)
+                    orders.push_back(static_cast<uint8_t>(lane * words + word));
             }
         }
         orders.resize((mask + 1) * 8);  // a vector of 8 words; what lies behind is not used
     }
     llvm::Constant* held = llvm::ConstantDataArray::get(builder.getContext(), orders);
-    auto* global = new llvm::GlobalVariable(module, held->getType(), true, llvm::GlobalValue::PrivateLinkage, held, name);
+    auto* global =
+        new llvm::GlobalVariable(module, held->getType(), true, llvm::GlobalValue::PrivateLinkage, held, name);
     global->setAlignment(llvm::Align(64));
     return global;
 }
@@ -175,8 +177,7 @@ static llvm::Value* packed_by_table(llvm::IRBuilder<>& builder, llvm::Value* val
     llvm::Value* bits = builder.CreateZExt(builder.CreateBitCast(mask, builder.getIntNTy(width)), builder.getInt64Ty());
     llvm::Value* place = builder.CreateGEP(narrow, packing_orders(builder, width, words), bits);
     llvm::Value* order = builder.CreateZExt(builder.CreateAlignedLoad(narrow, place, llvm::Align(8)), wide);
-    llvm::Value* given =
-        builder.CreateBitCast(value, llvm::FixedVectorType::get(builder.getInt32Ty(), width * words));
+    llvm::Value* given = builder.CreateBitCast(value, llvm::FixedVectorType::get(builder.getInt32Ty(), width * words));
     llvm::Value* all = width * words == 8 ? given : lanes(builder, given, 0, 8);
     llvm::Value* permuted = builder.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {all, order});
     if (width * words != 8) permuted = lanes(builder, permuted, 0, width * words);
