@@ -1,4 +1,5 @@
-// Writing recipes (codegen/functions.h) as arithmetic: operators on V record steps. For functions.cpp alone.
+// Writing recipes (codegen/functions.h) as arithmetic: operators on V record steps. For functions.cpp and
+// *_functions.cpp alone.
 #pragma once
 
 #include <cstddef>
