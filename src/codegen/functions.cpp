@@ -1,7 +1,11 @@
 #include "codegen/functions.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "codegen/function_coefficients.h"
 #include "codegen/function_parts.h"
@@ -371,7 +375,7 @@ constexpr Row table[] = {
 };
 
 Recipe write(const Row& row, StepType type, Units units) {
-    Builder builder{.recipe = {}, .units = units};
+    Builder builder{.recipe = {}, .units = units, .operation = info(row.op).name};
     const V x = builder.push(Primitive::argument, type, {}, 0);
     V result;
     if (row.unary) {
@@ -384,22 +388,50 @@ Recipe write(const Row& row, StepType type, Units units) {
     return builder.recipe;
 }
 
+bool is_same(const Step& a, const Step& b) {
+    const auto parts = [](const Step& s) {
+        return std::tuple(s.primitive, s.type, s.integer, std::bit_cast<uint64_t>(s.real), s.operands[0], s.operands[1],
+                          s.operands[2]);
+    };
+    return parts(a) == parts(b);
+}
+// What begins as an earlier recipe does, up to its rare steps, has these by its name: sine, cosine and tangent have one
+// function for far angles.
+void share_rare_steps(Recipe& made, const Recipe& earlier) {
+    for (RareSteps& rare : made.rare) {
+        for (const RareSteps& known : earlier.rare) {
+            if (known.first != rare.first || known.last != rare.last || known.selections != rare.selections) continue;
+            const auto begin = made.steps.begin(), end = begin + static_cast<ptrdiff_t>(rare.last + rare.selections);
+            if (std::equal(begin, end, earlier.steps.begin(), is_same)) rare.name = known.name;
+        }
+    }
+}
+
+using Recipes = std::array<Recipe, scalar_op_count>;
+Recipes write_all(StepType type, Units units) {
+    Recipes all;
+    for (const Row& row : table) {
+        Recipe made = write(row, type, units);
+        for (const Recipe& earlier : all) share_rare_steps(made, earlier);
+        all[static_cast<size_t>(row.op)] = std::move(made);
+    }
+    return all;
+}
+
 }  // namespace
 }  // namespace functions
 
 const Recipe* recipe(ScalarOp op, DType type, Units units) {
     static const auto recipes = [] {
-        std::array<std::array<std::array<Recipe, 2>, 2>, scalar_op_count> all;
-        for (const functions::Row& row : functions::table) {
-            for (Units units : {Units::plain, Units::parts_of_floats}) {
-                all[static_cast<size_t>(row.op)][static_cast<size_t>(units)] = {
-                    functions::write(row, StepType::float32, units), functions::write(row, StepType::float64, units)};
-            }
+        std::array<std::array<functions::Recipes, 2>, 2> all;
+        for (Units units : {Units::plain, Units::parts_of_floats}) {
+            all[static_cast<size_t>(units)] = {functions::write_all(StepType::float32, units),
+                                               functions::write_all(StepType::float64, units)};
         }
         return all;
     }();
     if (type != DType::float32 && type != DType::float64) return nullptr;
-    const Recipe& found = recipes[static_cast<size_t>(op)][static_cast<size_t>(units)][type == DType::float64 ? 1 : 0];
+    const Recipe& found = recipes[static_cast<size_t>(units)][type == DType::float64 ? 1 : 0][static_cast<size_t>(op)];
     return found.result >= 0 ? &found : nullptr;
 }
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "expr/scalar_op.h"
@@ -73,7 +74,7 @@ struct Step {
 // Steps `first` .. `last` - 1 need not run where `mask` holds in no lane: nothing uses them but the `selections` steps
 // that follow, which choose by the mask.
 struct RareSteps {
-    const char* name = "";  // of what they compute, from the steps before that they use
+    std::string name;  // of what they compute, from the steps before that they use: what computes other has another
     int32_t mask = -1;
     size_t first = 0, last = 0;
     size_t selections = 0;
