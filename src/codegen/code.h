@@ -75,8 +75,8 @@ struct Cells {
     uintptr_t handle = 0;
 };
 
-// memory[index + moves + offset], in elements; `index` and the moves are scalar int64. Moves are added one after another
-// behind what varies in loops, so that neighbours share pointers.
+// memory[index + moves + offset], in elements; `index` and the moves are scalar int64. Moves are added one after
+// another behind what varies in loops, so that neighbours share pointers.
 struct CodeAddress {
     MemoryId memory = no_id;
     CodeValue index;

@@ -1,6 +1,6 @@
 // Our own mathematical functions. Each is written once, as a recipe: a straight line of primitive steps on one element,
-// which every emitter turns into its own (vector) instructions. So all backends compute the same bits by the same Units,
-// and kernels call nothing.
+// which every emitter turns into its own (vector) instructions. So all backends compute the same bits by the same
+// Units, and kernels call nothing.
 //
 // Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as
 // in C), infinities, signed zeros and subnormal operands and results are right; exp, exp2 and sigmoid give zero in
