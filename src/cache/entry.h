@@ -14,8 +14,8 @@ inline constexpr size_t name_bytes = 32;        // a digest in hexadecimal
 inline constexpr size_t longest_header = 4096;  // with the line for people
 inline constexpr size_t trailing_zeros = 64;
 
-// What stands before the contents. They begin at a multiple of 64 bytes, and 64 bytes of zeros stand behind them, so that
-// they lie in a mapped file as our own memory does (support/tensor_data.h). `label` is cut where it is too long.
+// What stands before the contents. They begin at a multiple of 64 bytes, and 64 bytes of zeros stand behind them, so
+// that they lie in a mapped file as our own memory does (support/tensor_data.h). `label` is cut where it is too long.
 std::string header(std::string_view name, std::string_view label, std::span<const std::byte> contents);
 
 struct Entry {

@@ -201,7 +201,7 @@ Diagnostics Folder::take_notes() {
 
 // ---- writing
 
-// A file of `parts`, locked as long as it is written, so that who cleans up can tell it from what a killed process left.
+// A file of `parts`, locked while it is written, so that who cleans up can tell it from what a killed process left.
 Descriptor Folder::write_part(const std::string& part, std::string_view header,
                               std::span<const std::byte> contents) const {
     constexpr std::array<std::byte, trailing_zeros> zeros = {};

@@ -1,6 +1,6 @@
-// A folder that keeps what was computed, by key, for later processes (docs/cache.md). Whatever happens to it, results stay
-// the same: what is not there, or not as it was written, is computed again; what cannot be written is not kept. Several
-// processes and threads may use one folder at once, and may be killed at any moment.
+// A folder that keeps what was computed, by key, for later processes (docs/cache.md). Whatever happens to it, results
+// stay the same: what is not there, or not as it was written, is computed again; what cannot be written is not kept.
+// Several processes and threads may use one folder at once, and may be killed at any moment.
 #pragma once
 
 #include <atomic>
@@ -44,14 +44,14 @@ std::string default_path();
 
 class Folder {
 public:
-    // Makes the folder if it is not there. Codes: cache.folder (it cannot be made or opened), cache.not_ours (another user
-    // owns it or may write in it: what lies there could be anybody's code).
+    // Makes the folder if it is not there. Codes: cache.folder (it cannot be made or opened), cache.not_ours (another
+    // user owns it or may write in it: what lies there could be anybody's code).
     static Result<std::shared_ptr<Folder>> open(const std::string& path);
 
     const std::string& path() const { return path_; }
 
-    // What was stored under this key, at a multiple of 64 bytes and with as many behind. What is damaged is removed, and
-    // nothing is found.
+    // What was stored under this key, at a multiple of 64 bytes and with as many behind. What is damaged is removed,
+    // and nothing is found.
     std::optional<MappedFile> find(Kind kind, std::string_view key);
     // Whether something is stored; it is not checked.
     bool has(Kind kind, std::string_view key) const;
@@ -87,8 +87,8 @@ private:
     std::string first_damaged_;
 };
 
-// The folder of this path, or the user's if it is empty. Null where it cannot be used: `notes` says why, but of a user's
-// folder that cannot be made.
+// The folder of this path, or the user's if it is empty. Null where it cannot be used: `notes` says why, but of a
+// user's folder that cannot be made.
 std::shared_ptr<Folder> open_folder(const std::string& path, Diagnostics& notes);
 
 }  // namespace heddle::cache

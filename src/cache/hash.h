@@ -10,8 +10,8 @@
 
 namespace heddle::cache {
 
-// XXH3 with 128 bits: some 16 GB a second, as fast as memory gives the bytes. Nobody is kept from making two contents of
-// one checksum.
+// XXH3 with 128 bits: some 16 GB a second, as fast as memory gives the bytes. Nobody is kept from making two contents
+// of one checksum.
 struct Checksum {
     uint64_t low = 0, high = 0;
     bool operator==(const Checksum&) const = default;

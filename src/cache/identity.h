@@ -6,7 +6,7 @@
 namespace heddle::cache {
 
 // The build id of the program or module that holds our code, and of the one that holds LLVM's: a linker's hash of all
-// that it linked, which differs where sources, settings or compilers do. Of a file without one: its path, size and time.
+// that it linked, which differs where sources, settings or compilers do. Of a file without one: path, size and time.
 const std::string& identity();
 
 }  // namespace heddle::cache

@@ -1,5 +1,5 @@
-// The commands with their options as plain data, made of what parses them (cli.cpp): help, completion and near names are
-// made from it, so that none of them disagrees with what is parsed.
+// The commands with their options as plain data, made of what parses them (cli.cpp): help, completion and near names
+// are made from it, so that none of them disagrees with what is parsed.
 #pragma once
 
 #include <string>

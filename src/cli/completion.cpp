@@ -17,7 +17,7 @@ std::vector<std::string> option_names(const CommandRow& command) {
 
 // ---- bash
 
-// The words that complete what stands behind `heddle COMMAND ... OPTION`; a `case` arm for each option that takes a value.
+// The words that complete what stands behind `heddle COMMAND ... OPTION`; a `case` arm for each that takes a value.
 std::string bash_values(const CommandRow& command) {
     std::string arms;
     for (const OptionRow& option : command.options) {

@@ -428,8 +428,8 @@ CodeValue double_to_odd_single(Code& code, CodeValue value) {
     return code.reinterpret(m.select(m.both(even, inexact), moved, raw), DType::float32);
 }
 
-// Truncates and saturates; NaN gives 0. In the type of the arithmetic of `dtype`. The lowest integer is a float, so that
-// what lies below goes there first; the highest is not.
+// Truncates and saturates; NaN gives 0. In the type of the arithmetic of `dtype`. The lowest integer is a float, so
+// that what lies below goes there first; the highest is not.
 CodeValue float_to_integer(Code& code, CodeValue value, DType dtype) {
     const Arithmetic m{code};
     const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;

@@ -40,9 +40,9 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string name() const = 0;
-    // Code for all trees, in order, on up to `threads` threads, as bytes that a cache may keep: equal trees, targets and
-    // builds of ours give equal ones. `progress` is told each by the thread that calls, and asked whether to go on. Code
-    // support.cancelled: then threads may still be at work on the trees, if `owner` keeps these alive.
+    // Code for all trees, in order, on up to `threads` threads, as bytes that a cache may keep: equal trees, targets
+    // and builds of ours give equal ones. `progress` is told each by the thread that calls, and asked whether to go on.
+    // Code support.cancelled: then threads may still be at work on the trees, if `owner` keeps these alive.
     virtual Result<std::vector<std::string>> objects(const std::vector<const Tree*>& trees, const Target& target,
                                                      int threads, Progress* progress = nullptr,
                                                      std::shared_ptr<const void> owner = nullptr) = 0;

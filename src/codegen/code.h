@@ -75,8 +75,8 @@ struct Cells {
     uintptr_t handle = 0;
 };
 
-// memory[index + moves + offset], in elements; `index` and the moves are scalar int64. Moves are added one after another
-// behind what varies in loops, so that neighbours share pointers.
+// memory[index + moves + offset], in elements; `index` and the moves are scalar int64. Moves are added one after
+// another behind what varies in loops, so that neighbours share pointers.
 struct CodeAddress {
     MemoryId memory = no_id;
     CodeValue index;
@@ -132,8 +132,8 @@ public:
                        bool non_temporal) = 0;
     virtual CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) = 0;  // int64 vector
     virtual void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) = 0;
-    // The lanes of the mask, side by side from the address on. What lies behind holds `filling`, a scalar: it may be written
-    // with it, as far as a vector goes, where that fits.
+    // The lanes of the mask, side by side from the address on. What lies behind holds `filling`, a scalar: it may be
+    // written with it, as far as a vector goes, where that fits.
     virtual void store_compressed(const CodeAddress& address, CodeValue value, CodeValue mask, CodeValue filling,
                                   CodeValue fits) = 0;
     virtual CodeValue address_of(const CodeAddress& address) = 0;  // as int64

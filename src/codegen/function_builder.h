@@ -1,9 +1,12 @@
-// Writing recipes (codegen/functions.h) as arithmetic: operators on V record steps. For functions.cpp alone.
+// Writing recipes (codegen/functions.h) as arithmetic: operators on V record steps. For functions.cpp and
+// *_functions.cpp alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
+#include <string_view>
 
 #include "codegen/functions.h"
 
@@ -21,6 +24,7 @@ struct V {
 struct Builder {
     Recipe recipe;
     Units units = Units::plain;
+    std::string_view operation;
 
     V push(Primitive primitive, StepType type, std::initializer_list<V> operands, int64_t integer = 0,
            double real = 0) {
@@ -36,7 +40,8 @@ struct Builder {
     }
 
     // What was written since there were `first` steps is rare; so many selections by `mask` follow.
-    void rare(const char* name, V mask, size_t first, size_t selections) {
+    void rare(const char* what, V mask, size_t first, size_t selections) {
+        const std::string name = std::string(operation) + "_" + what;
         recipe.rare.push_back({name, mask.step, first, recipe.steps.size(), selections});
     }
 };

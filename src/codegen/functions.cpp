@@ -2,42 +2,27 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
+#include <bit>
+#include <iterator>
+#include <tuple>
+#include <utility>
 
-#include "codegen/function_builder.h"
 #include "codegen/function_coefficients.h"
+#include "codegen/function_parts.h"
 #include "codegen/function_tables.h"
 
 namespace heddle::codegen {
 namespace functions {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double log2_e = 0x1.71547652b82fep+0;
 constexpr double ln2 = 0x1.62e42fefa39efp-1;
 // A leading part with trailing zeros, so that its product with an exponent is exact, and the rest.
 constexpr double ln2_high_single = 0x1.62ep-1, ln2_low_single = 0x1.0bfbe8p-15;
 constexpr double ln2_high_double = 0x1.62e42feep-1, ln2_low_double = 0x1.a39ef35793c76p-33;
-// pi/2 as a sum of three doubles.
-constexpr double half_pi_0 = 0x1.921fb54442d18p+0, half_pi_1 = 0x1.1a62633145c06p-54,
-                 half_pi_2 = 0x1.c1cd129024e08p-107;
-constexpr double two_over_pi = 0x1.45f306dc9c883p-1;
 
 int mantissa_bits(V x) { return is_double(x) ? 52 : 23; }
 int64_t exponent_bias(V x) { return is_double(x) ? 1023 : 127; }
-
-// Adding 1.5 * 2^mantissa_bits rounds to an integer, which then stands in the low bits. |x| < 2^(mantissa_bits - 1).
-struct Rounded {
-    V real;  // as a float
-    V integer;
-};
-Rounded round_to_integer(V x, double factor) {
-    const V magic = number(x, is_double(x) ? 0x1.8p52 : 0x1.8p23);
-    const V shifted = fma(x, factor, magic);
-    return {shifted - magic, integer_difference(bits(shifted), bits(magic))};
-}
 
 V power_of_two(V exponent, V like) {
     return from_bits(shift_left(integer_sum(exponent, integer(like, exponent_bias(like))), mantissa_bits(like)));
@@ -144,10 +129,40 @@ V log_by_parts(V x, double log_of_base) {
     if (log_of_base == 1) return fma(exponent, ln2, of_cell) + fraction;
     return fma(of_cell + fraction, 1 / log_of_base, exponent);
 }
+
+}  // namespace
+
 V log_of(V x) {
     if (has_parts(x) && !is_double(x)) return log_by_parts(x, 1);
     return log_ends(x, log_split(split_exponent(x)));
 }
+
+Pair log_pair(V x) {
+    const Split s = split_exponent(x);
+    const V f = s.fraction;
+    const V below = 2.0 + f, below_low = f - (below - 2.0);
+    const V inverse = 1.0 / below;
+    const V q = f * inverse;
+    const V q_low = (fma(from_bits(bits(q) ^ integer(q, sign_bit(q))), below, f) - q * below_low) * inverse;
+    const V z = q * q;
+    const V z_low = fma(q, q, from_bits(bits(z) ^ integer(z, sign_bit(z)))) + 2.0 * q * q_low;
+    // (log((1 + q) / (1 - q)) - 2 q) / q^3 = 2/3 + tail: two thirds as a pair, since the polynomial's own error is too
+    // big
+    constexpr double third_high = 0x1.5555555555555p-1, third_low = 0x1.5555555555555p-55;
+    double tail[std::size(coefficients::log_double) - 1];
+    for (size_t i = 0; i < std::size(tail); i++) tail[i] = coefficients::log_double[i + 1];
+    const V w = z * third_high;
+    const V w_low = fma(z, third_high, 0.0 - w) + (z * third_low + z_low * third_high) + z * z * polynomial(z, tail);
+    const V p = q * w;
+    const V p_low = fma(q, w, 0.0 - p) + (q * w_low + q_low * w);
+    const V h = 2.0 * q + p;
+    const V l = (2.0 * q - h) + p + (p_low + 2.0 * q_low);
+    const V scaled = s.exponent * ln2_high_double;
+    const V high = scaled + h;
+    return {high, (h - (high - scaled)) + (l + s.exponent * ln2_low_double)};
+}
+
+namespace {
 
 V log2_of(V x) {
     if (has_parts(x) && !is_double(x)) return log_by_parts(x, ln2);
@@ -239,175 +254,6 @@ V hypot_of(V x, V y) {
     return select(equal(a, infinity) | equal(b, infinity), infinity, length);
 }
 
-// x = quadrant * pi/2 + high + low, |high| <= pi/4; Cody and Waite with fused products: the first is exact.
-struct Reduced {
-    V high, low;
-    V quadrant;  // modulo 4 in the low bits
-};
-Reduced reduce_near_angle(V x) {
-    const V bounded = select(absolute(x) <= 0x1p50, x, not_a_number);
-    const Rounded n = round_to_integer(bounded, two_over_pi);
-    const V first = fma(n.real, -half_pi_0, bounded);
-    const V high = fma(n.real, -half_pi_1, first);
-    const V low = fma(n.real, -half_pi_2, fma(n.real, -half_pi_1, first - high));
-    return {high, low, n.integer};
-}
-
-// a + b, exactly.
-struct Sum {
-    V high, low;
-};
-Sum exact_sum(V a, V b) {
-    const V sum = a + b, other = sum - a;
-    return {sum, (a - (sum - other)) + (b - other)};
-}
-// x without its multiples of 2^unit, for |x| < 2^(unit + 51): exact, and at most half of that in magnitude.
-V without_multiples(V x, int unit) {
-    const V magic = number(x, std::ldexp(1.5, 52 + unit));
-    return x - ((x + magic) - magic);
-}
-
-// For |x| > 2^50 (Payne and Hanek): x times those five digits of 2/pi that do not only make multiples of 4 of it, as a
-// sum that is exact to 2^-118: x / (pi/2) comes no nearer to an integer than 2^-62.
-Reduced reduce_far_angle(V x) {
-    std::vector<V> digits;
-    for (double digit : coefficients::two_over_pi_digits) digits.push_back(number(x, digit));
-    // Takes off as many digits as x has lots of 53 bits beyond the first.
-    for (size_t lots : {16, 8, 4, 2, 1}) {
-        const int bits = 53 * static_cast<int>(lots);
-        const V larger = std::ldexp(2.0, bits) <= absolute(x);
-        x = select(larger, x * std::ldexp(1.0, -bits), x);
-        const size_t kept = std::min(digits.size() - lots, lots + 4);  // four more than what may still be taken off
-        for (size_t i = 0; i < kept; i++) digits[i] = select(larger, digits[i + lots], digits[i]);
-        digits.resize(std::min(digits.size(), lots + 4));
-    }
-    V product[5], error[5];
-    for (int i = 0; i < 5; i++) {
-        const V scaled = x * std::ldexp(1.0, 53 * (1 - i));
-        product[i] = scaled * digits[static_cast<size_t>(i)];
-        error[i] = fma(scaled, digits[static_cast<size_t>(i)], 0.0 - product[i]);
-    }
-    // Magnitudes: product 2^107, 2^54, 2, 2^-52, 2^-105, errors 2^53 below them. Multiples of 4 do not count.
-    const Sum first =
-        exact_sum(without_multiples(without_multiples(product[0], 56), 5), without_multiples(error[0], 5));
-    const Sum second = exact_sum(first.high, without_multiples(product[1], 5));
-    const Rounded whole = round_to_integer(second.high, 1);
-    const Sum third = exact_sum(second.high - whole.real, product[2]);
-    const Sum fourth = exact_sum(third.high, error[1]);
-    const Rounded rest = round_to_integer(fourth.high, 1);
-    Sum fraction = exact_sum(fourth.high - rest.real, first.low);
-    V least = product[4] + error[3];
-    V low = fraction.low;
-    for (V term : {second.low, third.low, fourth.low, product[3], error[2]}) {
-        fraction = exact_sum(fraction.high, term);
-        const Sum more = exact_sum(low, fraction.low);
-        low = more.high;
-        least = least + more.low;
-    }
-    const Sum turned = exact_sum(fraction.high, low);
-    const V tail = turned.low + least;
-    const V high = turned.high * half_pi_0;
-    const V below = fma(turned.high, half_pi_0, 0.0 - high) + (turned.high * half_pi_1 + tail * half_pi_0);
-    const Sum angle = exact_sum(high, below);
-    return {angle.high, angle.low, integer_sum(whole.integer, rest.integer)};
-}
-
-Reduced reduce_angle(V x) {
-    const Reduced near = reduce_near_angle(x);
-    const V is_far = 0x1p50 < absolute(x);
-    const size_t before = x.builder->recipe.steps.size();
-    const Reduced far = reduce_far_angle(x);
-    x.builder->rare("far_angle", is_far, before, 3);
-    return {select(is_far, far.high, near.high), select(is_far, far.low, near.low),
-            select(is_far, far.quadrant, near.quadrant)};
-}
-V sine_reduced(const Reduced& r) {
-    const V z = r.high * r.high;
-    const V cubic = r.high * z * polynomial(z, coefficients::sine);
-    return r.high + fma(r.low, 1.0 - 0.5 * z, cubic);
-}
-V cosine_reduced(const Reduced& r) {
-    const V z = r.high * r.high;
-    const V half = 0.5 * z;
-    const V top = 1.0 - half;
-    return top + (((1.0 - top) - half) + (z * z * polynomial(z, coefficients::cosine) - r.high * r.low));
-}
-V quadrant_has(V quadrant, V like, int64_t bit) {
-    return integer_equal(quadrant & integer(like, bit), integer(like, bit));
-}
-V sine_of_quadrant(const Reduced& r, V quadrant) {
-    const V odd = quadrant_has(quadrant, r.high, 1);
-    return negate_where(quadrant_has(quadrant, r.high, 2), select(odd, cosine_reduced(r), sine_reduced(r)));
-}
-V sin_of(V x) {
-    const Reduced r = reduce_angle(x);
-    return select(equal(x, 0), x, sine_of_quadrant(r, r.quadrant));
-}
-V cos_of(V x) {
-    const Reduced r = reduce_angle(x);
-    return sine_of_quadrant(r, integer_sum(r.quadrant, integer(x, 1)));
-}
-V tan_of(V x) {
-    const Reduced r = reduce_angle(x);
-    const V odd = quadrant_has(r.quadrant, x, 1);
-    const V s = sine_reduced(r), c = cosine_reduced(r);
-    return select(equal(x, 0), x, negate_where(odd, select(odd, c, s) / select(odd, s, c)));
-}
-
-// atan(up / down) for up, down >= 0 (Cephes' three ranges).
-V arctangent_of_quotient(V up, V down) {
-    const V large = 2.414213562373095 * down < up;
-    const V middle = 0.4142135623730950 * down < up;
-    const V top = select(large, from_bits(bits(down) ^ integer(down, sign_bit(down))), select(middle, up - down, up));
-    const V bottom = select(large, up, select(middle, up + down, down));
-    const V a = top / bottom;
-    const V square = a * a;
-    const V high = select(large, half_pi_0, select(middle, half_pi_0 / 2, number(a, 0)));
-    const V low = select(large, half_pi_1, select(middle, half_pi_1 / 2, number(a, 0)));
-    return high + (a + fma(a * square, polynomial(square, coefficients::arctangent), low));
-}
-V atan_of(V x) { return with_sign(arctangent_of_quotient(absolute(x), number(x, 1)), x); }
-
-V atan2_of(V y, V x) {
-    const V huge = (0x1p1000 < absolute(x)) | (0x1p1000 < absolute(y));
-    const V factor =
-        select(huge, 0x1p-100, select((absolute(x) < 0x1p-900) & (absolute(y) < 0x1p-900), 0x1p120, number(x, 1)));
-    const V both_infinite = equal(absolute(x), infinity) & equal(absolute(y), infinity);
-    const V both_zero = equal(x, 0) & equal(y, 0);
-    const V up = select(both_infinite, 1.0, absolute(y) * factor);
-    const V down = select(both_infinite | both_zero, 1.0, absolute(x) * factor);
-    const V angle = arctangent_of_quotient(up, down);
-    const V negative = integer_equal(sign_of(x), integer(x, sign_bit(x)));
-    const V result = select(negative, 2 * half_pi_0 - (angle - 2 * half_pi_1), angle);
-    return select(is_nan(x) | is_nan(y), x + y, with_sign(result, y));
-}
-
-// For a <= 1/2: a + a z P(z), z = a^2. For a > 1/2: asin(a) = pi/2 - 2 asin(s), s = sqrt((1 - a) / 2).
-struct Arcsine {
-    V large;       // a > 1/2
-    V root;        // s or a
-    V correction;  // root z P(z)
-};
-Arcsine arcsine_parts(V x) {
-    const V a = absolute(x);
-    const V large = 0.5 < a;
-    const V z = select(large, 0.5 - 0.5 * a, a * a);
-    const V root = select(large, square_root(z), a);
-    return {large, root, root * (z * polynomial(z, coefficients::arcsine))};
-}
-V asin_of(V x) {
-    const Arcsine p = arcsine_parts(x);
-    const V far = half_pi_0 - (2.0 * (p.root + p.correction) - half_pi_1);
-    return with_sign(select(p.large, far, p.root + p.correction), x);
-}
-V acos_of(V x) {
-    const Arcsine p = arcsine_parts(x);
-    const V positive = p.root + p.correction;
-    const V near = half_pi_0 - (with_sign(positive, x) - half_pi_1);
-    const V doubled = 2.0 * positive;
-    return select(p.large, select(x < 0, 2 * half_pi_0 - (doubled - 2 * half_pi_1), doubled), near);
-}
-
 V sinh_of(V x) {
     const V a = absolute(x);
     const V t = expm1_of(at_most(a, 40));
@@ -437,35 +283,6 @@ V acosh_of(V x) {
 V atanh_of(V x) {
     const V a = absolute(x);
     return with_sign(0.5 * log1p_of(2.0 * a / (1.0 - a)), x);
-}
-
-// log(x) of a positive finite x as a sum of two doubles, to about 2^-65 of its size.
-struct Pair {
-    V high, low;
-};
-Pair log_pair(V x) {
-    const Split s = split_exponent(x);
-    const V f = s.fraction;
-    const V below = 2.0 + f, below_low = f - (below - 2.0);
-    const V inverse = 1.0 / below;
-    const V q = f * inverse;
-    const V q_low = (fma(from_bits(bits(q) ^ integer(q, sign_bit(q))), below, f) - q * below_low) * inverse;
-    const V z = q * q;
-    const V z_low = fma(q, q, from_bits(bits(z) ^ integer(z, sign_bit(z)))) + 2.0 * q * q_low;
-    // (log((1 + q) / (1 - q)) - 2 q) / q^3 = 2/3 + tail: two thirds as a pair, since the polynomial's own error is too
-    // big
-    constexpr double third_high = 0x1.5555555555555p-1, third_low = 0x1.5555555555555p-55;
-    double tail[std::size(coefficients::log_double) - 1];
-    for (size_t i = 0; i < std::size(tail); i++) tail[i] = coefficients::log_double[i + 1];
-    const V w = z * third_high;
-    const V w_low = fma(z, third_high, 0.0 - w) + (z * third_low + z_low * third_high) + z * z * polynomial(z, tail);
-    const V p = q * w;
-    const V p_low = fma(q, w, 0.0 - p) + (q * w_low + q_low * w);
-    const V h = 2.0 * q + p;
-    const V l = (2.0 * q - h) + p + (p_low + 2.0 * q_low);
-    const V scaled = s.exponent * ln2_high_double;
-    const V high = scaled + h;
-    return {high, (h - (high - scaled)) + (l + s.exponent * ln2_low_double)};
 }
 
 V is_whole(V magnitude) {
@@ -504,96 +321,6 @@ V rounded_atan2(V y, V x) { return is_double(x) ? atan2_of(y, x) : narrow(atan2_
 template <V (*function)(V)>
 V in_double(V x) {
     return is_double(x) ? function(x) : narrow(function(widen(x)));
-}
-
-// Of x >= 0 the distance to the nearest integer, in turns of half a circle: sin(pi f) and cos(pi f) for
-// f = |x - integer| <= 1/2.
-struct HalfTurn {
-    V distance;  // x - integer, exact
-    V sine, cosine;
-};
-HalfTurn half_turn(V x) {
-    const V distance = select(0x1p52 <= x, 0.0, x - ((x + 0x1p52) - 0x1p52));
-    const V f = absolute(distance), swapped = 0.25 < f;
-    const V turn = select(swapped, 0.5 - f, f), angle = turn * (2 * half_pi_0);
-    const V low = fma(turn, 2 * half_pi_0, 0.0 - angle) + turn * (2 * half_pi_1);
-    const Reduced r{angle, low, integer(x, 0)};
-    const V s = sine_reduced(r), c = cosine_reduced(r);
-    return {distance, select(swapped, c, s), select(swapped, s, c)};
-}
-
-// For y = |x|: by the polynomial around 2, which y is brought near to by factors, and from 6.5 on by Stirling's series.
-// Below zero gamma(x) gamma(-x) = -pi / (x sin(pi x)).
-V log_gamma_of(V x) {
-    const V y = absolute(x);
-    const V tiny = y < 0.5, low = y < 1.5, far = 6.5 <= y;
-    V factors = number(x, 1), near = y - 2.0;
-    for (int k = 1; k <= 4; k++) {
-        const V more = k + 1.5 <= y;
-        factors = select(more, factors * (y - k), factors);
-        near = select(more, y - (k + 2.0), near);
-    }
-    factors = select(low, select(tiny, y * (y + 1.0), y), factors);
-    near = select(low, select(tiny, y, y - 1.0), near);
-    const Pair log = log_pair(select(far, y, factors));
-    constexpr double slope = 0.42278433509846714;  // the first term of the polynomial, whose product is a pair
-    const V line = near * slope;
-    const V curve = near * near * polynomial(near, coefficients::log_gamma);
-    const Sum sum = exact_sum(negate_where(low, log.high), line);
-    const V line_low = fma(near, slope, 0.0 - line) + negate_where(low, log.low);
-    const V middle = sum.high + (sum.low + (line_low + curve));
-
-    constexpr double half_log_two_pi = 0.91893853320467274;
-    const V half_below = y - 0.5, inverse = 1.0 / y;
-    const V main = half_below * (log.high - 1.0);
-    const V rest = fma(half_below, log.high - 1.0, 0.0 - main) + half_below * log.low;
-    const V series =
-        fma(inverse, polynomial(inverse * inverse, coefficients::log_gamma_far), number(x, half_log_two_pi - 0.5));
-    const V stirling = select(equal(main, infinity), main, main + (rest + series));
-    const V above = select(equal(y, 0) | equal(y, infinity), infinity, select(far, stirling, middle));
-
-    const V is_below = x < 0;
-    const size_t before = x.builder->recipe.steps.size();
-    const HalfTurn turn = half_turn(y);
-    const V product = select(tiny, turn.sine / (1.0 + y), y * turn.sine);
-    const V reflected = (1.1447298858494002 - log_of(product)) - select(tiny, line + curve, above);
-    const V at_pole = select(equal(turn.distance, 0), infinity, reflected);
-    const V below = select(y < 0x1p-60, above, at_pole);
-    x.builder->rare("log_gamma_below_zero", is_below, before, 1);
-    return select(is_below, below, above);
-}
-
-// The derivative of log_gamma: near its root above zero a multiple of the distance from it, elsewhere by the sum of
-// 1 / (y - k) and by a series. Below zero digamma(-y) = digamma(1 + y) + pi / tan(pi y).
-V digamma_of(V x) {
-    constexpr double root_high = 0x1.762d86356be3fp+0, root_low = 0x1.b86a722197829p-54;
-    const V y = absolute(x);
-    const V low = y < 1, far = 6.25 <= y;
-    V up = number(x, 0), down = number(x, 1), near = y;  // up / down is the sum
-    for (int k = 1; k <= 4; k++) {
-        const V more = k + 1.25 <= y, factor = y - k;
-        up = select(more, fma(up, factor, down), up);
-        down = select(more, down * factor, down);
-        near = select(more, factor, near);
-    }
-    const V from_root = select(low, y - (root_high - 1), near - root_high) - root_low;
-    near = select(low, y + 1.0, near);
-    const V polynomial_part = from_root * polynomial(near - 1.625, coefficients::digamma);
-    const V inverse = 1.0 / y;
-    const V middle = polynomial_part + select(low, 0.0 - inverse, up / down);
-    const V square = inverse * inverse;
-    const V series = log_of(y) - fma(square, polynomial(square, coefficients::digamma_far), 0.5 * inverse);
-    const V above = select(far, series, middle);
-
-    const V is_below = x < 0;
-    const size_t before = x.builder->recipe.steps.size();
-    const HalfTurn turn = half_turn(y);
-    const V cotangent = negate_where(turn.distance < 0, 2 * half_pi_0 * turn.cosine / turn.sine);
-    const V reflected = select(low, polynomial_part, above + inverse) + cotangent;
-    const V at_pole = select(equal(turn.distance, 0), not_a_number, reflected);
-    const V below = select(y < 0x1p-60, inverse, at_pole);
-    x.builder->rare("digamma_below_zero", is_below, before, 1);
-    return select(equal(x, 0), -1.0 / x, select(is_below, below, above));
 }
 
 // Newton's steps from the estimate, which stays for zeros, infinities and NaNs.
@@ -648,7 +375,7 @@ constexpr Row table[] = {
 };
 
 Recipe write(const Row& row, StepType type, Units units) {
-    Builder builder{.recipe = {}, .units = units};
+    Builder builder{.recipe = {}, .units = units, .operation = info(row.op).name};
     const V x = builder.push(Primitive::argument, type, {}, 0);
     V result;
     if (row.unary) {
@@ -661,22 +388,50 @@ Recipe write(const Row& row, StepType type, Units units) {
     return builder.recipe;
 }
 
+bool is_same(const Step& a, const Step& b) {
+    const auto parts = [](const Step& s) {
+        return std::tuple(s.primitive, s.type, s.integer, std::bit_cast<uint64_t>(s.real), s.operands[0], s.operands[1],
+                          s.operands[2]);
+    };
+    return parts(a) == parts(b);
+}
+// What begins as an earlier recipe does, up to its rare steps, has these by its name: sine, cosine and tangent have one
+// function for far angles.
+void share_rare_steps(Recipe& made, const Recipe& earlier) {
+    for (RareSteps& rare : made.rare) {
+        for (const RareSteps& known : earlier.rare) {
+            if (known.first != rare.first || known.last != rare.last || known.selections != rare.selections) continue;
+            const auto begin = made.steps.begin(), end = begin + static_cast<ptrdiff_t>(rare.last + rare.selections);
+            if (std::equal(begin, end, earlier.steps.begin(), is_same)) rare.name = known.name;
+        }
+    }
+}
+
+using Recipes = std::array<Recipe, scalar_op_count>;
+Recipes write_all(StepType type, Units units) {
+    Recipes all;
+    for (const Row& row : table) {
+        Recipe made = write(row, type, units);
+        for (const Recipe& earlier : all) share_rare_steps(made, earlier);
+        all[static_cast<size_t>(row.op)] = std::move(made);
+    }
+    return all;
+}
+
 }  // namespace
 }  // namespace functions
 
 const Recipe* recipe(ScalarOp op, DType type, Units units) {
     static const auto recipes = [] {
-        std::array<std::array<std::array<Recipe, 2>, 2>, scalar_op_count> all;
-        for (const functions::Row& row : functions::table) {
-            for (Units units : {Units::plain, Units::parts_of_floats}) {
-                all[static_cast<size_t>(row.op)][static_cast<size_t>(units)] = {
-                    functions::write(row, StepType::float32, units), functions::write(row, StepType::float64, units)};
-            }
+        std::array<std::array<functions::Recipes, 2>, 2> all;
+        for (Units units : {Units::plain, Units::parts_of_floats}) {
+            all[static_cast<size_t>(units)] = {functions::write_all(StepType::float32, units),
+                                               functions::write_all(StepType::float64, units)};
         }
         return all;
     }();
     if (type != DType::float32 && type != DType::float64) return nullptr;
-    const Recipe& found = recipes[static_cast<size_t>(op)][static_cast<size_t>(units)][type == DType::float64 ? 1 : 0];
+    const Recipe& found = recipes[static_cast<size_t>(units)][type == DType::float64 ? 1 : 0][static_cast<size_t>(op)];
     return found.result >= 0 ? &found : nullptr;
 }
 

@@ -1,6 +1,6 @@
 // Our own mathematical functions. Each is written once, as a recipe: a straight line of primitive steps on one element,
-// which every emitter turns into its own (vector) instructions. So all backends compute the same bits by the same Units,
-// and kernels call nothing.
+// which every emitter turns into its own (vector) instructions. So all backends compute the same bits by the same
+// Units, and kernels call nothing.
 //
 // Accuracy is ScalarOpInfo::ulps, tested against long double. NaN in gives NaN out (but pow(x, 0) = pow(1, y) = 1, as
 // in C), infinities, signed zeros and subnormal operands and results are right; exp, exp2 and sigmoid give zero in
@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "expr/scalar_op.h"
@@ -73,7 +74,7 @@ struct Step {
 // Steps `first` .. `last` - 1 need not run where `mask` holds in no lane: nothing uses them but the `selections` steps
 // that follow, which choose by the mask.
 struct RareSteps {
-    const char* name = "";  // of what they compute, from the steps before that they use
+    std::string name;  // of what they compute, from the steps before that they use: what computes other has another
     int32_t mask = -1;
     size_t first = 0, last = 0;
     size_t selections = 0;

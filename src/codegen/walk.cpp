@@ -364,7 +364,7 @@ void Walker::statement(const Update& node) {
     }
 }
 
-// What lanes before the first would be, and lanes that are not there, is nothing. Adding -0.0 keeps even the sign of zero.
+// What lanes before the first would be, and lanes that are not there, is nothing. Adding -0.0 keeps the sign of zero.
 void Walker::update_running(const Update& node, const Accumulator& accumulator, AccumulatorTile& tile) {
     const int width = accumulator.width;
     const bool adds_floats = accumulator.reducer == Reducer::sum && is_float(accumulator.dtype);

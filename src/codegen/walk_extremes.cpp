@@ -19,8 +19,8 @@ bool is_extreme(const Expression& e) {
 }  // namespace
 
 // A minimum or maximum of floats takes NaN, which a machine's instruction leaves out where it is the term. A tile of
-// terms is asked at once, two terms by one comparison, instead of each by itself. The rare branch computes them again, so
-// they are cheap; and where a loop is written out, there would be many such branches.
+// terms is asked at once, two terms by one comparison, instead of each by itself. The rare branch computes them again,
+// so they are cheap; and where a loop is written out, there would be many such branches.
 bool Walker::finds_nan_apart(const Update& node, const Accumulator& accumulator, int terms) const {
     constexpr int least_terms = 4, most_nodes = 8;
     const bool extreme = accumulator.reducer == Reducer::minimum || accumulator.reducer == Reducer::maximum;
@@ -36,7 +36,7 @@ bool Walker::finds_nan_apart(const Update& node, const Accumulator& accumulator,
 }
 
 // Asks of values whether one of them is not a number: of two by one comparison, and as soon as they are there, so that
-// they need not stay in registers. What is one for all lanes is asked apart: of a loop over lanes, that is done before it.
+// they need not stay in registers. What is one for all lanes is asked apart: before a loop over lanes.
 class Walker::NanSearch {
 public:
     NanSearch(Walker& walker, int width) : walker_(walker), width_(width) {}
@@ -92,8 +92,9 @@ CodeValue Walker::extreme_of_numbers(const Expression& e, int i, int j, NanSearc
     return code_.select(smallest ? code_.operation(CodeOp::less, b, a) : code_.operation(CodeOp::less, a, b), b, a);
 }
 
-// Minima and maxima of minima and maxima: NaN if one of the values at their leaves is, however they are joined. So these
-// are asked, two by one comparison, and every node is one instruction; where nodes are more than half of the leaves.
+// Minima and maxima of minima and maxima: NaN if one of the values at their leaves is, however they are joined. So
+// these are asked, two by one comparison, and every node is one instruction; where nodes are more than half of the
+// leaves.
 std::optional<CodeValue> Walker::extreme_of_many(ExpressionId id, int i, int j) {
     const bool varies = width_ > 1 && varies_[static_cast<size_t>(id)].lanes;
     if (!varies || !is_extreme(tree_.expression(id))) return std::nullopt;

@@ -108,8 +108,8 @@ CodeValue Walker::load_interleaved(ExpressionId id, int i, int j, std::optional<
     return first_of(*result, width_);
 }
 
-// One of four neighbours of each lane, which is a row of them: four rows' are transposed at a time, in each 128 bits. Neighbours
-// share what comes before the last step. Nothing where no four neighbours are sure to be read.
+// One of four neighbours of each lane, which is a row of them: four rows' are transposed at a time, in each 128 bits.
+// Neighbours share what comes before the last step. Nothing where no four neighbours are sure to be read.
 std::optional<CodeValue> Walker::load_column(ExpressionId id, int i, int j) {
     constexpr int quad = 4;
     const Address& address = tree_.expression(id).address;

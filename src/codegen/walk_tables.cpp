@@ -1,5 +1,5 @@
-// What an expression makes of four bits is a table of sixteen, and so are the ways to shift a byte: made once, and kept in a
-// register.
+// What an expression makes of four bits is a table of sixteen, and so are the ways to shift a byte: made once, and kept
+// in a register.
 #include <utility>
 
 #include "codegen/arithmetic.h"
@@ -30,7 +30,7 @@ bool is_for_any(const Expression& e, const Tree& tree) {
 
 }  // namespace
 
-// The integer whose low four bits say all that `e`, the expression `id`, depends on, and what it takes to make `e` of it.
+// The integer whose low four bits say all that `e`, the expression `id`, depends on; what it takes to make `e` of it.
 Walker::FewBits Walker::only_few(const Expression& e, ExpressionId id) const {
     if (e.kind == Expression::Kind::scalar && e.op == ScalarOp::bit_and) {
         for (size_t at : {size_t{0}, size_t{1}}) {
@@ -78,8 +78,8 @@ std::optional<CodeValue> Walker::looked_up(ExpressionId id, int i, int j) {
     return code_.look_up(table, low_bits(few, i, j));
 }
 
-// One byte for all lanes, moved by as many bits as each lane says: what comes of it are few bytes, of which the last stands for
-// all further ones.
+// One byte for all lanes, moved by as many bits as each lane says: what comes of it are few bytes, of which the last
+// stands for all further ones.
 std::optional<CodeValue> Walker::shifted_byte(const Expression& e, int i, int j) {
     if (e.dtype != DType::uint8 || (e.op != ScalarOp::shift_left && e.op != ScalarOp::shift_right)) return std::nullopt;
     const auto in_lanes = [&](ExpressionId operand) { return varies_[static_cast<size_t>(operand)].lanes; };

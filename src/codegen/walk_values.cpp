@@ -41,8 +41,8 @@ CodeValue Walker::whole(const Index& index) {
     return sum.constant == 0 ? *sum.value : integer_op(CodeOp::add, *sum.value, integer(sum.constant));
 }
 
-// By a stride that is known at launch only. Three rows share a pointer, from which machines reach one and two strides on;
-// and the pointers of a tile's rows move together in the loops inside.
+// By a stride that is known at launch only. Three rows share a pointer, from which machines reach one and two strides
+// on; and the pointers of a tile's rows move together in the loops inside.
 void Walker::move_rows(Index& sum, int64_t rows, const Term& term) {
     constexpr int64_t reached = 3;
     const int64_t near = rows % reached;
@@ -189,7 +189,7 @@ CodeValue Walker::inside(ExpressionId id, CodeValue bound, int i, int j) {
     return code_.operation(CodeOp::less, value, widened(code_, bound, value.width));
 }
 
-// Lanes 0 .. bound - 1, compared in integers so small that all lanes are one vector of 64 bytes; the bound is one of them.
+// Lanes 0 .. bound - 1, compared in integers so small that they are one vector of 64 bytes; the bound is one of them.
 CodeValue Walker::lanes_below(CodeValue bound, int width) {
     const DType small = width >= 64 ? DType::int8 : width >= 32 ? DType::int16 : DType::int32;
     return code_.operation(CodeOp::less, code_.iota(small, width), widened(code_, cast(code_, bound, small), width));
@@ -200,8 +200,8 @@ CodeValue Walker::first_lanes(CodeValue count, int width) {
 }
 CodeValue Walker::first_lanes(CodeValue count) { return first_lanes(count, width_); }
 
-// What lane 0 has of a place that grows by `step` from lane to lane. Nothing if it does not, or if one vector of 32 bits has all
-// lanes: places are compared as they are then.
+// What lane 0 has of a place that grows by `step` from lane to lane. Nothing if it does not, or if one vector of 32
+// bits has all lanes: places are compared as they are then.
 std::optional<CodeValue> Walker::first_of_lanes(ExpressionId id, int64_t step, int i, int j) {
     const Expression& place = tree_.expression(id);
     if (place.kind != Expression::Kind::index || width_ < 32) return std::nullopt;
@@ -215,8 +215,8 @@ CodeValue Walker::opposite(CodeValue mask) {
     return code_.operation(CodeOp::bit_xor, mask, widened(code_, code_.integer(DType::boolean, 1), mask.width));
 }
 
-// Of a condition i < 0, where i grows or falls by one from lane to lane: lanes before a place, or behind it. Nothing if it is
-// no such condition.
+// Of a condition i < 0, where i grows or falls by one from lane to lane: lanes before a place, or behind it. Nothing if
+// it is no such condition.
 std::optional<CodeValue> Walker::lanes_below_zero(const Expression& e, int i, int j) {
     if (e.op != ScalarOp::less) return std::nullopt;
     const Expression& zero = tree_.expression(e.operands[1]);
@@ -304,8 +304,8 @@ Walker::Index Walker::of_lane(const Lanewise& sum, CodeValue lane) {
     return index;
 }
 
-// Lane l's rows are one contiguous vector; all rows of vector j are made at once. In place of a masked lane the last one
-// is read again.
+// Lane l's rows are one contiguous vector; all rows of vector j are made at once. In place of a masked lane the last
+// one is read again.
 void Walker::load_transposed(ExpressionId id, int j) {
     const Expression& e = tree_.expression(id);
     const CodeValue row_mask = first_lanes(*row_count_, rows_);

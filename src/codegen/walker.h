@@ -1,5 +1,6 @@
 // The state of one walk over a tree (code.h). walk.cpp has statements and loops, walk_values.cpp values and addresses,
-// walk_extremes.cpp minima and maxima of floats, walk_folds.cpp lanes that become one value, walk_tables.cpp look-ups, walk_interleaved.cpp lanes that lie between others.
+// walk_extremes.cpp minima and maxima of floats, walk_folds.cpp lanes that become one value, walk_tables.cpp look-ups,
+// walk_interleaved.cpp lanes that lie between others.
 #pragma once
 
 #include <map>

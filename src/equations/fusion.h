@@ -16,7 +16,7 @@ namespace heddle::equations {
 
 // How many parts a reduction's terms are cut into.
 struct ReductionParts {
-    // Of a scatter: at most so many, each with so many terms for an element of its copy of the result, and so many at all.
+    // Of a scatter: at most so many, each with so many terms an element of its copy of the result, and so many at all.
     int64_t most = choice_numbers::most_scatter_parts;
     double terms_an_element = choice_numbers::scatter_terms_an_element;
     double terms = choice_numbers::scatter_terms_a_task;

@@ -1,5 +1,5 @@
-// Greedy grouping: a heap of pairs (producer, reader), (piece, piece) of one name and (sibling, sibling), by what joining them
-// gains.
+// Greedy grouping: a heap of pairs (producer, reader), (piece, piece) of one name and (sibling, sibling), by what
+// joining them gains.
 #pragma once
 
 #include <unordered_map>

@@ -9,9 +9,9 @@
 
 namespace heddle::equations {
 
-// Of an integer or boolean value, each worked out once: by its operations, and by what equations put into the tensors that it
-// reads: pointwise ones, sums of so many terms, and states that each of so many steps changes by so much. Of floats nothing is
-// known. Valid as long as the tensors keep their numbers.
+// Of an integer or boolean value, each worked out once: by its operations, and by what equations put into the tensors
+// that it reads: pointwise ones, sums of so many terms, and states that each of so many steps changes by so much. Of
+// floats nothing is known. Valid as long as the tensors keep their numbers.
 class IntegerRanges {
 public:
     explicit IntegerRanges(const System& system);

@@ -8,8 +8,8 @@
 namespace heddle::equations {
 namespace {
 
-// Many places are a power of two, whose remainders are masks; more than these would cost more than they save. Steps of few
-// elements lie side by side then: the lanes may run along them (schedules/vector_steps.h).
+// Many places are a power of two, whose remainders are masks; more than these would cost more than they save. Steps of
+// few elements lie side by side then: the lanes may run along them (schedules/vector_steps.h).
 constexpr int64_t few_places = 8, most_places = 128, row_of_many = 64;
 
 class StepKeeper {
@@ -49,8 +49,8 @@ public:
     }
 
 private:
-    // The equation that makes its steps; null if there is none, if others make more than what stands before them, or if that
-    // may be made after the scan, which does not read it.
+    // The equation that makes its steps; null if there is none, if others make more than what stands before them, or if
+    // that may be made after the scan, which does not read it.
     const Equation* step_of(const SystemTensor& tensor) const {
         const Equation* step = nullptr;
         for (int32_t maker : tensor.equations) {

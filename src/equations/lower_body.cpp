@@ -228,7 +228,7 @@ Expr BodyLowering::convert_local(const Node& node, Expr condition) {
     const Local& local = body_.local(node.local());
     std::vector<Expr> coordinates;
     for (NodeId operand : node.operands) coordinates.push_back(need(operand, condition, true));
-    // All of it is worked out, as it is written: its reader's condition asks of the reader's point, not of its elements.
+    // All of it is worked out as it is written: its reader's condition asks of the reader's point, not of its elements.
     Expr value = need(local.value, nullptr, false);
     if (!missing_.empty()) return nullptr;
     if (value->is_literal()) return value;
@@ -480,8 +480,8 @@ Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& 
     return equation;
 }
 
-// Reads that no selection may skip, and that are known to leave their tensor (a constant index outside), are checked when
-// they run, like those of other data.
+// Reads that no selection may skip, and that are known to leave their tensor (a constant index outside), are checked
+// when they run, like those of other data.
 Expr BodyLowering::check_reads(Expr right) {
     std::unordered_set<Expr> outside;
     for (Expr e : walk(right, Skipped::left_out)) {

@@ -1,8 +1,9 @@
-// Elements of a scan's steps that nobody asks for: behind the ends of an anti-diagonal (`i <= t`), of a tree that shrinks
-// (`i < n - t`). Which they are is proved by induction over the steps. Of every tensor that a scan makes, what its conditions
-// and guards ask of the step and another axis may bound the elements that are asked for; a bound goes where some read, under
-// the conditions around it and under the bounds of what its reader makes, is not known to stay within it. What is left holds.
-// Elsewhere an element's equation then says that it is what it is: the schedule leaves these points out ("Scans").
+// Elements of a scan's steps that nobody asks for: behind the ends of an anti-diagonal (`i <= t`), of a tree that
+// shrinks (`i < n - t`). Which they are is proved by induction over the steps. Of every tensor that a scan makes, what
+// its conditions and guards ask of the step and another axis may bound the elements that are asked for; a bound goes
+// where some read, under the conditions around it and under the bounds of what its reader makes, is not known to stay
+// within it. What is left holds. Elsewhere an element's equation then says that it is what it is: the schedule leaves
+// these points out ("Scans").
 #include <algorithm>
 #include <map>
 
@@ -86,7 +87,7 @@ private:
         return true;
     }
 
-    // What equations of the scan ask of the step and of an axis, as if it were asked of this tensor's element in their place.
+    // What equations of the scan ask of the step and of an axis, as if it were asked of this tensor's element instead.
     void add_candidates(Made& made) {
         for (const auto& [tensor, other] : made_) {
             if (scan_of(other) != scan_of(made) || of(other).left.size() != of(made).left.size()) continue;
@@ -105,7 +106,7 @@ private:
         }
     }
 
-    // Both answers of the condition, and those a little weaker or stronger: what is read is often a step or an element away.
+    // Both answers of the condition, and those a little weaker or stronger: reads are often a step or an element away.
     void add_near(Made& made, Expr coordinate) {
         Expr opposite = arena_.add(arena_.integer(-1), coordinate, -1);
         for (int64_t near : {0, -1, 1, -2, 2}) {

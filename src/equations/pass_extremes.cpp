@@ -1,6 +1,6 @@
 // A running maximum never falls below its first value. Where the step's element is a number that is no larger
-// (`h[t, i] = i >= t ? 0 : ..`, `best[t, i] = max(best[t - 1, i], h[t, i]) from 0`), it stays what it was: then nobody asks for
-// the element there, and nothing is done. So it is with a minimum.
+// (`h[t, i] = i >= t ? 0 : ..`, `best[t, i] = max(best[t - 1, i], h[t, i]) from 0`), it stays what it was: then nobody
+// asks for the element there, and nothing is done. So it is with a minimum.
 #include <optional>
 
 #include "equations/fusion.h"

@@ -202,7 +202,7 @@ bool Factoring::cut(Equation& equation, AxisClasses& classes, const std::map<Axi
     return true;
 }
 
-// Of a scan's equation what conditions alone ask for is left out: its points are lanes of one nest, whatever their digits.
+// Of a scan's equation what conditions alone ask for is left out: points are lanes of one nest, whatever their digits.
 std::vector<Expr> asking(const Equation& equation) {
     if (equation.scan < 0) return walk(equation.right);
     Arena::Memo seen;

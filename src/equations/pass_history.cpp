@@ -1,6 +1,6 @@
-// States that are read further back than the step before. What hands on the step before of another state (`older[t] = d[t - 1]`,
-// which is also what `d[t - 2, i] ?? 0` becomes) is that other state, read a step earlier: its first value stands in front of the
-// other one's. The last few steps are then kept in turn, and nothing is copied.
+// States that are read further back than the step before. What hands on the step before of another state
+// (`older[t] = d[t - 1]`, which is also what `d[t - 2, i] ?? 0` becomes) is that other state, read a step earlier: its
+// first value stands in front of the other one's. The last few steps are then kept in turn, and nothing is copied.
 #include <algorithm>
 #include <optional>
 
@@ -76,7 +76,7 @@ private:
         return arena_.guarded_read(tensor, info.dtype, std::move(at), read->parts().back(), info.shape);
     }
 
-    // copy[t] = of[t - 1], each element its own: the copy's elements are those of the other one, its first value in front.
+    // copy[t] = of[t - 1], each element its own: the copy's elements are the other's, its first value in front.
     bool join(TensorIndex copy) {
         const auto state = state_of(copy);
         if (!state) return false;

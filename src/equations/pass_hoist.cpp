@@ -1,11 +1,11 @@
 // Expensive arithmetic over fewer points than its equation has becomes an equation of its own. If it reads constants
-// only, `prepare` computes it once (a batch norm's rsqrt(variance + epsilon)). If the equation would do it again for each
-// point of axes around (a rotary embedding's angles, for each head), it is done once for all of them.
-// In a scan, what a step would do again at each point (a pivot's reciprocal) is done once a step, or before the scan if no
-// state is asked; and what a step reads of the state before at a place of few (a pivot's row and column) is set aside, so that
-// the new state can take the place of the old one. Inputs that steps would gather are laid side by side before them.
-// What constants make, and is cast to a smaller type (a filter's weights in float64), is prepared in that type. What is made of
-// one element of a small table, whose place is data, is made of the table's elements once.
+// only, `prepare` computes it once (a batch norm's rsqrt(variance + epsilon)). If the equation would do it again for
+// each point of axes around (a rotary embedding's angles, for each head), it is done once for all of them.
+// In a scan, what a step would do again at each point (a pivot's reciprocal) is done once a step, or before the scan if
+// no state is asked; and what a step reads of the state before at a place of few (a pivot's row and column) is set
+// aside, so that the new state can take the place of the old one. Inputs that steps would gather are laid side by side
+// before them. What constants make, and is cast to a smaller type (a filter's weights in float64), is prepared in that
+// type. What is made of one element of a small table, whose place is data, is made of the table's elements once.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -69,8 +69,8 @@ private:
                points <= read;
     }
 
-    // Axes around those that it needs make the equation do it again, so often that it counts beside the rest; and doing it
-    // once saves more than a kernel may cost.
+    // Axes around those that it needs make the equation do it again, so often that it counts beside the rest; and doing
+    // it once saves more than a kernel may cost.
     bool is_repeated(int32_t index, Expr e) {
         constexpr double least_repetitions = 4, least_saved = 1e5;  // operations
         const Equation& equation = system_.equation(index);
@@ -87,8 +87,8 @@ private:
                done * operations * 4 >= hint_points(system_, equation);
     }
 
-    // The loops of a step may have any order, so what lacks an axis may be done again for each of its points. A sum's terms
-    // are left as they are.
+    // The loops of a step may have any order, so what lacks an axis may be done again for each of its points. A sum's
+    // terms are left as they are.
     bool is_repeated_in_step(const Equation& equation, Expr e) {
         constexpr double least_repetitions = 4, least_saved = 1e4;  // operations
         if (equation.reducer || e->axes.empty() || !reads_inside(system_, e)) return false;
@@ -134,8 +134,8 @@ private:
         return true;
     }
 
-    // All that it reads of its own tensor is the step before, at its own point or where few points are: then the new state may
-    // take the old one's place. An output is kept whole anyway.
+    // All that it reads of its own tensor is the step before, at its own point or where few points are: then the new
+    // state may take the old one's place. An output is kept whole anyway.
     bool updates_by_pivots(const Equation& equation) const {
         if (equation.reducer || system_.tensor(equation.tensor).is_output) return false;
         const double points = hint_points(arena_, equation.axes);
@@ -167,7 +167,7 @@ private:
         return arena_.read(known->second, cast->dtype, {read->parts().begin(), read->parts().end()});
     }
 
-    // What is made of one element of a small tensor alone, whose place is data: the element. It is made of all elements before.
+    // Made of one element of a small tensor alone, whose place is data: the element. It is made of all elements before.
     Expr looked_up(int32_t index, Expr e) const {
         constexpr double least_uses = 4;
         if (e->kind != Kind::scalar && e->kind != Kind::cast && e->kind != Kind::select) return nullptr;

@@ -1,7 +1,7 @@
 // Of a state that is updated in its place, elements that no later step asks for need no update: behind the pivot of an
-// elimination what lies before it, and the half of a symmetric matrix that no pivot's row has. Which they are follows from
-// where the state is read: at the step itself (`rest[t, t, i]`), under conditions on axes (`i >= t`). There the step keeps
-// what it has, and the schedule leaves such points out (schedules.md, "Steps that change nothing").
+// elimination what lies before it, and the half of a symmetric matrix that no pivot's row has. Which they are follows
+// from where the state is read: at the step itself (`rest[t, t, i]`), under conditions on axes (`i >= t`). There the
+// step keeps what it has, and the schedule leaves such points out (schedules.md, "Steps that change nothing").
 #include <algorithm>
 #include <optional>
 
@@ -113,7 +113,7 @@ private:
         return alone ? std::optional(Place{form.terms[0].second, form.constant}) : std::nullopt;
     }
 
-    // What it says of the element that is read, in place of the reader's axes; nothing if they are not all of the element.
+    // What it says of the element read, in place of the reader's axes; nothing if they are not all of the element.
     std::optional<Expr> of_element(const LaterRead& later, Expr coordinate) const {
         Arena::Substitution element;
         for (size_t d = 0; d < equation_.left.size(); d++) {

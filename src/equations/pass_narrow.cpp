@@ -1,6 +1,6 @@
-// Integers in the smallest type that holds them: sums (a count of a window's elements needs 8 bits, not the 64 of its result,
-// and a vector holds eight times as many), tensors that stay inside (`c[i] >= 4 ? 1 : 0`), states of scans (a running count),
-// and what is made of them for a smaller type.
+// Integers in the smallest type that holds them: sums (a count of a window's elements needs 8 bits, not the 64 of its
+// result, and a vector holds eight times as many), tensors that stay inside (`c[i] >= 4 ? 1 : 0`), states of scans (a
+// running count), and what is made of them for a smaller type.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -51,7 +51,7 @@ private:
         }
     }
 
-    // A sum in a smaller type than what its terms compare has no more lanes, and what is compared has to be made as small.
+    // A sum in a smaller type than its terms compare has no more lanes, and what is compared must be made as small.
     bool is_lane_of(DType dtype, Expr term) const {
         return std::ranges::none_of(walk(term), [&](Expr e) {
             const bool compares = e->kind == Kind::scalar && is_bool(e->dtype) && !e->parts()[0]->is_coordinate();
@@ -100,8 +100,8 @@ private:
         return rights;
     }
 
-    // A state whose elements fit 32 bits, so that it stands beside floats in vectors as long; or one of which no more than the
-    // bits of the smaller type are asked for: a count that becomes the int32 of the result.
+    // A state whose elements fit 32 bits, so that it stands beside floats in vectors as long; or one of which no more
+    // than the bits of the smaller type are asked for: a count that becomes the int32 of the result.
     std::optional<std::vector<Expr>> of_state(TensorIndex index, DType dtype) {
         const auto asks_low = [&](const Equation& e) { return e.dead || asks_low_bits(index, e, dtype); };
         const bool is_signed = info(dtype).kind == DTypeClass::signed_integer;
@@ -217,8 +217,8 @@ private:
         return chosen ? arena_.select(e->parts()[0], a, b) : arena_.scalar(e->op, dtype, {a, b});
     }
 
-    // What a cast makes smaller, or a comparison asks, in the smallest type that holds all steps on the way: vectors of it
-    // have more lanes.
+    // What a cast makes smaller, or a comparison asks, in the smallest type that holds all steps on the way: vectors of
+    // it have more lanes.
     Expr in_small_steps(Expr e) {
         const bool compares = e->kind == Kind::scalar && is_bool(e->dtype) && e->parts().size() == 2;
         if (compares && is_integer(e->parts()[0]->dtype)) return compared_in_small_steps(e);

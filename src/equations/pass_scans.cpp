@@ -107,8 +107,8 @@ private:
         return tensor.is_output && tensor.equations.size() == 1 && std::ranges::none_of(system_.equations, reads_it);
     }
 
-    // The same equation, its points along an axis the other way round, if it reads steps of the scan from the last one on
-    // (`x[i] = h[n - 1 - i]`, a result of steps that go back).
+    // The same equation, its points along an axis the other way round, if it reads steps of the scan from the last one
+    // on (`x[i] = h[n - 1 - i]`, a result of steps that go back).
     Equation turned_round(Equation equation, const Reach& reach) {
         for (Expr read : reads(equation)) {
             if (!reach.made.contains(read->tensor())) continue;

@@ -1,6 +1,6 @@
-// Windows of several axes, one axis after the other: the sum over a window of p x q is a sum over q of sums over p, which
-// neighbours share (docs/equations.md, "Windows by rows and columns"). And reductions that several axes see by one place alone,
-// such as a row that is chosen for each, are worked out for each place.
+// Windows of several axes, one axis after the other: the sum over a window of p x q is a sum over q of sums over p,
+// which neighbours share (docs/equations.md, "Windows by rows and columns"). And reductions that several axes see by
+// one place alone, such as a row that is chosen for each, are worked out for each place.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr double least_gain = 2;  // in terms: what lies between is written and read once more
 
-// Terms that move with a reduced axis in one coordinate alone, over free axes that are nowhere else. Without an axis: terms
-// that free axes move by one coordinate alone.
+// Terms that move with a reduced axis in one coordinate alone, over free axes that are nowhere else. Without an axis:
+// terms that free axes move by one coordinate alone.
 struct Window {
     AxisId axis = no_id;
     Expr place = nullptr;

@@ -1,6 +1,6 @@
-// Scatters with many more terms than elements, and products over a long axis: a number of parts of the terms go to copies
-// of the result of their own, which are added up in order. The parts are tasks, and depend on sizes only, so that results
-// do not depend on the number of threads. Rules: docs/equations.md, "Scatters" and "Long products".
+// Scatters with many more terms than elements, and products over a long axis: a number of parts of the terms go to
+// copies of the result of their own, which are added up in order. The parts are tasks, and depend on sizes only, so
+// that results do not depend on the number of threads. Rules: docs/equations.md, "Scatters" and "Long products".
 #include <algorithm>
 #include <bit>
 

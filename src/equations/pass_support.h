@@ -97,8 +97,8 @@ Expr name_reduction(System& system, int32_t index, const std::string& suffix, Ex
 Size size_of_axis(const System& system, const Equation& equation, AxisId axis);
 bool reads_inside(const System& system, Expr value);  // every read of it, wherever it is worked out
 // Gives each read of `root`, and coordinates that are below 0 wherever selections ask for it, those that are `known` so
-// everywhere among them; a read that several ways lead to is given for each. False if `visit` says so, or if there are too many
-// ways.
+// everywhere among them; a read that several ways lead to is given for each. False if `visit` says so, or if there are
+// too many ways.
 using GuardedRead = std::function<bool(Expr read, const std::vector<Expr>& below_zero)>;
 bool visit_guarded_reads(Arena& arena, Expr root, const GuardedRead& visit, std::vector<Expr> known = {});
 // coordinate < 0 follows from one of the others; of a minimum or maximum, from what is known of its operands.
@@ -107,8 +107,8 @@ bool follows(Arena& arena, Expr coordinate, const std::vector<Expr>& below_zero)
 bool reads_inside_where_asked(const System& system, Expr value);
 // Both hold; where a read of `then` may lie outside, `then` is worked out only where `first` holds.
 Expr lazy_conjunction(const System& system, Expr first, Expr then);
-// Of a reduction whose terms are a product (or sum, or difference) of two factors over a reduced axis: the equation's axes
-// that move the first factor alone, and those that move the second alone. Nothing for others.
+// Of a reduction whose terms are a product (or sum, or difference) of two factors over a reduced axis: the equation's
+// axes that move the first factor alone, and those that move the second alone. Nothing for others.
 struct ProductAxes {
     std::vector<AxisId> rows, columns, reduced;  // reduced: those that both factors have
 };

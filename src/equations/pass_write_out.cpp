@@ -1,6 +1,6 @@
-// Short axes that choose from lists are written out: an equation for each point, a sum that is a chain of additions. Then
-// lists are numbers, coordinates move plainly, what several windows read is read once, and substitution sees all of it
-// (docs/equations.md, "Written axes").
+// Short axes that choose from lists are written out: an equation for each point, a sum that is a chain of additions.
+// Then lists are numbers, coordinates move plainly, what several windows read is read once, and substitution sees all
+// of it (docs/equations.md, "Written axes").
 #include <algorithm>
 #include <map>
 #include <set>
@@ -66,8 +66,9 @@ private:
     std::map<std::pair<TensorIndex, std::vector<int64_t>>, TensorIndex> parts_;
 };
 
-// One coordinate is the axis. Pieces of an output are boxes, and do not lie between one another in memory; what is no output
-// becomes a tensor for each point, if all of its equations (a state's first value, and its steps) have such an axis there.
+// One coordinate is the axis. Pieces of an output are boxes, and do not lie between one another in memory; what is no
+// output becomes a tensor for each point, if all of its equations (a state's first value, and its steps) have such an
+// axis there.
 bool AxisWriter::may_be_parts(const Equation& equation, size_t d) {
     const SystemTensor& tensor = system_.tensor(equation.tensor);
     const AxisId axis = plain(equation.left[d]);
@@ -123,7 +124,7 @@ void AxisWriter::look_at_reads(const Equation& equation) {
     }
 }
 
-// A table of a template's numbers, or a chain of selections, that short axes choose from; of a table also phases of others.
+// A template's table of numbers, or a chain of selections, that short axes choose from; of a table also others' phases.
 std::vector<AxisId> AxisWriter::of_list(Expr e) const {
     const bool chain = e->kind == Kind::select;
     if (!chain && (e->kind != Kind::read || !is_table(e->tensor()))) return {};
@@ -149,7 +150,7 @@ bool AxisWriter::is_window_of_state(const Equation& equation, AxisId axis) const
     });
 }
 
-// A window over pixels of few channels, which lie side by side: written out, it is a stream of whole vectors of neighbours.
+// A window over pixels of few channels, which lie side by side: written out, a stream of whole vectors of neighbours.
 bool AxisWriter::is_window_of_pixels(const Equation& equation) const {
     if (equation.scan >= 0 || equation.axes.size() < 2 || !is_short(equation.axes.back())) return false;
     const AxisId channel = equation.axes.back();
@@ -159,8 +160,9 @@ bool AxisWriter::is_window_of_pixels(const Equation& equation) const {
            });
 }
 
-// The bytes of a group, one after the other (x[8 * n + k], k < 8): groups are shorter than vectors, and written out, the
-// elements at one place of many groups are one. Shorter groups are joined with what is around them (joined_dimensions.h).
+// The bytes of a group, one after the other (x[8 * n + k], k < 8): groups are shorter than vectors, and written out,
+// the elements at one place of many groups are one. Shorter groups are joined with what is around them
+// (joined_dimensions.h).
 bool AxisWriter::is_group_of_bytes(const Equation& equation, AxisId axis) const {
     if (equation.scan >= 0 || equation.axes.empty() || !is_short(axis)) return false;
     const auto all = reads(equation);

@@ -28,8 +28,9 @@ std::optional<Scatter> scatter_where(const System& system, const std::vector<Exp
 // chooses is neutral; argmax and argmin number their terms, and are none.
 std::optional<Scatter> scatter_of(const System& system, const Equation& equation);
 
-// A step of a state that keeps all elements but those at places that do not depend on them, `p == a ? x : p == b ? y : s[t, p]`:
-// the changes, the first that holds comes first. None where it is something else, or where a place reads the state.
+// A step of a state that keeps all elements but those at places that do not depend on them,
+// `p == a ? x : p == b ? y : s[t, p]`: the changes, the first that holds comes first. None where it is something else,
+// or where a place reads the state.
 std::vector<Scatter> changes_of(const System& system, const Equation& equation);
 // Whether no change's term reads the state: then they may be made one after the other, in place.
 bool are_apart(const std::vector<Scatter>& changes, TensorIndex state);

@@ -108,9 +108,10 @@ struct StepReads {
     }
 };
 
-// The equations of one scan in the order of a step: what an equation reads of this step comes before it. What it reads of
-// the step before comes after it where that can be: the new value may then take the place of the old one. But where nothing
-// is before the first step, it comes before it, too: all that a kernel reads has been written by an equation before.
+// The equations of one scan in the order of a step: what an equation reads of this step comes before it. What it reads
+// of the step before comes after it where that can be: the new value may then take the place of the old one. But where
+// nothing is before the first step, it comes before it, too: all that a kernel reads has been written by an equation
+// before.
 std::vector<int32_t> order_of_step(const System& system, std::vector<int32_t> members) {
     StepReads reads(system, members);
     std::vector<int32_t> result;

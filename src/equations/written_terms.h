@@ -15,7 +15,7 @@ bool next_point(const Arena& arena, const std::vector<AxisId>& axes, std::vector
 Expr at_point(System& system, Expr e, const std::vector<AxisId>& axes, const std::vector<int64_t>& point);
 // The terms `right` of a reduction over `reduced`, in the type that it accumulates in and in order; of the term's type.
 Expr joined_terms(System& system, Reducer reducer, Expr right, const std::vector<AxisId>& reduced);
-// An operand serves points that do not move it, as in a contraction; of tables nobody asks. Axes of few points count not.
+// An operand serves points that do not move it, as in contractions; tables are not asked. Axes of few points count not.
 bool shares_operand(const System& system, const Equation& equation);
 
 }  // namespace heddle::equations

@@ -27,8 +27,9 @@ public:
     const std::vector<std::optional<AffineForm>> forms;
     std::vector<bool> poisoned;  // by node: may a lane of it come from a read outside?
     std::vector<bool> stepped;   // by node: a scan's states need it, and it depends on what they were the step before
-    // By node: which operand is a scan's state, or made of it, where the node takes a term into the state as all nodes between
-    // do: sums, or products. Terms may then be taken together in another order (docs/schedules.md, "Scans"). -1: none.
+    // By node: which operand is a scan's state, or made of it, where the node takes a term into the state as all nodes
+    // between do: sums, or products. Terms may then be taken together in another order (docs/schedules.md, "Scans").
+    // -1: none.
     std::vector<int8_t> taken_into;
     std::vector<NodeId> after;  // by node: the last value of the scans whose states it reads, -1: none
 

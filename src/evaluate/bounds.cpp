@@ -193,9 +193,9 @@ double with_rounding(double carried, double u, double r, DType dtype, bool exact
     return bound;
 }
 
-// What is summed between two steps is at most what the sums there are together. A sum of steps ends so often at each step:
-// twice for each power of two below the lanes of a vector, and once where it is carried. Terms of a product are multiplied as
-// often in any order, but together they must stay in range.
+// What is summed between two steps is at most what the sums there are together. A sum of steps ends so often at each
+// step: twice for each power of two below the lanes of a vector, and once where it is carried. Terms of a product are
+// multiplied as often in any order, but together they must stay in range.
 double bound_together(ScalarOp op, DType dtype, double in_order, double a, double ea, double b, double eb, double r) {
     constexpr double ends = 13, whole = 1 << 22, safe_term = 1 << 7;
     if (!(in_order < infinity) || !std::isfinite(a) || !std::isfinite(b) || !std::isfinite(r)) return in_order;

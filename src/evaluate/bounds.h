@@ -33,8 +33,8 @@ struct BoundLanes {
 };
 void bound_lanes(ScalarOp op, DType of, DType dtype, const BoundLanes& lanes);
 
-// Of a sum or product that takes a term into a scan's state, whose steps may be taken together in another order: the bound of
-// the state `a`, the term `b` and the result `r`, given that of this order.
+// Of a sum or product that takes a term into a scan's state, whose steps may be taken together in another order: the
+// bound of the state `a`, the term `b` and the result `r`, given that of this order.
 double bound_together(ScalarOp op, DType dtype, double in_order, double a, double ea, double b, double eb, double r);
 
 // From a bound on a float to a bound on what a monotone step function makes of it.

@@ -211,8 +211,8 @@ void BodyCompiler::compile_equation(int32_t index) {
 }
 
 // A table's root stands after those of the tables that it reads: by node, but a scan's steps where its last state is,
-// and what only reads them behind; of one node a scatter's comes first, since a local or an initial value may be no more
-// than it. Equations come last.
+// and what only reads them behind; of one node a scatter's comes first, since a local or an initial value may be no
+// more than it. Equations come last.
 std::tuple<NodeId, int, NodeId, bool> BodyCompiler::place_of(const Root& root) const {
     if (root.table < 0) return {next_id<NodeId>(body.nodes), 0, no_id, false};
     const Table& table = program.tables[static_cast<size_t>(root.table)];

@@ -24,8 +24,8 @@ Result<void> evaluate_body(const Body& body, const std::vector<TensorData>& inpu
 // A value with a bound on its distance from the exact one (docs/equality.md): element i of `bound` is float64.
 struct BoundedTensor {
     TensorData value;  // float tensors: float64, the exact arithmetic's value; others: their own type
-    TensorData
-        bound;  // float64; none (no data) means zero everywhere; infinite where a comparison, rounding or argmax lies within its bound of a switch
+    TensorData bound;  // float64; none (no data) means zero everywhere; infinite where a comparison, rounding or argmax
+                       // lies within its bound of a switch
 };
 
 // Outputs come with storage for values (float tensors: float64) and bounds.

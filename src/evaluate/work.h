@@ -13,8 +13,8 @@ double scalar_operations(const Body& body);
 // Of all operations of the graph.
 double scalar_operations(const Graph& graph);
 
-// Whether all operations of the graph together stay within `share` of `limit`. Code: evaluate.too_much_work, which names
-// the operation that takes most, and `option`, by which the limit is raised.
+// Whether all operations of the graph together stay within `share` of `limit`. Code: evaluate.too_much_work, which
+// names the operation that takes most, and `option`, by which the limit is raised.
 Result<void> check_work(const Graph& graph, double limit, double share, const std::string& option);
 
 }  // namespace heddle

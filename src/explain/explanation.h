@@ -32,9 +32,9 @@ struct Explanation {
     std::string text() const;  // for people
 };
 
-// `name`: "softmax", "onnx:Softmax", "onnx:com.example::Swish". `arguments` as arguments.h reads them; without any there is
-// the template alone. `target` is asked for the machine that is compiled for. Codes: those of Library::find, of
-// parse_operator_arguments, of Session::apply, of gradients, shards and plans.
+// `name`: "softmax", "onnx:Softmax", "onnx:com.example::Swish". `arguments` as arguments.h reads them; without any
+// there is the template alone. `target` is asked for the machine that is compiled for. Codes: those of Library::find,
+// of parse_operator_arguments, of Session::apply, of gradients, shards and plans.
 Result<Explanation> explain(const Library& library, const std::string& name, const std::vector<std::string>& arguments,
                             const std::function<Result<Target>()>& target, const ExplanationOptions& options);
 

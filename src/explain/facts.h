@@ -19,9 +19,9 @@ namespace heddle::explain {
 nlohmann::ordered_json bindings_json(Environment& environment);
 
 // {cost: {time_seconds, bytes_moved, peak_bytes, devices, launches, operations} or {refusal},
-//  compiled: [{writes, tasks, kernel, phase, layout}]}: of the graph's compiled form on this target, without code. Time, bytes and
-// operations are those of the cost model by which kernels are fused, constants folded before. A graph that should have a
-// plan and has none is an error.
+//  compiled: [{writes, tasks, kernel, phase, layout}]}: of the graph's compiled form on this target, without code.
+// Time, bytes and operations are those of the cost model by which kernels are fused, constants folded before. A graph
+// that should have a plan and has none is an error.
 Result<void> add_cost(const Graph& graph, const Target& target, nlohmann::ordered_json& json);
 
 // From adjoints of the outputs to those of all inputs of a float type.

@@ -1,7 +1,9 @@
 // Interned linear arithmetic on coordinates. The rules, from docs/equations.md:
 //   floor(c + sum q a, B): terms with B | q come out; a rest in [0, B) is 0, inside one period a constant;
-//     terms g | q with g | B and a remainder in [0, g) give floor(rest / g, B / g); floor(floor(x, A), B) = floor(x, A B)
-//   mod likewise;  q B floor(x, B) + q mod(x, B) = q x;  q x - q mod(x, B) = q B floor(x, B);  g H + L < 0 with 0 <= L < g  <=>  H < 0
+//     terms g | q with g | B and a remainder in [0, g) give floor(rest / g, B / g);
+//     floor(floor(x, A), B) = floor(x, A B)
+//   mod likewise;  q B floor(x, B) + q mod(x, B) = q x;  q x - q mod(x, B) = q B floor(x, B);
+//   g H + L < 0 with 0 <= L < g  <=>  H < 0
 // Arithmetic on constants and coefficients wraps, as the int64 arithmetic that it stands for does; intervals know when.
 #include <algorithm>
 #include <cassert>
@@ -247,8 +249,8 @@ std::optional<Kind> extreme_by(Expr way, Expr difference) {
 
 }  // namespace
 
-// way < 0 ? below : above as the lesser or the greater of both, as in i < 0 ? -i : i. A part of one of them that is beyond
-// the other one stays outside: i < 0 ? -i : min(i, n - i) is min(n - i, max(i, -i)). Null where it is neither.
+// way < 0 ? below : above as the lesser or the greater of both, as in i < 0 ? -i : i. A part of one of them that is
+// beyond the other one stays outside: i < 0 ? -i : min(i, n - i) is min(n - i, max(i, -i)). Null where it is neither.
 Expr Arena::extreme_of(Expr way, Expr below, Expr above) {
     const auto joined = [&](Kind kind, Expr a, Expr b) {
         return kind == Kind::minimum ? minimum(a, b) : maximum(a, b);

@@ -46,8 +46,8 @@ std::optional<int64_t> most_of_mean(Expr lesser, Expr other_one, int64_t sign) {
     return std::nullopt;
 }
 
-// An upper bound of the lesser of two (with `sign` -1: of its negative, for the greater of two). Where one is itself the
-// greater of two, it is the greater of what the other one makes of each: min(2 n - x, max(x, -x)) <= n.
+// An upper bound of the lesser of two (with `sign` -1: of its negative, for the greater of two). Where one is itself
+// the greater of two, it is the greater of what the other one makes of each: min(2 n - x, max(x, -x)) <= n.
 std::optional<int64_t> most_of_lesser(Expr a, Expr b, int64_t sign) {
     const Kind opposite = sign > 0 ? Kind::maximum : Kind::minimum;
     if (b->kind != opposite) std::swap(a, b);

@@ -1,6 +1,7 @@
-// One expression, for bodies, equations and kernels: a node of an acyclic graph whose operands are other nodes by number,
-// in the list of the body or in the arena that it belongs to. Bodies hold it as its author wrote it (graph/body.h),
-// equations and kernels in linear form (expr/arena.h). What a stage does not have, its check refuses (expr/check.h).
+// One expression, for bodies, equations and kernels: a node of an acyclic graph whose operands are other nodes by
+// number, in the list of the body or in the arena that it belongs to. Bodies hold it as its author wrote it
+// (graph/body.h), equations and kernels in linear form (expr/arena.h). What a stage does not have, its check refuses
+// (expr/check.h).
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 
 namespace heddle::expr {
 
-// Writes expressions one by one, operands before users, so that nesting needs no recursion. What differs between bodies and
-// arenas is here the names, and the kinds that one of them alone has.
+// Writes expressions one by one, operands before users, so that nesting needs no recursion. What differs between bodies
+// and arenas is here the names, and the kinds that one of them alone has.
 class ExpressionSpeller {
 protected:
     struct Text {
@@ -50,9 +50,9 @@ private:
     const Reader reader_;
 };
 
-// The texts of expressions that stand together, and the lets before them: what occurs twice has a name, so that the text of
-// a graph is no longer than the graph. Operands of sums and other commutative nodes stand in an order that does not depend
-// on when they were made: axes as they are given here, then by a hash of the structure.
+// The texts of expressions that stand together, and the lets before them: what occurs twice has a name, so that the
+// text of a graph is no longer than the graph. Operands of sums and other commutative nodes stand in an order that does
+// not depend on when they were made: axes as they are given here, then by a hash of the structure.
 class ExpressionPrinter : private ExpressionSpeller {
 public:
     using AxisNames = std::vector<std::pair<AxisId, std::string>>;

@@ -323,8 +323,8 @@ T log_gamma(T x) {
     return static_cast<T>(::lgammal_r(x, &sign));
 }
 
-// Its derivative, right also near the root r above zero: psi(x) = psi(x) - psi(r), the sum of 1 / (r + k) - 1 / (x + k),
-// of which the terms behind the first twenty are the difference of two asymptotic series.
+// Its derivative, right also near the root r above zero: psi(x) = psi(x) - psi(r), the sum of
+// 1 / (r + k) - 1 / (x + k), of which the terms behind the first twenty are the difference of two asymptotic series.
 template <Floating T>
 T psi(T given) {
     const long double x = given, pi = 3.14159265358979323846264338327950288L;

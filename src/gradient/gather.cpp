@@ -140,8 +140,8 @@ private:
     }
 
     // A reduction or a long value that is the same for many points of the domain is computed once for each of its own
-    // points, if what stands for its variables is not as simple as they are: the adjoint of a window's sum is worked out
-    // at each point that the window is around, and not at each place in it.
+    // points, if what stands for its variables is not as simple as they are: the adjoint of a window's sum is worked
+    // out at each point that the window is around, and not at each place in it.
     void store_shared(NodeId root) {
         NodeList stack = {root};
         std::set<NodeId> seen;

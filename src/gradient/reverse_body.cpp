@@ -245,8 +245,8 @@ private:
         }
     }
 
-    // The term of a reduction, `worst` where the filter leaves it out: an order of no terms would be an error, also where
-    // nothing asks for it. Who wins where all terms that count are `worst` is no matter of derivatives.
+    // The term of a reduction, `worst` where the filter leaves it out: an order of no terms would be an error, also
+    // where nothing asks for it. Who wins where all terms that count are `worst` is no matter of derivatives.
     NodeId among_all(const Node& node, double worst) {
         const NodeId term = node.operands[0];
         if (node.operands.size() == 1) return term;
@@ -280,8 +280,8 @@ private:
 
     // ---- scans
     //
-    // E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t), but for what
-    // step k - 1 itself reads of it as present:
+    // E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t), but for
+    // what step k - 1 itself reads of it as present:
     //
     //     E[k] = what reads element k behind the scan has + what step t = k gives to its previous element
     //

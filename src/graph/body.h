@@ -37,13 +37,13 @@ struct Variable {
     Size extent;  // values 0 <= v < extent
 };
 
-// Operands are numbers of nodes, as `Body::nodes` lists them. Reads are of inputs of the operation, row-major from their
-// start.
+// Operands are numbers of nodes, as `Body::nodes` lists them. Reads are of inputs of the operation, row-major from
+// their start.
 using Node = expr::Expression;
 
 // `let g[j < n] = value`, or any value with axes of its own. It has one value per point of its variables *and* of the
-// free variables that `value` uses. All of them are worked out: none may read outside but by data, which is then an error
-// of the whole program, whether the element is asked for or not.
+// free variables that `value` uses. All of them are worked out: none may read outside but by data, which is then an
+// error of the whole program, whether the element is asked for or not.
 struct Local {
     std::string name;
     DType dtype = DType::float32;

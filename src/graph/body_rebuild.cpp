@@ -38,8 +38,8 @@ void StateCopies::finish_state(LocalId state) {
     if (open_.erase(state) > 0) copy_values(state);
 }
 
-// In the order of the source; copying one may ask for more. What nothing has read yet may be read behind the scan later,
-// when it is too late for its values.
+// In the order of the source; copying one may ask for more. What nothing has read yet may be read behind the scan
+// later, when it is too late for its values.
 void StateCopies::finish_scan(VariableId scan) {
     running_.insert(scan);
     auto of_scan = [&](LocalId state) { return scan_of(state) == scan; };

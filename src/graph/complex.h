@@ -13,7 +13,7 @@ TensorType stored_type(TensorType type);
 bool has_complex(const Body& body);
 bool has_complex(const Graph& graph);  // in a tensor or in a body
 
-// The same body on stored tensors, in order and number. Parts that nothing needs are not computed. The body is verified.
+// The same body on stored tensors, in order and number. What nothing needs is not computed. The body is verified.
 //
 // Products are (a + bi)(c + di) = (ac - bd) + (ad + bc)i and quotients Smith's (1962: no overflow of squares), as in
 // NumPy. A real number that was cast to complex counts as real: 2 z is (2a, 2b), also where b is infinite. An absolute

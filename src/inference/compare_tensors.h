@@ -41,8 +41,8 @@ struct Verdict {
 };
 
 // Each tensor against the interpreter, from those that its kernel read, as they were computed: bounds then stay those
-// of one kernel, however deep the model is, and the first tensor outside is one that is computed wrongly. Codes: cli.no_reference (an operation without a body), and those of
-// the evaluator.
+// of one kernel, however deep the model is, and the first tensor outside is one that is computed wrongly. Codes:
+// cli.no_reference (an operation without a body), and those of the evaluator.
 Result<std::vector<Verdict>> compare_with_reference(const Graph& graph, const std::vector<TensorData>& feeds,
                                                     const std::vector<Computed>& computed, const Watcher& watcher = {});
 

@@ -30,8 +30,8 @@ std::shared_ptr<Engine> make_engine(
     int threads, std::shared_ptr<runtime::KernelCache> kernels = make_kernel_cache(),
     std::shared_ptr<runtime::PreparedStore> prepared = std::make_shared<runtime::PreparedStore>());
 
-// Plans and compiles. What fails by a mistake of ours is compiled again without passes and fusion, which the plan's notes
-// tell. The caller holds `running` where others use the engine too. Codes inference.broken (an exception),
+// Plans and compiles. What fails by a mistake of ours is compiled again without passes and fusion, which the plan's
+// notes tell. The caller holds `running` where others use the engine too. Codes inference.broken (an exception),
 // support.cancelled (by options.progress).
 Result<std::shared_ptr<const runtime::Executable>> compile(const Graph& graph, Engine& engine,
                                                            const plan::PlanOptions& options = {});

@@ -1,5 +1,5 @@
-// The machine that we run on, measured at first use (target/measure_host.h). A folder, which may be null, keeps its speeds
-// for later processes; equal machines may share the folder.
+// The machine that we run on, measured at first use (target/measure_host.h). A folder, which may be null, keeps its
+// speeds for later processes; equal machines may share the folder.
 #pragma once
 
 #include <optional>

@@ -114,8 +114,8 @@ void write_constant(ByteWriter& writer, const std::string& name, const NamedCons
     give_back_pages(data.lender(), bytes_of(data));  // runs may read few of them
 }
 
-// What write_bytes has written, aligned and with slack behind. Programs that keep the same weights have them once. Null:
-// it is not of `size` bytes, or not there any more.
+// What write_bytes has written, aligned and with slack behind. Programs that keep the same weights have them once.
+// Null: it is not of `size` bytes, or not there any more.
 runtime::Block read_bytes(ByteReader& reader, Place place, int64_t size, Engine& engine, cache::Folder& folder) {
     if (place == Place::here) {
         const auto bytes = reader.bytes();

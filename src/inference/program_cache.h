@@ -22,9 +22,9 @@ inline constexpr int64_t default_program_bytes = 512'000'000;
 
 class ProgramCache {
 public:
-    // Programs used least recently go where the others keep more than `limit` bytes that the one used last does not share
-    // with them: code, packed weights, plans. On disk, where the engine has a folder, those of `source` with a key are kept
-    // as well; it says all that `specialise` follows from but `key` and `inputs`.
+    // Programs used least recently go where the others keep more than `limit` bytes that the one used last does not
+    // share with them: code, packed weights, plans. On disk, where the engine has a folder, those of `source` with a
+    // key are kept as well; it says all that `specialise` follows from but `key` and `inputs`.
     ProgramCache(std::shared_ptr<Engine> engine, ProgramSource source = {}, int64_t limit = default_program_bytes)
         : engine_(std::move(engine)), source_(std::move(source)), limit_(limit) {}
 
@@ -34,8 +34,8 @@ public:
     // Results for inputs that are only read while this runs. `key` tells apart what `specialise` makes of the same
     // inputs.
     // Threads may call at once: one waits for the other. `progress` is told if a program is made, and can end that; the
-    // programs that are there stay, and the next call makes it anew. `profile` gets the time of each launch. Codes: those
-    // of `specialise`, of compiling, of Session::run; support.cancelled.
+    // programs that are there stay, and the next call makes it anew. `profile` gets the time of each launch. Codes:
+    // those of `specialise`, of compiling, of Session::run; support.cancelled.
     Result<std::vector<TensorData>> run(const std::string& key, const std::vector<TensorData>& inputs,
                                         const Specialise& specialise, Progress* progress = nullptr,
                                         std::vector<runtime::LaunchTime>* profile = nullptr);

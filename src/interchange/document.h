@@ -100,8 +100,8 @@ struct GraphDocument {
 // end before its start, lengths that differ).
 Result<GraphDocument> parse_graph_json(std::shared_ptr<const SourceText> source);
 
-// Two spaces, keys in the layout's order (tags in the file's), vectors of numbers on one line, nodes sorted by id, a line
-// end at the end.
+// Two spaces, keys in the layout's order (tags in the file's), vectors of numbers on one line, nodes sorted by id, a
+// line end at the end.
 // What was printed so parses and prints to the same bytes.
 std::string print_graph_json(const GraphDocument& document);
 

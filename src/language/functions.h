@@ -1,5 +1,5 @@
-// The functions that the language knows: one table, from which the checks of a file take names and numbers of arguments,
-// and the evaluator what happens to lists (symbolic/functions.cpp has a rule for each of them).
+// The functions that the language knows: one table, from which the checks of a file take names and numbers of
+// arguments, and the evaluator what happens to lists (symbolic/functions.cpp has a rule for each of them).
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ std::span<const FunctionInfo> all_functions();
 const FunctionInfo* function_named(std::string_view name);
 std::vector<std::string> function_names();
 
-// float32, int64 ..., and the names that templates may constrain by although no tensor of ours has them yet: bit, ring64,
-// ring128, uint128.
+// float32, int64 ..., and the names that templates may constrain by although no tensor of ours has them yet: bit,
+// ring64, ring128, uint128.
 bool is_dtype_name(std::string_view name);
 std::vector<std::string> dtype_names();
 

@@ -4,9 +4,9 @@
 // `core::swish` that of the core folders. A bare name is looked for in the library of the composition that uses it (the
 // core folders, if it is one of theirs), then in all of the user's libraries (in two of them: an error that names
 // both), then in the core folders in the order added. A program of calls belongs to no library: the user's come first.
-// ONNX folders are a namespace of their own, found by `find_onnx` (user files with an `onnx:` key too, and they win). A name
-// inside a `graph:` is looked up by `find_from`; if it is unknown so far and the composition is an ONNX template, in
-// the ONNX namespace. So an ONNX composition may use core operators of any name, and helpers of its own folder whose
+// ONNX folders are a namespace of their own, found by `find_onnx` (user files with an `onnx:` key too, and they win). A
+// name inside a `graph:` is looked up by `find_from`; if it is unknown so far and the composition is an ONNX template,
+// in the ONNX namespace. So an ONNX composition may use core operators of any name, and helpers of its own folder whose
 // names are not core names.
 //
 // Files of folders are opened when a name that occurs in them as a key is first asked for; adding a folder only lists
@@ -56,8 +56,8 @@ public:
     std::vector<std::string> onnx_names() const;
     // Rewrite rules: those of core folders, then those of the user's libraries, in order. Files with errors have none.
     std::vector<const RewriteRule*> rewrites() const;
-    // The texts that the library has read, with what they import, in an order that is always the same: all that operators
-    // follow from. Folders' files import nothing that is not among them.
+    // The texts that the library has read, with what they import, in an order that is always the same: all that
+    // operators follow from. Folders' files import nothing that is not among them.
     std::vector<std::shared_ptr<const SourceText>> sources() const;
     // Opens and checks every file and composition: all errors of the library.
     Result<void> check_all() const;

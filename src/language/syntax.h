@@ -60,10 +60,11 @@ struct Syntax {
         fill,            // `value...` before `[`, as in 1...[:$axis]; children: the value
         guard,           // access ?? otherwise; children: access, otherwise
         call,            // text(children..., named...); children are elements (a spread may occur); see `reduction`
-        reduction,  // text(generators if filter : children[0]); `text` is sum prod min max any all mean argmin argmax count
-        list,       // [elements]; children are elements
-        comprehension,  // [children[0] for generators if filter]; children[0] is an element (a spread may occur)
-        scoped,         // what a function gives, behind its lets; children: the lets, then the value
+        reduction,       // text(generators if filter : children[0]); `text` is sum prod min max any all mean argmin
+                         // argmax count
+        list,            // [elements]; children are elements
+        comprehension,   // [children[0] for generators if filter]; children[0] is an element (a spread may occur)
+        scoped,          // what a function gives, behind its lets; children: the lets, then the value
         // ---- elements: what else may stand in a list, a subscript, an index, an output's shape
         whole,          // *: the whole dimension
         wildcard,       // _

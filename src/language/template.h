@@ -101,8 +101,8 @@ struct Reduces {
 // sum prod min max any all
 bool is_combiner(std::string_view name);
 
-// A user's function: `wrap(i, n) = i < 0 ? i + n : i`. Its parameters are bare names of its body. One of two parameters,
-// `f(a, b) = ... from neutral`, also joins the terms of a reduction: f(k < n : ...).
+// A user's function: `wrap(i, n) = i < 0 ? i + n : i`. Its parameters are bare names of its body. One of two
+// parameters, `f(a, b) = ... from neutral`, also joins the terms of a reduction: f(k < n : ...).
 struct FunctionLet {
     std::string name;
     std::vector<std::string> parameters;
@@ -163,8 +163,8 @@ struct TemplateAxis {     // not graph.h's IndexAxis, which is an axis with its 
 // The axes of the index (of the first output's shape where the index is left out), in order.
 std::vector<TemplateAxis> index_axes(const Template& metakernel);
 
-// What expressions in input patterns bind: `$half` of 2 * $half, the one name in it that nothing else binds, once in it,
-// in sums, differences and products. Nodes of the patterns.
+// What expressions in input patterns bind: `$half` of 2 * $half, the one name in it that nothing else binds, once in
+// it, in sums, differences and products. Nodes of the patterns.
 std::vector<const Syntax*> solved_names(const Template& metakernel);
 
 // The calls of operators in a composition, or in a gradient rule, in source order. In a `graph:`, names are operators

@@ -69,8 +69,8 @@ struct Picture {
 // What repeats (find_repeats.h) is drawn once, in a frame.
 void fold(Drawing& drawing);
 
-// One page, or several where it is large. Long graphs go on in further columns; an arrow from column to column is a number
-// at both of its ends.
+// One page, or several where it is large. Long graphs go on in further columns; an arrow from column to column is a
+// number at both of its ends.
 std::vector<Picture> draw_pages(const Drawing& drawing);
 // One below the other.
 Picture stacked(const std::vector<Picture>& pages);

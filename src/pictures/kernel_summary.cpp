@@ -46,9 +46,9 @@ EquationSummary summary_of(const equations::System& system, const equations::Equ
 }
 
 // Which operations an equation stands for: that of its tensor, and those before it whose results are no tensors any
-// more, since passes have put them into what reads them. An operation with a step that is a tensor of its own (the sum of
-// a convolution) is where this is made, though what is left of it (the bias) may have gone elsewhere. Of several that
-// write parts of one tensor it is those that read what the equation reads.
+// more, since passes have put them into what reads them. An operation with a step that is a tensor of its own (the sum
+// of a convolution) is where this is made, though what is left of it (the bias) may have gone elsewhere. Of several
+// that write parts of one tensor it is those that read what the equation reads.
 class OperationFinder {
 public:
     OperationFinder(const Graph& graph, const equations::System& system)

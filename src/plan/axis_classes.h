@@ -1,6 +1,6 @@
 // Which axes of a kernel's equations are one axis of the kernel: where a reader uses a tensor of the kernel at an axis
-// of its own, that axis and the writer's run together. So do the kernel's common axes, and the reduced axes of two reductions,
-// one after the other, of the same elements.
+// of its own, that axis and the writer's run together. So do the kernel's common axes, and the reduced axes of two
+// reductions, one after the other, of the same elements.
 #pragma once
 
 #include <map>

@@ -225,7 +225,7 @@ private:
         std::vector<std::pair<Launch, bool>> before;  // copies that it needs, and whether they belong to `prepare`
     };
 
-    // `sources`: the buffer of each tensor of the kernel that is one, in order. `memory`: where what it needs beside lies.
+    // `sources`: the buffer of each tensor of the kernel that is one, in order. `memory`: where all else it needs lies.
     Result<Placed> place(schedules::Kernel kernel, const std::vector<int32_t>& sources, std::string name, bool layout,
                          Buffer::Kind memory = Buffer::Kind::workspace) {
         for (size_t i = 0; i < sources.size(); i++) {

@@ -124,8 +124,8 @@ void KernelFormer::add_scatter(const Equation& from, const ScatterInto& into) {
     maker_ = -1;
 }
 
-// What holds the step before in the place of this one is kept: only the changes are written. The first that holds counts, so
-// it is made last.
+// What holds the step before in the place of this one is kept: only the changes are written. The first that holds
+// counts, so it is made last.
 bool KernelFormer::add_changes(const Equation& from) {
     if (request_.kept[static_cast<size_t>(from.tensor)].places != 1) return false;
     const std::vector<Scatter> changes = changes_of(system_, from);

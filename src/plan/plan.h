@@ -88,7 +88,7 @@ struct Plan {
 struct PlanOptions {
     bool fuse = true;       // false: every equation a kernel of its own
     bool keep_all = false;  // every buffer keeps memory of its own, so that all can be looked at afterwards
-    // Steps on the way, which tests break: what is done to the equations before fusion (null: nothing), and to a kernel.
+    // Steps on the way, which tests break: what is done to equations before fusion (null: nothing), and to a kernel.
     void (*passes)(equations::System&) = equations::optimise;
     Result<schedules::Scheduled> (*schedule)(const schedules::Kernel&, const Target&) = schedules::schedule;
     Progress* progress = nullptr;  // told the stages fusion and plan, and asked whether to go on
@@ -106,7 +106,8 @@ Diagnostic not_fused(const Diagnostic& problem);
 // An independent check: buffers lie as their tensors and maps say, inside of their memory and as kernels rely on; those
 // that live at one time share no bytes; launches of a batch do not touch what another of it writes, every read comes
 // after a write, and launches fit their trees, tasks covering all of their axes. That numbers keep a tree's accesses
-// inside of its buffers is not checked. A failure is our own mistake, or a text's (code plan.broken; params name the buffer or the launch).
+// inside of its buffers is not checked. A failure is our own mistake, or a text's (code plan.broken; params name the
+// buffer or the launch).
 Result<void> verify(const Plan& plan);
 
 // Text in and out (docs/schedules.md): print(parse_plan(print(p))) == print(p), and both run to the same bits. All of a

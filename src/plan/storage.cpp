@@ -305,8 +305,8 @@ private:
         return step == 1 || schedules::is_interleaving(step);
     }
 
-    // The axis along which the window slides over rows as they lie, by few elements at a time: vectors of neighbours, in rows that
-    // fill them.
+    // The axis along which the window slides over rows as they lie, by few elements at a time: vectors of neighbours,
+    // in rows that fill them.
     AxisId row_of_windows(const Equation& equation, Expr read) const {
         Expr innermost = read->parts()[rank_of(read) - 1];
         for (AxisId axis : innermost->axes) {

@@ -15,8 +15,8 @@ public:
                  inference::ProgramSource source);
 
     const onnx::OnnxModel& model() const { return *parts_->model; }
-    // The model's graph for inputs of these types, one a caller's input, null where it is not given, and these values where
-    // they are known (null: they are not). Its dimensions have no names.
+    // The model's graph for inputs of these types, one a caller's input, null where it is not given, and these values
+    // where they are known (null: they are not). Its dimensions have no names.
     Result<Graph> graph_for(const std::vector<const TensorType*>& types,
                             const std::vector<const TensorData*>& values) const;
     // The same for numbers of its open dimensions.

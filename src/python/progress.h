@@ -6,8 +6,8 @@
 
 namespace heddle::python {
 
-// Of one call, by the thread that calls, which has given up the interpreter. What the user's function raises, and what a
-// signal's handler raises (KeyboardInterrupt), ends the making and is raised by `raise_again`.
+// Of one call, by the thread that calls, which has given up the interpreter. What the user's function raises, and what
+// a signal's handler raises (KeyboardInterrupt), ends the making and is raised by `raise_again`.
 class CallProgress : public Progress {
 public:
     // `listener`: None, or a function of (stage, done, total, seconds).

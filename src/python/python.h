@@ -107,8 +107,8 @@ public:
     // a tuple (name, kernel, layout, begin, duration) of each launch.
     nb::list run(const std::optional<std::vector<std::string>>& names, const nb::dict& feeds, nb::object progress,
                  nb::object profile);
-    // Each tensor that kernels compute, with the interpreter or without fusion: whether all are within their bounds, what
-    // `heddle compare` prints, and the same as JSON. `work`: scalar operations that it may take.
+    // Each tensor that kernels compute, with the interpreter or without fusion: whether all are within their bounds,
+    // what `heddle compare` prints, and the same as JSON. `work`: scalar operations that it may take.
     nb::tuple compare(const nb::dict& feeds, bool unfused, double work, int threads, nb::object progress);
     // The same of outputs, beside expected ones.
     nb::tuple compare_outputs(const nb::list& found, const nb::list& expected) const;
@@ -132,8 +132,8 @@ private:
     Calls calls_;
 };
 
-// The picture of its operations, or of the launches that they become on this machine. `unfold`: what repeats is drawn as often
-// as it is there.
+// The picture of its operations, or of the launches that they become on this machine. `unfold`: what repeats is drawn
+// as often as it is there.
 std::string svg_of(const std::string& title, const Graph& graph, bool fused, bool unfold);
 
 void bind_session(nb::module_& module);

@@ -9,7 +9,7 @@ namespace heddle::rewrite {
 
 // What became of the trials of one template.
 struct Trial {
-    // Every made-up use that fits the inputs and parameters fails: the first of these failures. Empty where one succeeds.
+    // Every made-up use that fits the inputs and parameters fails: the first such failure. Empty where one succeeds.
     Diagnostics mistakes;
     // Why nothing is known of it: no made-up use fits, or each waits for values. Empty where it is known.
     std::string untried;

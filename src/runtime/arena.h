@@ -1,5 +1,5 @@
-// The memory that runs need from launch to launch. One run at a time has it, whichever session runs; so it is as large as
-// the largest of them needs, not as all of them together.
+// The memory that runs need from launch to launch. One run at a time has it, whichever session runs; so it is as large
+// as the largest of them needs, not as all of them together.
 #pragma once
 
 #include <atomic>

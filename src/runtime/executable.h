@@ -31,8 +31,8 @@ struct KernelCounts {
 
 class PreparedStore;
 
-// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing. Code is there as long
-// as a plan has it; with a folder it is kept for later plans, and other processes, too.
+// Compiled kernels by key, for all plans of a process: a new shape of a known class compiles nothing. Code is there as
+// long as a plan has it; with a folder it is kept for later plans, and other processes, too.
 class KernelCache {
 public:
     explicit KernelCache(std::shared_ptr<codegen::Backend> backend, std::shared_ptr<cache::Folder> folder = nullptr)
@@ -53,7 +53,7 @@ public:
 
     // Until no thread is at work on what was cancelled: before a process ends.
     void settle() { backend_->settle(); }
-    // Before the weights of this plan come to memory: the compiler's own goes (codegen/backend.h), if it counts beside them.
+    // Before this plan's weights come to memory: the compiler's own goes (codegen/backend.h), if it counts beside them.
     void make_way(const plan::Plan& plan);
 
 private:
@@ -78,9 +78,9 @@ using MemoryInUse = std::map<const void*, int64_t>;
 
 class Executable {
 public:
-    // Compiles and runs `prepare` on the pool: the stages code, link and prepare. What `store` has is not prepared again;
-    // null stands for one of its own. Constants that only `prepare` reads are given up afterwards. Code support.cancelled,
-    // and those of the backend.
+    // Compiles and runs `prepare` on the pool: the stages code, link and prepare. What `store` has is not prepared
+    // again; null stands for one of its own. Constants that only `prepare` reads are given up afterwards. Code
+    // support.cancelled, and those of the backend.
     static Result<std::shared_ptr<const Executable>> make(plan::Plan plan, KernelCache& cache, ThreadPool& pool,
                                                           Progress* progress = nullptr, PreparedStore* store = nullptr);
     // With what another executable of this plan has prepared, by buffer (aligned, with slack behind; only read).
@@ -146,8 +146,8 @@ public:
 
     // With a profile, launches of a batch run one after another, each timed.
     void set_profile(std::vector<LaunchTime>* profile) { profile_ = profile; }
-    // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of memory that
-    // buffers share (without PlanOptions::keep_all), or sessions, what came last.
+    // The contents of a buffer of the session or of `prepare` after a run, row-major; not of packed ones. Of memory
+    // that buffers share (without PlanOptions::keep_all), or sessions, what came last.
     TensorData contents(int32_t buffer) const;
 
     int64_t bytes() const;  // that a run needs of the arena

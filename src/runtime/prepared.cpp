@@ -134,8 +134,8 @@ private:
     bool is_prepared(size_t b) const { return plan_.buffers[b].kind == Buffer::Kind::prepared; }
     bool is_kept(size_t b) const { return is_prepared(b) && plan_.buffers[b].first >= 0; }
 
-    // The launches that make what is not there, from the last to the first. True if one of these also makes what was found,
-    // which others read meanwhile: then that is made again, apart, and the choice is to be made anew.
+    // The launches that make what is not there, from the last to the first. True if one of these also makes what was
+    // found, which others read meanwhile: then that is made again, apart, and the choice is to be made anew.
     bool choose() {
         batches_.assign(plan_.prepare.size(), {});
         std::vector<bool> missing(blocks_.size());

@@ -41,9 +41,9 @@ private:
     std::map<std::string, Entry> entries_;
 };
 
-// By buffer: the memory of prepared ones that `run` reads, else null. Launches run whose results are not in the store; what
-// other launches of `prepare` alone read is freed at once. A mapped file's pages go as soon as nothing reads them any
-// more. Codes runtime.out_of_memory, support.cancelled.
+// By buffer: the memory of prepared ones that `run` reads, else null. Launches run whose results are not in the store;
+// what other launches of `prepare` alone read is freed at once. A mapped file's pages go as soon as nothing reads them
+// any more. Codes runtime.out_of_memory, support.cancelled.
 Result<std::vector<Block>> prepare(const plan::Plan& plan, const std::vector<KernelCache::Entry>& functions,
                                    ThreadPool& pool, PreparedStore& store, Progress* progress);
 

@@ -27,7 +27,7 @@ bool reads_tensor(Expr root, TensorIndex tensor);
 bool contains_read(Expr root);
 // Each value under `root` once: itself, operands, and what coordinates are made of besides axes.
 std::vector<Expr> values_of(Expr root);
-// About how many instructions `root` is for one vector along the axis; coordinates that are the same for all lanes do not count.
+// About how many instructions `root` is for a vector along the axis; coordinates that all lanes share do not count.
 int64_t code_size(Expr root, AxisId lanes);
 // Whether the value of `root` changes with the axis.
 bool depends_on(Expr root, AxisId axis);
@@ -48,8 +48,8 @@ int64_t coefficient(Expr coordinate, AxisId axis);
 AxisId plain_axis(Expr coordinate);
 AxisId lone_axis(Expr coordinate);  // of n * axis + m with n > 0; else -1
 
-// The values of a coordinate over its axes' extents, none where an axis is empty. Nothing is known where it reads a tensor, or
-// leaves the 64-bit integers.
+// The values of a coordinate over its axes' extents, none where an axis is empty. Nothing is known where it reads a
+// tensor, or leaves the 64-bit integers.
 std::optional<Interval> interval(const Kernel& kernel, Expr coordinate);
 // Whether the read lies inside of its tensor, margins left out, at all points, as far as its coordinates are no data.
 bool is_inside(const Kernel& kernel, Expr read);

@@ -1,6 +1,7 @@
-// Several steps of a scan on a band of rows while it is in the cache (docs/schedules.md, "Bands"). What a step's point reads
-// lies few rows beside it. So a band of rows, without its neighbours, may go on step by step, if in each step it has fewer
-// rows on both sides; the seams between bands are done after that, with more rows in each step. Two rounds do as many steps.
+// Several steps of a scan on a band of rows while it is in the cache (docs/schedules.md, "Bands"). What a step's point
+// reads lies few rows beside it. So a band of rows, without its neighbours, may go on step by step, if in each step it
+// has fewer rows on both sides; the seams between bands are done after that, with more rows in each step. Two rounds do
+// as many steps.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,7 @@ struct Touch {
     bool writes = false;
 };
 
-// Of the groups of one scan. Of stage m of a block (its steps' turns, counted), a band lacks m * slope rows on both sides.
+// Of one scan's groups. Of stage m of a block (its steps' turns, counted), a band lacks m * slope rows on both sides.
 struct Bands {
     size_t first = 0, end = 0;  // groups
     AxisId axis = no_id;        // whose points are rows
@@ -29,11 +30,11 @@ struct Bands {
     int64_t turns = 1;  // of a step
 };
 
-// How far what any of the scan's groups touches lies from the row at which it is touched, rows being counted round. None: the
-// axis cannot be cut into bands.
+// How far what any of the scan's groups touches lies from the row at which it is touched, rows being counted round.
+// None: the axis cannot be cut into bands.
 std::optional<int64_t> reach(const Kernel& kernel, AxisId axis, const std::vector<const std::vector<Touch>*>& groups);
 
-// The bands that fit a cache, whose slope is a `unit` of rows at least; none where all that the steps touch stays in it.
+// The bands that fit a cache, whose slope is a `unit` of rows at least; none where all that steps touch stays in it.
 std::optional<Bands> bands_along(const Kernel& kernel, const Target& target, AxisId axis, AxisId ordered, int64_t turns,
                                  int64_t parts, int64_t unit, const std::vector<const std::vector<Touch>*>& groups);
 

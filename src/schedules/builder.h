@@ -43,7 +43,8 @@ struct Assembly {
     For band_loop();                      // over all bands of rows
     void add_band(Range& range, const PhaseGroup& group);  // of its rows those of the present band
     Range turn(size_t group);  // of steps: the present one, if the round is the group's turn
-    // The loops around the phases of a block's steps, in a round that does bands, or the seams between them; and `part` of these.
+    // The loops around the phases of a block's steps, in a round that does bands, or the seams between them; and `part`
+    // of these.
     struct OpenBands {
         const Bands* of = nullptr;
         VariableId seam = no_id, block = no_id, band = no_id, step = no_id, turned = no_id;

@@ -46,8 +46,8 @@ void Chooser::collect() {
     }
 }
 
-// Lanes of a vector: the widest element that the phase computes with or moves, and this one at least. Coordinates do not
-// count. What is done once behind all terms may take several vectors for one.
+// Lanes of a vector: the widest element that the phase computes with or moves, and this one at least. Coordinates do
+// not count. What is done once behind all terms may take several vectors for one.
 int Chooser::lane_width(int64_t widest) const {
     for (EquationIndex index : group_.equations()) {
         const KernelEquation& e = equation(index);

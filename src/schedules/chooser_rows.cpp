@@ -41,8 +41,8 @@ AxisId Chooser::rows_that_share_lanes() const {
         const auto shared = [&](const ReadAccess& read) {
             return apart(read) && movements_.of(read.value, axis) == Movement::still;
         };
-        if (axis != group_.lanes && hint(axis) >= choice_numbers::tile_that_shares.rows && std::ranges::any_of(reads_, shared))
-            return axis;
+        const bool fills_tile = hint(axis) >= choice_numbers::tile_that_shares.rows;
+        if (axis != group_.lanes && fills_tile && std::ranges::any_of(reads_, shared)) return axis;
     }
     return no_id;
 }
@@ -86,8 +86,8 @@ void Chooser::choose_rows() {
     }
 }
 
-// Of an operand in a buffer whose dimensions inside the rows' are walked by one axis each; 0 of others. By the sizes of the
-// class's representative: other sizes get the same tile.
+// Of an operand in a buffer whose dimensions inside the rows' are walked by one axis each; 0 of others. By the sizes of
+// the class's representative: other sizes get the same tile.
 int64_t Chooser::bytes_between_rows(Expr read) const {
     const KernelTensor& tensor = kernel_.tensor(read->tensor());
     const auto coordinates = coordinates_of(read);
@@ -101,8 +101,8 @@ int64_t Chooser::bytes_between_rows(Expr read) const {
     return distance;
 }
 
-// Rows that lie a multiple of a way of L1 apart are all in one set of it; one that holds fewer loses each line before the
-// next of its elements is read.
+// Rows that lie a multiple of a way of L1 apart are all in one set of it; one that holds fewer loses each line before
+// the next of its elements is read.
 int Chooser::rows_that_l1_holds() const {
     const auto ways = static_cast<int>(target_.l1_bytes / choice_numbers::l1_way_bytes);
     const bool collide = std::ranges::any_of(reads_, [&](const ReadAccess& read) {
@@ -160,8 +160,8 @@ void Chooser::choose_tile_size() {
     }
 }
 
-// What several streams of a nest read is loaded once, for all vectors side by side, and stays in registers from the first of
-// them to the last. Two vectors still hide one another's latencies; steps in turn wait for more.
+// What several streams of a nest read is loaded once, for all vectors side by side, and stays in registers from the
+// first of them to the last. Two vectors still hide one another's latencies; steps in turn wait for more.
 int Chooser::vectors_of_streams() const {
     if (group_.runs_steps()) return choice_numbers::stream_vectors;
     std::map<Expr, int> readers;
@@ -178,8 +178,8 @@ int Chooser::vectors_of_streams() const {
     return vectors;
 }
 
-// A phase that another one leaves next to no time, of a scan's step or of what is in none, is written out once, for short code.
-// Then it may be so many times slower.
+// A phase that another one leaves next to no time, of a scan's step or of what is in none, is written out once, for
+// short code. Then it may be so many times slower.
 bool Chooser::is_little(int slower) const {
     const auto terms = [&](const KernelEquation& e) {
         double product = 1;

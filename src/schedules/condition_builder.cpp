@@ -49,7 +49,7 @@ ExpressionId ExpressionBuilder::compared(Expr coordinate, ExpressionId guard) {
     return digit >= 0 ? digit : value(coordinate, guard);
 }
 
-// n x + m of x % 2 or x % 4 that differs from lane to lane: a mask of the lanes' parity, worked out in 32 bits. -1: not so.
+// n x + m of x % 2 or x % 4 that differs from lane to lane: a mask of the lanes' parity, in 32 bits. -1: not so.
 ExpressionId ExpressionBuilder::compared_digit(Expr coordinate, ExpressionId guard) {
     constexpr int64_t most = int64_t{1} << 30;
     const CoordinateParts parts = parts_of(coordinate);

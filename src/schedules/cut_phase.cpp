@@ -12,7 +12,7 @@
 namespace heddle::schedules {
 namespace {
 
-// Packed operands are addressed by whole panels, fused rows by tasks that hold all of them. Vectors of steps run in order.
+// Packed operands are addressed by whole panels, fused rows by tasks that hold them all. Vectors of steps run in order.
 bool may_be_cut(const PhaseGroup& group) {
     return group.vector_steps < 0 && group.lanes >= 0 && !group.lanes_reduced && !group.update &&
            group.packed.empty() && group.fused.empty();
@@ -27,8 +27,8 @@ PhaseGroup choices_of_border(PhaseGroup group) {
     return group;
 }
 
-// Whether vectors of the lanes' border, of so many points, read neighbours, by a term that is not long; else it goes point by
-// point. So do few points where a mask costs more than they do.
+// Whether vectors of the lanes' border, of so many points, read neighbours, by a term that is not long; else it goes
+// point by point. So do few points where a mask costs more than they do.
 bool has_vectors_in_border(const Assembly& assembly, const PhaseGroup& group, const RightSides& sides, int64_t points) {
     if (points <= choice_numbers::points_for_masked_vectors && !assembly.target.has_mask_registers()) return false;
     const Movements movements(assembly.kernel, assembly.storage);
@@ -70,8 +70,8 @@ public:
     }
 
 private:
-    // Loops go where something changes, of a stream alone: tiles are shared by points that change and others. And where sums
-    // have terms.
+    // Loops go where something changes, of a stream alone: tiles are shared by points that change and others. And where
+    // sums have terms.
     void leave_unchanged() {
         for (Expr condition : term_conditions(assembly_.kernel, group_)) go_where(condition->parts()[0]);
         const bool stream = group_.reductions.empty() && group_.rows < 0;
@@ -143,8 +143,8 @@ private:
         return {choices, {part_.inside, cut, part_.below_zero}, std::move(sides), guards_, step_, {}};
     }
 
-    // The lanes of a scan's stream, where a condition or a guard changes at a point that moves with the steps: a nest on
-    // either side. Where more is done, the side may be cut again.
+    // The lanes of a scan's stream, where a condition or a guard changes at a point that moves with the steps: a nest
+    // on either side. Where more is done, the side may be cut again.
     void cut_as_steps_move(NestPlan& plan) {
         const bool stream = plan.group.reductions.empty() && plan.group.rows < 0;
         if (!may_be_cut(plan.group) || !stream || plan.group.ordered < 0) return;

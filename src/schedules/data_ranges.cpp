@@ -15,8 +15,8 @@ bool is_nothing(Expr value, Reducer reducer) {
 
 namespace {
 
-// Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a; and b, if it
-// reads nothing outside.
+// Conditions that hold together: what each asks may be asked alone. Of a && b whose b is asked where a holds, a; and b,
+// if it reads nothing outside.
 void conditions_of(const Kernel& kernel, Expr condition, std::vector<Expr>& found) {
     const bool lazy = condition->kind == Kind::select && condition->parts()[2]->kind == Kind::integer &&
                       condition->parts()[2]->integer == 0;

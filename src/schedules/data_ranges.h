@@ -22,12 +22,12 @@ struct DataBound {
 // Those of all of the group's reductions, along axes that are long enough for it.
 std::vector<DataBound> data_bounds(const Kernel& kernel, const PhaseGroup& group);
 
-// Conditions c < 0 of plain axes without which no reduction of the group has a term: `k < t`. Besides long reduced axes they
-// ask of the step and of loops around alone.
+// Conditions c < 0 of plain axes without which no reduction of the group has a term: `k < t`. Besides long reduced axes
+// they ask of the step and of loops around alone.
 std::vector<Expr> term_conditions(const Kernel& kernel, const PhaseGroup& group);
 
-// What data answer for a whole tile, and not along the innermost loop: conditions without which no reduction of the group has a
-// term there, or its update stores nothing. Long loops alone.
+// What data answer for a whole tile, and not along the innermost loop: conditions without which no reduction of the
+// group has a term there, or its update stores nothing. Long loops alone.
 std::vector<Expr> conditions_of_data(const Kernel& kernel, const PhaseGroup& group, AxisId innermost);
 
 }  // namespace heddle::schedules

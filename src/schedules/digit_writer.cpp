@@ -222,8 +222,8 @@ size_t DigitWriter::end_of_run(size_t first) const {
     return end;
 }
 
-// Value by value: what is behind a reduction stands beside it. Of streams alone equation by equation: what their values fill or
-// read together is then one nest.
+// Value by value: what is behind a reduction stands beside it. Of streams alone equation by equation: what their values
+// fill or read together is then one nest.
 void DigitWriter::write_run(size_t first, size_t end) {
     const auto write = [&](size_t i, int64_t value) {
         KernelEquation e = made_of(kernel_.equations[i], value);

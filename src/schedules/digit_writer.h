@@ -1,5 +1,5 @@
-// Writes one digit of a kernel out: an equation for each of its values (written_digits.h). What the kernel becomes shares
-// its arena, which grows: equations without the digit stay as they are.
+// Writes one digit of a kernel out: an equation for each of its values (written_digits.h). What the kernel becomes
+// shares its arena, which grows: equations without the digit stay as they are.
 #pragma once
 
 #include <map>

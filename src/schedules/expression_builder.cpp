@@ -188,8 +188,8 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
 // How an integer goes from lane to lane.
 enum class ExpressionBuilder::Growth : uint8_t { none, by_one, by_one_in_32_bits };
 
-// In 32 bits it may leave the type between two lanes: then one of them is below zero. What is added to it in 64 bits would
-// bring both inside.
+// In 32 bits it may leave the type between two lanes: then one of them is below zero. What is added to it in 64 bits
+// would bring both inside.
 ExpressionBuilder::Growth ExpressionBuilder::growth(ExpressionId id) const {
     const Expression& e = assembly_.result.tree.expression(id);
     if (e.dtype != DType::int32 && e.dtype != DType::int64) return Growth::none;
@@ -489,7 +489,8 @@ bool ExpressionBuilder::asks_guard(Expr v) {
     return asks_guard_[v->id] = asks;
 }
 
-// Every coordinate lies inside the tensor, with its margins, for all points of the axes: also one that is clamped or mirrored.
+// Every coordinate lies inside the tensor, with its margins, for all points of the axes: also one that is clamped or
+// mirrored.
 bool ExpressionBuilder::is_inside(Expr read) const {
     const KernelTensor& t = assembly_.kernel.tensor(read->tensor());
     for (size_t d = 0; d < t.dimensions.size(); d++) {
@@ -556,7 +557,7 @@ ExpressionId ExpressionBuilder::guarded_read(Expr v, ExpressionId guard) {
         inside = conjunction(inside, assembly_.intern(e));
     }
     if (inside < 0) return load(v, no_id);
-    // Where it is inside, a place that no data say costs nothing to read, wanted or not: so what several branches read is one.
+    // Where it is inside, a place that no data say costs nothing to read, wanted or not: what branches share is one.
     const bool plain = std::ranges::none_of(coordinates_of(v), contains_read);
     ExpressionId loaded = load(v, plain ? inside : conjunction(guard, inside));
     ExpressionId otherwise = value(v->parts().back(), guard);

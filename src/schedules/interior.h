@@ -31,8 +31,8 @@ struct Interior {
 };
 Interior interior_along(const Kernel& kernel, const RightSides& sides, AxisId axis);
 
-// A coordinate of axes that `moves`, and that a selection compares with 0, `i < n - t`, or a guard with its bounds: where it
-// is below 0 changes as other axes move. None: null.
+// A coordinate of axes that `moves`, and that a selection compares with 0, `i < n - t`, or a guard with its bounds:
+// where it is below 0 changes as other axes move. None: null.
 Expr moving_coordinate(const Kernel& kernel, const RightSides& sides, const std::function<bool(Expr)>& moves);
 // The right sides where all of these coordinates are below 0. `folds`: selections between bools and reads outside, too.
 RightSides sides_where(const Kernel& kernel, const RightSides& sides, const std::vector<Expr>& below_zero,

@@ -33,7 +33,7 @@ std::vector<TensorAccess> accesses_of(const Kernel& kernel, TensorIndex tensor) 
     return found;
 }
 
-// By a number, or along an axis that the equation reduces of this tensor alone: of a product one operand wants to be packed.
+// By a number, or along an axis that the equation reduces of this tensor alone: a product wants an operand packed.
 bool asks_for_neighbours(const Kernel& kernel, TensorIndex tensor, const TensorAccess& access, int64_t count) {
     const Expr inner = access.coordinates.back();
     if (inner->kind == Kind::integer) return inner->integer >= 0 && inner->integer < count;

@@ -49,11 +49,11 @@ struct KernelTensor {
 // What an equation is among steps that share a nest: made by the schedule alone (vector_steps.h).
 struct VectorSteps {
     enum class Part : uint8_t {
-        plain,  // over the steps, or before their first
-        running,  // a state at each step. By vectors: `of` and the terms of all steps up to each, which are the right side,
-                  // combined by `reducer`. In turn: `of`, then the right side
-        before,  // what `of`, a running one, was one step before
-        last,    // what it is behind the last step
+        plain,    // over the steps, or before their first
+        running,  // a state at each step. By vectors: `of` and the terms of all steps up to each, which are the right
+                  // side, combined by `reducer`. In turn: `of`, then the right side
+        before,   // what `of`, a running one, was one step before
+        last,     // what it is behind the last step
     };
     AxisId steps = no_id;
     bool in_turn = false;  // one step after another, and states in registers; else the steps are lanes
@@ -82,14 +82,15 @@ struct KernelEquation {
     // Made by the schedule alone (step_blocks.h): the axis of the blocks of steps that the equation runs in.
     AxisId block = no_id;
     VectorSteps vector_steps;
-    // Of an update, made by the schedule alone (ascending_places.h): the reduced axis along which points where the condition
-    // holds go to places one after another in the last dimension; of any run of points, the left side at its first says where.
+    // Of an update, made by the schedule alone (ascending_places.h): the reduced axis along which points where the
+    // condition holds go to places one after another in the last dimension; of any run of points, the left side at its
+    // first says where.
     // All elements behind hold `filling`.
     AxisId ascending = no_id;
     Expr filling = nullptr;
-    // Made by the schedule alone: equations that one was written out into (written_digits.h), and a result and what turns it
-    // (rows_aside.h), have one number and no nest in common; the former run over the points of an axis that are before the end
-    // of another, which may be shorter by one.
+    // Made by the schedule alone: equations that one was written out into (written_digits.h), and a result and what
+    // turns it (rows_aside.h), have one number and no nest in common; the former run over the points of an axis that
+    // are before the end of another, which may be shorter by one.
     int32_t written = -1;
     std::vector<std::pair<AxisId, AxisId>> limits;
 };

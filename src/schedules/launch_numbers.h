@@ -1,5 +1,5 @@
-// The launch numbers of a tree under construction. What a number is, is said by structure: its role, and of which part of
-// the kernel. Its text is made from that, for people.
+// The launch numbers of a tree under construction. What a number is, is said by structure: its role, and of which part
+// of the kernel. Its text is made from that, for people.
 #pragma once
 
 #include <cstdint>

@@ -147,8 +147,8 @@ static TensorIndex memory_of(const std::vector<LocalStorage>& storage, TensorInd
     return shares ? memory_of(storage, local.target) : tensor;
 }
 
-// What is stored once more is what was: nothing is read that lies where the nest writes, but what it has just made for the same
-// point, and other steps of a scan. By plain accesses, which a single lane has, too.
+// What is stored once more is what was: nothing is read that lies where the nest writes, but what it has just made for
+// the same point, and other steps of a scan. By plain accesses, which a single lane has, too.
 bool Nest::may_repeat_lanes() const {
     if (group_.update || group_.vector_steps >= 0 || group_.rows >= 0 || !group_.fused.empty()) return false;
     const Kernel& kernel = assembly_.kernel;

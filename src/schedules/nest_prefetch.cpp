@@ -60,8 +60,8 @@ void Nest::add_prefetches(Block& block) {
     }
 }
 
-// A tile of transposes reads few bytes of many rows of a buffer, and a new one begins for each few rows: prefetchers of the
-// machine follow late. Vectors of a whole line ask for so many lines at once that they hardly wait.
+// A tile of transposes reads few bytes of many rows of a buffer, and a new one begins for each few rows: prefetchers of
+// the machine follow late. Vectors of a whole line ask for so many lines at once that they hardly wait.
 void Nest::prefetch_next_rows(Block& block, size_t first_expression) {
     if (!group_.transposed || assembly_.target.vector_bytes >= choice_numbers::cache_line) return;
     const Tree& tree = assembly_.result.tree;
@@ -77,9 +77,9 @@ void Nest::prefetch_next_rows(Block& block, size_t first_expression) {
     }
 }
 
-// A band is a few rows of a strip, then those of another phase: prefetchers of the machine begin anew with each row. What the
-// next one reads and writes is asked for meanwhile; a row of a buffer once, though neighbours in it are read. Measured, Zen 3:
-// a blur of 1080 x 1920, in strips of 1024: 2.2 ms, 1.4 with them.
+// A band is a few rows of a strip, then those of another phase: prefetchers of the machine begin anew with each row.
+// What the next one reads and writes is asked for meanwhile; a row of a buffer once, though neighbours in it are read.
+// Measured, Zen 3: a blur of 1080 x 1920, in strips of 1024: 2.2 ms, 1.4 with them.
 void Nest::prefetch_row_of_band(Block& block, size_t first_expression) {
     if (group_.banded < 0 || part_.border || !assembly_.tasks.find(group_.lanes)) return;
     const Tree& tree = assembly_.result.tree;

@@ -1,5 +1,5 @@
-// Loops over reduced axes. Where a condition asks of such an axis and of the tile's points, `k < i`, the loop is cut: in most
-// of it the condition has one answer for the whole tile.
+// Loops over reduced axes. Where a condition asks of such an axis and of the tile's points, `k < i`, the loop is cut:
+// in most of it the condition has one answer for the whole tile.
 #include <algorithm>
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ namespace heddle::schedules {
 
 using Role = NumberId::Role;
 
-// A condition that has one answer for the whole of the innermost loop is asked before it, and is gone from what it holds.
+// A condition that has one answer for the whole innermost loop is asked before it, and is gone from what it holds.
 void Nest::ask_outside(AxisId innermost) {
     asked_ = conditions_of_data(assembly_.kernel, group_, innermost);
     for (auto& [index, right] : sides_.of) right = where_it_holds(right);
@@ -93,8 +93,8 @@ Nest::Spread Nest::spread_in_tile(Expr coordinate) const {
     return spread;
 }
 
-// The coordinate of a condition or a guard by which a loop is cut, if the tile's points differ in it at a small part of the
-// loop alone, and if the code stays short; else null.
+// The coordinate of a condition or a guard by which a loop is cut, if the tile's points differ in it at a small part of
+// the loop alone, and if the code stays short; else null.
 Expr Nest::asked_of_tile(const ReducedLoop& loop) const {
     int64_t rows = group_.rows < 0 ? 1 : 0;
     for (int size : group_.row_sizes) rows += group_.rows < 0 ? 0 : size;

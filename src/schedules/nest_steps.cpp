@@ -77,8 +77,8 @@ Block Nest::vector_steps() {
     return block;
 }
 
-// The same, where the steps run one after another inside the tile. All of them take what the step before has left: states
-// change behind everything else.
+// The same, where the steps run one after another inside the tile. All of them take what the step before has left:
+// states change behind everything else.
 Block Nest::steps_in_turn() {
     std::map<TensorIndex, AccumulatorId> states;
     Block block;
@@ -116,8 +116,8 @@ Block Nest::steps_in_turn() {
     return block;
 }
 
-// A block of steps goes back into rows that are far apart: a few of them at a time, each as far as the block goes, as its
-// inputs are read. More rows at once are more than prefetchers follow, and may have places in the caches in common.
+// A block of steps goes back into rows that are far apart: a few of them at a time, each as far as the block goes, as
+// its inputs are read. More rows at once are more than prefetchers follow, and may have places in the caches in common.
 bool Nest::fills_rows_of_buffer() const {
     const auto role = assembly_.kernel.tensor(equation(group_.equations().front()).tensor).role;
     return group_.transposed && group_.block >= 0 && role != KernelTensor::Role::local;

@@ -43,9 +43,10 @@ Range Assembly::steps_of_block() {
     return {{bound({{}, {first}, {}})}, {bound({steps, {first}, {}}), bound(extent(groups[bands.first].ordered))}};
 }
 
-// Band b begins at row E(b) = ceil(b rows / count), and lacks c = slope * stage rows on both sides. Its seam with the next one
-// has the rows E(b + 1) - c .. E(b + 1) + c; behind the last band those beyond the last row are the first ones: `turned`.
-// Which of both it is, a large number decides: each bound is the greatest of two, one of which is then far below.
+// Band b begins at row E(b) = ceil(b rows / count), and lacks c = slope * stage rows on both sides. Its seam with the
+// next one has the rows E(b + 1) - c .. E(b + 1) + c; behind the last band those beyond the last row are the first
+// ones: `turned`. Which of both it is, a large number decides: each bound is the greatest of two, one of which is then
+// far below.
 Range Assembly::rows_of_band() {
     const Bands& bands = *open_bands->of;
     const AxisId axis = bands.axis;

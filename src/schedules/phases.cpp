@@ -29,7 +29,7 @@ int writers(const Kernel& kernel, TensorIndex tensor) {
                                           [&](const KernelEquation& e) { return e.tensor == tensor; }));
 }
 
-// One of several equations that write a tensor. A state's first value is made before its scan: beside its steps it is none.
+// One of several equations that write a tensor. A state's first value, made before its scan, is none beside its steps.
 bool is_piece(const Kernel& kernel, const KernelEquation& e) {
     return std::count_if(kernel.equations.begin(), kernel.equations.end(), [&](const KernelEquation& other) {
                const bool written = &other != &e && other.written >= 0 && other.written == e.written;
@@ -258,8 +258,8 @@ std::vector<AxisId> task_dimensions(const Kernel& kernel, TensorIndex tensor) {
     return result;
 }
 
-// The output in whose memory a stream local may live: its one reader outside of the phase, at its own point and at its own
-// step.
+// The output in whose memory a stream local may live: its one reader outside of the phase, at its own point and at its
+// own step.
 bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex made, LocalStorage& storage) {
     const KernelEquation& e = equation(kernel, made);
     EquationIndex found = no_id;
@@ -285,7 +285,7 @@ bool live_in_output(const Kernel& kernel, const PhaseGroup& home, EquationIndex 
     return true;
 }
 
-// The array that a stream local may overwrite: read at its own point here, and by nobody later, nor here at a later step.
+// The array that a stream local may overwrite: read at its point here, and by nobody later, nor here at a later step.
 TensorIndex dead_array(const Kernel& kernel, const std::vector<LocalStorage>& storage, const PhaseGroup& home,
                        EquationIndex made) {
     const KernelEquation& e = equation(kernel, made);

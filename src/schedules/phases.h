@@ -56,7 +56,7 @@ struct PhaseGroup {
     int64_t prefetch_ahead = 0;  // elements; 0: none
     bool non_temporal = false;
 
-    // Of a kernel in bands of rows (row_bands.h): the axis of its rows, and the first one of band 0, which may be below 0.
+    // Of a kernel in bands of rows (row_bands.h): the axis of its rows, and the first of band 0, which may be below 0.
     AxisId banded = no_id;
     int64_t first_row = 0;
 

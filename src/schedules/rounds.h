@@ -1,6 +1,7 @@
-// Several cores inside a scan whose state all points share (docs/schedules.md, "Rounds"). No axis parts such a kernel into
-// independent tasks, but each of its phases may be cut along an axis of its own: tasks are parts of phases, in rounds,
-// between which all wait for all. Where a state exceeds a cache, and reads are near, the phases of several steps go by bands.
+// Several cores inside a scan whose state all points share (docs/schedules.md, "Rounds"). No axis parts such a kernel
+// into independent tasks, but each of its phases may be cut along an axis of its own: tasks are parts of phases, in
+// rounds, between which all wait for all. Where a state exceeds a cache, and reads are near, the phases of several
+// steps go by bands.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,8 @@
 
 namespace heddle::schedules {
 
-// When a phase runs: at step s of its stage in round first + s * turns + turn. A stage is a scan, or the phases between two
-// of them, which have one step.
+// When a phase runs: at step s of its stage in round first + s * turns + turn. A stage is a scan, or the phases between
+// two of them, which have one step.
 struct Turn {
     int64_t first = 0;
     int64_t turn = 0, turns = 1;

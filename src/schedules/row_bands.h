@@ -1,6 +1,6 @@
-// Phases that hand one another rows of arrays go together over bands of rows: what a window over rows reads has been made
-// just before, and of each array the last few rows are kept, in turn. So arrays stay in L1, and what is read and written goes
-// through memory once, row after row.
+// Phases that hand one another rows of arrays go together over bands of rows: what a window over rows reads has been
+// made just before, and of each array the last few rows are kept, in turn. So arrays stay in L1, and what is read and
+// written goes through memory once, row after row.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ struct RowBands {
     std::map<EquationIndex, Rows> of;
 };
 
-// The kernel whose arrays keep the rows of a band and those that later ones read, and its bands. Nothing if a phase waits for
-// rows far behind, or if arrays are small anyway.
+// The kernel whose arrays keep the rows of a band and those that later ones read, and its bands. Nothing if a phase
+// waits for rows far behind, or if arrays are small anyway.
 struct BandedKernel {
     Kernel kernel;
     RowBands bands;

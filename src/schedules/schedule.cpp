@@ -59,7 +59,7 @@ Block phases(Assembly& assembly, size_t first, size_t end) {
     return body;
 }
 
-// The phases of a scan whose steps go by bands. Each runs over its rows, then over those of the last seam that are counted round.
+// The phases of a scan in bands. Each runs over its rows, then over those of the last seam that are counted round.
 For phases_of_bands(Assembly& assembly, const Bands& bands) {
     assembly.open_bands = Assembly::OpenBands{.of = &bands};
     auto& open = *assembly.open_bands;

@@ -32,8 +32,8 @@ struct Packing {
     std::string map;  // equal (source buffer, map): equal contents. Numbers included
 };
 
-// Where buffer i of the tree comes from: a tensor of the kernel, or its packed form, or a local that all tasks share. That
-// is to be allocated, aligned and with slack.
+// Where buffer i of the tree comes from: a tensor of the kernel, or its packed form, or a local that all tasks share.
+// That is to be allocated, aligned and with slack.
 struct BufferSource {
     TensorIndex tensor = no_id;
     int packing = -1;       // of Scheduled::packings

@@ -109,8 +109,8 @@ int64_t Cutter::others(const TaskCut& cut) const {
     return count;
 }
 
-// Streams that hand one another arrays: whole vectors, and as many side by side as leave the arrays in L2 and tasks for every
-// core. So a window over rows reads what another has made of them while it is there.
+// Streams that hand one another arrays: whole vectors, and as many side by side as leave the arrays in L2 and tasks for
+// every core. So a window over rows reads what another has made of them while it is there.
 void Cutter::widen_streams() {
     const auto is_stream = [](const PhaseGroup& group) {
         return group.reductions.empty() && !group.update && group.ordered < 0 && group.packed.empty();
@@ -276,8 +276,8 @@ int64_t Cutter::elements() const {
     return most;
 }
 
-// What every task does again (a table that its points are looked up in) is little beside its own part, while there are tasks
-// for every core.
+// What every task does again (a table that its points are looked up in) is little beside its own part, while there are
+// tasks for every core.
 void Cutter::outweigh_light() {
     constexpr int64_t least_share = 16;
     for (TaskCut& cut : plan_.axes) {
@@ -354,7 +354,8 @@ int64_t Cutter::step_bytes() const {
     return total;
 }
 
-// Steps that walk whole rows (vector_steps.h): as long ones as leave a task for every core, and what a step makes in L1.
+// Steps that walk whole rows (vector_steps.h): as long ones as leave a task for every core, and what a step makes in
+// L1.
 void Cutter::widen_steps() {
     for (TaskCut& cut : plan_.axes) {
         const bool walks_rows = std::ranges::any_of(groups_, [&](const PhaseGroup& group) {

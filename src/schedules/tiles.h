@@ -15,8 +15,8 @@ struct TileWork {
     int64_t columns = 1, rows = 1, reduced = 1;
     int most_rows = 1 << 10;
 };
-// To compare tiles by: the longest of arithmetic, loads, latency and what the panel takes to come from L2, or from L3 where
-// L2 cannot hold it; for all tiles of balanced rows.
+// To compare tiles by: the longest of arithmetic, loads, latency and what the panel takes to come from L2, or from L3
+// where L2 cannot hold it; for all tiles of balanced rows.
 double cycles_of(const Tile& tile, const Target& target, int width, const TileWork& work);
 Tile choose_tile(const Target& target, int width, const TileWork& work);
 

@@ -110,11 +110,12 @@ enum class Access : uint8_t {
                   // what lanes want is written, and read with what lies between
     strided,      // any coefficient of the lane variable: gather or scatter
     indexed,      // an expression in the address depends on lanes: gather or scatter
-    consecutive,  // of a load: such an expression, which grows by one from lane to lane where it is inside; lane 0 says where
-    compressed,  // of a store: from where lane 0 says, the values of the lanes that are stored side by side
-    transposed,  // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
-                 // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
-                 // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
+    consecutive,  // of a load: such an expression, which grows by one from lane to lane where it is inside; lane 0 says
+                  // where
+    compressed,   // of a store: from where lane 0 says, the values of the lanes that are stored side by side
+    transposed,   // the row variable's coefficient is 1, the lane variable's any: loads of a Rows of mode transpose.
+                  // Lane l's rows are one contiguous vector; the tile is transposed in registers. A guard must not
+                  // depend on rows. Rows beyond the row count and masked lanes are neither read nor checked
 };
 
 // Coefficients of the lane variable that are served by permutes: pairs of three or four are six and eight.
@@ -122,8 +123,8 @@ constexpr bool is_interleaving(int64_t coefficient) {
     return coefficient == -1 || (coefficient >= 2 && coefficient <= 4) || coefficient == 6 || coefficient == 8;
 }
 
-// Other coefficients that the text says: a lane's neighbours are loaded as they lie, four at once, and transposed, where the nest
-// reads at least four. The matrices of a list, a few columns of a table.
+// Other coefficients that the text says: a lane's neighbours are loaded as they lie, four at once, and transposed,
+// where the nest reads at least four. The matrices of a list, a few columns of a table.
 constexpr int64_t farthest_neighbour = 64;
 constexpr bool is_row_of_neighbours(int64_t coefficient) {
     return coefficient >= 4 && coefficient <= farthest_neighbour && !is_interleaving(coefficient);
@@ -212,8 +213,8 @@ struct For {
 };
 
 // Tiles of rows of one variable.
-//   balanced    while rows are left: c = ceil(left / sizes[0]); r = ceil(left / c); the tile has the largest compiled size
-//               <= r. `sizes` falls strictly and ends with 1
+//   balanced    while rows are left: c = ceil(left / sizes[0]); r = ceil(left / c); the tile has the largest compiled
+//               size <= r. `sizes` falls strictly and ends with 1
 //   transpose   tiles of sizes[0] == width rows; the last one has fewer, which are neither read nor stored
 // With `fused` axes, the variable counts row-major over all of them; row 0's digits come by division, each next row's
 // by adding one to the last digit, with carry.
@@ -235,11 +236,11 @@ struct Rows {
 //   edge     full blocks run without masks; the tail is one block under masks
 //   tail     full blocks run without masks; then one vector at a time (j = 0) under a mask
 //   last     full blocks and then whole vectors (j = 0) run without masks; the last one, of fewer lanes, under a mask
-//   shifted  full blocks and then whole vectors, of which the last begins earlier and does lanes again; where all are fewer
-//            than a vector's, one by one. Nothing is read that the body stores; accesses are plain
+//   shifted  full blocks and then whole vectors, of which the last begins earlier and does lanes again; where all are
+//            fewer than a vector's, one by one. Nothing is read that the body stores; accesses are plain
 //   always   every block runs under its masks (the code exists once)
-// Reduced lanes have a tail or a last vector: its updates go to vector 0, and an inactive lane's accumulator keeps its value. Other lanes
-// that hold accumulators have none. Stores and loads (but packed ones) of a masked block are masked.
+// Reduced lanes have a tail or a last vector: its updates go to vector 0, and an inactive lane's accumulator keeps its
+// value. Other lanes that hold accumulators have none. Stores and loads (but packed ones) of a masked block are masked.
 struct Lanes {
     enum class Mask : uint8_t { edge, tail, last, shifted, always };
     VariableId variable = no_id;
@@ -252,8 +253,8 @@ struct Lanes {
 };
 
 // The accumulator's tile starts at its neutral element (minimum, maximum: +inf, -inf or the integer type's ends;
-// argument reductions: value like those, index 0; any: false, all: true). A running one, around its Lanes, starts at `value`,
-// a scalar; a state, for each of its vectors, at `value`.
+// argument reductions: value like those, index 0; any: false, all: true). A running one, around its Lanes, starts at
+// `value`, a scalar; a state, for each of its vectors, at `value`.
 struct Start {
     AccumulatorId accumulator = no_id;
     ExpressionId value = no_id;
@@ -261,10 +262,10 @@ struct Start {
 
 // acc = combine(acc, value). fused: `value` is a float multiplication, acc = fma(a, b, acc), rounded once. minimum and
 // maximum: a NaN wins. Argument reductions take `value` where it is strictly better or a first NaN, with `index`.
-// running: in each vector v, for d = 1, 2, 4 ... below the width, lane l becomes combine(v[l - d], v[l]), where l >= d; then
-// each lane l becomes combine(carried, v[l]), and what the last active lane has is carried to the next vector. No Finish.
-// With a factor, lanes combine (f', v') with (f, v) to (f' f, v' f joined with v): where f is a bool, what is before stays or
-// becomes neutral; else, of sums, it is multiplied.
+// running: in each vector v, for d = 1, 2, 4 ... below the width, lane l becomes combine(v[l - d], v[l]), where l >= d;
+// then each lane l becomes combine(carried, v[l]), and what the last active lane has is carried to the next vector. No
+// Finish. With a factor, lanes combine (f', v') with (f, v) to (f' f, v' f joined with v): where f is a bool, what is
+// before stays or becomes neutral; else, of sums, it is multiplied.
 // state: becomes the value.
 struct Update {
     AccumulatorId accumulator = no_id;
@@ -292,8 +293,8 @@ struct Store {
     ExpressionId guard = no_id;        // bool: stores where it holds only. -1: everywhere
     bool non_temporal = false;         // where the address is aligned to the vector; else plain
     std::vector<ExpressionId> beside;  // interleaved: what goes to the next elements, up to the next lane's; else none
-    // compressed: what all elements behind those of the lanes hold, as far as a whole vector goes from lane 0's place, if that
-    // `fits` (bool, lane 0 says) what may be written
+    // compressed: what all elements behind those of the lanes hold, as far as a whole vector goes from lane 0's place,
+    // if that `fits` (bool, lane 0 says) what may be written
     ExpressionId filling = no_id, fits = no_id;
 };
 
@@ -310,9 +311,10 @@ struct PrefetchStart {
     bool operator==(const PrefetchStart&) const = default;
 };
 
-// `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else, into L1:
-// the lines `ahead` elements behind `address` (at i = 0, each j), or, where that is transposed, those of the lanes `ahead`
-// lanes further; with a `row`, a loop's variable, those where it is one more. Stands before the loads of its loop's body.
+// `running`: the line under the pointer of the PrefetchStart before into L2, then moves it by `step` bytes. Else, into
+// L1: the lines `ahead` elements behind `address` (at i = 0, each j), or, where that is transposed, those of the lanes
+// `ahead` lanes further; with a `row`, a loop's variable, those where it is one more. Stands before the loads of its
+// loop's body.
 struct Prefetch {
     bool running = false;
     Number step;
@@ -325,8 +327,8 @@ struct Statement {
     std::variant<Phase, For, Rows, Lanes, Start, Update, Finish, Define, Store, EachRow, PrefetchStart, Prefetch> node;
 };
 
-// begin = (task / divisor) % count * step, end = min(begin + step, extent); outermost first. `rounds`: its points run in
-// order; tasks that differ in others alone are independent. There is one such axis at most, the outermost.
+// begin = (task / divisor) % count * step, end = min(begin + step, extent); outermost first. `rounds`: its points run
+// in order; tasks that differ in others alone are independent. There is one such axis at most, the outermost.
 struct TaskAxis {
     std::string name;
     VariableId begin = no_id, end = no_id;

@@ -494,7 +494,8 @@ private:
     std::set<LetId> defined_;
     std::set<AccumulatorId> started_, finished_;
     int lanes_width_ = 0;  // of lanes of one vector, that are not reduced
-    bool in_rows_ = false, in_lanes_ = false, has_tail_ = false, is_shifted_ = false, transposes_ = false, prefetching_ = false;
+    bool in_rows_ = false, in_lanes_ = false, has_tail_ = false, is_shifted_ = false;
+    bool transposes_ = false, prefetching_ = false;
 };
 
 }  // namespace

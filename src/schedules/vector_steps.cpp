@@ -176,7 +176,7 @@ bool ScanInParts::is_last_alone_read(TensorIndex tensor, const std::vector<Expr>
     });
 }
 
-// What has no place for each step is known behind the scan only as the last step of a state, or where steps in turn store it.
+// What has no place for each step is known behind the scan only as a state's last step, or if steps in turn store it.
 bool ScanInParts::is_kept_apart(TensorIndex tensor, size_t maker) {
     const std::vector<Expr>& left = equation(maker).left;
     if (counts_steps(left)) return true;
@@ -444,8 +444,8 @@ bool has_border(const Kernel& kernel, const KernelEquation& e, Expr read) {
     return false;
 }
 
-// Steps in turn: a tile keeps its states in registers, but walks what it reads and writes a step at a time, as small tasks do
-// anyway. Else, where that is a long way from step to step, whole rows are better.
+// Steps in turn: a tile keeps its states in registers, but walks what it reads and writes a step at a time, as small
+// tasks do anyway. Else, where that is a long way from step to step, whole rows are better.
 bool gains_in_turn(const Kernel& kernel, const KernelEquation& e) {
     const bool small_tasks = std::ranges::all_of(e.axes, [&](AxisId axis) { return contains(kernel.common, axis); });
     const auto is_short = [&](TensorIndex tensor, Coordinates coordinates) {
@@ -458,8 +458,8 @@ bool gains_in_turn(const Kernel& kernel, const KernelEquation& e) {
     return std::ranges::all_of(reads_of(e.right), fits) && is_short(e.tensor, e.left);
 }
 
-// Rows that come from behind L2, as many at each step as there are states at least: then a step's states cost less to keep in L1
-// than the rows do to walk a few vectors of each at a time.
+// Rows that come from behind L2, as many at each step as there are states at least: then a step's states cost less to
+// keep in L1 than the rows do to walk a few vectors of each at a time.
 bool streams_rows(const Kernel& kernel, AxisId ordered, const Target& target) {
     std::set<TensorIndex> states, streams;
     int64_t row_bytes = 0;

@@ -1,7 +1,7 @@
-// A scan as one nest (docs/schedules.md, "Scans"). Steps that only take a term into their states (a sum so far, the greatest
-// so far) depend on one another less than their order says: they are taken a vector at a time, if there are no lanes
-// elsewhere. Else, if no point asks what another one had, the steps run in turn inside a tile of points, which keeps their
-// states.
+// A scan as one nest (docs/schedules.md, "Scans"). Steps that only take a term into their states (a sum so far, the
+// greatest so far) depend on one another less than their order says: they are taken a vector at a time, if there are no
+// lanes elsewhere. Else, if no point asks what another one had, the steps run in turn inside a tile of points, which
+// keeps their states.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace heddle::schedules {
 
-// The kernel with such scans as one nest each, if there is one. Tensors keep their numbers; what is made of a state follows.
+// The kernel with such scans as one nest each, if any. Tensors keep their numbers; what is made of a state follows.
 std::optional<Kernel> in_vector_steps(const Kernel& kernel, const Target& target);
 
 }  // namespace heddle::schedules

@@ -88,8 +88,8 @@ std::optional<int64_t> DigitFinder::period(AxisId axis) const {
 
 std::optional<Digit> DigitFinder::divided(AxisId axis) const {
     const auto count = period(axis);
-    // A coordinate that wraps has its axis's extent for divisor, and is no digit: in the classes of sizes that are expected
-    // to be so long, no extent is so small.
+    // A coordinate that wraps has its axis's extent for divisor, and is no digit: in the classes of sizes that are
+    // expected to be so long, no extent is so small.
     if (!count || kernel_.hint(axis) < 4 * *count || kernel_.axis(axis).extent == *count) return std::nullopt;
     const Digit digit = {axis, *count, true};
     return fits(digit) ? std::optional(digit) : std::nullopt;
@@ -134,8 +134,8 @@ bool DigitFinder::reduces_beside(AxisId axis, const KernelEquation& e) const {
     });
 }
 
-// Its points lie between those of another axis: written one by one, they fill the vectors that are stored, or are taken from
-// vectors that are loaded.
+// Its points lie between those of another axis: written one by one, they fill the vectors that are stored, or are taken
+// from vectors that are loaded.
 bool DigitFinder::fills(AxisId axis) const {
     const int64_t extent = kernel_.axis(axis).extent;
     bool any = false;

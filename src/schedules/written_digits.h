@@ -1,6 +1,6 @@
-// Polyphase: an axis i that goes through // and % by a small constant is s * q + p; with p written out, one equation for
-// each, quotients and remainders fold to constants, conditions on parity are decided, and what is left moves plainly with
-// q. So do digits that are axes already (docs/schedules.md, "Written digits").
+// Polyphase: an axis i that goes through // and % by a small constant is s * q + p; with p written out, one equation
+// for each, quotients and remainders fold to constants, conditions on parity are decided, and what is left moves
+// plainly with q. So do digits that are axes already (docs/schedules.md, "Written digits").
 #pragma once
 
 #include <optional>

@@ -42,12 +42,12 @@ std::string stamp_of(const struct stat& status);
 // Whether all of the bytes were written; else `errno` says why not.
 bool write_all(const Descriptor& file, const void* bytes, size_t count);
 
-// The file's first `size` bytes, read-only, as long as someone keeps the pointer; all read at once if `now`. Null: `errno`
-// says why not.
+// The file's first `size` bytes, read-only, as long as someone keeps the pointer; all read at once if `now`. Null:
+// `errno` says why not.
 std::shared_ptr<const void> map_read_only(const Descriptor& file, size_t size, bool now);
 
-// Of bytes of a mapped file, which `owner` keeps: the whole pages among them need not stay in memory. They are read from
-// the file again if anybody looks at them. Bytes of any other owner stay as they are.
+// Of bytes of a mapped file, which `owner` keeps: the whole pages among them need not stay in memory. They are read
+// from the file again if anybody looks at them. Bytes of any other owner stay as they are.
 void give_back_pages(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes);
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// Tokens of every text that Heddle reads but YAML and JSON: templates, and the text forms of systems, kernels, trees and
-// plans. Comments run from `#` to the end of their line, texts stand between single quotes.
+// Tokens of every text that Heddle reads but YAML and JSON: templates, and the text forms of systems, kernels, trees
+// and plans. Comments run from `#` to the end of their line, texts stand between single quotes.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Token {
     bool is_numbered() const { return kind == Kind::static_name && !text.empty() && text[0] >= '0' && text[0] <= '9'; }
 };
 
-// Ends with one `end` token. What is no token is a `bad` one, and reading goes on behind it. `continued`: where a backslash
-// ends a line, the next one is part of it.
+// Ends with one `end` token. What is no token is a `bad` one, and reading goes on behind it. `continued`: where a
+// backslash ends a line, the next one is part of it.
 std::vector<Token> tokens_of(std::string_view text, bool continued = false);
 
 // Without these backslashes, the ends of their lines and the blanks at the beginning of the next ones.

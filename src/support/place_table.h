@@ -1,5 +1,5 @@
-// Where things stand in a list, found by their hashes: the list holds the things, the table eight bytes for each, so that
-// a search reads one line of memory beside the thing that it finds.
+// Where things stand in a list, found by their hashes: the list holds the things, the table eight bytes for each, so
+// that a search reads one line of memory beside the thing that it finds.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How tightly the constructs of an expression's text bind, in templates and in the texts of bodies, systems and kernels.
+// How tightly the constructs of an expression's text bind, in templates and in texts of bodies, systems and kernels.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ inline bool is_operator(const Token& token, Precedence precedence) {
     return token.kind == Token::Kind::symbol && precedence_of(token.text) == precedence;
 }
 
-// What the operands of such an operator bind as at least. Comparisons do not chain, `^` is right associative with a unary
-// on its right, all others are left associative.
+// What the operands of such an operator bind as at least. Comparisons do not chain, `^` is right associative with a
+// unary on its right, all others are left associative.
 constexpr Precedence left_of(Precedence p) {
     return p == Precedence::power || p == Precedence::comparison ? tighter(p) : p;
 }

@@ -1,5 +1,5 @@
-// How far the making of a program is, told while it goes on, and the way to end it early. Whoever wants a program makes one
-// of these and hands it down; null stands for nobody who wants to know.
+// How far the making of a program is, told while it goes on, and the way to end it early. Whoever wants a program makes
+// one of these and hands it down; null stands for nobody who wants to know.
 #pragma once
 
 #include <array>

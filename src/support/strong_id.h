@@ -13,8 +13,8 @@ namespace heddle {
 struct NoId {};
 inline constexpr NoId no_id;
 
-// The place of one element in the list that `Tag` stands for; -1 for none. It indexes and prints as the integer that it is.
-// An integer becomes an id only where that is written, and an id never becomes an id of another list.
+// The place of one element in the list that `Tag` stands for; -1 for none. It indexes and prints as the integer that it
+// is. An integer becomes an id only where that is written, and an id never becomes an id of another list.
 template <typename Tag>
 class StrongId {
 public:

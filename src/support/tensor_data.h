@@ -21,7 +21,7 @@ std::shared_ptr<std::byte> allocate_buffer(size_t bytes);
 class TensorData {
 public:
     TensorData() = default;
-    // Owned and zeroed. The bytes must be counted by 64 bits; std::bad_alloc, as of any container, if they are too many.
+    // Owned and zeroed. The bytes must be counted by 64 bits; std::bad_alloc, as of any container, if too many.
     TensorData(DType dtype, std::vector<int64_t> shape);
     // Borrowed: `owner` keeps `bytes` alive.
     TensorData(DType dtype, std::vector<int64_t> shape, std::shared_ptr<const void> owner, const std::byte* bytes);

@@ -19,8 +19,8 @@
 
 namespace heddle {
 
-// The first error stays; after it every token is the end. Where lines matter, every token behind the line that next_line
-// moved to is the end too.
+// The first error stays; after it every token is the end. Where lines matter, every token behind the line that
+// next_line moved to is the end too.
 class TextReader {
 public:
     enum class Lines : uint8_t { matter, are_space };

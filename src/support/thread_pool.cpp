@@ -69,10 +69,10 @@ struct ThreadPool::State {
     std::atomic<int64_t> tasks{0}, chunk{1};
     std::atomic<uint32_t> chunks{0};
     std::atomic<const Body*> body{nullptr};
-    // Of a job in rounds, below its number: the round that is open, and by part the next round that nobody has taken. Both
-    // only grow, so that a worker that comes late takes nothing that is done, nor of another job. Who finishes the last part
-    // of a round opens the next one: nobody waits for a thread that has not taken a part. Each claim has a cache line, which
-    // stays with the thread that takes the part again and again.
+    // Of a job in rounds, below its number: the round that is open, and by part the next round that nobody has taken.
+    // Both only grow, so that a worker that comes late takes nothing that is done, nor of another job. Who finishes the
+    // last part of a round opens the next one: nobody waits for a thread that has not taken a part. Each claim has a
+    // cache line, which stays with the thread that takes the part again and again.
     struct alignas(64) Claim {
         std::atomic<uint64_t> next{0};
     };
@@ -104,8 +104,8 @@ struct ThreadPool::State {
         }
     }
 
-    // Takes parts of the rounds of job `number` until all are done: those that it took before, and others only where nobody
-    // does for a while.
+    // Takes parts of the rounds of job `number` until all are done: those that it took before, and others only where
+    // nobody does for a while.
     void work_in_rounds(int thread, uint32_t number) {
         const std::atomic<uint64_t>& open = barrier.open;
         uint64_t now = open.load(std::memory_order_acquire);

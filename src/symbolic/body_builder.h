@@ -4,8 +4,8 @@
 //
 // Codes: symbolic.unknown_name, symbolic.not_given, symbolic.shadow, symbolic.rank, symbolic.type, symbolic.dtype,
 // symbolic.stored_dtype, symbolic.coordinate, symbolic.guard, symbolic.output_read, symbolic.no_element,
-// symbolic.static_extent, symbolic.extent, symbolic.reducer, symbolic.scan, symbolic.state_step, symbolic.table, symbolic.footprint,
-// symbolic.cover, symbolic.ipf, symbolic.limit, and those of static expressions (operations.h).
+// symbolic.static_extent, symbolic.extent, symbolic.reducer, symbolic.scan, symbolic.state_step, symbolic.table,
+// symbolic.footprint, symbolic.cover, symbolic.ipf, symbolic.limit, and those of static expressions (operations.h).
 #pragma once
 
 #include <cstdint>

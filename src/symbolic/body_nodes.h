@@ -26,8 +26,8 @@ public:
     const Body& body() const { return *body_; }
     const Node& node(NodeId id) const { return body_->node(id); }
 
-    // A literal of any dtype, from a number that the dtype can hold after the language's cast rules; of a complex dtype a
-    // literal of its parts, cast.
+    // A literal of any dtype, from a number that the dtype can hold after the language's cast rules; of a complex dtype
+    // a literal of its parts, cast.
     NodeId integer(int64_t value, DType dtype, bool from_template);
     // The same, keeping where the number comes from: shape tensors are computed by bodies, and their elements are
     // sizes.
@@ -40,8 +40,8 @@ public:
 
     // Operands are of the types that the operation's row asks for.
     NodeId scalar(ScalarOp op, NodeList operands);
-    // The same node if it is of that type already; a literal of the new type for a literal that it can hold exactly. To a
-    // complex type by way of its parts'.
+    // The same node if it is of that type already; a literal of the new type for a literal that it can hold exactly. To
+    // a complex type by way of its parts'.
     NodeId cast(NodeId operand, DType dtype);
     NodeId select(NodeId condition, NodeId then, NodeId otherwise);
     NodeId read(TensorIndex tensor, DType dtype, NodeList coordinates);
@@ -51,7 +51,7 @@ public:
     // `filter` may be absent (no_id). A reduction equal to an earlier one up to the names of its variables is that one.
     NodeId reduce(Reducer reducer, DType dtype, VariableList variables, NodeId operand, NodeId filter);
 
-    // A node of this or another body again, by the function of its kind; its operands, variables and index are this body's.
+    // A node of this or another body again, by its kind's function; its operands, variables and index are this body's.
     NodeId add(const Node& node);
 
     // Operands below `id`, itself included, along the longest path. Callers refuse a body deeper than `deepest_body`.

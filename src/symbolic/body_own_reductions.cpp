@@ -1,5 +1,5 @@
-// Reductions by a function of the file's own, f(k < n : term) with f(a, b) = ... from neutral: a scan whose state begins
-// with what changes nothing, and takes in one term a step, in order.
+// Reductions by a function of the file's own, f(k < n : term) with f(a, b) = ... from neutral: a scan whose state
+// begins with what changes nothing, and takes in one term a step, in order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ bool near(const Value& a, const Value& b) {
 
 }  // namespace
 
-// The function on static values: what changes nothing does not, and the order in which terms are joined does not matter.
-// What has no static values, complex numbers say, is believed.
+// The function on static values: what changes nothing does not, and the order in which terms are joined does not
+// matter. What has no static values, complex numbers say, is believed.
 void BodyExpressions::need_reducer(const Syntax& syntax, const FunctionLet& function, DType dtype) {
     if (is_complex(dtype)) return;
     std::mt19937 random(1);

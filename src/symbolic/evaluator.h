@@ -1,6 +1,6 @@
-// The evaluator of template expressions: one recursion over the syntax tree for `let:` sections, shape patterns, bodies,
-// compositions, declared projections and rules. What differs from place to place is what names mean: see the virtual
-// functions, which a body and a composition answer.
+// The evaluator of template expressions: one recursion over the syntax tree for `let:` sections, shape patterns,
+// bodies, compositions, declared projections and rules. What differs from place to place is what names mean: see the
+// virtual functions, which a body and a composition answer.
 #pragma once
 
 #include <optional>

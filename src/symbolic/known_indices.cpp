@@ -1,5 +1,5 @@
-// Indices that are known when an operation is applied lie inside of what they index: those of a model's constants are not
-// found out of range by whoever runs it.
+// Indices that are known when an operation is applied lie inside of what they index: those of a model's constants are
+// not found out of range by whoever runs it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -90,10 +90,11 @@ public:
                                         const std::map<std::string, StaticValue>& parameters = {},
                                         const ApplyOptions& options = {});
 
-    // Adds the operations of a whole graph without named dimensions. `known`, one a tensor of `from`: the tensor here that
-    // it is, or no_id, where it becomes one with its name behind `prefix`; its inputs are known. Operations whose results are all known are left out. Answers its outputs.
+    // Adds the operations of a whole graph without named dimensions. `known`, one a tensor of `from`: the tensor here
+    // that it is, or no_id, where it becomes one with its name behind `prefix`; its inputs are known. Operations whose
+    // results are all known are left out. Answers its outputs.
     std::vector<TensorId> add_graph(const Graph& from, std::vector<TensorId> known, const std::string& prefix);
-    // Who is asked before each application whether it is wanted still; outlives what is applied. Code support.cancelled.
+    // Who is asked before each application if it is wanted still; outlives what is applied. Code support.cancelled.
     void set_progress(Progress* progress);
 
     // From now on calls are recorded.

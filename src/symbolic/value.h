@@ -26,8 +26,8 @@ inline constexpr int32_t deepest_list = 32;               // lists in lists
 
 struct BoundTensor;  // symbolic/environment.h
 
-// A node of the body that is being built. Weak values (static ones, coordinates, reduction variables, argmax, count) take
-// the dtype of what they meet.
+// A node of the body that is being built. Weak values (static ones, coordinates, reduction variables, argmax, count)
+// take the dtype of what they meet.
 struct Element {
     enum class Weak : uint8_t { no, integer, real, complex };
     NodeId node;  // integer weak: int64; real weak: float64; complex weak: complex128; never only stored

@@ -35,7 +35,7 @@ double least_seconds(int rounds, const Loop& loop) {
     return least;
 }
 
-// Loops of vectors of 64 or 32 bytes. Registers 0 to 13 take sums; what stands in them is zero, so no operation is slow.
+// Loops of vectors of 64 or 32 bytes. Registers 0 to 13 take sums; what they hold is zero, so no operation is slow.
 constexpr int accumulators = 14;
 constexpr int chained = 16;
 
@@ -77,7 +77,7 @@ HEDDLE_VECTOR_LOOPS(ShortVectors, "ymm", 32)
 #undef HEDDLE_LOOP
 #undef HEDDLE_VECTOR_REGISTERS
 
-// Additions that wait for each other, one a cycle on every x86-64. (Of a register: constants are added without execution.)
+// Additions that wait for each other, one a cycle on every x86-64. (Of a register: constants cost no execution.)
 void add_chain(int64_t rounds) {
     uint64_t sum = 0, term = 1;
     for (int64_t round = 0; round < rounds; round++)

@@ -5,9 +5,10 @@
 
 namespace heddle {
 
-// Measures what FieldSource::speed names, in some 30 ms, all cores busy for a part of it: loops of one kind of instruction,
-// each figure the best of several short ones, so that what else runs disturbs it little. It is rounded, because equal
-// machines should make equal choices. False, and nothing is set: we know no way on this CPU, or there is no memory.
+// Measures what FieldSource::speed names, in some 30 ms, all cores busy for a part of it: loops of one kind of
+// instruction, each figure the best of several short ones, so that what else runs disturbs it little. It is rounded,
+// because equal machines should make equal choices. False, and nothing is set: we know no way on this CPU, or there is
+// no memory.
 bool measure_speed(Target& target);
 // Whether we know a way.
 bool can_measure_speed(const Target& target);

@@ -57,8 +57,8 @@ std::vector<TargetField> fields_of(const Target& target);
 Result<Target> parse_target(std::shared_ptr<const SourceText> text);
 // Reads targets/NAME.json (the data directory's); an unknown key is an error with the nearest known one.
 Result<Target> load_target(const std::string& path);
-// The machine we run on, as a target: features, caches, cores; speeds are those assumed above. A separate step: compiling
-// never calls it.
+// The machine we run on, as a target: features, caches, cores; speeds are those assumed above. A separate step:
+// compiling never calls it.
 Target detect_host();
 // What tells this kind of machine from others: the CPU's names and numbers, its flags, caches, cores.
 std::string host_identity();

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
+#include <string>
 
 #include "expr/scalar_functions.h"
 #include "recipe_interpreter.h"
@@ -232,6 +234,28 @@ TEST(Functions, TheMeaningOfDigamma) {
         auto at = [&](int steps) { return scalar_functions::log_gamma(x + static_cast<Long>(steps) * step); };
         const Long slope = (45 * (at(1) - at(-1)) - 9 * (at(2) - at(-2)) + (at(3) - at(-3))) / (60 * step);
         EXPECT_NEAR(double(psi(x)), double(slope), 1e-9) << double(x);
+    }
+}
+
+// Kernels know the functions of rare steps by their names: operations have one in common where they do the same, as
+// with the angles that lie far from zero.
+TEST(Functions, RareStepsHaveNamesOfTheirOwn) {
+    const std::set<ScalarOp> angles = {ScalarOp::sin, ScalarOp::cos, ScalarOp::tan};
+    for (DType type : {DType::float32, DType::float64}) {
+        for (Units units : {Units::plain, Units::parts_of_floats}) {
+            std::set<std::string> names;
+            size_t others = 0;
+            for (ScalarOp op : with_recipes()) {
+                for (const RareSteps& rare : recipe(op, type, units)->rare) {
+                    EXPECT_EQ(rare.name == "sin_far_angle", angles.contains(op)) << heddle::info(op).name;
+                    const bool is_new = names.insert(rare.name).second;
+                    EXPECT_TRUE(is_new || angles.contains(op)) << rare.name;
+                    others += !angles.contains(op);
+                }
+            }
+            EXPECT_EQ(names.size(), others + 1);
+            EXPECT_TRUE(names.contains("lgamma_below_zero") && names.contains("digamma_below_zero"));
+        }
     }
 }
 

@@ -515,7 +515,8 @@ std::vector<int64_t> extents(const CommonAxes& common) {
     return result;
 }
 
-// y walks the steps and joins, and z, which reads them from the end, the other way round; w needs all of them elsewhere.
+// y walks the steps and joins, and z, which reads them from the end, the other way round; w needs all of them
+// elsewhere.
 TEST(PassScans, ReadersThatWalkTheStepsJoin) {
     auto system = parse_system(std::make_shared<const SourceText>(
         "scan.txt",

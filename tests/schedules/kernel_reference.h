@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "evaluate/bounds.h"
+#include "expr/scalar_functions.h"
 #include "schedules/kernel.h"
 #include "support/narrow_float.h"
 
@@ -506,6 +507,8 @@ private:
         case ScalarOp::cos: return std::cos(a);
         case ScalarOp::tanh: return std::tanh(a);
         case ScalarOp::erf: return std::erf(a);
+        case ScalarOp::log_gamma: return std::lgamma(a);
+        case ScalarOp::digamma: return scalar_functions::psi(a);
         case ScalarOp::sigmoid: return 1 / (1 + std::exp(-a));
         default: std::abort();
         }

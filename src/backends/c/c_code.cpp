@@ -98,8 +98,8 @@ void CCode::add_function(const std::string& name, const std::string& text) {
     functions_ += fmt::format("#ifndef HEDDLE_{0}\n#define HEDDLE_{0}\n{1}#endif\n", name, text);
 }
 
-// What no operator of C does is a function of vectors, written once for each type: `text` says what lane l of its result
-// is, where `condition` holds, by the parameters.
+// What no operator of C does is a function of vectors, written once for each type: `text` says what lane l of its
+// result is, where `condition` holds, by the parameters.
 std::string CCode::helper(const std::string& name, DType dtype, int width, const std::string& parameters,
                           const std::string& text, const std::string& condition) {
     const std::string called = fmt::format("{}_{}", name, vector_name(dtype, width));

@@ -74,8 +74,8 @@ public:
 
 private:
     void line(const std::string& text);
-    // A value whose text is used in place; one with a variable of its own; the same where the text's value never changes:
-    // an equal one of this block or one around it serves.
+    // A value whose text is used in place; one with a variable of its own; the same where the text's value never
+    // changes: an equal one of this block or one around it serves.
     Value inline_value(DType dtype, int width, std::string text);
     Value fresh(DType dtype, int width, const std::string& text);
     Value define(DType dtype, int width, const std::string& text);

@@ -1,5 +1,5 @@
-// A kernel's code as bytes that run wherever they lie: an object file's sections, laid out once. What a cache keeps of a
-// kernel, and all that another process needs of it.
+// A kernel's code as bytes that run wherever they lie: an object file's sections, laid out once. What a cache keeps of
+// a kernel, and all that another process needs of it.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace heddle::backends {
 
-// Of an ELF object file for x86-64 in which `function` stands. The object may refer to itself alone, by relative addresses
-// (as position-independent code that calls nothing does). Code backends.link.
+// Of an ELF object file for x86-64 in which `function` stands. The object may refer to itself alone, by relative
+// addresses (as position-independent code that calls nothing does). Code backends.link.
 Result<std::string> image_of(std::string_view object, const std::string& function);
 
 // Copies images into executable memory. Code backends.link: not an image, or the system gives no such memory.

@@ -158,8 +158,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const Gate& ga
     passes.addPass(llvm::SimplifyCFGPass());
     llvm::LoopPassManager loop_passes;
     loop_passes.addPass(llvm::LoopRotatePass());
-    // Accumulators are values already; what is promoted still are states of short loops. In long ones the search took a third
-    // of all passes.
+    // Accumulators are values already; what is promoted still are states of short loops. In long ones the search took a
+    // third of all passes.
     constexpr unsigned most_accesses = 64;
     llvm::LICMOptions motion;
     motion.MssaNoAccForPromotionCap = most_accesses;

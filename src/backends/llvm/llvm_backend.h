@@ -18,8 +18,8 @@ namespace heddle::backends {
 class LlvmBackend : public codegen::Backend {
 public:
     std::string name() const override { return "llvm"; }
-    // Images (image.h): position-independent code that refers to nothing but itself. If it is cancelled, LLVM stops between
-    // two of its passes, which may be long ones: with an `owner` nobody waits for it.
+    // Images (image.h): position-independent code that refers to nothing but itself. If it is cancelled, LLVM stops
+    // between two of its passes, which may be long ones: with an `owner` nobody waits for it.
     Result<std::vector<std::string>> objects(const std::vector<const schedules::Tree*>& trees, const Target& target,
                                              int threads, Progress* progress = nullptr,
                                              std::shared_ptr<const void> owner = nullptr) override;

@@ -1,152 +1,20 @@
 #include "backends/llvm/llvm_code.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
-#include <llvm/IR/Module.h>
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <map>
-
-#include "backends/llvm/masked_access.h"
 #include "backends/llvm/x86_instructions.h"
-#include "codegen/code.h"
 
 namespace heddle::backends {
-namespace {
 
 using codegen::Cell;
 using codegen::Cells;
-using codegen::CodeAddress;
 using codegen::CodeOp;
 using codegen::CodeValue;
-using schedules::Memory;
-using schedules::MemoryId;
 using schedules::Tree;
-
-class LlvmCode : public codegen::Code {
-public:
-    LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name, int widest);
-    void finish();
-
-    Values function(const std::string& name, std::span<const CodeValue> arguments, codegen::Runs runs,
-                    const std::function<Values(std::span<const CodeValue>)>& body) override;
-    CodeValue integer(DType dtype, int64_t value) override;
-    CodeValue real(DType dtype, double value) override;
-    CodeValue number(int64_t index) override;
-    CodeValue iota(DType dtype, int width) override;
-    CodeValue broadcast(CodeValue scalar, int width) override;
-    CodeValue lane(CodeValue vector, int lane) override;
-    CodeValue shuffle(CodeValue a, CodeValue b, std::span<const int> lanes) override;
-    CodeValue operation(CodeOp op, CodeValue a, CodeValue b) override;
-    codegen::Units units() const override {
-        return widest_ >= 64 ? codegen::Units::parts_of_floats : codegen::Units::plain;
-    }
-    std::optional<int> look_up_cost() const override { return backends::look_up_cost(widest_); }
-    CodeValue look_up(const codegen::LookUpTable& table, CodeValue index) override {
-        llvm::Value* held = llvm::ConstantDataVector::get(builder_.getContext(), llvm::ArrayRef<float>(table));
-        return wrap(DType::float32, index.width, look_up_of_sixteen(builder_, held, value(index), widest_));
-    }
-    CodeValue look_up(CodeValue table, CodeValue index) override {
-        return wrap(table.dtype, index.width, look_up_of_sixteen(builder_, value(table), value(index), widest_));
-    }
-    CodeValue multiply_add(CodeValue a, CodeValue b, CodeValue c) override;
-    CodeValue select(CodeValue condition, CodeValue then, CodeValue otherwise) override;
-    CodeValue convert(CodeValue value, DType dtype) override;
-    CodeValue reinterpret(CodeValue value, DType dtype) override;
-    CodeValue any(CodeValue mask) override;
-    CodeValue again(CodeValue value) override;
-    CodeValue load(const CodeAddress& address, int width, std::optional<CodeValue> mask) override;
-    void store(const CodeAddress& address, CodeValue value, std::optional<CodeValue> mask, bool non_temporal) override;
-    CodeValue gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) override;
-    void scatter(MemoryId memory, CodeValue indices, CodeValue value, std::optional<CodeValue> mask) override;
-    void store_compressed(const CodeAddress& address, CodeValue v, CodeValue mask, CodeValue filling,
-                          CodeValue fits) override {
-        llvm::Value *lanes = to_memory(v), *rest = to_memory(broadcast(filling, v.width));
-        store_packed(builder_, lanes, pointer(address), value(mask), rest, value(fits), widest_, tags(address.memory));
-    }
-    CodeValue address_of(const CodeAddress& address) override;
-    void prefetch(CodeValue address, int level) override;
-    void place_array(MemoryId memory, CodeValue offset, CodeValue origin) override;
-    void report(int position, CodeValue value) override;
-    Cell cell(CodeValue initial) override;
-    CodeValue get(const Cell& cell) override;
-    void set(const Cell& cell, CodeValue value) override;
-    Cells cells(DType dtype, int width, int64_t count) override;
-    CodeValue get(const Cells& cells, CodeValue index) override;
-    void set(const Cells& cells, CodeValue index, CodeValue value) override;
-    void repeat(CodeValue first, CodeValue end, int64_t step, const std::function<void(CodeValue)>& body) override;
-    void repeat_while(const std::function<CodeValue()>& condition, const Action& body) override;
-    void branch(CodeValue condition, const Action& then, const Action& otherwise) override;
-    void rarely(CodeValue condition, const Action& then) override;
-    void stop(int status) override;
-    void comment(const std::string&) override {}
-    CodeValue task_begin() override { return wrap(DType::int64, 1, function_->getArg(2)); }
-    CodeValue task_end() override { return wrap(DType::int64, 1, function_->getArg(3)); }
-
-private:
-    static CodeValue wrap(DType dtype, int width, llvm::Value* value) {
-        return {dtype, width, reinterpret_cast<uintptr_t>(value)};
-    }
-    static llvm::Value* value(CodeValue v) { return reinterpret_cast<llvm::Value*>(v.handle); }
-    llvm::Type* scalar_type(DType dtype);
-    llvm::Type* memory_type(DType dtype) { return is_bool(dtype) ? builder_.getInt8Ty() : scalar_type(dtype); }
-    llvm::Type* type(DType dtype, int width) { return vector(scalar_type(dtype), width); }
-    static llvm::Type* vector(llvm::Type* element, int width) {
-        return width == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
-    }
-    DType dtype_of(MemoryId memory) const { return tree_.memory(memory).dtype; }
-    // Machines gather words of 32 bits: smaller elements come with what lies behind them.
-    bool reads_words(MemoryId memory) const { return tree_.memory(memory).slack && bytes(dtype_of(memory)) < 4; }
-    // Inputs and weights may lie at any address (a file has them wherever the bytes before end); the rest is ours.
-    llvm::Align alignment(MemoryId memory) const {
-        const Memory& m = tree_.memory(memory);
-        const bool is_lent = m.kind == Memory::Kind::input && !m.aligned;
-        return llvm::Align(is_lent ? 1 : static_cast<uint64_t>(bytes(m.dtype)));
-    }
-    llvm::Value* pointer(const CodeAddress& address);
-    llvm::Value* pointer(const Cells& cells, CodeValue index);
-    llvm::Value* from_memory(DType dtype, llvm::Value* raw);
-    llvm::Value* to_memory(CodeValue v);
-    llvm::Instruction* tag(MemoryId memory, llvm::Instruction* access);
-    TagAccess tags(MemoryId memory) {
-        return [this, memory](llvm::Instruction* access) { tag(memory, access); };
-    }
-    llvm::Value* full_mask(int width);
-    llvm::Value* gathered(MemoryId memory, llvm::Type* loaded, llvm::Value* places, llvm::Align align,
-                          std::optional<CodeValue> mask);
-    void store_streaming(const CodeAddress& address, llvm::Value* raw);
-    void make_alias_scopes();
-    llvm::BasicBlock* new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
-    void jump(llvm::BasicBlock* target) {
-        if (!builder_.GetInsertBlock()->getTerminator()) builder_.CreateBr(target);
-    }
-
-    llvm::LLVMContext& context_;
-    llvm::Module& module_;
-    const Tree& tree_;
-    const int widest_;
-    llvm::Function* function_;
-    llvm::IRBuilder<> builder_;
-    llvm::BasicBlock* entry_;
-    llvm::Instruction* cells_end_ = nullptr;  // allocas stand before it
-    llvm::Value* scratch_ = nullptr;
-    llvm::GlobalVariable* zeros_ = nullptr;  // what a load that is not to happen reads
-    std::vector<llvm::Value*> memories_;
-    std::vector<llvm::MDNode*> scopes_, others_;  // of each memory
-    std::map<int64_t, llvm::Value*> numbers_;
-    struct Written {
-        llvm::Function* function = nullptr;
-        Values results;  // of its own body: their types
-    };
-    Written write_function(const std::string& name, std::span<const CodeValue> arguments,
-                           const std::function<Values(std::span<const CodeValue>)>& body);
-    std::map<std::string, Written> functions_;
-    bool streams_ = false;
-};
 
 LlvmCode::LlvmCode(llvm::Module& module, const Tree& tree, const std::string& name, int widest)
     : context_(module.getContext()), module_(module), tree_(tree), widest_(widest), builder_(context_) {
@@ -181,39 +49,6 @@ LlvmCode::LlvmCode(llvm::Module& module, const Tree& tree, const std::string& na
     zeros_ = new llvm::GlobalVariable(module, zero_type, true, llvm::GlobalValue::PrivateLinkage,
                                       llvm::ConstantAggregateZero::get(zero_type), "zeros");
     zeros_->setAlignment(llvm::Align(64));
-}
-
-// Memories that may share bytes are one scope; an access belongs to its scope and excludes all others.
-void LlvmCode::make_alias_scopes() {
-    llvm::MDBuilder metadata(context_);
-    llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("memories");
-    const size_t count = tree_.memories.size();
-    std::vector<llvm::MDNode*> own(count, nullptr);
-    const auto share = [&](const Memory& a, const Memory& b) {
-        const bool arrays = a.kind == Memory::Kind::array && b.kind == Memory::Kind::array;
-        return arrays ? a.offset == b.offset : a.may_alias && b.may_alias;
-    };
-    for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < i && !own[i]; j++) {
-            if (share(tree_.memories[i], tree_.memories[j])) own[i] = own[j];
-        }
-        if (!own[i]) own[i] = metadata.createAnonymousAliasScope(domain, "memory");
-    }
-    for (size_t i = 0; i < count; i++) {
-        llvm::SmallVector<llvm::Metadata*> other;
-        for (size_t j = 0; j < count; j++) {
-            if (own[j] != own[i]) other.push_back(own[j]);
-        }
-        scopes_.push_back(llvm::MDNode::get(context_, {own[i]}));
-        others_.push_back(other.empty() ? nullptr : llvm::MDNode::get(context_, other));
-    }
-}
-
-llvm::Instruction* LlvmCode::tag(MemoryId memory, llvm::Instruction* access) {
-    const size_t m = static_cast<size_t>(memory);
-    access->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes_[m]);
-    if (others_[m]) access->setMetadata(llvm::LLVMContext::MD_noalias, others_[m]);
-    return access;
 }
 
 void LlvmCode::finish() {
@@ -366,6 +201,15 @@ CodeValue LlvmCode::operation(CodeOp op, CodeValue a, CodeValue b) {
     return a;
 }
 
+std::optional<int> LlvmCode::look_up_cost() const { return backends::look_up_cost(widest_); }
+CodeValue LlvmCode::look_up(const codegen::LookUpTable& table, CodeValue index) {
+    llvm::Value* held = llvm::ConstantDataVector::get(builder_.getContext(), llvm::ArrayRef<float>(table));
+    return wrap(DType::float32, index.width, look_up_of_sixteen(builder_, held, value(index), widest_));
+}
+CodeValue LlvmCode::look_up(CodeValue table, CodeValue index) {
+    return wrap(table.dtype, index.width, look_up_of_sixteen(builder_, value(table), value(index), widest_));
+}
+
 CodeValue LlvmCode::multiply_add(CodeValue a, CodeValue b, CodeValue c) {
     return wrap(
         a.dtype, a.width,
@@ -404,142 +248,6 @@ CodeValue LlvmCode::again(CodeValue v) {
     llvm::Type* int64 = builder_.getInt64Ty();
     auto* same = llvm::InlineAsm::get(llvm::FunctionType::get(int64, {int64}, false), "", "=r,0", false);
     return wrap(v.dtype, 1, builder_.CreateCall(same, {value(v)}));
-}
-
-llvm::Value* LlvmCode::pointer(const CodeAddress& address) {
-    llvm::Type* element = memory_type(dtype_of(address.memory));
-    llvm::Value* base = memories_[static_cast<size_t>(address.memory)];
-    base = builder_.CreateGEP(element, base, value(address.index));
-    for (CodeValue move : address.moves) base = builder_.CreateGEP(element, base, value(move));
-    return address.offset == 0 ? base
-                               : builder_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(address.offset));
-}
-
-llvm::Value* LlvmCode::from_memory(DType dtype, llvm::Value* raw) {
-    return is_bool(dtype) ? builder_.CreateIsNotNull(raw) : raw;
-}
-llvm::Value* LlvmCode::to_memory(CodeValue v) {
-    if (!is_bool(v.dtype)) return value(v);
-    return builder_.CreateZExt(value(v), vector(builder_.getInt8Ty(), v.width));
-}
-llvm::Value* LlvmCode::full_mask(int width) { return llvm::ConstantInt::getTrue(vector(builder_.getInt1Ty(), width)); }
-
-CodeValue LlvmCode::load(const CodeAddress& address, int width, std::optional<CodeValue> mask) {
-    const DType dtype = dtype_of(address.memory);
-    llvm::Type* loaded = vector(memory_type(dtype), width);
-    const llvm::Align align = alignment(address.memory);
-    llvm::Value* place = pointer(address);
-    llvm::Instruction* raw = nullptr;
-    if (mask && width > 1 && !has_masked_access(loaded, widest_)) {
-        llvm::Value* found = masked_load(builder_, loaded, place, value(*mask), tags(address.memory));
-        return wrap(dtype, width, from_memory(dtype, found));
-    }
-    if (mask && width > 1) {
-        if (address.may_be_far) place = builder_.CreateSelect(value(any(*mask)), place, zeros_);
-        raw = builder_.CreateMaskedLoad(loaded, place, align, value(*mask), llvm::Constant::getNullValue(loaded));
-    } else {
-        if (mask) place = builder_.CreateSelect(value(*mask), place, zeros_);
-        raw = builder_.CreateAlignedLoad(loaded, place, align);
-    }
-    return wrap(dtype, width, from_memory(dtype, tag(address.memory, raw)));
-}
-
-// Past the caches where the address allows it.
-void LlvmCode::store_streaming(const CodeAddress& address, llvm::Value* raw) {
-    const uint64_t size = module_.getDataLayout().getTypeStoreSize(raw->getType()).getFixedValue();
-    llvm::Value* place = pointer(address);
-    llvm::Value* low = builder_.CreateAnd(builder_.CreatePtrToInt(place, builder_.getInt64Ty()), size - 1);
-    llvm::BasicBlock *aligned = new_block("aligned"), *plain = new_block("plain"), *after = new_block("stored");
-    builder_.CreateCondBr(builder_.CreateIsNull(low), aligned, plain);
-    builder_.SetInsertPoint(aligned);
-    llvm::Instruction* streaming = tag(address.memory, builder_.CreateAlignedStore(raw, place, llvm::Align(size)));
-    llvm::Metadata* one = llvm::ConstantAsMetadata::get(builder_.getInt32(1));
-    streaming->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context_, {one}));
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(plain);
-    tag(address.memory, builder_.CreateAlignedStore(raw, place, alignment(address.memory)));
-    builder_.CreateBr(after);
-    builder_.SetInsertPoint(after);
-    streams_ = true;
-}
-
-void LlvmCode::store(const CodeAddress& address, CodeValue v, std::optional<CodeValue> mask, bool non_temporal) {
-    llvm::Value* raw = to_memory(v);
-    if (non_temporal && !mask && v.width > 1) return store_streaming(address, raw);
-    const llvm::Align align = alignment(address.memory);
-    if (!mask) return void(tag(address.memory, builder_.CreateAlignedStore(raw, pointer(address), align)));
-    if (!has_masked_access(raw->getType(), widest_))
-        return masked_store(builder_, raw, pointer(address), value(*mask), tags(address.memory));
-    tag(address.memory, builder_.CreateMaskedStore(raw, pointer(address), align, value(*mask)));
-}
-
-CodeValue LlvmCode::gather(MemoryId memory, CodeValue indices, std::optional<CodeValue> mask) {
-    const DType dtype = dtype_of(memory);
-    llvm::Type* element = memory_type(dtype);
-    llvm::Type* loaded = vector(element, indices.width);
-    llvm::Value* places = builder_.CreateGEP(element, memories_[static_cast<size_t>(memory)], value(indices));
-    if (reads_words(memory)) {
-        llvm::Type* words = vector(builder_.getInt32Ty(), indices.width);
-        llvm::Value* whole = gathered(memory, words, places, llvm::Align(1), mask);
-        llvm::Type* bits = vector(builder_.getIntNTy(element->getPrimitiveSizeInBits()), indices.width);
-        llvm::Value* low = builder_.CreateBitCast(builder_.CreateTrunc(whole, bits), loaded);
-        return wrap(dtype, indices.width, from_memory(dtype, low));
-    }
-    if (mask && indices.width > 1 && !has_masked_access(loaded, widest_)) {
-        llvm::Value* found = masked_gather(builder_, loaded, places, value(*mask), tags(memory));
-        return wrap(dtype, indices.width, from_memory(dtype, found));
-    }
-    llvm::Value* raw = gathered(memory, loaded, places, alignment(memory), mask);
-    return wrap(dtype, indices.width, from_memory(dtype, raw));
-}
-
-// Without AVX-512, LLVM writes a branch a lane for what a mask leaves out. Here such lanes read zeros.
-llvm::Value* LlvmCode::gathered(MemoryId memory, llvm::Type* loaded, llvm::Value* places, llvm::Align align,
-                                std::optional<CodeValue> mask) {
-    const auto lanes = llvm::cast<llvm::FixedVectorType>(loaded)->getNumElements();
-    if (widest_ >= 64 || !mask) {
-        llvm::Value* active = mask ? value(*mask) : full_mask(static_cast<int>(lanes));
-        return tag(memory,
-                   builder_.CreateMaskedGather(loaded, places, align, active, llvm::Constant::getNullValue(loaded)));
-    }
-    places = builder_.CreateSelect(value(*mask), places, builder_.CreateVectorSplat(lanes, zeros_));
-    llvm::Value* result = llvm::PoisonValue::get(loaded);
-    for (uint64_t lane = 0; lane < lanes; lane++) {
-        llvm::Value* place = builder_.CreateExtractElement(places, lane);
-        llvm::Instruction* one = builder_.CreateAlignedLoad(loaded->getScalarType(), place, align);
-        result = builder_.CreateInsertElement(result, tag(memory, one), lane);
-    }
-    return result;
-}
-
-void LlvmCode::scatter(MemoryId memory, CodeValue indices, CodeValue v, std::optional<CodeValue> mask) {
-    llvm::Value* places =
-        builder_.CreateGEP(memory_type(v.dtype), memories_[static_cast<size_t>(memory)], value(indices));
-    if (mask && widest_ < 64) return masked_scatter(builder_, to_memory(v), places, value(*mask), tags(memory));
-    llvm::Value* active = mask ? value(*mask) : full_mask(indices.width);
-    tag(memory, builder_.CreateMaskedScatter(to_memory(v), places, alignment(memory), active));
-}
-
-CodeValue LlvmCode::address_of(const CodeAddress& address) {
-    return wrap(DType::int64, 1, builder_.CreatePtrToInt(pointer(address), builder_.getInt64Ty()));
-}
-
-void LlvmCode::prefetch(CodeValue address, int level) {
-    llvm::Value* place = builder_.CreateIntToPtr(value(address), builder_.getPtrTy());
-    builder_.CreateIntrinsic(
-        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-        {place, builder_.getInt32(0), builder_.getInt32(level == 1 ? 3 : 2), builder_.getInt32(1)});
-}
-
-void LlvmCode::place_array(MemoryId memory, CodeValue offset, CodeValue origin) {
-    llvm::Value* first = builder_.CreateGEP(builder_.getInt8Ty(), scratch_, value(offset));
-    memories_[static_cast<size_t>(memory)] =
-        builder_.CreateGEP(memory_type(dtype_of(memory)), first, builder_.CreateNeg(value(origin)));
-}
-
-void LlvmCode::report(int position, CodeValue v) {
-    builder_.CreateStore(value(v),
-                         builder_.CreateConstGEP1_64(builder_.getInt64Ty(), scratch_, static_cast<uint64_t>(position)));
 }
 
 Cell LlvmCode::cell(CodeValue initial) {
@@ -621,8 +329,6 @@ void LlvmCode::rarely(CodeValue condition, const Action& then) {
 }
 
 void LlvmCode::stop(int status) { builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(status))); }
-
-}  // namespace
 
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, const Tree& tree,
                                            const std::string& function_name, int widest) {

@@ -1,4 +1,4 @@
-// Weights in files beside the model: which files may be opened, and where in them a tensor lies. All of it is untrusted.
+// Weights in files beside the model: which files may be opened, and where in them a tensor lies. All is untrusted.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct DataFile {
 // Maps a file by the path that a tensor names. Codes: onnx.external_path, onnx.external_file.
 using OpenDataFile = std::function<Result<DataFile>(const std::string& location)>;
 
-// Files in the folder of a model, and below it. Links are followed as long as they end there, or in the folder where the
-// model itself lies if its path is a link: caches of downloaded models are full of them. Refused are absolute paths, `..`
-// and links that lead elsewhere.
+// Files in the folder of a model, and below it. Links are followed as long as they end there, or in the folder where
+// the model itself lies if its path is a link: caches of downloaded models are full of them. Refused are absolute
+// paths, `..` and links that lead elsewhere.
 OpenDataFile data_files_beside(const std::string& model);
 
 // What a tensor says of its place, as it is written.
@@ -40,8 +40,8 @@ public:
     std::optional<MappedFile> find(const std::string& tensor, const DataPlace& place, int64_t needed);
 
     // All that is wrong, one for each kind of mistake. Tensors may have the same bytes, but not some of each other's.
-    // Codes: onnx.external_data (no folder), onnx.external_path, onnx.external_file, onnx.external_range, onnx.tensor (a
-    // length that does not fit the shape), onnx.external_overlap.
+    // Codes: onnx.external_data (no folder), onnx.external_path, onnx.external_file, onnx.external_range, onnx.tensor
+    // (a length that does not fit the shape), onnx.external_overlap.
     Diagnostics problems() const;
 
     // Of the files that were opened.

@@ -76,7 +76,7 @@ private:
         return whole;
     }
 
-    // Each function is looked at once, however often it is called. None is larger than what is allowed, so sums stay small.
+    // Each function is looked at once, however often it is called. None is larger than allowed, so sums stay small.
     Result<Extent> extent_of_call(int32_t number) {
         OnnxFunction& function = model_.functions[static_cast<size_t>(number)];
         auto& known = extents_[static_cast<size_t>(number)];

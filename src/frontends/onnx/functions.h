@@ -5,8 +5,9 @@
 
 namespace heddle::onnx {
 
-// Sets OnnxNode::function and OnnxFunction::is_called. Nothing is inlined for it: a few functions that call each other can
-// stand for more nodes than any memory holds. Codes: onnx.duplicate_function, onnx.recursive_function, onnx.function_size.
+// Sets OnnxNode::function and OnnxFunction::is_called. Nothing is inlined for it: a few functions that call each other
+// can stand for more nodes than any memory holds. Codes: onnx.duplicate_function, onnx.recursive_function,
+// onnx.function_size.
 Result<void> link_functions(OnnxModel& model);
 
 // The graph and those within its nodes. A model's nesting is limited when it is read.

@@ -68,8 +68,8 @@ struct ImportedCalls {
 };
 Result<ImportedCalls> import_calls(const OnnxModel& model, const Library& library, const ImportOptions& options);
 
-// How many of a model's nodes, those of branches and of functions with them, have a template; `If` and calls of functions
-// need none.
+// How many of a model's nodes, those of branches and of functions with them, have a template; `If` and calls of
+// functions need none.
 struct Coverage {
     int64_t nodes = 0, covered = 0;
     int64_t operators = 0;  // different ones

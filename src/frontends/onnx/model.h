@@ -103,8 +103,8 @@ struct OnnxModel {
     OnnxMetadata metadata;
     Opsets opsets;
     OnnxGraph graph;
-    // Calls among those that are called form no circle, are not nested deeper than `deepest_call`, and expand to no more
-    // than `most_inlined_nodes` and `most_inlined_bytes`.
+    // Calls among those that are called form no circle, are not nested deeper than `deepest_call`, and expand to no
+    // more than `most_inlined_nodes` and `most_inlined_bytes`.
     std::vector<OnnxFunction> functions;
     // Other files that hold its tensors: what follows from a model, follows from these too.
     std::vector<std::string> data_files;
@@ -129,7 +129,7 @@ Result<OnnxModel> read_model(const std::string& path);
 Result<OnnxModel> parse_model(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner,
                               OpenDataFile open = nullptr);
 
-// A serialised TensorProto, as test suites and `--input NAME=FILE.pb` have them. Codes: those, and those of ExternalData.
+// A serialised TensorProto, as test suites and `--input NAME=FILE.pb` have them. Codes: those, and ExternalData's.
 Result<OnnxTensor> read_tensor(const std::string& path);
 Result<OnnxTensor> parse_tensor(const std::string& path, Bytes bytes, std::shared_ptr<const void> owner,
                                 OpenDataFile open = nullptr);

@@ -13,8 +13,8 @@ struct FileContext {
     std::shared_ptr<const void> owner;
 };
 
-// Views of the file, or of files beside it, wherever elements lie there as they do in memory. What is wrong with another
-// file, `external` tells.
+// Views of the file, or of files beside it, wherever elements lie there as they do in memory. What is wrong with
+// another file, `external` tells.
 Result<OnnxTensor> read_tensor(const FileContext& file, ExternalData& external, Bytes message);
 
 std::unexpected<Diagnostics> truncated(const FileContext& file, const std::string& where);
