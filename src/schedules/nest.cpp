@@ -511,8 +511,33 @@ std::vector<AxisId> Nest::loops_around() const {
     return outside;
 }
 
+// Of reduced lanes a row of results lies along another one of an operand: a tile of rows is walked along it, as prefetchers
+// follow; not all rows for each of its points.
+std::vector<AxisId> Nest::loops_along_rows() const {
+    std::vector<AxisId> along;
+    if (!group_.lanes_reduced || group_.rows < 0 || !group_.fused.empty()) return along;
+    const auto dimension = [](const std::vector<Expr>& coordinates, AxisId axis) {
+        return std::ranges::find_if(coordinates, [&](Expr c) { return depends_on(c, axis); });
+    };
+    for (AxisId axis : loops_around()) {
+        const bool follows = std::ranges::any_of(group_.reductions, [&](EquationIndex index) {
+            return std::ranges::any_of(reads_of(equation(index).right), [&](const ReadAccess& read) {
+                const std::vector<Expr> at = coordinates_of(read.value);
+                const auto row = dimension(at, group_.rows), own = dimension(at, axis);
+                return row < own && own != at.end();
+            });
+        });
+        if (follows) along.push_back(axis);
+    }
+    return along;
+}
+
 Block Nest::loops() {
-    return serial(loops_around(), [&] {
+    const std::vector<AxisId> along = loops_along_rows();
+    std::vector<AxisId> around = loops_around();
+    std::erase_if(around, [&](AxisId axis) { return contains(along, axis); });
+    return serial(std::move(around), [&] {
+        if (!along.empty()) return rows([&] { return serial(along, [&] { return core(); }); });
         if (group_.in_turn) return lanes([&] { return steps_in_turn(); });
         if (group_.vector_steps >= 0) return vector_steps();
         if (group_.lanes_reduced) return rows([&] { return core(); });

@@ -56,6 +56,7 @@ private:
     AccumulatorId start_running(Block& block, EquationIndex index);
     ExpressionId of_accumulator(Expression::Kind kind, AccumulatorId accumulator);
     std::vector<AxisId> loops_around() const;
+    std::vector<AxisId> loops_along_rows() const;
     bool fills_rows_of_buffer() const;
     Block serial(std::vector<AxisId> axes, const Inner& inner);
     Block lanes(const Inner& inner);

@@ -139,8 +139,27 @@ TEST(CodeShape, ElementwiseChain) {
     EXPECT_EQ(calls(text), 0);
 }
 
-// AVX2 has no masks of bytes: the last vector begins earlier. Where masks must be, they are a function that is written once, not a
-// branch for each lane.
+// What is taken is put side by side in a register, and stored whole; the end of the row is a function.
+TEST(CodeShape, WhatIsTakenIsPackedInRegisters) {
+    const std::string wide = assembly("update_front"), narrow = assembly("update_front", avx2());
+    EXPECT_NE(wide.find("vcompressps"), std::string::npos);
+    EXPECT_NE(narrow.find("vpermd"), std::string::npos);
+    EXPECT_NE(narrow.find("packing_orders_8x1"), std::string::npos);
+    for (const std::string& text : {wide, narrow}) EXPECT_NE(text.find("masked_store_f32"), std::string::npos);
+}
+
+TEST(CodeShape, SmallMatricesAreTransposedInRegisters) {
+    for (const Target& target : {avx512(), avx2()}) {
+        const std::string text = assembly("triple_products", target);
+        const LoopShape loop = loop_with_most(text, &LoopShape::vector_stores);
+        EXPECT_EQ(loop.vector_stores, 4);
+        EXPECT_EQ(loop.gathers + loop.branches, 0);
+        EXPECT_NE(text.find("vunpcklps"), std::string::npos);
+    }
+}
+
+// AVX2 has no masks of bytes: the last vector begins earlier. Where masks must be, they are a function that is written
+// once, not a branch for each lane.
 TEST(CodeShape, BytesWithoutMaskRegisters) {
     const std::string text = assembly("mirrored", avx2());
     const LoopShape loop = loop_with_most(text, &LoopShape::vector_stores);
