@@ -1,17 +1,15 @@
 #include "equations/lower_body.h"
 
 #include <algorithm>
-#include <functional>
-#include <limits>
 #include <unordered_set>
 
 #include "equations/pass_support.h"
-#include "equations/system_rules.h"
 #include "expr/arena_interval.h"
 #include "expr/coordinate.h"
 #include "expr/remake.h"
 
 namespace heddle::equations {
+
 BodyLowering::BodyLowering(LoweringState& state, const Operation& operation)
     : state_(state), arena_(*state.system.arena), operation_(operation), body_(*operation.body) {
     for (TensorId input : operation.inputs) {
@@ -323,161 +321,6 @@ void BodyLowering::join_scan(Equation& equation, const std::vector<AxisId>& from
         scan.tensors.insert(equation.tensor);
         return;
     }
-}
-
-// The filter's conditions: coordinates that must be zero, and the rest. False where operands are missing.
-bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest) {
-    rest = arena_.truth(true);
-    if (node.operands.size() < 2) return true;
-    std::vector<NodeId> stack = {node.operands[1]};
-    while (!stack.empty()) {
-        const NodeId id = stack.back();
-        stack.pop_back();
-        const Node& part = body_.node(id);
-        if (part.kind == Node::Kind::scalar && part.op == ScalarOp::logical_and) {
-            stack.insert(stack.end(), std::make_reverse_iterator(part.operands.end()),
-                         std::make_reverse_iterator(part.operands.begin()));
-            continue;
-        }
-        // The number that an argmax gives is of the variables as they are: nothing is solved there.
-        const bool equality = part.kind == Node::Kind::scalar && part.op == ScalarOp::equal &&
-                              !is_argument(node.reducer) && !has_data_[static_cast<size_t>(id)] &&
-                              body_.node(part.operands[0]).dtype == DType::int64;
-        if (equality) {
-            Expr a = need(part.operands[0], condition, true), b = need(part.operands[1], condition, true);
-            if (a && b) equalities.push_back(arena_.add(a, b, -1));
-        } else if (Expr holds = need(id, condition, false)) {
-            rest = arena_.conjunction(rest, holds);
-        }
-    }
-    return missing_.empty();
-}
-
-std::optional<BodyLowering::Draft> BodyLowering::draft_reduction(const Node& node, Expr condition) {
-    std::vector<Expr> equalities;
-    Expr rest = nullptr;
-    if (!split_filter(node, condition, equalities, rest)) return std::nullopt;
-    Expr inner = rest;
-    for (Expr zero : equalities)
-        inner = arena_.conjunction(inner, coordinate_of(arena_, ScalarOp::equal, zero, arena_.integer(0)));
-    inner = under(condition, inner);
-    Expr term = need(node.operands[0], inner->kind == Kind::integer && inner->integer != 0 ? nullptr : inner, false);
-    if (!term) return std::nullopt;
-    std::vector<AxisId> reduced;
-    for (VariableId variable : node.variables) {
-        if (has_axis(variable)) reduced.push_back(axis_of(variable));
-    }
-    SolvedFilter solved = solve_filter(state_.system, equalities, rest, std::move(reduced));
-    term = arena_.substitute(term, solved.solution);
-    Expr holds = solved.condition;
-    // The equation is worked out at all points: also where nobody asks for it.
-    if (condition && !(reads_inside_where_asked(state_.system, term) && reads_inside(state_.system, holds)))
-        holds = lazy_conjunction(state_.system, condition, holds);
-    Draft draft;
-    draft.reducer = node.reducer;
-    draft.reduced = std::move(solved.reduced);
-    draft.right = arena_.select(holds, term, neutral(arena_, node.reducer, term->dtype));
-    const bool filtered = !(holds->kind == Kind::integer && holds->integer != 0);
-    if (draft.reduced.empty()) {
-        if (is_argument(node.reducer)) draft.right = arena_.integer(0);
-        draft.reducer = std::nullopt;
-    } else if (is_argument(node.reducer) && filtered) {
-        draft = Draft{.right = filtered_argument(std::move(draft), holds)};
-    }
-    return draft;
-}
-
-// Terms that the filter leaves out are neutral, and so may be those that it takes: infinities. The best one's number is
-// then 0, whether taken or not. Every better one is taken, and none stands before the first one taken: of both numbers,
-// the larger one.
-Expr BodyLowering::filtered_argument(Draft best, Expr holds) {
-    const DType dtype = best.right->dtype;
-    Draft first = best;
-    first.reducer = Reducer::argument_maximum;
-    first.right = is_float(dtype) ? arena_.select(holds, arena_.real(dtype, 1), arena_.real(dtype, 0))
-                                  : arena_.select(holds, arena_.literal(dtype, 1), arena_.literal(dtype, 0));
-    const std::string suffix(name(*best.reducer));
-    Expr first_number = name_reduction(std::move(first), suffix + "_taken");
-    return arena_.scalar(ScalarOp::maximum, DType::int64, {name_reduction(std::move(best), suffix), first_number});
-}
-
-Expr BodyLowering::name_reduction(Draft draft, const std::string& suffix) {
-    draft.right = finish_right(draft.right, open_axes(draft.right, draft.reduced));
-    draft.axes = open_axes(draft.right, draft.reduced);
-    return name_draft(std::move(draft), suffix);
-}
-
-Expr BodyLowering::convert_reduce(const Node& node, Expr condition) {
-    std::optional<Draft> draft = draft_reduction(node, condition);
-    if (!draft) return nullptr;
-    if (!draft->reducer) return draft->right;
-    return name_reduction(std::move(*draft), std::string(name(node.reducer)));
-}
-
-// The axes of variables that `right` is computed from, without those that are bound.
-std::vector<AxisId> BodyLowering::open_axes(Expr right, const std::vector<AxisId>& bound) const {
-    std::vector<AxisId> axes;
-    for (auto [variable, axis] : axes_) {
-        const bool used = std::binary_search(right->axes.begin(), right->axes.end(), axis);
-        if (used && std::find(bound.begin(), bound.end(), axis) == bound.end()) axes.push_back(axis);
-    }
-    return axes;
-}
-
-BodyLowering::Draft BodyLowering::renamed(const Draft& draft, bool fresh, Arena::Substitution& substitution) {
-    Draft result = draft;
-    size_t position = 0;
-    for (std::vector<AxisId>* list : {&result.axes, &result.reduced}) {
-        for (AxisId& axis : *list) {
-            const AxisId own = fresh ? arena_.add_axis(Axis(arena_.axis(axis))) : placeholders_.get(position, axis);
-            position++;
-            substitution[axis] = arena_.axis_value(own);
-            axis = own;
-        }
-    }
-    result.right = arena_.substitute(draft.right, substitution);
-    return result;
-}
-
-// A tensor of its own for a finished draft, or the one of an equal draft; a read of it over the draft's axes.
-Expr BodyLowering::name_draft(Draft draft, const std::string& suffix) {
-    const DType dtype = draft.reducer && is_argument(*draft.reducer) ? DType::int64 : draft.right->dtype;
-    Arena::Substitution placeholders;
-    const Draft general = renamed(draft, false, placeholders);
-    auto [it, added] = named_.try_emplace(
-        {draft.reducer ? static_cast<int>(*draft.reducer) : -1, general.right, general.axes, general.reduced}, no_id);
-    std::vector<Expr> at;
-    for (AxisId axis : draft.axes) at.push_back(arena_.axis_value(axis));
-    if (added) {
-        SystemTensor tensor;
-        tensor.name = state_.graph.tensor(operation_.outputs[0]).name + "." + suffix;
-        tensor.operation = state_.graph.tensor(operation_.outputs[0]).producer;
-        tensor.dtype = dtype;
-        for (AxisId axis : draft.axes) {
-            const auto variable =
-                std::find_if(axes_.begin(), axes_.end(), [&](const auto& pair) { return pair.second == axis; });
-            tensor.sizes.push_back(body_.variable(variable->first).extent);
-            tensor.shape.push_back(tensor.sizes.back().value);
-        }
-        it->second = state_.system.add_tensor(std::move(tensor));
-        state_.system.add_equation(equation_of(it->second, at, draft));
-    }
-    return arena_.read(it->second, dtype, std::move(at));
-}
-
-// With axes of its own; `left` is over the draft's.
-Equation BodyLowering::equation_of(TensorIndex target, const std::vector<Expr>& left, const Draft& draft) {
-    Arena::Substitution substitution;
-    Draft own = renamed(draft, true, substitution);
-    Equation equation{.tensor = target,
-                      .axes = std::move(own.axes),
-                      .left = {},
-                      .reducer = own.reducer,
-                      .reduced = std::move(own.reduced),
-                      .right = own.right};
-    for (Expr coordinate : left) equation.left.push_back(arena_.substitute(coordinate, substitution));
-    join_scan(equation, draft.axes);
-    return equation;
 }
 
 // Reads that no selection may skip, and that are known to leave their tensor (a constant index outside), are checked

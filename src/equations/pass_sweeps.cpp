@@ -20,7 +20,7 @@ constexpr int64_t least_blocks = 8;
 constexpr double least_points = 4096;           // of a step: fewer are a vector or two for each row
 constexpr double least_share = 4 * most_steps;  // of the states' points to all others of a step
 constexpr int most_operations = 16;             // of a step: more hide the loads and stores
-constexpr int64_t most_nodes = 128;             // of the right sides of a block: longer ones take long to compile
+constexpr int64_t most_nodes_of_block = 128;    // of its right sides: longer ones take long to compile
 
 // A tensor that the scan makes.
 struct Made {
@@ -152,7 +152,8 @@ private:
         int64_t nodes = 0;
         for (const auto& [tensor, made] : made_) nodes += facts_.of(of(made).right).nodes;
         for (count_ = most_steps; count_ > 1; count_--) {
-            if (steps_ % count_ == 0 && steps_ >= least_blocks * count_ && nodes * count_ <= most_nodes) return true;
+            if (steps_ % count_ == 0 && steps_ >= least_blocks * count_ && nodes * count_ <= most_nodes_of_block)
+                return true;
         }
         return false;
     }

@@ -1,5 +1,6 @@
-// The nest while it is built: nest.cpp has loops, tiles and updates, nest_reduced.cpp loops over reduced
-// axes, nest_steps.cpp the steps of a scan by vectors.
+// The nest while it is built: nest.cpp has loops, tiles and updates, nest_ranges.cpp where loops begin and end,
+// nest_reduced.cpp loops over reduced axes, nest_steps.cpp the steps of a scan by vectors, nest_prefetch.cpp what is
+// asked for ahead.
 #pragma once
 
 #include <functional>
