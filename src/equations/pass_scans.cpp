@@ -38,16 +38,16 @@ private:
         for (int32_t index : system_.order()) {
             Equation& equation = system_.equation(index);
             if (equation.scan >= 0 || equation.reducer || reach.states.contains(equation.tensor)) continue;
-            for (const bool turned : {false, true}) {
-                if (turned && !may_be_turned(equation)) continue;
-                const Equation walked = turned ? turned_round(equation, reach) : equation;
-                const auto axis = shared_axis(walked, scan, reach);
-                if (!axis) continue;
-                equation = walked;
-                equation.scan = scan;
-                equation.ordered = *axis;
-                return true;
+            auto axis = shared_axis(equation, scan, reach);
+            if (!axis) {
+                const auto turned = turned_round(equation, reach);
+                if (turned) axis = shared_axis(*turned, scan, reach);
+                if (axis) equation = *turned;
             }
+            if (!axis) continue;
+            equation.scan = scan;
+            equation.ordered = *axis;
+            return true;
         }
         return false;
     }
@@ -109,10 +109,11 @@ private:
 
     // The same equation, its points along an axis the other way round, if it reads steps of the scan from the last one
     // on (`x[i] = h[n - 1 - i]`, a result of steps that go back).
-    Equation turned_round(Equation equation, const Reach& reach) {
+    std::optional<Equation> turned_round(Equation equation, const Reach& reach) {
+        if (!may_be_turned(equation)) return std::nullopt;
         for (Expr read : reads(equation)) {
             if (!reach.made.contains(read->tensor())) continue;
-            for (Expr coordinate : read->parts()) {
+            for (Expr coordinate : coordinates_of(read)) {
                 const CoordinateForm form = linear_form(coordinate);
                 if (form.terms.size() != 1 || form.terms[0].second != -1 || form.terms[0].first->axes.size() != 1)
                     continue;
@@ -124,7 +125,7 @@ private:
                 return equation;
             }
         }
-        return equation;
+        return std::nullopt;
     }
 
     AxisId axis_like(const Equation& equation, Expr read, const Equation& made) const {

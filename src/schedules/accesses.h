@@ -31,6 +31,10 @@ std::vector<Expr> values_of(Expr root);
 int64_t code_size(Expr root, AxisId lanes);
 // Whether the value of `root` changes with the axis.
 bool depends_on(Expr root, AxisId axis);
+// The place of a step, of which only the last few are kept: each in its turn.
+inline bool is_kept_in_turn(Expr coordinate) {
+    return coordinate->kind == Kind::scalar && coordinate->op == ScalarOp::modulo;
+}
 
 // constant + sum coefficient * axis + sum coefficient * value (an indirect read, a remainder, a clamp)
 struct CoordinateParts {

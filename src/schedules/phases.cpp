@@ -55,9 +55,9 @@ bool may_overlap(const Kernel& kernel, const PhaseGroup& group, const KernelEqua
 
 // Whether they are different at every step: of steps that are kept in turn, or all.
 bool are_other_steps(Expr a, Expr b) {
-    const auto in_turn = [](Expr e) { return e->kind == Kind::scalar && e->op == ScalarOp::modulo; };
     int64_t places = 0;  // 0: all
-    if (in_turn(a) && in_turn(b) && a->parts()[1] == b->parts()[1] && a->parts()[1]->kind == Kind::integer) {
+    if (is_kept_in_turn(a) && is_kept_in_turn(b) && a->parts()[1] == b->parts()[1] &&
+        a->parts()[1]->kind == Kind::integer) {
         places = a->parts()[1]->integer;
         a = a->parts()[0];
         b = b->parts()[0];

@@ -34,6 +34,8 @@ private:
     TaskCut* find(AxisId axis);
     void list_axes();
     void cut_lanes();
+    template <typename Wanted, typename Fits>
+    void widen(TaskCut& cut, int64_t enough, Wanted wanted, Fits fits);
     void widen_streams();
     int64_t others(const TaskCut& cut) const;
     void cut_contraction(const PhaseGroup& group);
@@ -109,6 +111,18 @@ int64_t Cutter::others(const TaskCut& cut) const {
     return count;
 }
 
+// Doubles the step as long as that is wanted, `enough` tasks are left, and what the doubled one needs fits.
+template <typename Wanted, typename Fits>
+void Cutter::widen(TaskCut& cut, int64_t enough, Wanted wanted, Fits fits) {
+    while (cut.step < cut.extent && wanted()) {
+        const int64_t before = cut.step;
+        cut.step = product(2, before);
+        if (product(others(cut), divide_up(cut.extent, cut.step)) >= enough && fits()) continue;
+        cut.step = before;
+        return;
+    }
+}
+
 // Streams that hand one another arrays: whole vectors, and as many side by side as leave the arrays in L2 and tasks for
 // every core. So a window over rows reads what another has made of them while it is there.
 void Cutter::widen_streams() {
@@ -128,14 +142,7 @@ void Cutter::widen_streams() {
         }
         if (panel == 0) continue;
         cut.step = round_up(cut.step, panel);
-        while (cut.step < cut.extent) {
-            const int64_t before = cut.step, tasks = product(others(cut), divide_up(cut.extent, 2 * before));
-            cut.step = 2 * before;
-            const bool fits = array_bytes() <= kept_in_l2(target_);
-            if (fits && tasks >= enough) continue;
-            cut.step = before;
-            break;
-        }
+        widen(cut, enough, [] { return true; }, [&] { return array_bytes() <= kept_in_l2(target_); });
     }
 }
 
@@ -291,15 +298,9 @@ void Cutter::outweigh_light() {
             return found;
         };
         const int64_t again = product(least_share, most(false));
-        while (cut.step < cut.extent && most(true) < again) {
-            const int64_t before = cut.step;
-            cut.step = product(2, before);
-            const int64_t tasks = product(others(cut), divide_up(cut.extent, cut.step));
-            if (tasks >= choice_numbers::rounds_of_cores * target_.cores && array_bytes() <= kept_in_l2(target_))
-                continue;
-            cut.step = before;
-            break;
-        }
+        widen(
+            cut, choice_numbers::rounds_of_cores * target_.cores, [&] { return most(true) < again; },
+            [&] { return array_bytes() <= kept_in_l2(target_); });
     }
 }
 
@@ -362,14 +363,10 @@ void Cutter::widen_steps() {
             return group.ordered >= 0 && !group.in_turn && group.lanes == cut.axis && !group.transposed;
         });
         const int64_t row = product(cut.extent, choice_numbers::least_element);
-        while (walks_rows && row >= choice_numbers::least_streamed_row && cut.step < cut.extent) {
-            const int64_t before = cut.step;
-            cut.step = product(2, before);
-            const int64_t tasks = product(others(cut), divide_up(cut.extent, cut.step));
-            if (tasks >= target_.cores && step_bytes() <= choice_numbers::kept_in_l1(target_)) continue;
-            cut.step = before;
-            break;
-        }
+        const bool wanted = walks_rows && row >= choice_numbers::least_streamed_row;
+        widen(
+            cut, target_.cores, [&] { return wanted; },
+            [&] { return step_bytes() <= choice_numbers::kept_in_l1(target_); });
     }
 }
 

@@ -160,7 +160,7 @@ bool ScanInParts::is_last_alone_read(TensorIndex tensor, const std::vector<Expr>
                                      const std::vector<Expr>& last) const {
     const auto is_last = [&](size_t d, Expr c) {
         if (!depends_on(left[d], ordered_)) return true;
-        if (c->kind != Kind::scalar || c->op != ScalarOp::modulo || c->parts()[1] != last[d]->parts()[1]) return false;
+        if (!is_kept_in_turn(c) || c->parts()[1] != last[d]->parts()[1]) return false;
         const CoordinateParts step = parts_of(c->parts()[0]);
         return step.is_constant() && step.constant == parts_of(last[d]->parts()[0]).constant;
     };
@@ -249,7 +249,7 @@ std::optional<std::vector<Expr>> ScanInParts::last_place(const std::vector<Expr>
     std::vector<Expr> place = left;
     for (Expr& c : place) {
         if (!depends_on(c, ordered_)) continue;
-        if (c->kind != Kind::scalar || c->op != ScalarOp::modulo) return std::nullopt;
+        if (!is_kept_in_turn(c)) return std::nullopt;
         const CoordinateParts parts = parts_of(c->parts()[0]);
         if (parts.axes.size() != 1 || parts.axes[0].second != 1 || !parts.values.empty()) return std::nullopt;
         const int64_t last = parts.constant + std::max<int64_t>(0, kernel_.axis(ordered_).extent) - 1;
@@ -432,8 +432,6 @@ int64_t row_of_step(const Kernel& kernel, const KernelEquation& e, TensorIndex i
     }
     return row;
 }
-
-bool is_kept_in_turn(Expr coordinate) { return coordinate->kind == Kind::scalar && coordinate->op == ScalarOp::modulo; }
 
 // A border of the lanes, which is cut off elsewhere.
 bool has_border(const Kernel& kernel, const KernelEquation& e, Expr read) {

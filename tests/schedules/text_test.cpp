@@ -249,6 +249,11 @@ TEST(TreeText, EveryErrorOfTheVerifierIsFound) {
     expect_tree_error(replaced(whole, "abs(", "exp("), "schedules.tree_type");
     expect_tree_error(replaced(good, "accumulator t: sum float32", "accumulator t: any float32"),
                       "schedules.tree_type");
+    const std::string filter = tree_text("update_front");
+    expect_tree_error(replaced(filter, " filling 0.0", " filling 0"), "schedules.tree_type");
+    const size_t filling = filter.find(" filling"), where = filter.find(" where", filling);
+    ASSERT_NE(where, std::string::npos) << filter;
+    expect_tree_error(std::string(filter).erase(filling, where - filling), "schedules.tree_access");
     std::string sum = tree_text("softmax");
     sum.insert(sum.find('\n', sum.find(" for ")), " unrolled 1000000");
     expect_tree_error(sum, "schedules.tree_range");

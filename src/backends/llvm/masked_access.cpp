@@ -186,7 +186,7 @@ Value* masked_load(IRBuilder<>& builder, Type* vector, Value* place, Value* mask
     return loaded;
 }
 
-// All lanes, where that may be; else those of `bits(builder)`.
+// All lanes, where that may be; else those of `bits()`, which is asked for there.
 template <typename F>
 static void store_all_or(IRBuilder<>& builder, Value* value, Value* place, Value* may_be, F bits,
                          const TagAccess& tag) {
@@ -210,7 +210,7 @@ void masked_store(IRBuilder<>& builder, Value* value, Value* place, Value* mask,
 void store_packed(IRBuilder<>& builder, Value* value, Value* place, Value* mask, Value* filling, Value* fits,
                   int widest, const TagAccess& tag) {
     const unsigned width = lanes_of(value->getType());
-    const unsigned most = static_cast<unsigned>(std::min(widest, 64)) * 8 / value->getType()->getScalarSizeInBits();
+    const unsigned most = static_cast<unsigned>(widest) * 8 / value->getType()->getScalarSizeInBits();
     const unsigned piece = std::min(width, most);
     for (unsigned first = 0; first < width; first += piece) {
         llvm::SmallVector<int> numbers;
