@@ -81,9 +81,9 @@ Reduced reduce_angle(V x) {
     const V is_far = 0x1p50 < absolute(x);
     const size_t before = x.builder->recipe.steps.size();
     const Reduced far = reduce_far_angle(x);
-    x.builder->rare("far_angle", is_far, before, 3);
-    return {select(is_far, far.high, near.high), select(is_far, far.low, near.low),
-            select(is_far, far.quadrant, near.quadrant)};
+    const std::vector<V> reduced = x.builder->rare(
+        "far_angle", is_far, before, {{far.high, near.high}, {far.low, near.low}, {far.quadrant, near.quadrant}});
+    return {reduced[0], reduced[1], reduced[2]};
 }
 V sine_reduced(const Reduced& r) {
     const V z = r.high * r.high;

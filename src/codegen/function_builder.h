@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/functions.h"
 
@@ -39,10 +40,17 @@ struct Builder {
         return {this, static_cast<int32_t>(recipe.steps.size()) - 1, type};
     }
 
-    // What was written since there were `first` steps is rare; so many selections by `mask` follow.
-    void rare(const char* what, V mask, size_t first, size_t selections) {
+    struct Alternative {
+        V rare, otherwise;
+    };
+    // What was written since there were `first` steps is rare: values that count where `mask` holds. What is selected.
+    std::vector<V> rare(const char* what, V mask, size_t first, std::initializer_list<Alternative> alternatives) {
         const std::string name = std::string(operation) + "_" + what;
-        recipe.rare.push_back({name, mask.step, first, recipe.steps.size(), selections});
+        recipe.rare.push_back({name, mask.step, first, recipe.steps.size(), alternatives.size()});
+        std::vector<V> selected;
+        for (const auto& [then, otherwise] : alternatives)
+            selected.push_back(push(Primitive::select, then.type, {mask, then, otherwise}));
+        return selected;
     }
 };
 

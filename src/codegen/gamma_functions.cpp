@@ -41,8 +41,7 @@ V log_gamma_of(V x) {
     const V reflected = (1.1447298858494002 - log_of(product)) - select(tiny, line + curve, above);
     const V at_pole = select(equal(turn.distance, 0), infinity, reflected);
     const V below = select(y < 0x1p-60, above, at_pole);
-    x.builder->rare("below_zero", is_below, before, 1);
-    return select(is_below, below, above);
+    return x.builder->rare("below_zero", is_below, before, {{below, above}})[0];
 }
 
 // The derivative of log_gamma: near its root above zero a multiple of the distance from it, elsewhere by the sum of
@@ -74,8 +73,8 @@ V digamma_of(V x) {
     const V reflected = select(low, polynomial_part, above + inverse) + cotangent;
     const V at_pole = select(equal(turn.distance, 0), not_a_number, reflected);
     const V below = select(y < 0x1p-60, inverse, at_pole);
-    x.builder->rare("below_zero", is_below, before, 1);
-    return select(equal(x, 0), -1.0 / x, select(is_below, below, above));
+    const V either = x.builder->rare("below_zero", is_below, before, {{below, above}})[0];
+    return select(equal(x, 0), -1.0 / x, either);
 }
 
 }  // namespace heddle::codegen::functions

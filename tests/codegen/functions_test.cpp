@@ -259,6 +259,24 @@ TEST(Functions, RareStepsHaveNamesOfTheirOwn) {
     }
 }
 
+// Whatever order a compiler evaluates arguments in while it writes a recipe.
+TEST(Functions, SelectionsFollowRareSteps) {
+    for (DType type : {DType::float32, DType::float64}) {
+        for (Units units : {Units::plain, Units::parts_of_floats}) {
+            for (ScalarOp op : with_recipes()) {
+                const Recipe& made = *recipe(op, type, units);
+                for (const RareSteps& rare : made.rare) {
+                    ASSERT_LE(rare.last + rare.selections, made.steps.size());
+                    for (size_t i = rare.last; i < rare.last + rare.selections; i++) {
+                        EXPECT_EQ(made.steps[i].primitive, Primitive::select) << rare.name;
+                        EXPECT_EQ(made.steps[i].operands[0], rare.mask) << rare.name;
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST(Functions, InstructionsHaveNoRecipe) {
     EXPECT_EQ(recipe(ScalarOp::add, DType::float32, Units::plain), nullptr);
     EXPECT_EQ(recipe(ScalarOp::exp, DType::int32, Units::plain), nullptr);
