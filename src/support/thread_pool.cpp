@@ -50,15 +50,19 @@ void wait_for_change(const std::atomic<T>& value, T old) {
     }
 }
 
+constexpr int64_t chunks_of(int64_t tasks, int64_t size) { return (tasks + size - 1) / size; }
+
 // Rounds of one job; its number stands above in 64 bits, like that of chunks.
 constexpr uint64_t most_rounds = 0xffff'fff0;
 constexpr uint64_t all_done = 0xffff'ffff;  // in place of the open round
 
 }  // namespace
 
-// A job is cut into chunks, handed out by one ticket: the job's number above, the next chunk below. Who holds a chunk
-// keeps the job alive; a worker that comes late finds no chunk and takes nothing, so that nobody ever waits for it.
-// That is what keeps a busy machine, on which a worker may not run for milliseconds, from stalling the caller.
+// A job is cut into chunks, handed out by one ticket: the job's number above, below how many chunks nobody has taken.
+// Who takes one knows by this alone that it is of that job, which cannot end before the chunk is done: what else
+// describes the job, read before, is the job's. Who holds a chunk keeps the job alive; a worker that comes late finds no
+// chunk and takes nothing, so that nobody ever waits for it. That is what keeps a busy machine, on which a worker may
+// not run for milliseconds, from stalling the caller.
 struct ThreadPool::State {
     std::vector<std::thread> workers;
     std::atomic<uint64_t> ticket{0};
@@ -67,7 +71,6 @@ struct ThreadPool::State {
     std::atomic<bool> stop{false};
     // Of the job. Written only while none of its chunks is out; a late worker may read them for nothing, hence atomic.
     std::atomic<int64_t> tasks{0}, chunk{1};
-    std::atomic<uint32_t> chunks{0};
     std::atomic<const Body*> body{nullptr};
     // Of a job in rounds, below its number: the round that is open, and by part the next round that nobody has taken.
     // Both only grow, so that a worker that comes late takes nothing that is done, nor of another job. Who finishes the
@@ -89,18 +92,17 @@ struct ThreadPool::State {
 
     // Takes chunks of job `number` until none is left.
     void work(int thread, uint32_t number) {
-        uint64_t next = ticket.load(std::memory_order_acquire);
-        while (static_cast<uint32_t>(next >> 32) == number) {
-            uint32_t index = static_cast<uint32_t>(next);
-            int64_t size = chunk.load(std::memory_order_relaxed), all = tasks.load(std::memory_order_relaxed);
+        uint64_t left = ticket.load(std::memory_order_acquire);
+        while (static_cast<uint32_t>(left >> 32) == number && static_cast<uint32_t>(left) > 0) {
+            const int64_t size = chunk.load(std::memory_order_relaxed), all = tasks.load(std::memory_order_relaxed);
             const Body* run = body.load(std::memory_order_relaxed);
-            if (index >= chunks.load(std::memory_order_relaxed)) return;
-            if (!ticket.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+            if (!ticket.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire))
                 continue;
-            (*run)(thread, index* size, std::min((index + 1) * size, all));
+            const int64_t first = (chunks_of(all, size) - static_cast<uint32_t>(left)) * size;
+            (*run)(thread, first, std::min(first + size, all));
             finished.fetch_add(1, std::memory_order_release);
             finished.notify_one();
-            next = ticket.load(std::memory_order_acquire);
+            left = ticket.load(std::memory_order_acquire);
         }
     }
 
@@ -147,9 +149,9 @@ struct ThreadPool::State {
         return true;
     }
 
-    // Wakes the workers.
+    // Wakes the workers. In the order of all: whether one sleeps is looked up behind the store.
     void announce(uint32_t number) {
-        generation.store(number, std::memory_order_release);
+        generation.store(number, std::memory_order_seq_cst);
         generation.notify_all();
     }
 
@@ -203,15 +205,14 @@ void ThreadPool::run(int64_t tasks, int64_t chunk, const Body& body) {
         return;
     }
     State& state = *state_;
-    uint32_t chunks = static_cast<uint32_t>((tasks + chunk - 1) / chunk);
-    uint32_t number = state.generation.load(std::memory_order_relaxed) + 1;
+    const auto chunks = static_cast<uint32_t>(chunks_of(tasks, chunk));
+    const uint32_t number = state.generation.load(std::memory_order_relaxed) + 1;
     state.tasks.store(tasks, std::memory_order_relaxed);
     state.chunk.store(chunk, std::memory_order_relaxed);
-    state.chunks.store(chunks, std::memory_order_relaxed);
     state.body.store(&body, std::memory_order_relaxed);
     state.finished.store(0, std::memory_order_relaxed);
     state.in_rounds.store(false, std::memory_order_relaxed);
-    state.ticket.store(static_cast<uint64_t>(number) << 32, std::memory_order_release);
+    state.ticket.store(static_cast<uint64_t>(number) << 32 | chunks, std::memory_order_release);
     state.announce(number);
     state.work(0, number);
     for (uint32_t done = state.finished.load(std::memory_order_acquire); done != chunks;

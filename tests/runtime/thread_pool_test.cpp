@@ -110,4 +110,18 @@ TEST(ThreadPool, made_and_ended_without_work) {
 }
 
 }  // namespace
+// A worker that comes late from a job takes nothing of the next one, which has more chunks, before it begins.
+TEST(ThreadPool, jobs_of_many_sizes) {
+    ThreadPool pool(6);
+    std::vector<std::atomic<int>> taken(64);
+    for (int64_t job = 0; job < 400'000; job++) {
+        const int64_t tasks = 2 + job * 7 % 60;
+        pool.run(tasks, 1, [&](int, int64_t begin, int64_t end) {
+            for (int64_t task = begin; task < end; task++) taken[static_cast<size_t>(task)]++;
+        });
+        for (int64_t task = 0; task < tasks; task++)
+            ASSERT_EQ(taken[static_cast<size_t>(task)].exchange(0), 1) << "task " << task << " of job " << job;
+    }
+}
+
 }  // namespace heddle
