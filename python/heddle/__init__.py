@@ -21,6 +21,7 @@ from typing import Any
 
 from . import _heddle
 from ._errors import Context, Diagnostic, Error, Place
+from ._functions import Function, function, grad, value_and_grad, vjp
 from ._graph import Graph, Tensor
 from ._library import Explanation, Library, Progress, Rewritten, load_library, parse_library
 from ._onnxruntime import (disable_telemetry_events, get_all_providers, get_available_providers, get_build_info, get_device,
@@ -32,12 +33,12 @@ from ._onnxruntime_values import IOBinding, OrtDevice, OrtDeviceVendorId, OrtVal
 from ._session import Comparison, InferenceSession, Launch, ModelMetadata, NodeArg, Session
 
 __version__: str = _heddle.build_info()["version"]
-__all__ = ["Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", "Explanation", "Graph", "GraphOptimizationLevel", "IOBinding",
+__all__ = ["Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", "Explanation", "Function", "Graph", "GraphOptimizationLevel", "IOBinding",
            "InferenceSession", "Launch", "Library", "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue",
            "Place", "Progress", "Rewritten", "RunOptions", "Session", "SessionOptions", "Tensor", "build_info", "copy_tensors",
            "disable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
-           "get_version_string", "has_collective_ops", "load_library", "parse_library", "preload_dlls", "print_debug_info",
-           "set_default_logger_severity", "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache"]
+           "function", "get_version_string", "grad", "has_collective_ops", "load_library", "parse_library", "preload_dlls", "print_debug_info",
+           "set_default_logger_severity", "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache", "value_and_grad", "vjp"]
 
 
 def build_info() -> dict[str, str]:

@@ -2,49 +2,120 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
+
+import numpy as np
 
 from . import _heddle
 from ._errors import Diagnostic, diagnostics_of
-from ._library import FOLDER, Library, Progress, shipped_library
+from ._library import FOLDER, Library, Progress, is_array, shipped_library
 from ._session import InferenceSession, Session
+from ._tree import replaced
 
-Tensor = _heddle.Tensor  #: A tensor of a graph: `name`, `dtype`, `shape`.
+
+def _calling(operator: str, swapped: bool = False) -> Callable[[Tensor, Any], Any]:
+    def apply(tensor: Tensor, other: Any) -> Any:
+        beside = tensor._beside(other)
+        if beside is None:
+            return NotImplemented
+        return tensor.graph.call(operator, *((beside, tensor) if swapped else (tensor, beside)))
+    return apply
 
 
-def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+class Tensor:
+    """A tensor of a graph: `name`, `dtype`, `shape`. `+ - * / ** @` and unary `-` call operators. What stands beside it may be an
+    array, or a number, which has the tensor's type then."""
+
+    __slots__ = ("graph", "_tensor")
+    __array_ufunc__ = None  # NumPy leaves `array * tensor` to the tensor
+
+    def __init__(self, graph: Graph, tensor: _heddle.Tensor) -> None:
+        self.graph = graph
+        self._tensor = tensor
+
+    @property
+    def name(self) -> str:
+        return self._tensor.name
+
+    @property
+    def dtype(self) -> str:
+        return self._tensor.dtype
+
+    @property
+    def shape(self) -> list[int]:
+        return self._tensor.shape
+
+    def __repr__(self) -> str:
+        return repr(self._tensor)
+
+    def _beside(self, other: Any) -> Any:
+        if not isinstance(other, (bool, int, float)):
+            return other if isinstance(other, Tensor) or is_array(other) else None
+        value = np.asarray(other).astype(_heddle.numpy_type(self.dtype))
+        if isinstance(other, float) and value.dtype.kind in "iub" or isinstance(other, int) and value != other:
+            _heddle.raise_option("number", f"a number of {self.dtype}, as the tensor beside it", repr(other))
+        return self.graph.constant(str(other), value)
+
+    __add__, __radd__ = _calling("add"), _calling("add", swapped=True)
+    __sub__, __rsub__ = _calling("sub"), _calling("sub", swapped=True)
+    __mul__, __rmul__ = _calling("mul"), _calling("mul", swapped=True)
+    __truediv__, __rtruediv__ = _calling("div"), _calling("div", swapped=True)
+    __pow__, __rpow__ = _calling("power"), _calling("power", swapped=True)
+    __matmul__, __rmatmul__ = _calling("numpy_matmul"), _calling("numpy_matmul", swapped=True)
+
+    def __neg__(self) -> Tensor:
+        return self.graph.call("neg", self)
+
+
+def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Any]:
+    return [_inner(tensor) for tensor in ([tensors] if isinstance(tensors, Tensor) else tensors)]
+
+
+def _inner(value: Any) -> Any:
+    return value._tensor if isinstance(value, Tensor) else value
 
 
 class Graph:
     """A graph built by calls: each operator is applied at once, so that what does not fit is refused where it is called."""
 
     def __init__(self, library: Library | None = None) -> None:
-        self._graph = _heddle.Graph((library or shipped_library())._library)
+        self.library = library or shipped_library()
+        self._graph = _heddle.Graph(self.library._library)
 
     def tensor(self, name: str, dtype: Any, shape: Sequence[int], start: Sequence[int] = ()) -> Tensor:
         """An input. Its range begins at `start`, by default at zeros."""
-        return self._graph.tensor(name, dtype, list(shape), list(start))
+        return Tensor(self, self._graph.tensor(name, dtype, list(shape), list(start)))
 
     def constant(self, name: str, value: Any) -> Tensor:
         """A tensor with a value, which is copied."""
-        return self._graph.constant(name, value)
+        return Tensor(self, self._graph.constant(name, value))
 
     def __repr__(self) -> str:
         return self._graph.print()
 
+    def _wrapped(self, results: Any) -> Any:
+        return tuple(Tensor(self, result) for result in results) if isinstance(results, tuple) else Tensor(self, results)
+
     def call(self, operator: str | InferenceSession, /, *inputs: Any, label: str = "", **named: Any) -> Any:
-        """Applies an operator, or a model, to tensors of this graph: its result, or a tuple of several. `label` names the
-        operation. What a model reads to decide a shape or a branch must be a constant."""
+        """Applies an operator, or a model, to tensors of this graph: its result, or a tuple of several. An array is a constant.
+        `label` names the operation. What a model reads to decide a shape or a branch must be a constant."""
+        inputs, named = replaced(inputs, _inner), replaced(named, _inner)
         if isinstance(operator, InferenceSession):
-            return self._graph.call_model(operator._session, inputs, named, label or "model")
-        return self._graph.call(operator, inputs, named, label)
+            return self._wrapped(self._graph.call_model(operator._session, inputs, named, label or "model"))
+        return self._wrapped(self._graph.call(operator, inputs, named, label))
+
+    @property
+    def operations(self) -> int:
+        """How many operations it has now."""
+        return self._graph.operations
 
     def gradient(self, outputs: Tensor | Iterable[Tensor], of: Tensor | Iterable[Tensor],
-                 adjoints: Tensor | Iterable[Tensor] = ()) -> Any:
-        """Adds what computes the gradient of `outputs` with respect to `of`, inputs or constants of the graph: a tensor for a
-        tensor, else a tuple. `adjoints` are those of the outputs, by default ones: the gradient of the sum of all elements."""
-        results = self._graph.gradient(_listed(outputs), wanted := _listed(of), _listed(adjoints))
+                 adjoints: Tensor | Iterable[Tensor] = (), *, since: int = 0) -> Any:
+        """Adds what computes the gradient of `outputs` with respect to `of`: a tensor for a tensor, else a tuple. `adjoints` are
+        those of the outputs, by default ones: the gradient of the sum of all elements. What reads `of` before there were `since`
+        operations counts as given."""
+        results = self._graph.gradient(_listed(outputs), wanted := _listed(of), _listed(adjoints), since)
+        results = self._wrapped(results)
         return (results,) if len(wanted) == 1 and not isinstance(of, Tensor) else results
 
     def validate(self, environment: str = "heddle") -> list[Diagnostic]:
@@ -65,4 +136,4 @@ class Graph:
 
     def compile(self, outputs: Iterable[Tensor] = (), *, threads: int = 0, progress: Progress | None = None) -> Session:
         """A session that computes `outputs`, by default all results that nothing reads."""
-        return Session(self._graph.compile(list(outputs), threads), progress)
+        return Session(self._graph.compile(_listed(outputs), threads), progress)

@@ -9,12 +9,23 @@ import pathlib
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _heddle
+from ._tree import leaves_of
 
 #: Told how far a compile is: its stage (load, symbolic, fusion, plan, code, link, prepare), how many of how many of its units are
 #: done, and the seconds since it began. It is called by the thread that runs; what it raises ends the compile.
 Progress = Callable[[str, int, int, float], None]
 
 FOLDER = pathlib.Path(__file__).parent
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is what an input may be, apart from numbers and lists of them."""
+    return any(hasattr(value, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
+
+
+def graph_of(values: Any) -> Any:
+    """The graph whose tensors are among the leaves; None where there are none."""
+    return next((leaf.graph for _, leaf in leaves_of(values) if isinstance(getattr(leaf, "_tensor", None), _heddle.Tensor)), None)
 
 
 class Library:
@@ -35,9 +46,15 @@ class Library:
     def call(self, operator: str, /, *inputs: Any, **named: Any) -> Any:
         """Runs one operator: inputs by place or by name, a list for a variadic one; parameters by name.
 
-        One array, or a tuple where the operator has several results. Compiled when the first arrays of a kind come.
+        One array, or a tuple where the operator has several results. Compiled when the first arrays of a kind come. Where an
+        input is a tensor of a graph, the operator is applied there, as by `Graph.call`.
         """
-        return self._library.call(operator, inputs, named, self._progress)
+        graph = graph_of((inputs, named))
+        if graph is None:
+            return self._library.call(operator, inputs, named, self._progress)
+        if graph.library._library.digest != self._library.digest:
+            _heddle.raise_option("library", "the one of the graph, or of heddle.function(..., library=...)", repr(self))
+        return graph.call(operator, *inputs, **named)
 
     def explain(self, operator: str, /, *arguments: str, gradient: bool = False, equations: bool = False,
                 schedule: bool = False, source: bool = False, notations: bool = False, shards: Sequence[str] = (),

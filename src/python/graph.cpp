@@ -1,5 +1,6 @@
 // Graphs built by calls, as documents, as pictures, and as programs.
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,16 +64,16 @@ public:
 
     // A tensor, or a tuple where the operator has several results.
     nb::object call(const std::string& name, const nb::tuple& inputs, const nb::dict& named, const std::string& label) {
-        CallArguments given = arguments_of(*value_or_raise(library_->find(name)), inputs, named);
+        const CallArguments call = arguments_of(*value_or_raise(library_->find(name)), inputs, named);
         std::vector<Argument> arguments;
-        for (const auto& input : given.inputs) {
+        for (const auto& input : call.inputs) {
             Argument argument;
             argument.given = input.given;
             argument.list = input.list;
-            for (nb::handle object : input.objects) argument.tensors.push_back(id_of(object, name));
+            for (nb::handle object : input.objects) argument.tensors.push_back(given(object, name));
             arguments.push_back(std::move(argument));
         }
-        auto results = value_or_raise(builder_.apply(name, arguments, given.parameters, label));
+        auto results = value_or_raise(builder_.apply(name, arguments, call.parameters, label));
         return answer(results, results.size() != 1);
     }
 
@@ -99,15 +100,18 @@ public:
         return answer(builder_.add(graph, std::move(known), label + "."), graph.outputs.size() != 1);
     }
 
-    // Adjoints of `wanted`, which are inputs or constants, from those of `outputs` (`seeds`; if there are none: ones).
-    nb::object gradient(const nb::list& outputs, const nb::list& wanted, const nb::list& seeds) {
+    // Adjoints of `wanted` from those of `outputs` (`seeds`; if there are none: ones): how these change with what the
+    // operations from the `first` one on read of them. What earlier operations made of the same tensors is given.
+    nb::object gradient(const nb::list& outputs, const nb::list& wanted, const nb::list& seeds, size_t first) {
         Graph graph = builder_.graph();
         for (nb::handle output : outputs) graph.outputs.push_back(id_of(output, "gradient"));
+        std::vector<TensorId> places(graph.tensors.size());  // of the graph's tensors here
+        std::iota(places.begin(), places.end(), TensorId(0));
         std::vector<TensorId> of;
         for (nb::handle tensor : wanted) {
-            of.push_back(id_of(tensor, "gradient"));
-            if (graph.tensors[static_cast<size_t>(of.back())].constant) graph.inputs.push_back(of.back());
-            graph.tensors[static_cast<size_t>(of.back())].constant.reset();
+            const TensorId id = id_of(tensor, "gradient");
+            of.push_back(stand_in(graph, id, first));
+            places.push_back(id);
         }
         const Graph derived = value_or_raise([&] {
             nb::gil_scoped_release others_run;
@@ -115,14 +119,16 @@ public:
         }());
         std::vector<TensorId> known(derived.tensors.size(), no_id);
         for (size_t i = 0; i < graph.inputs.size(); i++)
-            known[static_cast<size_t>(derived.inputs[i])] = graph.inputs[i];
+            known[static_cast<size_t>(derived.inputs[i])] = places[static_cast<size_t>(graph.inputs[i])];
         const std::vector<TensorId> adjoints(derived.inputs.begin() + static_cast<int64_t>(graph.inputs.size()),
                                              derived.inputs.end());
         // What the gradient reads of the graph is there already; of complex numbers it has other tensors.
-        if (!has_complex(graph)) find_known(derived, known);
+        if (!has_complex(graph)) find_known(derived, graph, places, known);
         add_seeds(derived, adjoints, seeds, known);
         return answer(builder_.add(derived, std::move(known), ""), wanted.size() != 1);
     }
+
+    size_t operations() const { return builder_.graph().operations.size(); }
 
     std::string print() const {
         std::vector<std::string> inputs;
@@ -160,7 +166,7 @@ private:
     }
 
     // One an input of the model; no_id where it is not given.
-    std::vector<TensorId> tensors_of(const ModelSession& model, const nb::tuple& inputs, const nb::dict& named) const {
+    std::vector<TensorId> tensors_of(const ModelSession& model, const nb::tuple& inputs, const nb::dict& named) {
         std::vector<std::string> names;
         for (const Session::Port& port : model.inputs) names.push_back(port.name);
         if (inputs.size() > names.size()) {
@@ -170,10 +176,10 @@ private:
         }
         std::map<std::string, TensorId> given;
         std::map<std::string, TensorData> by_name;  // for the names alone
-        for (size_t i = 0; i < inputs.size(); i++) given[names[i]] = id_of(inputs[i], "the model");
+        for (size_t i = 0; i < inputs.size(); i++) given[names[i]] = this->given(inputs[i], "the model");
         for (auto [key, value] : named) {
             const auto name = nb::cast<std::string>(key);
-            if (!given.emplace(name, id_of(value, "the model")).second) {
+            if (!given.emplace(name, this->given(value, "the model")).second) {
                 raise({{.code = "python.argument",
                         .summary = fmt::format("input '{}' of the model is given twice", name),
                         .params = {{"input", name}}}});
@@ -219,20 +225,37 @@ private:
         return builder_.constant(like.name, std::move(data));
     }
 
-    // Tensors of `from` that are this graph's have their names.
-    void find_known(const Graph& from, std::vector<TensorId>& known) const {
-        std::map<std::string_view, TensorId> places;
-        const Graph& graph = builder_.graph();
-        for (size_t i = 0; i < graph.tensors.size(); i++) places.emplace(graph.tensors[i].name, TensorId(i));
+    // An input that operations from the `first` one on read in place of a tensor, and that has its name.
+    static TensorId stand_in(Graph& graph, TensorId id, size_t first) {
+        const TensorId input = graph.add_tensor(graph.tensor(id).name, TensorType(graph.tensor(id).type));
+        std::swap(graph.tensors[static_cast<size_t>(id)].name, graph.tensors[static_cast<size_t>(input)].name);
+        graph.inputs.push_back(input);
+        for (size_t i = first; i < graph.operations.size(); i++)
+            std::ranges::replace(graph.operations[i].inputs, id, input);
+        std::ranges::replace(graph.outputs, id, input);
+        return input;
+    }
+
+    // Tensors of `from` that are the graph's have their names.
+    static void find_known(const Graph& from, const Graph& graph, const std::vector<TensorId>& places,
+                           std::vector<TensorId>& known) {
+        std::map<std::string_view, TensorId> named;
+        for (size_t i = 0; i < graph.tensors.size(); i++) named.emplace(graph.tensors[i].name, places[i]);
         for (size_t i = 0; i < from.tensors.size(); i++) {
-            const auto found = places.find(from.tensors[i].name);
-            if (known[i] < 0 && found != places.end()) known[i] = found->second;
+            const auto found = named.find(from.tensors[i].name);
+            if (known[i] < 0 && found != named.end()) known[i] = found->second;
         }
     }
 
     Tensor at(TensorId id) const {
         const auto& tensor = builder_.graph().tensor(id);
         return {id, identity_, tensor.name, std::string(name(tensor.type.dtype)), tensor.type.extents()};
+    }
+
+    // A tensor of the graph; an array becomes a constant.
+    TensorId given(nb::handle object, const std::string& user) {
+        const bool is_array = !nb::isinstance<Tensor>(object) && nb::hasattr(object, "dtype");
+        return is_array ? constant("constant", object).id : id_of(object, user);
     }
 
     TensorId id_of(nb::handle object, const std::string& user) const {
@@ -312,6 +335,7 @@ void bind_graph(nb::module_& module) {
         .def("call", &GraphOfCalls::call)
         .def("call_model", &GraphOfCalls::call_model)
         .def("gradient", &GraphOfCalls::gradient)
+        .def_prop_ro("operations", &GraphOfCalls::operations)
         .def("print", &GraphOfCalls::print)
         .def("json", &GraphOfCalls::json)
         .def("svg", &GraphOfCalls::svg)

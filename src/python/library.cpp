@@ -145,6 +145,7 @@ void bind_library(nb::module_& module) {
     nb::class_<Operators>(module, "Library")
         .def(nb::init<const std::string&, const std::vector<std::string>&, const std::map<std::string, std::string>&,
                       const std::map<std::string, std::string>&, int>())
+        .def_prop_ro("digest", [](const Operators& operators) { return operators.digest; })
         .def("names", [](const Operators& operators) { return operators.library->names(); })
         .def("call", &Operators::call, nb::arg("name"), nb::arg("inputs"), nb::arg("named"), nb::arg("progress").none())
         .def("cancel", &Operators::cancel);

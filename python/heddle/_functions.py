@@ -1,0 +1,185 @@
+"""Functions of arrays, written as calls of operators: compiled, and differentiated."""
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from . import _heddle
+from ._graph import Graph, Tensor
+from ._library import Library, Progress, graph_of, is_array, shipped_library
+from ._session import Session
+from ._tree import leaves_of, replaced, structure_of
+
+
+class Function:
+    """A Python function, compiled. Made by `function`, `grad` and `value_and_grad`.
+
+    It is called with tensors of a graph once for each kind of arguments: so that graph is made of the operators that it calls.
+    Arguments and results are arrays, also in dictionaries, lists and tuples. What is no array (a number of Python's, a text) is
+    a part of the program: for each of its values there is another. Called with tensors of a graph, it is applied there.
+    """
+
+    def __init__(self, function: Callable[..., Any], library: Library | None = None, threads: int = 0,
+                 progress: Progress | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._library = library or getattr(function, "_library", None) or shipped_library()
+        self._threads = threads
+        self._progress = progress
+        self._programs: dict[Any, _Program] = {}
+
+    def __repr__(self) -> str:
+        return f"Function({getattr(self._function, '__name__', repr(self._function))})"
+
+    def __call__(self, *arguments: Any) -> Any:
+        if graph_of(arguments) is not None:
+            return self._function(*arguments)
+        return self._program(arguments).run(arguments)
+
+    def session(self, *arguments: Any) -> Session:
+        """What these arguments are computed by: to be profiled, compared, drawn."""
+        return self._program(arguments).session
+
+    def _program(self, arguments: tuple[Any, ...]) -> _Program:
+        key = (structure_of(arguments), tuple(_kind(leaf) for _, leaf in leaves_of(arguments)))
+        try:
+            found = self._programs.get(key)
+        except TypeError:
+            unhashable = next(name for name, leaf in _named(self._function, arguments) if not _is_hashable(_kind(leaf)))
+            _heddle.raise_option(unhashable, "an array, or a value that can be hashed", "one that cannot be hashed")
+        if found is None:
+            found = self._programs[key] = _Program(self, arguments)
+        return found
+
+
+class _Program:
+    """A function, for one kind of arguments."""
+
+    def __init__(self, function: Function, arguments: tuple[Any, ...]) -> None:
+        graph = Graph(function._library)
+        names = iter(name for name, _ in _named(function._function, arguments))
+        self.inputs: list[str | None] = []  # of the session; None: a part of the program
+
+        def tensor(leaf: Any) -> Any:
+            name = next(names)
+            self.inputs.append(name if is_array(leaf) else None)
+            return graph.tensor(name, *_kind(leaf)) if is_array(leaf) else leaf
+        self.result = function._function(*replaced(arguments, tensor))
+        results = [leaf for _, leaf in leaves_of(self.result) if isinstance(leaf, Tensor)]
+        self.session = graph.compile(results, threads=function._threads, progress=function._progress)
+
+    def run(self, arguments: tuple[Any, ...]) -> Any:
+        leaves = zip(self.inputs, leaves_of(arguments))
+        results = iter(self.session.run(None, {name: leaf for name, (_, leaf) in leaves if name is not None}))
+        return replaced(self.result, lambda leaf: next(results) if isinstance(leaf, Tensor) else leaf)
+
+
+def _kind(leaf: Any) -> Any:
+    if not is_array(leaf):
+        return (type(leaf), leaf)
+    array = leaf if hasattr(leaf, "dtype") and hasattr(leaf, "shape") else np.asarray(leaf)
+    return (_heddle.dtype_name(array.dtype), tuple(array.shape))
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _named(function: Callable[..., Any], arguments: Sequence[Any]) -> list[tuple[str, Any]]:
+    """The leaves of the arguments, by the names of the function's parameters."""
+    try:
+        given = [name for name, parameter in inspect.signature(function).parameters.items()
+                 if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):  # written in C
+        given = []
+    names = given + [f"argument{i}" for i in range(len(given), len(arguments))]
+    return [leaf for name, argument in zip(names, arguments) for leaf in leaves_of(argument, name)]
+
+
+def _distinct(graph: Graph, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """With a tensor of its own for each array, so that each has its own gradient."""
+    seen: set[str] = set()
+
+    def own(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor) and leaf.name not in seen:
+            seen.add(leaf.name)
+            return leaf
+        if isinstance(leaf, Tensor):
+            return graph.call("identity", leaf)
+        return graph.constant("constant", leaf) if is_array(leaf) else leaf
+    return replaced(arguments, own)
+
+
+def _slopes(graph: Graph, results: list[Any], arguments: tuple[Any, ...], argument: int | Sequence[int], adjoints: list[Any],
+            since: int) -> Any:
+    """In the form of the arguments; None for what is not of a float type."""
+    chosen = tuple(arguments[i] for i in ([argument] if isinstance(argument, int) else argument))
+
+    def is_wanted(leaf: Any) -> bool:
+        return isinstance(leaf, Tensor) and not leaf.dtype.startswith(("int", "uint", "bool"))
+    wanted = [leaf for _, leaf in leaves_of(chosen) if is_wanted(leaf)]
+    if not wanted:
+        _heddle.raise_option("argument", "one with arrays of a float type", repr(chosen))
+    smooth = [result for result in results if is_wanted(result)]
+    if adjoints:
+        adjoints = [_tensor_of(graph, adjoint) for result, adjoint in zip(results, adjoints) if is_wanted(result)]
+    slopes = iter(graph.gradient(smooth, wanted, adjoints, since=since))
+    answer = replaced(chosen, lambda leaf: next(slopes) if is_wanted(leaf) else None)
+    return answer[0] if isinstance(argument, int) else answer
+
+
+def _tensor_of(graph: Graph, value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else graph.constant("constant", value)
+
+
+def function(of: Callable[..., Any], *, library: Library | None = None, threads: int = 0,
+             progress: Progress | None = None) -> Function:
+    """`of`, compiled for each kind of arguments when they first come. Also a decorator."""
+    return Function(of, library, threads, progress)
+
+
+def value_and_grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: Library | None = None,
+                   threads: int = 0) -> Function:
+    """The function of the same arguments whose results are that of `of`, a single number, and its gradient with respect to an
+    argument, or to several as a tuple: in the form of the argument, arrays for its arrays of a float type."""
+    @functools.wraps(of)
+    def both(*arguments: Any) -> Any:
+        graph = graph_of(arguments)
+        arguments = _distinct(graph, arguments)
+        since = graph.operations
+        value = of(*arguments)
+        if not isinstance(value, Tensor) or int(np.prod(value.shape)) != 1:
+            _heddle.raise_option("the function's result", "a single number of a float type, such as a loss", repr(value))
+        return value, _slopes(graph, [value], arguments, argument, [], since)
+    return Function(both, library or getattr(of, "_library", None), threads)
+
+
+def grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: Library | None = None,
+         threads: int = 0) -> Function:
+    """As `value_and_grad`, the gradient alone."""
+    both = value_and_grad(of, argument)
+
+    @functools.wraps(of)
+    def slope(*arguments: Any) -> Any:
+        return both(*arguments)[1]
+    return Function(slope, library or getattr(of, "_library", None), threads)
+
+
+def vjp(of: Callable[..., Any], *arguments: Any, library: Library | None = None, threads: int = 0) -> tuple[Any, Function]:
+    """The results of `of`, and a function from adjoints of the results, in their form, to those of the arguments, as a tuple.
+    What the adjoints need of the function itself is computed again by it."""
+    def pull(adjoints: Any, *primals: Any) -> Any:
+        graph = graph_of((adjoints, primals))
+        primals = _distinct(graph, primals)
+        since = graph.operations
+        results = [leaf for _, leaf in leaves_of(of(*primals))]
+        return _slopes(graph, results, primals, range(len(primals)), [leaf for _, leaf in leaves_of(adjoints)], since)
+    pulled = Function(pull, library or getattr(of, "_library", None), threads)
+    return Function(of, library, threads)(*arguments), lambda adjoints: pulled(adjoints, *arguments)
