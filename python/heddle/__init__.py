@@ -33,12 +33,14 @@ from ._onnxruntime_values import IOBinding, OrtDevice, OrtDeviceVendorId, OrtVal
 from ._session import Comparison, InferenceSession, Launch, ModelMetadata, NodeArg, Session
 
 __version__: str = _heddle.build_info()["version"]
-__all__ = ["Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", "Explanation", "Function", "Graph", "GraphOptimizationLevel", "IOBinding",
-           "InferenceSession", "Launch", "Library", "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue",
-           "Place", "Progress", "Rewritten", "RunOptions", "Session", "SessionOptions", "Tensor", "build_info", "copy_tensors",
-           "disable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
-           "function", "get_version_string", "grad", "has_collective_ops", "load_library", "parse_library", "preload_dlls", "print_debug_info",
-           "set_default_logger_severity", "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache", "value_and_grad", "vjp"]
+__all__ = ["Comparison", "Context", "Diagnostic", "Error", "ExecutionMode", "ExecutionOrder", "Explanation",
+           "Function", "Graph", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "Launch", "Library",
+           "ModelMetadata", "NodeArg", "OrtDevice", "OrtDeviceVendorId", "OrtValue", "Place", "Progress",
+           "Rewritten", "RunOptions", "Session", "SessionOptions", "Tensor", "build_info", "copy_tensors",
+           "disable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info",
+           "get_device", "function", "get_version_string", "grad", "has_collective_ops", "load_library",
+           "parse_library", "preload_dlls", "print_debug_info", "set_default_logger_severity",
+           "set_default_logger_verbosity", "set_global_thread_pool_sizes", "use_cache", "value_and_grad", "vjp"]
 
 
 def build_info() -> dict[str, str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from . import _heddle
 from ._graph import Graph, Tensor
 from ._library import Library, Progress, graph_of, is_array, shipped_library
 from ._session import Session
-from ._tree import leaves_of, replaced, structure_of
+from ._tree import leaves_of, named_leaves, replaced, structure_of
 
 
 class Function:
@@ -24,9 +25,9 @@ class Function:
 
     def __init__(self, function: Callable[..., Any], library: Library | None = None, threads: int = 0,
                  progress: Progress | None = None) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self._function = function
-        self._library = library or getattr(function, "_library", None) or shipped_library()
+        self._library = _library_of(function, library) or shipped_library()
         self._threads = threads
         self._progress = progress
         self._programs: dict[Any, _Program] = {}
@@ -37,14 +38,15 @@ class Function:
     def __call__(self, *arguments: Any) -> Any:
         if graph_of(arguments) is not None:
             return self._function(*arguments)
-        return self._program(arguments).run(arguments)
+        leaves = list(leaves_of(arguments))
+        return self._program(arguments, leaves).run(leaves)
 
     def session(self, *arguments: Any) -> Session:
         """What these arguments are computed by: to be profiled, compared, drawn."""
-        return self._program(arguments).session
+        return self._program(arguments, list(leaves_of(arguments))).session
 
-    def _program(self, arguments: tuple[Any, ...]) -> _Program:
-        key = (structure_of(arguments), tuple(_kind(leaf) for _, leaf in leaves_of(arguments)))
+    def _program(self, arguments: tuple[Any, ...], leaves: list[Any]) -> _Program:
+        key = (structure_of(arguments), tuple(_kind(leaf) for leaf in leaves))
         try:
             found = self._programs.get(key)
         except TypeError:
@@ -54,27 +56,46 @@ class Function:
             found = self._programs[key] = _Program(self, arguments)
         return found
 
+    @functools.cached_property
+    def _pull(self) -> Function:
+        """From adjoints of the results, and the arguments, to adjoints of these."""
+        def pull(adjoints: Any, *primals: Any) -> Any:
+            graph = _graph_with(primals)
+            primals = _distinct(graph, primals)
+            since = graph.operations
+            results = self._function(*primals)
+            if structure_of(results) != structure_of(adjoints):
+                _heddle.raise_option("adjoints", f"in the form of the results: {results!r}", repr(adjoints))
+            return _slopes(graph, list(leaves_of(results)), primals, range(len(primals)), list(leaves_of(adjoints)), since)
+        return Function(pull, self._library, self._threads)
+
 
 class _Program:
     """A function, for one kind of arguments."""
 
     def __init__(self, function: Function, arguments: tuple[Any, ...]) -> None:
         graph = Graph(function._library)
-        names = iter(name for name, _ in _named(function._function, arguments))
-        self.inputs: list[str | None] = []  # of the session; None: a part of the program
+        named = _named(function._function, arguments)
+        self.inputs = [name if is_array(leaf) else None for name, leaf in named]  # of the session; None: part of the program
+        names = iter(self.inputs)
 
         def tensor(leaf: Any) -> Any:
             name = next(names)
-            self.inputs.append(name if is_array(leaf) else None)
-            return graph.tensor(name, *_kind(leaf)) if is_array(leaf) else leaf
+            return leaf if name is None else graph.tensor(name, *_kind(leaf))
         self.result = function._function(*replaced(arguments, tensor))
-        results = [leaf for _, leaf in leaves_of(self.result) if isinstance(leaf, Tensor)]
+        results = [leaf for leaf in leaves_of(self.result) if isinstance(leaf, Tensor)]
+        if not results:
+            _heddle.raise_option("the function's result", "what operators make of its arrays", repr(self.result))
         self.session = graph.compile(results, threads=function._threads, progress=function._progress)
 
-    def run(self, arguments: tuple[Any, ...]) -> Any:
-        leaves = zip(self.inputs, leaves_of(arguments))
-        results = iter(self.session.run(None, {name: leaf for name, (_, leaf) in leaves if name is not None}))
+    def run(self, leaves: list[Any]) -> Any:
+        feeds = {name: leaf for name, leaf in zip(self.inputs, leaves) if name is not None}
+        results = iter(self.session.run(None, feeds))
         return replaced(self.result, lambda leaf: next(results) if isinstance(leaf, Tensor) else leaf)
+
+
+def _library_of(function: Callable[..., Any], library: Library | None) -> Library | None:
+    return library or getattr(function, "_library", None)
 
 
 def _kind(leaf: Any) -> Any:
@@ -100,7 +121,14 @@ def _named(function: Callable[..., Any], arguments: Sequence[Any]) -> list[tuple
     except (TypeError, ValueError):  # written in C
         given = []
     names = given + [f"argument{i}" for i in range(len(given), len(arguments))]
-    return [leaf for name, argument in zip(names, arguments) for leaf in leaves_of(argument, name)]
+    return [leaf for name, argument in zip(names, arguments) for leaf in named_leaves(argument, name)]
+
+
+def _graph_with(arguments: tuple[Any, ...]) -> Graph:
+    graph = graph_of(arguments)
+    if graph is None:
+        _heddle.raise_option("arguments", "arrays of a float type among them, such as np.float32(1)", repr(arguments))
+    return graph
 
 
 def _distinct(graph: Graph, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -120,23 +148,21 @@ def _distinct(graph: Graph, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def _slopes(graph: Graph, results: list[Any], arguments: tuple[Any, ...], argument: int | Sequence[int], adjoints: list[Any],
             since: int) -> Any:
     """In the form of the arguments; None for what is not of a float type."""
-    chosen = tuple(arguments[i] for i in ([argument] if isinstance(argument, int) else argument))
+    places = [argument] if isinstance(argument, int) else list(argument)
+    if not all(0 <= place < len(arguments) for place in places):
+        _heddle.raise_option("argument", f"the place of one of {len(arguments)} arguments, from 0 on", repr(argument))
+    chosen = tuple(arguments[place] for place in places)
 
     def is_wanted(leaf: Any) -> bool:
         return isinstance(leaf, Tensor) and not leaf.dtype.startswith(("int", "uint", "bool"))
-    wanted = [leaf for _, leaf in leaves_of(chosen) if is_wanted(leaf)]
+    wanted = [leaf for leaf in leaves_of(chosen) if is_wanted(leaf)]
     if not wanted:
         _heddle.raise_option("argument", "one with arrays of a float type", repr(chosen))
     smooth = [result for result in results if is_wanted(result)]
-    if adjoints:
-        adjoints = [_tensor_of(graph, adjoint) for result, adjoint in zip(results, adjoints) if is_wanted(result)]
+    adjoints = [adjoint for result, adjoint in zip(results, adjoints) if is_wanted(result)]
     slopes = iter(graph.gradient(smooth, wanted, adjoints, since=since))
     answer = replaced(chosen, lambda leaf: next(slopes) if is_wanted(leaf) else None)
     return answer[0] if isinstance(argument, int) else answer
-
-
-def _tensor_of(graph: Graph, value: Any) -> Tensor:
-    return value if isinstance(value, Tensor) else graph.constant("constant", value)
 
 
 def function(of: Callable[..., Any], *, library: Library | None = None, threads: int = 0,
@@ -148,38 +174,35 @@ def function(of: Callable[..., Any], *, library: Library | None = None, threads:
 def value_and_grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: Library | None = None,
                    threads: int = 0) -> Function:
     """The function of the same arguments whose results are that of `of`, a single number, and its gradient with respect to an
-    argument, or to several as a tuple: in the form of the argument, arrays for its arrays of a float type."""
-    @functools.wraps(of)
+    argument, or to several as a tuple: in the form of the argument, arrays for its arrays of a float type. Keep it: its programs
+    are its own."""
+    @functools.wraps(of, updated=())
     def both(*arguments: Any) -> Any:
-        graph = graph_of(arguments)
+        graph = _graph_with(arguments)
         arguments = _distinct(graph, arguments)
         since = graph.operations
         value = of(*arguments)
-        if not isinstance(value, Tensor) or int(np.prod(value.shape)) != 1:
+        if not isinstance(value, Tensor) or math.prod(value.shape) != 1:
             _heddle.raise_option("the function's result", "a single number of a float type, such as a loss", repr(value))
         return value, _slopes(graph, [value], arguments, argument, [], since)
-    return Function(both, library or getattr(of, "_library", None), threads)
+    return Function(both, _library_of(of, library), threads)
 
 
 def grad(of: Callable[..., Any], argument: int | Sequence[int] = 0, *, library: Library | None = None,
          threads: int = 0) -> Function:
     """As `value_and_grad`, the gradient alone."""
-    both = value_and_grad(of, argument)
+    both = value_and_grad(of, argument, library=library)
 
-    @functools.wraps(of)
+    @functools.wraps(of, updated=())
     def slope(*arguments: Any) -> Any:
+        _graph_with(arguments)  # else `both` would compile what it is asked for while this is compiled
         return both(*arguments)[1]
-    return Function(slope, library or getattr(of, "_library", None), threads)
+    return Function(slope, both._library, threads)
 
 
-def vjp(of: Callable[..., Any], *arguments: Any, library: Library | None = None, threads: int = 0) -> tuple[Any, Function]:
+def vjp(of: Callable[..., Any], *arguments: Any, library: Library | None = None,
+        threads: int = 0) -> tuple[Any, Callable[[Any], Any]]:
     """The results of `of`, and a function from adjoints of the results, in their form, to those of the arguments, as a tuple.
-    What the adjoints need of the function itself is computed again by it."""
-    def pull(adjoints: Any, *primals: Any) -> Any:
-        graph = graph_of((adjoints, primals))
-        primals = _distinct(graph, primals)
-        since = graph.operations
-        results = [leaf for _, leaf in leaves_of(of(*primals))]
-        return _slopes(graph, results, primals, range(len(primals)), [leaf for _, leaf in leaves_of(adjoints)], since)
-    pulled = Function(pull, library or getattr(of, "_library", None), threads)
-    return Function(of, library, threads)(*arguments), lambda adjoints: pulled(adjoints, *arguments)
+    What the adjoints need of the function itself is computed again by it. Programs are kept where `of` is a `function`."""
+    compiled = of if isinstance(of, Function) else Function(of, library, threads)
+    return compiled(*arguments), lambda adjoints: compiled._pull(adjoints, *arguments)

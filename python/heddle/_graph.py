@@ -67,7 +67,7 @@ class Tensor:
         return self.graph.call("neg", self)
 
 
-def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Any]:
+def _listed(tensors: Tensor | Iterable[Any]) -> list[Any]:
     return [_inner(tensor) for tensor in ([tensors] if isinstance(tensors, Tensor) else tensors)]
 
 
@@ -110,10 +110,10 @@ class Graph:
         return self._graph.operations
 
     def gradient(self, outputs: Tensor | Iterable[Tensor], of: Tensor | Iterable[Tensor],
-                 adjoints: Tensor | Iterable[Tensor] = (), *, since: int = 0) -> Any:
+                 adjoints: Tensor | Iterable[Any] = (), *, since: int = 0) -> Any:
         """Adds what computes the gradient of `outputs` with respect to `of`: a tensor for a tensor, else a tuple. `adjoints` are
         those of the outputs, by default ones: the gradient of the sum of all elements. What reads `of` before there were `since`
-        operations counts as given."""
+        operations counts as given. Arrays among `adjoints` are constants."""
         results = self._graph.gradient(_listed(outputs), wanted := _listed(of), _listed(adjoints), since)
         results = self._wrapped(results)
         return (results,) if len(wanted) == 1 and not isinstance(of, Tensor) else results

@@ -25,7 +25,8 @@ def is_array(value: Any) -> bool:
 
 def graph_of(values: Any) -> Any:
     """The graph whose tensors are among the leaves; None where there are none."""
-    return next((leaf.graph for _, leaf in leaves_of(values) if isinstance(getattr(leaf, "_tensor", None), _heddle.Tensor)), None)
+    tensors = (leaf for leaf in leaves_of(values) if isinstance(getattr(leaf, "_tensor", None), _heddle.Tensor))
+    return next((tensor.graph for tensor in tensors), None)
 
 
 class Library:

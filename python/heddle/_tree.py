@@ -4,10 +4,19 @@ from __future__ import annotations
 from typing import Any, Callable, Hashable, Iterator
 
 
-def leaves_of(value: Any, name: str = "") -> list[tuple[str, Any]]:
+def leaves_of(value: Any) -> Iterator[Any]:
+    if not _is_branch(value):
+        yield value
+        return
+    for _, part in _parts(value):
+        yield from leaves_of(part)
+
+
+def named_leaves(value: Any, name: str) -> list[tuple[str, Any]]:
     """The leaves with their names: `weights.0.bias`."""
-    return [leaf for key, part in _parts(value) for leaf in leaves_of(part, f"{name}.{key}" if name else str(key))] \
-        if _is_branch(value) else [(name, value)]
+    if not _is_branch(value):
+        return [(name, value)]
+    return [leaf for key, part in _parts(value) for leaf in named_leaves(part, f"{name}.{key}")]
 
 
 def structure_of(value: Any) -> Hashable:

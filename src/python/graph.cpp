@@ -206,7 +206,7 @@ private:
         }
         for (size_t i = 0; i < adjoints.size(); i++) {
             const heddle::Tensor& adjoint = derived.tensor(adjoints[i]);
-            const TensorId seed = seeds.size() == 0 ? ones(adjoint) : id_of(seeds[i], "gradient");
+            const TensorId seed = seeds.size() == 0 ? ones(adjoint) : given(seeds[i], "gradient");
             const TensorType& found = builder_.graph().tensor(seed).type;
             if (found.dtype != adjoint.type.dtype || found.extents() != adjoint.type.extents()) {
                 raise({{.code = "python.tensor",
@@ -254,7 +254,8 @@ private:
 
     // A tensor of the graph; an array becomes a constant.
     TensorId given(nb::handle object, const std::string& user) {
-        const bool is_array = !nb::isinstance<Tensor>(object) && nb::hasattr(object, "dtype");
+        const auto has = [&](const char* name) { return nb::hasattr(object, name); };
+        const bool is_array = has("__array__") || has("__array_interface__") || has("__dlpack__");
         return is_array ? constant("constant", object).id : id_of(object, user);
     }
 

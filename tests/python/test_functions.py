@@ -59,6 +59,19 @@ def test_adjoints_of_results():
     np.testing.assert_allclose(db, Z * Z + Z)
 
 
+def test_programs_are_kept():
+    calls = []
+
+    @heddle.function
+    def counted(a):
+        calls.append(a)
+        return a * a
+    for _ in range(3):
+        _, pull = heddle.vjp(counted, Z)
+        np.testing.assert_allclose(pull(Z)[0], 2 * Z * Z)
+    assert len(calls) == 2, calls  # its own, and its adjoint's
+
+
 def test_results_that_are_arguments_or_no_tensors():
     first, second, doubled, number = heddle.function(lambda a: (a, a, a * 2, 3))(Z)
     assert (first == Z).all() and (second == Z).all() and (doubled == 2 * Z).all() and number == 3
@@ -71,6 +84,16 @@ def test_what_functions_refuse():
         heddle.grad(lambda a: ops.call("reduce_sum", a))(np.arange(3))
     with refused("python.option"):  # no integer
         heddle.function(lambda a: a * 0.5)(np.arange(3))
+    with refused("python.option"):  # no array
+        heddle.grad(cubes)(3.0)
+    with refused("python.option"):  # the third of two
+        heddle.grad(product, 2)(Z, Z)
+    with refused("python.option"):  # nothing that is computed
+        heddle.function(lambda a: 3)(Z)
+    _, pull = heddle.vjp(lambda a, b: (a * b, a + b), Z, Z)
+    for adjoints in ((), (Z,), (Z, Z, Z)):
+        with refused("python.option"):
+            pull(adjoints)
     with refused("python.option"):  # cannot be hashed
         heddle.function(lambda a, s: a)(Z, set())
     other = heddle.parse_library("twice: {inputs: {x: '$T[]'}, index: '[]', outputs: {y: '$T'}, body: 'y = x + x'}")
