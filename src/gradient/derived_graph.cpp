@@ -94,7 +94,7 @@ TensorId converted(DerivedGraph& to, TensorId from, const std::string& name, con
     }
     body.equations.push_back({0, variables, at, value});
     const TensorId made = to.graph().add_tensor(name, type);
-    to.add(std::move(body), {from}, name, "complex", {made});
+    to.add(std::move(body), {from}, name, "complex parts", {made});
     return made;
 }
 
@@ -125,13 +125,13 @@ DerivedGraph::DerivedGraph(const Graph& from) : graph_(from) {
     for (const Operation& operation : from.operations) names_.insert(operation.name);
 }
 
-void DerivedGraph::add(Body body, const std::vector<TensorId>& tensors, const std::string& name, const std::string& of,
-                       const std::vector<TensorId>& outputs) {
+void DerivedGraph::add(Body body, const std::vector<TensorId>& tensors, const std::string& name,
+                       const std::string& operator_name, const std::vector<TensorId>& outputs) {
     Operation operation;
     operation.name = name;
     for (int number = 2; !names_.insert(operation.name).second; ++number)
         operation.name = fmt::format("{}_{}", name, number);
-    operation.operator_name = of.empty() ? "sum" : of + " gradient";
+    operation.operator_name = operator_name;
     auto read = tensors_read(body, static_cast<int32_t>(tensors.size()));
     std::vector<int32_t> used;
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -158,7 +158,7 @@ void DerivedGraph::add(Body body, const std::vector<TensorId>& tensors, const st
 TensorId DerivedGraph::add_sum(const std::vector<TensorId>& parts, const std::string& prefix, const std::string& name,
                                const TensorType& type) {
     const TensorId sum = graph_.add_tensor(name, type);
-    add(sum_of(type, parts.size()), parts, prefix + name, "", {sum});
+    add(sum_of(type, parts.size()), parts, prefix + name, "sum", {sum});
     return sum;
 }
 

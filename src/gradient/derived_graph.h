@@ -17,8 +17,8 @@ public:
 
     Graph& graph() { return graph_; }
 
-    // An operation of what `body` needs of `tensors`, derived from one of the operator `of`. It writes `outputs`.
-    void add(Body body, const std::vector<TensorId>& tensors, const std::string& name, const std::string& of,
+    // An operation of what `body` needs of `tensors`. It writes `outputs`.
+    void add(Body body, const std::vector<TensorId>& tensors, const std::string& name, const std::string& operator_name,
              const std::vector<TensorId>& outputs);
     // A tensor of this name and type, the sum of others; of none: zeros. `prefix`: of the operation's name.
     TensorId add_sum(const std::vector<TensorId>& parts, const std::string& prefix, const std::string& name,

@@ -62,8 +62,8 @@ private:
             if (body->equations.empty()) continue;
             const std::string of = from_.tensor(operation.inputs[i]).name;
             const TensorId made = to_.add_tensor("d_" + of, request.inputs[i]);
-            derived_.add(std::move(*body), tensors, fmt::format("{}.d_{}", operation.name, of), operation.operator_name,
-                         {made});
+            derived_.add(std::move(*body), tensors, fmt::format("{}.d_{}", operation.name, of),
+                         operation.operator_name + " gradient", {made});
             adjoints_[static_cast<size_t>(operation.inputs[i])].push_back(made);
         }
         return {};

@@ -69,7 +69,8 @@ private:
             for (Diagnostic& problem : body.error()) problem.params.emplace_back("operation", operation.name);
             return fail(std::move(body.error()));
         }
-        derived_.add(std::move(*body), tensors, operation.name + ".tangent", operation.operator_name, outputs);
+        derived_.add(std::move(*body), tensors, operation.name + ".tangent", operation.operator_name + " tangent",
+                     outputs);
         return {};
     }
 

@@ -1,4 +1,4 @@
-// Gradients and tangents against differences of values.
+// Gradients and tangents against differences of values; what holds of all programs that have them.
 #pragma once
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "gradient/tangents.h"
+#include "batches.h"
 #include "gradient_cases.h"
 #include "graph/verify.h"
 
@@ -72,7 +73,8 @@ inline std::string tangent_difference(const Graph& graph, const std::vector<Tens
     return "";
 }
 
-// Where the gradient of a graph on float64 is not what differences over five points say; empty if it is. Their error is
+// Where the gradient of a graph on float64, or its tangents, are not what differences over five points say, or a batch
+// of the graph is not what it is row by row; empty if all are. Their error is
 // the step's fourth power times a fifth derivative, and rounding over the step.
 inline std::string difference(const Graph& graph, const std::vector<TensorData>& feeds, std::mt19937& random) {
     const std::vector<TensorId> wanted = float_inputs(graph);
@@ -97,7 +99,8 @@ inline std::string difference(const Graph& graph, const std::vector<TensorData>&
                                print(*made));
         }
     }
-    return tangent_difference(graph, feeds, random);
+    if (std::string wrong = tangent_difference(graph, feeds, random); !wrong.empty()) return wrong;
+    return batch_difference(graph, feeds, random);
 }
 
 }  // namespace heddle::gradient
