@@ -44,7 +44,7 @@ Result<void> check(const Graph& graph, const std::vector<TensorId>& wanted) {
         const std::string name = exists ? graph.tensor(id).name : std::to_string(id);
         problems.push_back({.code = "gradient.input",
                             .summary = fmt::format("there is no gradient with respect to '{}'", name),
-                            .expected = "an input of the graph, of a float type",
+                            .expected = "an input of the graph, of a float or complex type",
                             .found = !exists  ? "no tensor"
                                      : !input ? "another tensor"
                                               : graph.tensor(id).type.text(),
@@ -55,7 +55,7 @@ Result<void> check(const Graph& graph, const std::vector<TensorId>& wanted) {
     if (std::ranges::none_of(graph.outputs, [&](TensorId id) { return has_derivative(graph.tensor(id).type); })) {
         problems.push_back({.code = "gradient.output",
                             .summary = "no output has a gradient",
-                            .expected = "an output of a float type",
+                            .expected = "an output of a float or complex type",
                             .found = graph.outputs.empty() ? "no outputs" : graph.tensor(graph.outputs[0]).type.text(),
                             .reason = "results of integer types and bool do not change smoothly"});
     }
