@@ -69,7 +69,7 @@ def main():
     weights, losses = train(loss, weights, [(images[some], kinds[some]) for some in order], lambda part: .006 * (1 - part))
     print(f"trained in {time.perf_counter() - begin:.1f} s")
     images, kinds = pictures(np.random.default_rng(8), 1000)
-    right = np.mean(np.argmax(heddle.function(network, library=ops)(weights, images), axis=1) == kinds)
+    right = np.mean(np.argmax(heddle.function(network)(weights, images), axis=1) == kinds)
     print(f"{right:.1%} of {len(kinds)} shapes that it has not seen are told")
     if options.svg:
         with open(options.svg, "w") as file:

@@ -1,11 +1,9 @@
 """What the examples of training share: weights to begin with, the optimiser over all weights, the curve of a loss."""
-import pathlib
-
 import numpy as np
 
 import heddle
 
-ops = heddle.load_library(pathlib.Path(__file__).with_name("training.yaml"))
+ops = heddle.load_library()
 
 
 def normal(random, *shape, fan_in):
@@ -26,7 +24,7 @@ def adamw_step(loss):
             new_weights[name], new_means[name], new_squares[name] = ops.call(
                 "adamw", weights[name], slope, means[name], squares[name], number, rate)
         return new_weights, new_means, new_squares, value
-    return heddle.function(step, library=ops)
+    return heddle.function(step)
 
 
 def train(loss, weights, batches, rate):
