@@ -27,7 +27,7 @@ def adamw_step(loss):
     return heddle.function(step)
 
 
-def train(loss, weights, batches, rate):
+def train(loss, weights, batches, rate, tell=print):
     """Weights after a step for each batch, and the losses. `rate` is told how far the training is, from 0 to 1."""
     step, losses = adamw_step(loss), []
     means, squares = zeros_like(weights), zeros_like(weights)
@@ -36,7 +36,7 @@ def train(loss, weights, batches, rate):
                                               *batch)
         losses.append(value.item())
         if i % 50 == 0 or i + 1 == len(batches):
-            print(f"  step {i + 1} of {len(batches)}: loss {np.mean(losses[-20:]):.3f}", flush=True)
+            tell(f"  step {i + 1} of {len(batches)}: loss {np.mean(losses[-20:]):.3f}")
     return weights, losses
 
 
