@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 import heddle
-from training import curve_svg, normal, ops, train
+from training_loop import curve_svg, normal, ops, train
 
 LETTERS = "0123456789+=\n"
 WIDTH, HEADS, LAYERS, BATCH = 64, 4, 2, 128
@@ -29,18 +29,23 @@ def sentences(random):
 
 def first_weights(random, length):
     weights = {"letters": normal(random, len(LETTERS), WIDTH, fan_in=WIDTH),
-               "places": normal(random, length, WIDTH, fan_in=WIDTH), **norm("last")}
-    for layer in range(LAYERS):
-        weights |= norm(f"{layer}.attention") | norm(f"{layer}.hidden")
-        for name, rows, columns in (("query", WIDTH, WIDTH), ("key", WIDTH, WIDTH), ("value", WIDTH, WIDTH),
-                                    ("joined", WIDTH, WIDTH), ("wide", WIDTH, 4 * WIDTH), ("narrow", 4 * WIDTH, WIDTH)):
-            weights[f"{layer}.{name}"] = normal(random, rows, columns, fan_in=2 * rows)
-            weights[f"{layer}.{name}.bias"] = np.zeros(columns, np.float32)
+               "places": normal(random, length, WIDTH, fan_in=WIDTH), **norm_weights("last", WIDTH)}
+    for at in range(LAYERS):
+        weights |= layer_weights(random, WIDTH, at)
     return weights
 
 
-def norm(name):
-    return {f"{name}.scale": np.ones(WIDTH, np.float32), f"{name}.shift": np.zeros(WIDTH, np.float32)}
+def layer_weights(random, width, at):
+    weights = norm_weights(f"{at}.attention", width) | norm_weights(f"{at}.hidden", width)
+    for name, rows, columns in (("query", width, width), ("key", width, width), ("value", width, width), ("joined", width, width),
+                                ("wide", width, 4 * width), ("narrow", 4 * width, width)):
+        weights[f"{at}.{name}"] = normal(random, rows, columns, fan_in=2 * rows)
+        weights[f"{at}.{name}.bias"] = np.zeros(columns, np.float32)
+    return weights
+
+
+def norm_weights(name, width):
+    return {f"{name}.scale": np.ones(width, np.float32), f"{name}.shift": np.zeros(width, np.float32)}
 
 
 def layer(weights, x, at):

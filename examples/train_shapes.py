@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 import heddle
-from training import curve_svg, normal, ops, train
+from training_loop import curve_svg, normal, ops, train
 
 SIZE, BATCH = 24, 64
 NAMES = ["circle", "square", "triangle", "cross", "ring", "star"]

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "
 
 import train_characters
 import train_shapes
-import training
+import training_loop
 
 
 def expect_learns(trained, steps, share):
@@ -42,5 +42,5 @@ def test_sums_are_written_behind_what_is_asked():
 
 
 def test_curves_are_pictures():
-    picture = xml.etree.ElementTree.fromstring(training.curve_svg("Loss", [3.0, 2.0, 1.5]))
+    picture = xml.etree.ElementTree.fromstring(training_loop.curve_svg("Loss", [3.0, 2.0, 1.5]))
     assert len(picture.findall("{http://www.w3.org/2000/svg}polyline")) == 2
