@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "gradient/gather.h"
+#include "gradient/refusals.h"
 #include "gradient/scalar_rules.h"
 
 namespace heddle::gradient {
@@ -278,9 +278,7 @@ private:
         return nodes_.reduce(Reducer::product, node.dtype, std::move(variables), term, all_of(terms_, filter));
     }
 
-    // ---- scans
-    //
-    // E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t), but for
+    // ---- scans: E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t), but for
     // what step k - 1 itself reads of it as present:
     //
     //     E[k] = what reads element k behind the scan has + what step t = k gives to its previous element
@@ -290,10 +288,9 @@ private:
 
     struct State {
         LocalId local;  // of the forward scan
-        NodeId value =
-            no_id;        // at step `step`, which is like any other variable: reads of previous elements are reads of
-                          // the state as an array
-        LocalId adjoint;  // the state of the other scan
+        // At step `step`, a variable as any: previous elements are read from the state as an array.
+        NodeId value = no_id;
+        LocalId adjoint;                  // the state of the other scan
         std::vector<VariableId> targets;  // element and coordinates of what is read
         std::vector<NodeId> target_nodes;
         std::optional<Part> after, previous;  // the two parts
@@ -384,7 +381,11 @@ private:
     void through_scan(Scan& scan) {
         if (std::ranges::none_of(scan.states, [](const State& state) { return state.after.has_value(); })) return;
         const Variable from = terms_.body().variable(scan.axis);
-        const VariableId axis = nodes_.add_variable(from.name + "_back", Variable::Kind::ordered, from.extent);
+        const bool begins = std::ranges::any_of(scan.states, [&](const State& state) { return begins_active(state); });
+        // The last step makes the adjoint of what the scan began with. Without it no step reads what is not there. A
+        // size with a name may be one.
+        const Size steps = begins || from.extent.named() || from.extent.value < 2 ? from.extent : from.extent - Size(1);
+        const VariableId axis = nodes_.add_variable(from.name + "_back", Variable::Kind::ordered, steps);
         for (State& state : scan.states) {
             const Local& of = body_.local(state.local);
             Local adjoint{"d_" + of.name, type_of(of.dtype), state.targets, no_id,
@@ -408,12 +409,18 @@ private:
             }
             const DType dtype = type_of(of.dtype);
             give(state.value, points_of(of, scan.step), {}, nodes_.local(state.adjoint, dtype, std::move(at)));
-            give(of.initial, {of.variables.begin() + 1, of.variables.end()}, {},
-                 nodes_.local(state.adjoint, dtype, std::move(first)));
+            if (begins_active(state))
+                give(of.initial, {of.variables.begin() + 1, of.variables.end()}, {},
+                     nodes_.local(state.adjoint, dtype, std::move(first)));
         }
         // All that is left of its steps: views are later than what is shared with other parts of the body.
         while (!parts_.empty() && parts_.rbegin()->first > scan.last) propagate_last();
         running_ = nullptr;
+    }
+
+    bool begins_active(const State& state) const {
+        const NodeId initial = body_.local(state.local).initial;
+        return static_cast<size_t>(initial) < active_.size() && active_[static_cast<size_t>(initial)];
     }
 
     // What one step gives to the elements that were before it.
@@ -474,34 +481,18 @@ private:
     std::optional<ScalarOp> unknown_;
 };
 
-Diagnostic unknown(ScalarOp op) {
-    return {.code = "gradient.unknown",
-            .summary = fmt::format("the derivative of '{}' is not known", info(op).name),
-            .expected = "functions whose derivatives are functions of the language",
-            .found = std::string(info(op).name),
-            .remedy = "give the operator a rule of its own, `grad`"};
-}
-
-Diagnostic limit(size_t found) {
-    return {.code = "gradient.limit",
-            .summary = "a body is too large or too deep to be derived",
-            .expected = fmt::format("at most {} nodes, and {} one below the other", largest_forward, deepest_body / 3),
-            .found = fmt::format("{} nodes", found),
-            .remedy = "write it as several operators"};
-}
-
 }  // namespace
 
 Result<Body> reverse(const ReverseRequest& request) {
     const size_t size = request.body->nodes.size();
-    if (size > largest_forward) return fail(limit(size));
+    if (size > largest_forward) return fail(too_large(size));
     Body body;
     Reverse reverse(request, body);
-    if (reverse.too_deep(deepest_body / 3)) return fail(limit(size));
+    if (reverse.too_deep(deepest_body / 3)) return fail(too_large(size));
     auto equation = reverse.run();
-    if (reverse.unknown()) return fail(unknown(*reverse.unknown()));
+    if (reverse.unknown()) return fail(unknown_derivative(*reverse.unknown()));
     if (equation) body.equations.push_back(std::move(*equation));
-    if (body.nodes.size() > largest_body || reverse.too_deep(deepest_body)) return fail(limit(size));
+    if (body.nodes.size() > largest_body || reverse.too_deep(deepest_body)) return fail(too_large(size));
     return body;
 }
 

@@ -16,7 +16,8 @@ public:
         if (node.kind == Node::Kind::real) return true;
         if (node.kind == Node::Kind::cast) return split(node.operands[0]);
         if (node.kind == Node::Kind::scalar)
-            return node.op == ScalarOp::multiply && std::ranges::all_of(node.operands, [&](NodeId o) { return split(o); });
+            return node.op == ScalarOp::multiply &&
+                   std::ranges::all_of(node.operands, [&](NodeId o) { return split(o); });
         if (node.kind != Node::Kind::read && node.kind != Node::Kind::guarded_read) return false;
         if (!terms_.safe(id)) outside_.push_back(id);
         return true;

@@ -174,7 +174,8 @@ private:
                           Expr vector_operand) const {
         if (!is_window(equation, vector_operand, rank_of(vector_operand))) return false;
         return std::ranges::any_of(kernel.equations, [&](int32_t e) {
-            return std::ranges::any_of(operands, [&](Expr read) { return read->tensor() == system_.equation(e).tensor; });
+            return std::ranges::any_of(operands,
+                                       [&](Expr read) { return read->tensor() == system_.equation(e).tensor; });
         });
     }
 
