@@ -278,8 +278,8 @@ private:
         return nodes_.reduce(Reducer::product, node.dtype, std::move(variables), term, all_of(terms_, filter));
     }
 
-    // ---- scans: E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t), but for
-    // what step k - 1 itself reads of it as present:
+    // ---- scans: E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t),
+    // but for what step k - 1 itself reads of it as present:
     //
     //     E[k] = what reads element k behind the scan has + what step t = k gives to its previous element
     //
