@@ -25,6 +25,8 @@ bench: build
 	@.venv/bin/python bench/peers.py
 	@.venv/bin/python bench/starts.py
 	@.venv/bin/python bench/gallery.py
+	@.venv/bin/python bench/training.py
+	@.venv/bin/python bench/training.py --agree
 
 sanitize:
 	@scripts/setup clang-19 libclang-rt-19-dev

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 import heddle
-from training import curve_svg, normal, ops, train
+from training_loop import curve_svg, normal, ops, train
 
 SIZE, BATCH = 24, 64
 NAMES = ["circle", "square", "triangle", "cross", "ring", "star"]
@@ -52,24 +52,33 @@ def loss(weights, images, kinds):
     return ops.call("nll_loss_joined", network(weights, images), kinds, mean=True)
 
 
+def first_weights(random):
+    side = SIZE // 4
+    return {"filter1": normal(random, 12, 1, 3, 3, fan_in=9), "bias1": np.zeros(12, np.float32),
+            "filter2": normal(random, 24, 12, 3, 3, fan_in=108), "bias2": np.zeros(24, np.float32),
+            "out": normal(random, 24 * side * side, len(NAMES), fan_in=24 * side * side),
+            "bias_out": np.zeros(len(NAMES), np.float32)}
+
+
+def trained(steps, count=12000, tell=print):
+    """Weights after so many steps, and the losses, on so many pictures."""
+    random = np.random.default_rng(7)
+    weights = first_weights(random)
+    images, kinds = pictures(random, count)
+    order = [random.integers(0, count, BATCH) for _ in range(steps)]
+    return train(loss, weights, [(images[some], kinds[some]) for some in order], lambda part: .006 * (1 - part), tell)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1200)
     parser.add_argument("--svg", help="where to write the curve of the loss")
     options = parser.parse_args()
-    random = np.random.default_rng(7)
-    side = SIZE // 4
-    weights = {"filter1": normal(random, 12, 1, 3, 3, fan_in=9), "bias1": np.zeros(12, np.float32),
-               "filter2": normal(random, 24, 12, 3, 3, fan_in=108), "bias2": np.zeros(24, np.float32),
-               "out": normal(random, 24 * side * side, len(NAMES), fan_in=24 * side * side),
-               "bias_out": np.zeros(len(NAMES), np.float32)}
-    images, kinds = pictures(random, 12000)
-    order = [random.integers(0, len(images), BATCH) for _ in range(options.steps)]
     begin = time.perf_counter()
-    weights, losses = train(loss, weights, [(images[some], kinds[some]) for some in order], lambda part: .006 * (1 - part))
-    print(f"trained in {time.perf_counter() - begin:.1f} s")
+    weights, losses = trained(options.steps)
+    print(f"drew and trained in {time.perf_counter() - begin:.1f} s")
     images, kinds = pictures(np.random.default_rng(8), 1000)
-    right = np.mean(np.argmax(heddle.function(network, library=ops)(weights, images), axis=1) == kinds)
+    right = np.mean(np.argmax(heddle.function(network)(weights, images), axis=1) == kinds)
     print(f"{right:.1%} of {len(kinds)} shapes that it has not seen are told")
     if options.svg:
         with open(options.svg, "w") as file:

@@ -308,7 +308,13 @@ Walker::Index Walker::of_lane(const Lanewise& sum, CodeValue lane) {
 // one is read again.
 void Walker::load_transposed(ExpressionId id, int j) {
     const Expression& e = tree_.expression(id);
-    const CodeValue row_mask = first_lanes(*row_count_, rows_);
+    const auto falls = [&](const Term& term) {
+        return tree_.variable(term.variable).kind == Variable::Kind::row && term.scale < 0;
+    };
+    const bool backwards = std::ranges::any_of(e.address.element.terms, falls);  // the last row lies first
+    const CodeValue row_mask =
+        backwards ? opposite(first_lanes(integer_op(CodeOp::subtract, integer(rows_), *row_count_), rows_))
+                  : first_lanes(*row_count_, rows_);
     std::optional<CodeValue> lanes_read;
     if (!e.operands.empty()) lanes_read = both(lane_mask(j), evaluate(e.operands[0], 0, j), width_);
     const Lanewise sum = lanewise(e.address.element, 0, j, false);
@@ -321,7 +327,9 @@ void Walker::load_transposed(ExpressionId id, int j) {
         const Index index = of_lane(sum, moved);
         std::optional<CodeValue> mask = row_mask;
         if (lanes_read) mask = both(mask, code_.lane(*lanes_read, lane), rows_);
-        columns.push_back(code_.load(address(e.address.memory, index), rows_, mask));
+        CodeAddress place = address(e.address.memory, index);
+        if (backwards) place.offset -= rows_ - 1;
+        columns.push_back(code_.load(place, rows_, mask));
     }
     // log2(n) times: element k of pair i goes to 2 k and 2 k + 1 of what vectors i and i + n/2 make.
     const size_t n = columns.size();
@@ -339,7 +347,7 @@ void Walker::load_transposed(ExpressionId id, int j) {
         }
         columns = std::move(next);
     }
-    for (int i = 0; i < rows_; i++) remember(id, i, j, columns[static_cast<size_t>(i)]);
+    for (int i = 0; i < rows_; i++) remember(id, i, j, columns[static_cast<size_t>(backwards ? rows_ - 1 - i : i)]);
 }
 
 CodeValue Walker::load(ExpressionId id, int i, int j) {

@@ -76,6 +76,8 @@ private:
     Expr convert_reduce(const Node& node, Expr condition);
     std::optional<Draft> draft_reduction(const Node& node, Expr condition);
     bool split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest);
+    bool is_chosen_by_data(const Node& reduction, const Node& equality) const;
+    bool depends(NodeId id, VariableId variable) const;
 
     AxisId axis_of(VariableId variable);
     bool has_axis(VariableId variable) const;

@@ -1,5 +1,6 @@
 // Reductions of a body: each becomes an equation of its own, or the one of an equal reduction.
 #include <algorithm>
+#include <set>
 
 #include "equations/lower_body.h"
 #include "equations/pass_support.h"
@@ -7,6 +8,34 @@
 #include "expr/coordinate.h"
 
 namespace heddle::equations {
+
+bool BodyLowering::depends(NodeId id, VariableId variable) const {
+    std::vector<NodeId> stack = {id};
+    std::set<NodeId> seen;
+    while (!stack.empty()) {
+        const NodeId at = stack.back();
+        stack.pop_back();
+        if (!seen.insert(at).second) continue;
+        const Node& node = body_.node(at);
+        if (node.kind == Node::Kind::variable && node.variable() == variable) return true;
+        stack.insert(stack.end(), node.operands.begin(), node.operands.end());
+        if (node.kind != Node::Kind::local && node.kind != Node::Kind::previous) continue;
+        const Local& local = body_.local(node.local());
+        stack.push_back(local.value);
+        if (local.is_state()) stack.push_back(local.initial);
+    }
+    return false;
+}
+
+// Whether the filter says by data which one of a reduced variable's numbers it is: there is one term at most.
+bool BodyLowering::is_chosen_by_data(const Node& reduction, const Node& equality) const {
+    for (size_t side = 0; side < 2; side++) {
+        const Node& one = body_.node(equality.operands[side]);
+        if (one.kind != Node::Kind::variable || std::ranges::count(reduction.variables, one.variable()) == 0) continue;
+        if (has_axis(one.variable()) && !depends(equality.operands[1 - side], one.variable())) return true;
+    }
+    return false;
+}
 
 // The filter's conditions: coordinates that must be zero, and the rest. False where operands are missing.
 bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Expr>& equalities, Expr& rest) {
@@ -24,8 +53,8 @@ bool BodyLowering::split_filter(const Node& node, Expr condition, std::vector<Ex
         }
         // The number that an argmax gives is of the variables as they are: nothing is solved there.
         const bool equality = part.kind == Node::Kind::scalar && part.op == ScalarOp::equal &&
-                              !is_argument(node.reducer) && !has_data_[static_cast<size_t>(id)] &&
-                              body_.node(part.operands[0]).dtype == DType::int64;
+                              !is_argument(node.reducer) && body_.node(part.operands[0]).dtype == DType::int64 &&
+                              (!has_data_[static_cast<size_t>(id)] || is_chosen_by_data(node, part));
         if (equality) {
             Expr a = need(part.operands[0], condition, true), b = need(part.operands[1], condition, true);
             if (a && b) equalities.push_back(arena_.add(a, b, -1));

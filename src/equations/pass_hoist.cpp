@@ -1,6 +1,7 @@
 // Expensive arithmetic over fewer points than its equation has becomes an equation of its own. If it reads constants
 // only, `prepare` computes it once (a batch norm's rsqrt(variance + epsilon)). If the equation would do it again for
-// each point of axes around (a rotary embedding's angles, for each head), it is done once for all of them.
+// each point of axes around (a rotary embedding's angles, for each head), it is done once for all of them. So is a long
+// factor of a product's terms, which tiles would work out by single numbers.
 // In a scan, what a step would do again at each point (a pivot's reciprocal) is done once a step, or before the scan if
 // no state is asked; and what a step reads of the state before at a place of few (a pivot's row and column) is set
 // aside, so that the new state can take the place of the old one. Inputs that steps would gather are laid side by side
@@ -44,7 +45,8 @@ private:
         if (equation.scan >= 0) return is_repeated_in_step(equation, e);
         const bool computes =
             e->kind == Kind::scalar || e->kind == Kind::cast;  // the table is of the type that is used
-        if (!computes || e->axes.empty() || !facts_.of(e).expensive) return false;
+        if (!computes || e->axes.empty()) return false;
+        if (!facts_.of(e).expensive) return is_long_factor(index, e) && is_repeated(index, e);
         return is_small_constant(index, e) || is_repeated(index, e);
     }
 
@@ -67,6 +69,21 @@ private:
         }
         return std::none_of(e->axes.begin(), e->axes.end(), [&](AxisId a) { return arena_.axis(a).named; }) &&
                points <= read;
+    }
+
+    // Of a sum of products: what a row of a tile works out for each term by single numbers, beside whole vectors of
+    // another factor (the adjoint of attention's scores, beside keys). Numbers that are unpacked stay as small as they are.
+    bool is_long_factor(int32_t index, Expr e) {
+        constexpr double least_operations = 6, least_columns = 16;
+        const Equation& equation = system_.equation(index);
+        if (equation.reducer != Reducer::sum || !is_float(e->dtype) || facts_.of(e).operations < least_operations)
+            return false;
+        const auto needs = [&](AxisId axis) { return std::ranges::binary_search(e->axes, axis); };
+        double columns = 1;
+        for (AxisId axis : equation.axes) columns *= needs(axis) ? 1 : static_cast<double>(arena_.hint(axis));
+        return columns >= least_columns && std::ranges::any_of(equation.reduced, needs) &&
+               std::ranges::none_of(walk(e),
+                                    [&](Expr node) { return node->is_read() && bytes(node->dtype) < bytes(e->dtype); });
     }
 
     // Axes around those that it needs make the equation do it again, so often that it counts beside the rest; and doing

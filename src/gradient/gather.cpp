@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "gradient/zero_outside.h"
 #include "zspace/linear_equation.h"
 
 namespace heddle::gradient {
@@ -368,6 +369,7 @@ private:
             variables.insert(variables.end(), term.variables.begin(), term.variables.end());
             if (term.operands.size() > 1) add_condition(terms_, filter, term.operands[1]);
         }
+        value = with_zeros_outside(terms_, value, filter);
         NodeId condition = all_of(terms_, filter);
         result.value = terms_.nodes().reduce(Reducer::sum, term.dtype, std::move(variables), value, condition);
         return result;

@@ -227,10 +227,8 @@ private:
         }
     }
 
-    // ---- scans
-    //
-    // E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t), but for
-    // what step k - 1 itself reads of it as present:
+    // ---- scans: E[k] is the adjoint of element k of a state (element 0 is before the first step, t + 1 behind step t),
+    // but for what step k - 1 itself reads of it as present:
     //
     //     E[k] = what reads element k behind the scan has + what step t = k gives to its previous element
     //
@@ -239,10 +237,9 @@ private:
 
     struct State {
         LocalId local;  // of the forward scan
-        NodeId value =
-            no_id;        // at step `step`, which is like any other variable: reads of previous elements are reads of
-                          // the state as an array
-        LocalId adjoint;  // the state of the other scan
+        // At step `step`, a variable as any: previous elements are read from the state as an array.
+        NodeId value = no_id;
+        LocalId adjoint;                  // the state of the other scan
         std::vector<VariableId> targets;  // element and coordinates of what is read
         std::vector<NodeId> target_nodes;
         std::optional<Part> after, previous;  // the two parts
@@ -333,7 +330,11 @@ private:
     void through_scan(Scan& scan) {
         if (std::ranges::none_of(scan.states, [](const State& state) { return state.after.has_value(); })) return;
         const Variable from = terms_.body().variable(scan.axis);
-        const VariableId axis = nodes_.add_variable(from.name + "_back", Variable::Kind::ordered, from.extent);
+        const bool begins = std::ranges::any_of(scan.states, [&](const State& state) { return begins_active(state); });
+        // The last step makes the adjoint of what the scan began with. Without it no step reads what is not there. A
+        // size with a name may be one.
+        const Size steps = begins || from.extent.named() || from.extent.value < 2 ? from.extent : from.extent - Size(1);
+        const VariableId axis = nodes_.add_variable(from.name + "_back", Variable::Kind::ordered, steps);
         for (State& state : scan.states) {
             const Local& of = body_.local(state.local);
             Local adjoint{"d_" + of.name, type_of(of.dtype), state.targets, no_id,
@@ -357,12 +358,18 @@ private:
             }
             const DType dtype = type_of(of.dtype);
             give(state.value, points_of(of, scan.step), {}, nodes_.local(state.adjoint, dtype, std::move(at)));
-            give(of.initial, {of.variables.begin() + 1, of.variables.end()}, {},
-                 nodes_.local(state.adjoint, dtype, std::move(first)));
+            if (begins_active(state))
+                give(of.initial, {of.variables.begin() + 1, of.variables.end()}, {},
+                     nodes_.local(state.adjoint, dtype, std::move(first)));
         }
         // All that is left of its steps: views are later than what is shared with other parts of the body.
         while (!parts_.empty() && parts_.rbegin()->first > scan.last) propagate_last();
         running_ = nullptr;
+    }
+
+    bool begins_active(const State& state) const {
+        const NodeId initial = body_.local(state.local).initial;
+        return static_cast<size_t>(initial) < active_.size() && active_[static_cast<size_t>(initial)];
     }
 
     // What one step gives to the elements that were before it.

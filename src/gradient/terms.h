@@ -30,6 +30,7 @@ public:
     BodyNodes& nodes() { return nodes_; }
     const Node& node(NodeId id) const { return body_.node(id); }
     const Body& body() const { return body_; }
+    int64_t extent(TensorIndex tensor, size_t dimension) const { return shapes_[tensor][dimension]; }
     // The number here of a node of the forward body.
     NodeId copied(NodeId forward) const { return copied_.find(forward); }
 

@@ -5,8 +5,6 @@
 #include <numeric>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "equations/pass_support.h"
 #include "equations/scatter.h"
 #include "expr/arena_interval.h"
@@ -17,71 +15,6 @@
 namespace heddle::plan {
 
 using namespace equations;
-
-StorageMap StorageMap::row_major(std::vector<int64_t> shape) {
-    StorageMap map;
-    map.order.resize(shape.size());
-    std::iota(map.order.begin(), map.order.end(), 0);
-    map.margin_before.assign(shape.size(), 0);
-    map.margin_after.assign(shape.size(), 0);
-    map.extent = std::move(shape);
-    return map;
-}
-
-bool StorageMap::has_margins() const {
-    auto positive = [](int64_t m) { return m > 0; };
-    return std::any_of(margin_before.begin(), margin_before.end(), positive) ||
-           std::any_of(margin_after.begin(), margin_after.end(), positive);
-}
-
-bool StorageMap::is_row_major() const {
-    // Dimensions of extent one may stand anywhere.
-    int32_t last = -1;
-    for (int32_t d : order) {
-        if (extent[static_cast<size_t>(d)] == 1) continue;
-        if (d < last) return false;
-        last = d;
-    }
-    return !has_margins();
-}
-
-std::vector<int64_t> StorageMap::strides() const {
-    std::vector<int64_t> result(extent.size());
-    int64_t stride = 1;
-    for (size_t i = order.size(); i-- > 0;) {
-        size_t d = static_cast<size_t>(order[i]);
-        result[d] = stride;
-        stride *= extent[d] + margin_before[d] + margin_after[d];
-    }
-    return result;
-}
-
-int64_t StorageMap::offset() const {
-    auto stride = strides();
-    int64_t sum = 0;
-    for (size_t d = 0; d < stride.size(); d++) sum += margin_before[d] * stride[d];
-    return sum;
-}
-
-int64_t StorageMap::elements() const {
-    int64_t n = 1;
-    for (size_t d = 0; d < extent.size(); d++) n *= extent[d] + margin_before[d] + margin_after[d];
-    return n;
-}
-
-std::string StorageMap::text() const {
-    if (is_row_major()) return "row-major";
-    std::string text = "order";
-    for (int32_t d : order) text += fmt::format(" {}", d);
-    if (!has_margins()) return text;
-    const char* separator = " margins ";
-    for (size_t d = 0; d < extent.size(); d++) {
-        if (margin_before[d] == 0 && margin_after[d] == 0) continue;
-        text += fmt::format("{}{}: {} {}", separator, d, margin_before[d], margin_after[d]);
-        separator = ", ";
-    }
-    return text + fmt::format(" filling {}", filling);
-}
 
 namespace {
 
@@ -203,8 +136,8 @@ private:
         if (!preference.empty()) votes_[static_cast<size_t>(tensor)][std::move(preference)] += weight;
     }
 
-    // A scalar operand wants its reduced axes innermost, an output its column axis; a vector operand wants nothing, it
-    // is packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes',
+    // A scalar operand wants its reduced axes innermost, an output its column axis; a vector operand wants nothing, if
+    // it can be packed. In a window without a column (depthwise, pooling) the axis that the window leaves alone is the lanes',
     // but not where one window for all of it slides along long rows. The steps of a scan are nobody's lanes.
     void vote_for_contraction(const Kernel& kernel, const std::map<EquationAxis, AxisClass>& classes, int32_t e) {
         const Equation& equation = system_.equation(e);
@@ -216,8 +149,11 @@ private:
         Expr vector_operand = nullptr;
         AxisId column = column_axis(equation, operands, &vector_operand);
         for (Expr read : operands) {
-            if (read == vector_operand || is_constant(read->tensor())) continue;
-            if (column >= 0) {
+            if (is_constant(read->tensor())) continue;
+            if (read == vector_operand) {
+                if (cannot_be_packed(kernel, equation, operands, read))
+                    add_vote(read->tensor(), dimension_of(read, column), weight);
+            } else if (column >= 0) {
                 add_vote(read->tensor(), reduced_dimensions(equation, read, rank_of(read)), weight);
             } else if (is_window(equation, read, rank_of(read))) {
                 Preference channel = channel_dimension(equation, read);
@@ -230,6 +166,26 @@ private:
             }
         }
         if (column >= 0) vote_for_outputs(kernel, classes, {e, column}, weight);
+    }
+
+    // No window is packed. Where the kernel makes the other operand, that one is not packed in its place (what a filter
+    // gets from a convolution, by what the convolution's output gets): then vectors are of the window's columns.
+    bool cannot_be_packed(const Kernel& kernel, const Equation& equation, const std::vector<Expr>& operands,
+                          Expr vector_operand) const {
+        if (!is_window(equation, vector_operand, rank_of(vector_operand))) return false;
+        return std::ranges::any_of(kernel.equations, [&](int32_t e) {
+            return std::ranges::any_of(operands,
+                                       [&](Expr read) { return read->tensor() == system_.equation(e).tensor; });
+        });
+    }
+
+    // Where the coordinate is the axis alone.
+    static Preference dimension_of(Expr read, AxisId axis) {
+        Preference found;
+        for (size_t d = 0; d < read->parts().size(); d++) {
+            if (lone_axis(read->parts()[d]) == axis) found.push_back(static_cast<int32_t>(d));
+        }
+        return found;
     }
 
     // Weights of a window without a column are read along its channels, as the tensor is.

@@ -60,7 +60,8 @@ void ExpressionBuilder::add_axis_strides(Affine& affine, TensorIndex tensor,
             bool unit = movements.unit_dimension(tensor) == static_cast<int>(moving[0]);
             const bool interleaves =
                 axis == group_.lanes && unit && (is_interleaving(factor) || is_row_of_neighbours(factor));
-            if (group_.windowed || interleaves || (factor == 1 && (local || unit))) {
+            const bool falls = factor == -1 && unit && group_.transposed && axis == group_.rows;
+            if (group_.windowed || interleaves || falls || (factor == 1 && (local || unit))) {
                 add_term(affine, axis, factor, stride(tensor, moving[0]));
                 continue;
             }
@@ -155,7 +156,7 @@ Access ExpressionBuilder::access(const Affine& element, ExpressionId guard) cons
         bool one = term.scale == 1 && term.number.is(1);
         if (kind == Variable::Kind::lane)
             lanes++, unit = one, interleaving = is_interleaving(term.scale) && term.number.is(1);
-        if (kind == Variable::Kind::row) rows++, row_unit = one;
+        if (kind == Variable::Kind::row) rows++, row_unit = std::abs(term.scale) == 1 && term.number.is(1);
     }
     if (lanes == 0) return Access::uniform;
     if (lanes == 1 && unit) return Access::contiguous;

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "schedules/packing.h"
+#include "schedules/tiles.h"
 #include "target/choice_numbers.h"
 #include "zspace/checked.h"
 
@@ -54,11 +55,24 @@ Assembly::Assembly(const Kernel& k, const Target& t, std::vector<PhaseGroup> g, 
       rounds(std::move(r)),
       tasks(cut_tasks(k, t, groups, storage)),
       numbers(k, result.tree, result.launch) {
+    fit_rows();
     if (rounds)
         add_rounds();
     else
         add_tasks();
     add_memories();
+}
+
+// Row tiles are chosen for all rows; a task of several phases may have fewer, which leave single rows between tiles.
+void Assembly::fit_rows() {
+    for (PhaseGroup& group : groups) {
+        if (group.rows < 0 || !group.contraction || group.transposed || !group.fused.empty()) continue;
+        const TaskCut* cut = tasks.find(group.rows);
+        if (!cut || cut->step >= cut->extent || kernel.axis(group.rows).named) continue;
+        if (single_rows(group.row_sizes, cut->step) == 0) continue;
+        group.row_sizes = row_sizes(group.maximum_rows, cut->step, false);
+        group.maximum_rows = group.row_sizes.front();
+    }
 }
 
 VariableId Assembly::variable(const std::string& name, Variable::Kind kind) {

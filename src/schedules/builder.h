@@ -63,6 +63,7 @@ private:
     std::map<std::string, ExpressionId> interned_;
     std::pair<VariableId, VariableId> round_{no_id, no_id}, part_{no_id, no_id};  // begin, end
     VariableId band_ = no_id;
+    void fit_rows();
     void add_tasks();
     void add_rounds();
     void add_memories();

@@ -169,7 +169,7 @@ double Chooser::cost(AxisId axis) const {
     };
     for (const ReadAccess& read : reads_) {
         bool transposes = !reduces && std::any_of(group_.axes.begin(), group_.axes.end(), [&](AxisId other) {
-            return other != axis && movements_.of(read.value, other) == Movement::unit;
+            return other != axis && movements_.are_neighbours(read.value, other);
         });
         const Movement movement = movements_.of(read.value, axis);
         const bool packs = packable(read, axis).has_value();

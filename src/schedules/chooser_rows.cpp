@@ -52,7 +52,7 @@ void Chooser::choose_rows() {
         for (const ReadAccess& read : reads_) {
             if (movements_.of(read.value, group_.lanes) != Movement::strided) continue;
             for (AxisId axis : group_.axes) {
-                if (axis == group_.lanes || movements_.of(read.value, axis) != Movement::unit) continue;
+                if (axis == group_.lanes || !movements_.are_neighbours(read.value, axis)) continue;
                 group_.rows = axis;
                 group_.transposed = true;
             }

@@ -1,5 +1,7 @@
 #include "schedules/movements.h"
 
+#include <algorithm>
+
 #include "schedules/tree.h"
 
 namespace heddle::schedules {
@@ -32,6 +34,12 @@ Movement Movements::of(Expr read, AxisId axis) const {
         return of(storage.target, equation.left, axis);
     }
     return of(read->tensor(), coordinates_of(read), axis);
+}
+
+bool Movements::are_neighbours(Expr read, AxisId axis) const {
+    const Movement movement = of(read, axis);
+    if (movement != Movement::interleaved) return movement == Movement::unit;
+    return std::ranges::any_of(coordinates_of(read), [&](Expr at) { return coefficient(at, axis) == -1; });
 }
 
 int Movements::unit_dimension(TensorIndex tensor) const {

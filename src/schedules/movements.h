@@ -18,6 +18,8 @@ public:
     // Of an access of `tensor` at `coordinates` when `axis` grows by one.
     Movement of(TensorIndex tensor, Coordinates coordinates, AxisId axis) const;
     Movement of(Expr read, AxisId axis) const;
+    // Whether points along the axis are neighbours in memory, in its direction or against it.
+    bool are_neighbours(Expr read, AxisId axis) const;
     // The dimension with stride one in the text, or -1: the last one of stride one.
     int unit_dimension(TensorIndex tensor) const;
     // Whether a single dimension alone moves, by a coefficient of one.

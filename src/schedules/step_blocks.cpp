@@ -92,21 +92,23 @@ void BlockCutter::find_scans() {
     }
 }
 
-// The axis that the coordinate is, but for a constant.
-AxisId moved_axis(Expr coordinate) {
+// The axis that the coordinate is, but for a constant; or the one that it falls with.
+AxisId moved_axis(Expr coordinate, bool may_fall) {
     const CoordinateParts parts = parts_of(coordinate);
-    return parts.values.empty() && parts.axes.size() == 1 && parts.axes[0].second == 1 ? parts.axes[0].first : no_id;
+    if (!parts.values.empty() || parts.axes.size() != 1) return no_id;
+    const auto [axis, factor] = parts.axes[0];
+    return factor == 1 || (may_fall && factor == -1) ? axis : no_id;
 }
 
-// Neighbours in memory are neighbours in time, and the lanes stand apart.
+// Neighbours in memory are neighbours in time, forwards or backwards, and the lanes stand apart.
 bool BlockCutter::lies_along(TensorIndex index, const std::vector<Expr>& coordinates, const Scan& scan) const {
     const KernelTensor& tensor = kernel_.tensor(index);
     if (tensor.role == KernelTensor::Role::local || tensor.may_alias) return false;
     bool along = false, apart = false;
     for (size_t d = 0; d < coordinates.size(); d++) {
-        if (moved_axis(coordinates[d]) == scan.ordered && tensor.dimensions[d].stride == 1 && !along)
+        if (moved_axis(coordinates[d], true) == scan.ordered && tensor.dimensions[d].stride == 1 && !along)
             along = true;
-        else if (moved_axis(coordinates[d]) == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
+        else if (moved_axis(coordinates[d], false) == scan.lanes && tensor.dimensions[d].stride != 1 && !apart)
             apart = true;
         else if (!coordinates[d]->axes.empty() || contains_read(coordinates[d]))
             return false;

@@ -62,4 +62,16 @@ std::vector<int> row_sizes(int maximum, int64_t rows, bool named) {
     return sizes;
 }
 
+int64_t single_rows(const std::vector<int>& sizes, int64_t rows) {
+    int64_t single = 0;
+    while (rows > 1) {
+        const int64_t tiles = (rows + sizes.front() - 1) / sizes.front();
+        const int64_t most = (rows + tiles - 1) / tiles;
+        const int64_t size = *std::ranges::find_if(sizes, [&](int compiled) { return compiled <= most; });
+        single += size == 1;
+        rows -= size;
+    }
+    return single;
+}
+
 }  // namespace heddle::schedules

@@ -203,7 +203,7 @@ private:
             bool one = term.scale == 1 && term.number.is(1);
             if (kind == Variable::Kind::lane)
                 lanes++, unit = one, interleaving = is_interleaving(term.scale) && term.number.is(1);
-            if (kind == Variable::Kind::row) rows++, row_unit = one;
+            if (kind == Variable::Kind::row) rows++, row_unit = std::abs(term.scale) == 1 && term.number.is(1);
             if (kind == Variable::Kind::fused_row) rows += 2;
         }
         for (const auto& [value, factor] : a.element.values) {

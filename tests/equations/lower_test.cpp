@@ -223,6 +223,30 @@ TEST(Lower, TransposedConvolutionSolvesItsFilter) {
     }
 }
 
+// One term at most: data say which. The filter of a scatter asks for an axis that is not reduced, and stays.
+TEST(Lower, AFilterThatChoosesByDataBecomesAGather) {
+    GraphBuilder g;
+    const TensorId x = g.input("x", DType::float32, {4, 3}), ids = g.input("ids", DType::int64, {6});
+    for (Reducer reducer : {Reducer::sum, Reducer::maximum}) {
+        g.output(g.map("chosen", {x, ids}, DType::float32, {6, 3}, [&](BodyBuilder& b, const auto& at) {
+            const VariableId n = b.reduction("n", 4);
+            const NodeId hit = b.scalar(ScalarOp::equal, {b.read(1, DType::int64, {at[0]}), b.value_of(n)});
+            return b.reduce_if(reducer, {n}, b.read(0, DType::float32, {b.value_of(n), at[1]}), hit);
+        }));
+    }
+    const TensorId updates = g.input("updates", DType::float32, {6});
+    g.output(g.map("scattered", {updates, ids}, DType::float32, {4}, [&](BodyBuilder& b, const auto& at) {
+        const VariableId k = b.reduction("k", 6);
+        const NodeId hit = b.scalar(ScalarOp::equal, {b.read(1, DType::int64, {b.value_of(k)}), at[0]});
+        return b.reduce_if(Reducer::sum, {k}, b.read(0, DType::float32, {b.value_of(k)}), hit);
+    }));
+    const System system = expect_same(g);  // ids of -5 to 5: some choose nothing
+    for (size_t output : {0, 1}) {
+        EXPECT_TRUE(system.equation(system.order()[output]).reduced.empty()) << print(system);
+    }
+    EXPECT_EQ(system.equation(system.order()[2]).reduced.size(), 1u) << print(system);
+}
+
 TEST(Lower, FiltersTakeTheNeutralElement) {
     for (Reducer reducer : {Reducer::sum, Reducer::product, Reducer::minimum, Reducer::maximum}) {
         for (DType dtype : {DType::float32, DType::int32, DType::int64, DType::uint8}) {

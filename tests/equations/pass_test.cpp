@@ -102,6 +102,27 @@ TEST(PassHoist, WhatAnOuterAxisRepeatsIsDoneOnce) {
     EXPECT_EQ(hoisted.right->op, ScalarOp::sin);
 }
 
+// A factor of a row and a term, beside columns of another one: a polynomial of so many steps.
+size_t live_with_factor(int steps, int64_t columns) {
+    SystemBuilder b;
+    const TensorIndex x = b.input({64, 128}), y = b.input({64, 128}), w = b.input({128, columns});
+    b.output(b.reduce({64, columns}, Reducer::sum, {128}, [&](const Coordinates& i, const Coordinates& k) {
+        Expr factor = b.read(x, {i[0], k[0]});
+        for (int step = 0; step < steps; step++)
+            factor = b.plus(b.times(factor, b.read(y, {i[0], k[0]})), b.read(x, {i[0], k[0]}));
+        return b.times(factor, b.read(w, {k[0], i[1]}));
+    }));
+    hoist_expensive(b.system);
+    expect_sound(b.system);
+    return live(b.system);
+}
+
+TEST(PassHoist, ALongFactorBesideManyColumnsIsWorkedOutOnce) {
+    EXPECT_EQ(live_with_factor(4, 64), 2u);
+    EXPECT_EQ(live_with_factor(1, 64), 1u);  // a row's own loads take longer
+    EXPECT_EQ(live_with_factor(4, 8), 1u);   // one vector of columns
+}
+
 TEST(PassHoist, WhatASelectionKeepsInBoundsStays) {
     SystemBuilder b;
     const TensorIndex x = b.input({64, 1024}), angle = b.input({512});

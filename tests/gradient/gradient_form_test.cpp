@@ -36,8 +36,17 @@ TEST(GradientForm, AffineReadsGather) {
 
 TEST(GradientForm, AStridedWindowIsSolvedForTheLargerExtent) {
     EXPECT_EQ(equation({"y = conv(X, W, strides: [2])", {{"X", {1, 1, 19}}, {"W", {1, 1, 3}}}}),
-              "for @p0 < 1, @p1 < 1, @p2 < 19: d_X[@p0, @p1, @p2] = sum(k0 < 3 if (@p2 - k0) % 2 == 0 && "
-              "(@p2 - k0) // 2 >= 0 && (@p2 - k0) // 2 < 9 : d_y[@p0, 0, (@p2 - k0) // 2] * W[0, 0, k0])");
+              "for @p0 < 1, @p1 < 1, @p2 < 19: d_X[@p0, @p1, @p2] = sum(k0 < 3 if (@p2 - k0) % 2 == 0 : "
+              "(d_y[@p0, 0, (@p2 - k0) // 2] ?? float64(0.0)) * W[0, 0, k0])");
+}
+
+// Outside of a product, whatever is multiplied by an adjoint that is not there could be infinite.
+TEST(GradientForm, AdjointsThatAreNotThereAreZerosInProductsOfReads) {
+    EXPECT_EQ(equation({"y = conv(X, W)", {{"X", {1, 1, 9}}, {"W", {1, 1, 3}}}}),
+              "for @p0 < 1, @p1 < 1, @p2 < 9: d_X[@p0, @p1, @p2] = sum(k0 < 3 : "
+              "(d_y[@p0, 0, @p2 - k0] ?? float64(0.0)) * W[0, 0, k0])");
+    EXPECT_EQ(equation({"y = conv(X, exp(W))", {{"X", {1, 1, 9}}, {"W", {1, 1, 3}}}}).find("if"), std::string::npos);
+    EXPECT_NE(equation({"y = lp_pool(X, kernel: [3])", {{"X", {1, 1, 12}}}}).find(" if "), std::string::npos);
 }
 
 TEST(GradientForm, IndirectReadsAreFilteredByEqualities) {

@@ -1,11 +1,12 @@
 // The schedule's choices are pinned: tiles, blocking, packing, row sizes, phases, maps of buffers. Each file of
-// tests/plan/choices is a program, its inputs, and what is chosen for it on two made-up targets; results do not show
-// that a choice became worse. Where a choice changes on purpose, the reason stands in the commit.
+// tests/plan/choices is a program, or its gradient by an input, its inputs, and what is chosen for it on two made-up
+// targets; results do not show that a choice became worse. Where a choice changes on purpose, the reason stands in the commit.
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 
+#include "gradient/gradient.h"
 #include "helpers/files.h"
 #include "helpers/library.h"
 #include "helpers/source_folder.h"
@@ -57,6 +58,15 @@ std::vector<InputLine> input_lines(const std::string& text) {
     return inputs;
 }
 
+Graph gradient_by(const Graph& graph, const std::string& line) {
+    const std::string name = line.substr(0, line.find('\n'));
+    const auto input = std::ranges::find_if(graph.inputs, [&](TensorId t) { return graph.tensor(t).name == name; });
+    EXPECT_NE(input, graph.inputs.end()) << name;
+    auto made = gradient::gradient(graph, {*input});
+    EXPECT_TRUE(made) << (made ? "" : render(made.error()));
+    return made ? std::move(*made) : Graph{};
+}
+
 Graph graph_of(const TextCase& test) {
     const auto lines = input_lines(test.part("inputs"));
     std::vector<ProgramInput> inputs;
@@ -74,7 +84,7 @@ Graph graph_of(const TextCase& test) {
         tensor.constant = TensorData(tensor.type.dtype, shape);
         graph->inputs.erase(found);
     }
-    return std::move(*graph);
+    return test.parts.contains("gradient") ? gradient_by(*graph, test.part("gradient")) : std::move(*graph);
 }
 
 // What is found where the pins differ lies beside them in the build, to be looked at and taken.
@@ -82,7 +92,9 @@ void write_found(const TextCase& test, const std::map<std::string, std::string>&
     const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / test.file;
     std::ofstream file(path);
     file << "=== " << test.title << "\n";
-    for (const char* part : {"program", "inputs"}) file << "--- " << part << "\n" << test.part(part);
+    for (const char* part : {"program", "inputs", "gradient"}) {
+        if (test.parts.contains(part)) file << "--- " << part << "\n" << test.part(part);
+    }
     for (const auto& [target, text] : found) file << "--- " << target << "\n" << text;
     ADD_FAILURE() << test.file << " differs; what is chosen now: " << path;
 }

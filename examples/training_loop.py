@@ -1,11 +1,9 @@
 """What the examples of training share: weights to begin with, the optimiser over all weights, the curve of a loss."""
-import pathlib
-
 import numpy as np
 
 import heddle
 
-ops = heddle.load_library(pathlib.Path(__file__).with_name("training.yaml"))
+ops = heddle.load_library()
 
 
 def normal(random, *shape, fan_in):
@@ -26,10 +24,10 @@ def adamw_step(loss):
             new_weights[name], new_means[name], new_squares[name] = ops.call(
                 "adamw", weights[name], slope, means[name], squares[name], number, rate)
         return new_weights, new_means, new_squares, value
-    return heddle.function(step, library=ops)
+    return heddle.function(step)
 
 
-def train(loss, weights, batches, rate):
+def train(loss, weights, batches, rate, tell=print):
     """Weights after a step for each batch, and the losses. `rate` is told how far the training is, from 0 to 1."""
     step, losses = adamw_step(loss), []
     means, squares = zeros_like(weights), zeros_like(weights)
@@ -38,7 +36,7 @@ def train(loss, weights, batches, rate):
                                               *batch)
         losses.append(value.item())
         if i % 50 == 0 or i + 1 == len(batches):
-            print(f"  step {i + 1} of {len(batches)}: loss {np.mean(losses[-20:]):.3f}", flush=True)
+            tell(f"  step {i + 1} of {len(batches)}: loss {np.mean(losses[-20:]):.3f}")
     return weights, losses
 
 
