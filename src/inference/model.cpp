@@ -74,9 +74,10 @@ Diagnostics wrong_dtypes(const std::vector<const onnx::OnnxValue*>& inputs,
 }
 
 Result<Graph> rewritten(const onnx::OnnxModel& model, const Library& library, const onnx::ImportOptions& options,
-                        Rewriting& rewriting) {
+                        Rewriting& rewriting, FreeWeights* weights) {
     auto imported = onnx::import_calls(model, library, options);
     if (!imported) return fail(std::move(imported.error()));
+    if (weights) weights->found = std::move(imported->free_weights);
     rewrite::CallGraph calls(std::move(imported->session), std::move(imported->outputs), output_names(model));
     auto steps = rewrite::apply_rules(calls, rewriting.rules);
     if (!steps) return fail(std::move(steps.error()));
@@ -90,7 +91,7 @@ Result<Graph> rewritten(const onnx::OnnxModel& model, const Library& library, co
 
 Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
                          const std::vector<const TensorData*>& given, std::map<std::string, int64_t> bindings,
-                         Rewriting* rewriting, Progress* progress) {
+                         Rewriting* rewriting, Progress* progress, FreeWeights* weights) {
     auto inputs = onnx::caller_inputs(model);
     std::vector<const std::vector<int64_t>*> shapes;
     onnx::ImportOptions options{.progress = progress};
@@ -104,9 +105,14 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     if (!bound) return fail(std::move(bound.error()));
     if (auto problems = wrong_dtypes(inputs, given); !problems.empty()) return fail(std::move(problems));
     options.bindings = std::move(*bound);
-    if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting);
+    if (weights) {
+        options.free_weights = weights->wanted;
+        options.values.insert(weights->values.begin(), weights->values.end());
+    }
+    if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting, weights);
     auto imported = onnx::import_model(model, library, options);
     if (!imported) return fail(std::move(imported.error()));
+    if (weights) weights->found = std::move(imported->free_weights);
     return std::move(imported->graph);
 }
 
