@@ -21,7 +21,7 @@ public:
         for (const Operation& operation : graph.operations) names_.insert(operation.name);
     }
 
-    Result<Graph> run(const std::vector<TensorId>& wanted) {
+    Result<Graph> run(const std::vector<TensorId>& wanted, bool with_values) {
         if (auto checked = check(wanted); !checked) return fail(std::move(checked.error()));
         find_active(wanted);
         std::set<TensorId> seeded;
@@ -32,7 +32,7 @@ public:
         }
         for (size_t i = from_.operations.size(); i-- > 0;)
             if (auto derived = derive(from_.operations[i]); !derived) return fail(std::move(derived.error()));
-        to_.outputs.clear();
+        if (!with_values) to_.outputs.clear();
         for (TensorId id : wanted) to_.outputs.push_back(adjoint_output(id));
         Graph result = prune(to_);
         result.dimension_names = from_.dimension_names;
@@ -231,10 +231,8 @@ private:
     std::set<std::string> names_;
 };
 
-}  // namespace
-
-Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
-    if (!has_complex(graph)) return Derivation(graph).run(wanted);
+Result<Graph> derived(const Graph& graph, const std::vector<TensorId>& wanted, bool with_values) {
+    if (!has_complex(graph)) return Derivation(graph).run(wanted, with_values);
     // Inside, complex numbers are pairs of reals. At the ends a pair would be of another type than the caller's.
     for (const auto* ends : {&graph.inputs, &graph.outputs}) {
         for (TensorId id : *ends) {
@@ -249,7 +247,17 @@ Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted) 
                          .params = {{"tensor", tensor.name}}});
         }
     }
-    return Derivation(lower_complex(graph)).run(wanted);
+    return Derivation(lower_complex(graph)).run(wanted, with_values);
+}
+
+}  // namespace
+
+Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
+    return derived(graph, wanted, false);
+}
+
+Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
+    return derived(graph, wanted, true);
 }
 
 }  // namespace heddle::gradient

@@ -16,4 +16,7 @@ namespace heddle::gradient {
 // elsewhere is on the way), gradient.unknown (a function is whose derivative is not known), gradient.limit.
 Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted);
 
+// The same, with the graph's outputs before the adjoints: what both need is computed once.
+Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted);
+
 }  // namespace heddle::gradient
