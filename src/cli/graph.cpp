@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pictures/draw_parts.h"
-#include "explain/arguments.h"
+#include "cli/gradient_source.h"
 #include "cli/support.h"
 #include "interchange/json_tree.h"
 #include "interchange/to_document.h"
@@ -43,6 +43,7 @@ Result<void> check_options(const GraphOptions& options) {
     };
     if (options.file.empty() == options.call.empty())
         return wrong("give a file, or --call with a program, and not both", "heddle graph --help shows examples");
+    if (options.gradient) return {};
     if (options.call.empty() && !options.input_types.empty())
         return wrong("--input-type is for --call", "a file says the types of its inputs");
     if (is_document(options) && !options.rules.empty())
@@ -55,18 +56,10 @@ Result<void> check_options(const GraphOptions& options) {
 }
 
 Result<Source> called(const GraphOptions& options, const Library& library) {
-    std::vector<ProgramInput> inputs;
     std::map<std::string, int64_t> dimensions;
-    Diagnostics problems;
-    for (const std::string& text : options.input_types) {
-        auto input = explain::parse_input_type(text, dimensions);
-        if (input)
-            inputs.push_back({std::move(input->name), std::move(input->type), std::move(input->start)});
-        else
-            problems.insert(problems.end(), input.error().begin(), input.error().end());
-    }
-    if (!problems.empty()) return fail(std::move(problems));
-    auto source = load_call(options.call, library, inputs, options.rules);
+    auto inputs = read_input_types(options.input_types, dimensions);
+    if (!inputs) return fail(std::move(inputs.error()));
+    auto source = load_call(options.call, library, *inputs, options.rules);
     if (source) source->graph.dimension_names = dimensions;
     return source;
 }
@@ -74,7 +67,8 @@ Result<Source> called(const GraphOptions& options, const Library& library) {
 Result<Loaded> load(const GraphOptions& options, const Library& library) {
     Loaded loaded;
     loaded.title = options.file.empty() ? options.call : std::filesystem::path(options.file).filename().string();
-    if (is_document(options)) {
+    if (options.gradient) loaded.title = "gradient of " + loaded.title;
+    if (!options.gradient && is_document(options)) {
         auto text = read_file(options.file, largest_json);
         if (!text) return fail(std::move(text.error()));
         loaded.text = std::make_shared<const SourceText>(options.file, std::move(*text));
@@ -85,8 +79,14 @@ Result<Loaded> load(const GraphOptions& options, const Library& library) {
     }
     auto given = read_inputs(options.inputs);
     if (!given) return fail(std::move(given.error()));
-    auto source = options.file.empty() ? called(options, library)
-                                       : load_model(options.file, library, *given, options.bindings, options.rules);
+    const auto load_source = [&] {
+        if (options.gradient)
+            return load_gradient({options.file, options.call, options.bindings, options.rules}, *options.gradient,
+                                 library, *given);
+        return options.file.empty() ? called(options, library)
+                                    : load_model(options.file, library, *given, options.bindings, options.rules);
+    };
+    auto source = load_source();
     if (!source) return fail(std::move(source.error()));
     loaded.graph = std::move(source->graph);
     loaded.rewrites = std::move(source->rewrites);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/gradient_source.h"
 #include "cli/progress_line.h"
 #include "cli/support.h"
 #include "evaluate/evaluate.h"
@@ -167,9 +168,15 @@ Result<Source> load_program(const RunOptions& options, const Library& library, c
 }
 
 Result<Source> load(const RunOptions& options, const Library& library, const Given& given, Progress& progress) {
-    auto source = options.call.empty()
-                      ? load_model(options.model, library, given, options.bindings, options.rules, &progress)
-                      : load_program(options, library, given, progress);
+    const auto load_source = [&] {
+        if (options.gradient)
+            return load_gradient({options.model, options.call, options.bindings, options.rules}, *options.gradient,
+                                 library, given, &progress);
+        return options.call.empty()
+                   ? load_model(options.model, library, given, options.bindings, options.rules, &progress)
+                   : load_program(options, library, given, progress);
+    };
+    auto source = load_source();
     progress.finish();
     if (!source) return source;
     if (auto fine = check_work(source->graph, options.work, options.backend == "reference"); !fine)
@@ -177,11 +184,17 @@ Result<Source> load(const RunOptions& options, const Library& library, const Giv
     return source;
 }
 
+Given with_weights(const Given& given, const Source& source) {
+    Given all = given;
+    all.insert(source.weights.begin(), source.weights.end());
+    return all;
+}
+
 // All that the program follows from, so that a later run may take it as it is. Of rules it must say what they did.
 inference::ProgramSource kept_as(const RunOptions& options, const Library& library, const Given& given,
                                  const inference::Engine& engine) {
     const auto folder = engine.kernels->folder();
-    if (!folder || !options.rules.empty()) return {};
+    if (!folder || !options.rules.empty() || options.gradient) return {};  // weights are not in what is kept
     const auto model = options.call.empty() ? inference::digest_of_file(options.model, *folder) : options.call;
     if (!model) return {};
     std::string types;
@@ -213,7 +226,8 @@ Result<Ready> make(const RunOptions& options, const Library& library, const Give
     auto begin = Clock::now();
     auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed, options.work);
+    auto feeds = feeds_for(source->input_names, source->input_types(), with_weights(given, *source),
+                           options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     begin = Clock::now();
@@ -262,7 +276,8 @@ Result<void> run_interpreted(const RunOptions& options, const Library& library, 
     const auto begin = Clock::now();
     auto source = load(options, library, given, progress);
     if (!source) return fail(std::move(source.error()));
-    auto feeds = feeds_for(source->input_names, source->input_types(), given, options.random_seed, options.work);
+    auto feeds = feeds_for(source->input_names, source->input_types(), with_weights(given, *source),
+                           options.random_seed, options.work);
     if (!feeds) return fail(std::move(feeds.error()));
     measured.load_ms += milliseconds_since(begin);
     measured.output_names = source->output_names;
