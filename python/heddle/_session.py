@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import threading
@@ -11,7 +12,7 @@ from typing import Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
 from . import _heddle
 from ._errors import Error
-from ._library import Library, Progress, shipped_library
+from ._library import Library, Progress, graph_of, shipped_library
 from ._onnxruntime import check_providers, get_available_providers, global_threads
 from ._onnxruntime_absent import without_absent
 from ._onnxruntime_options import RunOptions, SessionOptions
@@ -195,8 +196,9 @@ class InferenceSession(Session):
         else:
             path = os.fspath(path_or_bytes)
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
-        super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
-                                               options._dimensions, list(rules)), progress)
+        self._library, self._threads = library or shipped_library(), threads
+        super().__init__(_heddle.model_session(path, content, self._library._library, threads, options._dimensions, list(rules)),
+                         progress)
         if program_cache_bytes is not None:
             self._session.set_program_cache_bytes(program_cache_bytes)
         self._options = options
@@ -243,6 +245,29 @@ class InferenceSession(Session):
             return self.svg()
         except Error:  # sizes or values are not known: then there is the text alone
             return None
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The model's own, of float types, by their names: initializers, and constants that nodes hold. New arrays each time."""
+        return self._session.weights()
+
+    def call(self, *inputs: Any, weights: Mapping[str, Any] | None = None, **named: Any) -> Any:
+        """The model as a function, within others and of arrays: its inputs by place or by name; one result, or a tuple. `weights`
+        stand in place of those of the same names. Where there is a tensor of a graph among these, it is applied there, so that
+        `heddle.grad` of what calls it is with respect to inputs and weights."""
+        given = dict(weights or {})
+        graph = graph_of((inputs, named, given))
+        if graph is not None:
+            return graph.call(self, *inputs, weights=given, **named)
+        if given:
+            return self._function(inputs, named, given)
+        results = self.run(None, {**dict(zip([port.name for port in self._session.inputs], inputs)), **named})
+        return results[0] if len(results) == 1 else tuple(results)
+
+    @functools.cached_property
+    def _function(self) -> Any:
+        from ._functions import Function  # made of graphs, which are made of sessions
+        return Function(lambda inputs, named, weights: self.call(*inputs, weights=weights, **named), self._library, self._threads)
 
     @property
     def rewrites(self) -> list[tuple[str, str]]:

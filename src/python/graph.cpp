@@ -77,10 +77,16 @@ public:
         return answer(results, results.size() != 1);
     }
 
-    // A model as an operator: its results, one or a tuple.
+    // A model as an operator, with other weights in place of its own: its results, one or a tuple.
     nb::object call_model(const ModelSession& model, const nb::tuple& inputs, const nb::dict& named,
-                          const std::string& label) {
+                          const nb::dict& weights, const std::string& label) {
         const auto given = tensors_of(model, inputs, named);
+        const auto other = weights_of(model, weights);
+        inference::FreeWeights free;
+        for (const auto& [name, id] : other) {
+            free.wanted.insert(name);
+            if (const auto& value = builder_.graph().tensor(id).constant) free.values.emplace(name, *value);
+        }
         std::vector<const TensorType*> types;
         std::vector<const TensorData*> values;
         std::vector<TensorId> read;
@@ -93,8 +99,10 @@ public:
         }
         const Graph graph = value_or_raise([&] {
             nb::gil_scoped_release others_run;
-            return model.graph_for(types, values);
+            return model.graph_for(types, values, free);
         }());
+        check_weights(free, other);
+        for (const onnx::OnnxWeight& weight : free.found) read.push_back(other.at(weight.name));
         std::vector<TensorId> known(graph.tensors.size(), no_id);
         for (size_t i = 0; i < read.size(); i++) known[static_cast<size_t>(graph.inputs[i])] = read[i];
         return answer(builder_.add(graph, std::move(known), label + "."), graph.outputs.size() != 1);
@@ -195,6 +203,45 @@ private:
         }
         if (!missing.empty()) raise(missing);
         return result;
+    }
+
+    std::map<std::string, TensorId> weights_of(const ModelSession& model, const nb::dict& weights) {
+        std::vector<std::string> names;
+        for (const onnx::OnnxWeight& weight : onnx::weights(model.model())) names.push_back(weight.name);
+        std::map<std::string, TensorId> result;
+        Diagnostics problems;
+        for (auto [key, value] : weights) {
+            const auto name = nb::cast<std::string>(nb::str(key));
+            if (std::ranges::find(names, name) != names.end()) {
+                result.emplace(name, given(value, "the model"));
+                continue;
+            }
+            const std::string near = nearest_name(name, names);
+            problems.push_back({.code = "python.argument",
+                                .summary = fmt::format("the model has no weight '{}'", name),
+                                .expected = "names among those of its `weights`",
+                                .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near),
+                                .params = {{"weight", name}}});
+        }
+        if (!problems.empty()) raise(problems);
+        return result;
+    }
+
+    void check_weights(const inference::FreeWeights& free, const std::map<std::string, TensorId>& other) const {
+        Diagnostics problems;
+        for (const onnx::OnnxWeight& weight : free.found) {
+            const TensorType& found = builder_.graph().tensor(other.at(weight.name)).type;
+            if (found.dtype == weight.data.dtype() && found.extents() == weight.data.shape()) continue;
+            const TensorType expected{weight.data.dtype(), {weight.data.shape().begin(), weight.data.shape().end()}};
+            problems.push_back(
+                {.code = "python.tensor",
+                 .summary = fmt::format("'{}' cannot be the weight '{}'",
+                                        builder_.graph().tensor(other.at(weight.name)).name, weight.name),
+                 .expected = expected.text(),
+                 .found = found.text(),
+                 .params = {{"weight", weight.name}}});
+        }
+        if (!problems.empty()) raise(problems);
     }
 
     void add_seeds(const Graph& derived, const std::vector<TensorId>& adjoints, const nb::list& seeds,

@@ -140,6 +140,14 @@ nb::dict metadata_of(const ModelSession& session) {
     return result;
 }
 
+// Arrays of their own. The first of a name, where two branches have one.
+nb::dict weights_of(const ModelSession& session) {
+    nb::dict result;
+    for (const onnx::OnnxWeight& weight : onnx::weights(session.model()))
+        if (!result.contains(weight.name.c_str())) result[weight.name.c_str()] = to_python(weight.data.clone());
+    return result;
+}
+
 }  // namespace
 
 ModelSession::ModelSession(std::shared_ptr<const onnx::OnnxModel> model, const Operators& operators, Bindings bindings,
@@ -171,7 +179,8 @@ Result<Graph> ModelSession::Parts::specialise(const std::vector<TensorData>& inp
 }
 
 Result<Graph> ModelSession::graph_for(const std::vector<const TensorType*>& types,
-                                      const std::vector<const TensorData*>& values) const {
+                                      const std::vector<const TensorData*>& values,
+                                      inference::FreeWeights& weights) const {
     const auto inputs = onnx::caller_inputs(model());
     Diagnostics problems;
     std::vector<std::vector<int64_t>> extents(types.size());
@@ -195,7 +204,7 @@ Result<Graph> ModelSession::graph_for(const std::vector<const TensorType*>& type
         }
     }
     inference::Rewriting rewriting{parts_->rules, {}};
-    return inference::specialise(fixed, *parts_->library, values, {}, &rewriting);
+    return inference::specialise(fixed, *parts_->library, values, {}, &rewriting, nullptr, &weights);
 }
 
 Result<Graph> ModelSession::graph_with(std::map<std::string, int64_t> dimensions) const {
@@ -215,6 +224,7 @@ std::vector<std::pair<std::string, std::string>> ModelSession::rewrites() const 
 void bind_model(nb::module_& module) {
     nb::class_<ModelSession, Session>(module, "ModelSession")
         .def("metadata", &metadata_of)
+        .def("weights", &weights_of)
         .def("rewrites", &ModelSession::rewrites)
         .def("svg",
              [](const ModelSession& session, const std::string& title, const Bindings& dimensions, bool fused,

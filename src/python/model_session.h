@@ -17,8 +17,8 @@ public:
     const onnx::OnnxModel& model() const { return *parts_->model; }
     // The model's graph for inputs of these types, one a caller's input, null where it is not given, and these values
     // where they are known (null: they are not). Its dimensions have no names.
-    Result<Graph> graph_for(const std::vector<const TensorType*>& types,
-                            const std::vector<const TensorData*>& values) const;
+    Result<Graph> graph_for(const std::vector<const TensorType*>& types, const std::vector<const TensorData*>& values,
+                            inference::FreeWeights& weights) const;
     // The same for numbers of its open dimensions.
     Result<Graph> graph_with(std::map<std::string, int64_t> dimensions) const;
     // What rules did to the program that was made last: names of rules and tensors.
