@@ -46,9 +46,14 @@ STEPS = {"speech-quality": 1e-8, "text-recogniser": 1e-8, "magika": 1e-6}
 STEP = 1e-7
 
 
+def decides_sizes(model):
+    """What Resize reads of sizes, which is float32 whatever the values are."""
+    return {name for node in model.graph.node if node.op_type in ("Resize", "Upsample") for name in node.input[1:] if name}
+
+
 def in_double(model):
-    """A copy with float64 for float32: weights, inputs, outputs, casts; not what Resize reads of sizes."""
-    kept = {name for node in model.graph.node if node.op_type == "Resize" for name in node.input[1:] if name}
+    """A copy with float64 for float32: weights, inputs, outputs, casts; not what decides sizes."""
+    kept = decides_sizes(model)
 
     def tensor(proto):
         if proto.data_type == TensorProto.FLOAT and proto.name not in kept:
@@ -58,7 +63,7 @@ def in_double(model):
         for each in proto.initializer:
             tensor(each)
         for value in [*proto.input, *proto.output]:
-            if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            if value.type.tensor_type.elem_type == TensorProto.FLOAT and value.name not in kept:
                 value.type.tensor_type.elem_type = TensorProto.DOUBLE
         del proto.value_info[:]
         for node in proto.node:
