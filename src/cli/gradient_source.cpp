@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "frontends/onnx/import.h"
+#include "gradient/derived_graph.h"
 #include "gradient/gradient.h"
 #include "support/lexer.h"
 
@@ -94,7 +95,10 @@ Result<std::vector<std::string>> wanted_of(const GradientOptions& options, const
 
 // ---- what is differentiated
 
-bool has_float_type(const Graph& graph, TensorId id) { return is_float(graph.tensor(id).type.dtype); }
+bool has_derivatives(const Graph& graph, TensorId id) {
+    const DType dtype = graph.tensor(id).type.dtype;
+    return is_float(dtype) || is_complex(dtype);
+}
 
 struct Wanted {
     Source source;
@@ -194,7 +198,7 @@ Result<Wanted> load_from_call(const Differentiated& from, const GradientOptions&
     drop_unread_inputs(*source);
     std::vector<std::string> names;
     for (TensorId id : source->graph.inputs)
-        if (has_float_type(source->graph, id)) names.push_back(source->graph.tensor(id).name);
+        if (has_derivatives(source->graph, id)) names.push_back(source->graph.tensor(id).name);
     auto wanted = wanted_of(options, names, names);
     if (!wanted) return fail(std::move(wanted.error()));
     return Wanted{std::move(*source), std::move(*wanted)};
@@ -288,10 +292,9 @@ void seed(Graph& graph) {
 
 std::vector<std::string> adjoint_names(const Source& source) {
     std::vector<std::string> names;
-    std::set<TensorId> seen;
-    for (size_t i = 0; i < source.graph.outputs.size(); i++) {
-        const TensorId id = source.graph.outputs[i];
-        if (has_float_type(source.graph, id) && seen.insert(id).second) names.push_back("d_" + source.output_names[i]);
+    for (TensorId id : gradient::outputs_with_derivatives(source.graph)) {
+        const auto at = std::ranges::find(source.graph.outputs, id) - source.graph.outputs.begin();
+        names.push_back("d_" + source.output_names[static_cast<size_t>(at)]);
     }
     return names;
 }
@@ -356,7 +359,7 @@ Result<std::vector<Differentiable>> list_differentiable(const Differentiated& fr
         auto source = typed ? load_call(from.call, library, *typed, from.rules) : fail(std::move(typed.error()));
         if (!source) return fail(std::move(source.error()));
         for (TensorId id : source->graph.inputs)
-            if (has_float_type(source->graph, id))
+            if (has_derivatives(source->graph, id))
                 list.push_back({source->graph.tensor(id).name, source->graph.tensor(id).type.text()});
         return list;
     }

@@ -9,8 +9,6 @@
 
 namespace heddle::gradient {
 
-inline constexpr size_t largest_forward = 20'000;  // nodes of a body that is derived
-
 struct ReverseRequest {
     const Body* body = nullptr;
     std::vector<TensorType> inputs;   // of the body
