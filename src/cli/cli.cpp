@@ -99,6 +99,25 @@ void add_inputs(CLI::App& command, std::vector<std::string>& inputs, int64_t& se
     add_bindings(command, bindings);
 }
 
+// What is done with a program that is loaded.
+void add_running(CLI::App& command, RunOptions& options) {
+    add_rules(command, options.rules);
+    command.add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
+        ->type_name("DIR");
+    add_threads(command, options.threads);
+    add_work(command, options.work);
+    add_cache(command, options.cache);
+    auto* backend = command.add_option("--backend", options.backend,
+                                       "cpu: compiled code; reference: the interpreter of typed bodies");
+    backend->capture_default_str();
+    check_words(*backend, {"cpu", "reference"});
+    command.add_option("--repeat", options.repeat, "Run so often and report the times")
+        ->type_name("N")
+        ->check(range(1, 100000000));
+    command.add_option("--profile", options.profile, "Write the time of each launch there, as JSON")->type_name("FILE");
+    command.add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
+}
+
 Command add_run(CLI::App& app, RunOptions& options) {
     auto* command = app.add_subcommand("run", "Compile a model, or a program of calls, and run it");
     command->add_option("model", options.model, "An ONNX model")->type_name("MODEL.onnx");
@@ -106,22 +125,7 @@ Command add_run(CLI::App& app, RunOptions& options) {
         ->type_name("'y = softmax(x, axis: 1)'");
     add_common(*command, options.common);
     add_inputs(*command, options.inputs, options.random_seed, options.bindings);
-    add_rules(*command, options.rules);
-    command->add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
-        ->type_name("DIR");
-    add_threads(*command, options.threads);
-    add_work(*command, options.work);
-    add_cache(*command, options.cache);
-    auto* backend = command->add_option("--backend", options.backend,
-                                        "cpu: compiled code; reference: the interpreter of typed bodies");
-    backend->capture_default_str();
-    check_words(*backend, {"cpu", "reference"});
-    command->add_option("--repeat", options.repeat, "Run so often and report the times")
-        ->type_name("N")
-        ->check(range(1, 100000000));
-    command->add_option("--profile", options.profile, "Write the time of each launch there, as JSON")
-        ->type_name("FILE");
-    command->add_flag("--unfused", options.unfused, "One kernel for every equation, to compare with");
+    add_running(*command, options);
     command->footer(
         "Examples:\n"
         "  heddle run model.onnx --random 1 --bind batch=4\n"
@@ -276,8 +280,7 @@ Command add_grad(CLI::App& app, GradOptions& options) {
     add_inputs(*command, run.inputs, run.random_seed, run.bindings);
     add_repeated(*command, "--input-type", gradient.input_types,
                  "The type of an input of --call or --loss that no file gives; repeated", "target=int64[8]");
-    add_rules(*command, run.rules);
-    command->add_option("--output-dir", run.output_dir, "Write output_0.npy, output_1.npy ... there")->type_name("DIR");
+    add_running(*command, run);
     command->add_option("--json", options.json, "Where to write the gradient as a graph document, without running it")
         ->type_name("FILE");
     auto* svg = command->add_option("--svg", options.svg, "Where to draw the gradient, without running it");
@@ -290,14 +293,6 @@ Command add_grad(CLI::App& app, GradOptions& options) {
     command->add_flag("--equations", options.equations, "The same, with the equations before and after fusion");
     command->add_flag("--schedule", options.schedule, "The same, with what was chosen for each kernel, and the plan");
     command->add_flag("--source", options.source, "The same, with the C code of the kernels");
-    add_threads(*command, run.threads);
-    add_work(*command, run.work);
-    add_cache(*command, run.cache);
-    command->add_option("--repeat", run.repeat, "Run so often and report the times")
-        ->type_name("N")
-        ->check(range(1, 100000000));
-    command->add_option("--profile", run.profile, "Write the time of each launch there, as JSON")->type_name("FILE");
-    command->add_flag("--unfused", run.unfused, "One kernel for every equation, to compare with");
     command->footer(
         "Examples:\n"
         "  heddle grad model.onnx --list\n"

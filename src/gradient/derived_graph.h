@@ -45,4 +45,7 @@ Result<Graph> derive(const Graph& graph, const std::vector<TensorId>& wanted, co
 // Code gradient.opaque.
 Diagnostic opaque(const Operation& operation);
 
+// The same, told of the operation whose body has them.
+Diagnostics in_operation(Diagnostics problems, const Operation& operation);
+
 }  // namespace heddle::gradient

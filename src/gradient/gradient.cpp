@@ -55,10 +55,7 @@ private:
             if (!operation.body) return fail(opaque(operation));
             request.wanted = static_cast<int32_t>(i);
             auto body = reverse(request);
-            if (!body) {
-                for (Diagnostic& problem : body.error()) problem.params.emplace_back("operation", operation.name);
-                return fail(std::move(body.error()));
-            }
+            if (!body) return fail(in_operation(std::move(body.error()), operation));
             if (body->equations.empty()) continue;
             const std::string of = from_.tensor(operation.inputs[i]).name;
             const TensorId made = to_.add_tensor("d_" + of, request.inputs[i]);

@@ -43,6 +43,12 @@ TEST_F(GradCommand, weights_against_differences) {
     const TensorData slope = output(1), bias = output(2);
     ASSERT_EQ(slope.shape(), (std::vector<int64_t>{4, 3}));
     ASSERT_EQ(bias.shape(), (std::vector<int64_t>{3}));
+    ASSERT_EQ(grad({"--wrt", "w,b", "--loss", "reduce_sum(mul(p, p))", "--output-dir", path("interpreted"), "--backend",
+                    "reference"})
+                  .status,
+              0);
+    const TensorData interpreted = *read_npy(path("interpreted/output_1.npy"));
+    for (int64_t i = 0; i < 12; i++) EXPECT_NEAR(slope.real_at(i), interpreted.real_at(i), 1e-6) << i;
     // A weight that is given stands in place of the model's.
     const std::vector<double> weights = {0.5, -1, 2, 1, 0.25, -0.5, 0.125, 3, -2, 1, 1, 0.5};
     for (const size_t place : {size_t{1}, size_t{4}, size_t{10}}) {
@@ -168,6 +174,16 @@ TEST_F(GradCommand, refusals) {
                    "inference.unknown_input");
     expect_refusal(heddle({"grad"}), "cli.what_to_run");
     expect_refusal(heddle({"grad", write("sum.json", "{}"), "--random", "1"}), "cli.what_to_run");
+    auto unknown = heddle({"grad", "--call", "y = digamma(mul(x, x))", "--input", "x=" + x_});
+    expect_refusal(unknown, "gradient.unknown");
+    EXPECT_CONTAINS(unknown.errors, "in operation 'y' (digamma)");
+    ModelWriter loop;  // graphs that are run several times
+    loop.inputs = {{"n", {"1"}, 7}, {"x", {"2"}}};
+    loop.outputs = {{"y", {"2"}}};
+    loop.node("Loop", {"n", "", "x"}, {"y"});
+    auto repeated = heddle({"grad", write("loop.onnx", loop.bytes()), "--random", "1"});
+    expect_refusal(repeated, "onnx.unsupported_operator");
+    EXPECT_CONTAINS(repeated.errors, "'Loop'");
     ModelWriter tokens;
     tokens.inputs = {{"ids", {"2"}, 7}};
     tokens.outputs = {{"y", {"2", "1"}}};
