@@ -215,6 +215,18 @@ void print_text(const GraphOptions& options, const Loaded& loaded, const std::ve
     for (const std::string& text : validation->not_applied_again) fmt::print("  not applied again: {}\n", text);
 }
 
+// All of them (names and texts) or none.
+Result<void> write_files(const std::vector<std::pair<std::string, std::string>>& files) {
+    for (size_t i = 0; i < files.size(); i++) {
+        auto written = write_file(files[i].first, files[i].second);
+        if (written) continue;
+        std::error_code ignored;
+        for (size_t before = 0; before < i; before++) std::filesystem::remove(files[before].first, ignored);
+        return written;
+    }
+    return {};
+}
+
 Result<void> show(const GraphOptions& options) {
     if (auto fine = check_options(options); !fine) return fine;
     auto library = open_libraries(options.common);
@@ -230,17 +242,15 @@ Result<void> show(const GraphOptions& options) {
         if (!validation->issues.empty()) return fail(std::move(validation->issues));
     }
     std::vector<std::string> drawn;
+    std::vector<std::pair<std::string, std::string>> files;
     if (!options.svg.empty()) {
         auto pages = pictures_of(options, *loaded);
         if (!pages) return fail(std::move(pages.error()));
         drawn = page_files(options.svg, pages->size());
-        for (size_t i = 0; i < drawn.size(); i++) {
-            if (auto written = write_file(drawn[i], (*pages)[i].text()); !written) return written;
-        }
+        for (size_t i = 0; i < drawn.size(); i++) files.emplace_back(drawn[i], (*pages)[i].text());
     }
-    if (!options.json.empty()) {
-        if (auto written = write_file(options.json, print_graph_json(*loaded->document)); !written) return written;
-    }
+    if (!options.json.empty()) files.emplace_back(options.json, print_graph_json(*loaded->document));
+    if (auto written = write_files(files); !written) return written;
     const Validation* valid = validation ? &*validation : nullptr;
     if (options.common.json)
         print_json(options, *loaded, drawn, valid, environment);

@@ -164,6 +164,8 @@ TEST_F(GradCommand, written_drawn_and_explained) {
     for (const char* key : {"\"cost\"", "\"decisions\"", "\"choices\"", "\"source\""})
         EXPECT_CONTAINS(outcome.output, key);
     EXPECT_EQ(with({"--svg", path("missing/grad.svg")}).status, 1);
+    EXPECT_EQ(with({"--svg", path("lonely.svg"), "--json", path("missing/grad.json")}).status, 1);
+    EXPECT_FALSE(std::filesystem::exists(path("lonely.svg"))) << "both or none";
     EXPECT_EQ(heddle({"grad", model_, "--fused"}).status, 2);
 }
 
