@@ -38,10 +38,10 @@ bool fits(std::string_view pattern, std::string_view name) {
 }
 
 // Names and patterns of "a,b.*"; a text that is a name as it stands, with commas or stars, is this one.
-std::vector<std::string> patterns_of(const std::vector<std::string>& texts, const std::vector<std::string>& names) {
+std::vector<std::string> patterns_of(const std::vector<std::string>& texts, const std::set<std::string_view>& names) {
     std::vector<std::string> patterns;
     for (const std::string& text : texts) {
-        const bool is_name = std::ranges::find(names, text) != names.end();
+        const bool is_name = names.contains(text);
         for (size_t begin = 0; begin <= text.size();) {
             const size_t end = is_name ? text.size() : std::min(text.find(',', begin), text.size());
             if (end > begin) patterns.push_back(text.substr(begin, end - begin));
@@ -75,17 +75,21 @@ Result<std::vector<std::string>> wanted_of(const GradientOptions& options, const
                      .reason = "without --wrt the gradient is with respect to all such inputs",
                      .remedy = "name weights by --wrt 'NAME' or 'PATTERN*'; --list lists them"});
     }
+    const std::set<std::string_view> known(names.begin(), names.end());
+    std::set<std::string_view> seen;
     std::vector<std::string> wanted;
     Diagnostics problems;
-    for (const std::string& pattern : patterns_of(options.wrt, names)) {
-        const bool is_name = std::ranges::find(names, pattern) != names.end();
-        const size_t before = wanted.size();
+    for (const std::string& pattern : patterns_of(options.wrt, known)) {
         bool any = false;
-        for (const std::string& name : names) {
-            if (is_name ? name != pattern : !fits(pattern, name)) continue;
+        const auto take = [&](const std::string& name) {
             any = true;
-            if (std::find(wanted.begin(), wanted.begin() + int64_t(before), name) == wanted.begin() + int64_t(before))
-                wanted.push_back(name);
+            if (seen.insert(*known.find(name)).second) wanted.push_back(name);
+        };
+        if (known.contains(pattern)) {
+            take(pattern);
+        } else {
+            for (const std::string& name : names)
+                if (fits(pattern, name)) take(name);
         }
         if (!any) problems.push_back(nothing_fits(pattern, names));
     }
@@ -144,8 +148,9 @@ Result<Wanted> load_from_model(const Differentiated& from, const GradientOptions
     auto wanted = wanted_of(options, names, inputs);
     if (!wanted) return fail(std::move(wanted.error()));
     inference::FreeWeights free;
+    const std::set<std::string_view> named(wanted->begin(), wanted->end());
     for (const onnx::OnnxWeight& weight : onnx::weights(*model)) {
-        if (std::ranges::find(*wanted, weight.name) == wanted->end()) continue;
+        if (!named.contains(weight.name)) continue;
         free.wanted.insert(weight.name);
         const auto other = given.find(weight.name);
         free.values.emplace(weight.name, other == given.end() ? weight.data : other->second);
@@ -214,9 +219,9 @@ struct LossScope {
 
 LossScope scope_of(const Source& source, const std::vector<ProgramInput>& typed) {
     LossScope scope;
+    std::set<std::string> seen;
     auto add = [&](const std::string& name, const TensorType& type, TensorId tensor) {
-        if (!is_identifier(name) || std::ranges::find(scope.names, name, &ProgramInput::name) != scope.names.end())
-            return;
+        if (!is_identifier(name) || !seen.insert(name).second) return;
         scope.names.push_back({name, type});
         scope.tensors.push_back(tensor);
     };
@@ -277,11 +282,6 @@ Result<void> add_loss(Source& source, const std::string& text, const std::vector
 
 // ---- the gradient
 
-TensorId input_named(const Source& source, const std::string& name) {
-    const auto at = std::ranges::find(source.input_names, name) - source.input_names.begin();
-    return source.graph.inputs[static_cast<size_t>(at)];
-}
-
 // Of a single loss the adjoint is one.
 void seed(Graph& graph) {
     heddle::Tensor& adjoint = graph.tensors[static_cast<size_t>(graph.inputs.back())];
@@ -300,8 +300,11 @@ std::vector<std::string> adjoint_names(const Source& source) {
 }
 
 Result<void> differentiate(Source& source, const std::vector<std::string>& names, bool has_loss) {
+    std::map<std::string_view, TensorId> inputs;
+    for (size_t i = 0; i < source.input_names.size(); i++)
+        inputs.emplace(source.input_names[i], source.graph.inputs[i]);
     std::vector<TensorId> wanted;
-    for (const std::string& name : names) wanted.push_back(input_named(source, name));
+    for (const std::string& name : names) wanted.push_back(inputs.at(name));
     auto derived = gradient::value_and_gradient(source.graph, wanted);
     if (!derived) return fail(std::move(derived.error()));
     if (has_loss) {

@@ -9,7 +9,7 @@ using Kind = OnnxAttribute::Kind;
 
 void add_weights(const OnnxGraph& graph, std::vector<OnnxWeight>& result) {
     auto add = [&](const std::string& name, const OnnxTensor& tensor) {
-        if (tensor.data && is_float(tensor.data->dtype())) result.push_back({name, *tensor.data});
+        if (!name.empty() && tensor.data && is_float(tensor.data->dtype())) result.push_back({name, *tensor.data});
     };
     for (const OnnxTensor& tensor : graph.initializers) add(tensor.name, tensor);
     for (const OnnxNode& node : graph.nodes) {
