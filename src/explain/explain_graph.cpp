@@ -9,6 +9,7 @@
 #include "explain/compiled.h"
 #include "explain/explanation.h"
 #include "explain/facts.h"
+#include "pictures/kernel_summary.h"
 
 namespace heddle::explain {
 namespace {
@@ -33,6 +34,28 @@ Json operators_json(const Graph& graph) {
     return json;
 }
 
+// {operators, operations} of each launch of the run that computes: what has been fused into it. Nothing where a plan is
+// not made of the kernels that fusion foresees.
+Result<void> add_operations(const Graph& graph, const Target& target, Json& launches) {
+    auto summaries = pictures::summarise(graph, target);
+    if (!summaries) return fail(std::move(summaries.error()));
+    std::map<std::string, std::vector<Json*>> by_name;
+    for (Json& launch : launches)
+        if (text_of(launch, "phase") == "run" && !launch["layout"].get<bool>())
+            by_name[text_of(launch, "writes")].push_back(&launch);
+    for (auto& [name, list] : by_name) {
+        const auto found = summaries->find(name);
+        if (found == summaries->end() || found->second.size() != list.size()) continue;
+        for (size_t i = 0; i < list.size(); i++) {
+            const std::set<OperationId>& operations = found->second[i].operations;
+            if (operations.empty()) continue;
+            (*list[i])["operators"] = pictures::operators_text(graph, operations);
+            for (OperationId o : operations) (*list[i])["operations"].push_back(graph.operation(o).name);
+        }
+    }
+    return {};
+}
+
 std::string ends_text(const Json& list, const char* title) {
     std::string text;
     for (const Json& end : list) text += fmt::format("{} {}: {}\n", title, text_of(end, "name"), text_of(end, "type"));
@@ -49,6 +72,9 @@ Result<Explanation> explain_graph(const Graph& graph, const EndNames& names, con
     json["outputs"] = ends_json(graph, graph.outputs, names.outputs);
     json["rows"] = Json::array();
     if (auto costed = add_cost(graph, target, json); !costed) return fail(std::move(costed.error()));
+    if (!json["compiled"].empty()) {
+        if (auto added = add_operations(graph, target, json["compiled"]); !added) return fail(std::move(added.error()));
+    }
     Explanation explanation{.facts = nullptr, .options = options, .svg = {}, .notes = {}};
     if (auto added = add_compiled(graph, target, options, json, explanation.notes); !added)
         return fail(std::move(added.error()));
@@ -61,7 +87,7 @@ std::string graph_text(const Json& json) {
     text += fmt::format("{} operations\n", json["graph"]["operations"].get<int64_t>());
     for (const auto& [name, count] : json["graph"]["operators"].items())
         text += fmt::format("  {} {}\n", count.get<int64_t>(), name);
-    text += fmt::format("\n{}{}", cost_text(json["cost"]), kernels_text(json));
+    text += fmt::format("\n{}{}{}", cost_text(json["cost"]), memory_text(json["cost"]), kernels_text(json));
     return text + compiled_text(json);
 }
 
