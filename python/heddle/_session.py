@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import os
 import threading
@@ -111,7 +110,10 @@ class Session:
 
     def memory_bytes(self) -> int:
         """What the programs that are kept for shapes have now: code, plans, packed weights. What they share counts once."""
-        return sum(self._session.memory().values())
+        return sum({block: size for session in self._sessions() for block, size in session.memory().items()}.values())
+
+    def _sessions(self) -> list[_heddle.Session]:
+        return [self._session]
 
     def compare(self, input_feed: Mapping[str, Any], against: Any = "reference", *, work: float = 1e13,
                 threads: int = 0) -> Comparison:
@@ -131,7 +133,8 @@ class Session:
     def cancel(self) -> None:
         """From another thread: a `run` that is compiling now raises `Error` (support.cancelled) within some milliseconds.
         The programs that are there stay; the next run compiles anew."""
-        self._session.cancel()
+        for session in self._sessions():
+            session.cancel()
 
 
 class Comparison:
@@ -196,9 +199,9 @@ class InferenceSession(Session):
         else:
             path = os.fspath(path_or_bytes)
         profile = Profile(options.profile_file_prefix) if options.enable_profiling else None
-        self._library, self._threads = library or shipped_library(), threads
-        super().__init__(_heddle.model_session(path, content, self._library._library, threads, options._dimensions, list(rules)),
-                         progress)
+        super().__init__(_heddle.model_session(path, content, (library or shipped_library())._library, threads,
+                                               options._dimensions, list(rules)), progress)
+        self._others: dict[tuple[str, ...], _heddle.ModelSession] = {}
         if program_cache_bytes is not None:
             self._session.set_program_cache_bytes(program_cache_bytes)
         self._options = options
@@ -254,20 +257,29 @@ class InferenceSession(Session):
     def call(self, *inputs: Any, weights: Mapping[str, Any] | None = None, **named: Any) -> Any:
         """The model as a function, within others and of arrays: its inputs by place or by name; one result, or a tuple. `weights`
         stand in place of those of the same names. Where there is a tensor of a graph among these, it is applied there, so that
-        `heddle.grad` of what calls it is with respect to inputs and weights."""
+        `heddle.grad` of what calls it is with respect to inputs and weights. There, what decides a shape or a branch must be an
+        array that is no argument of the function that is compiled."""
         given = dict(weights or {})
         graph = graph_of((inputs, named, given))
         if graph is not None:
             return graph.call(self, *inputs, weights=given, **named)
-        if given:
-            return self._function(inputs, named, given)
-        results = self.run(None, {**dict(zip([port.name for port in self._session.inputs], inputs)), **named})
+        names = [port.name for port in self._session.inputs]
+        if len(inputs) > len(names) or set(names[:len(inputs)]) & named.keys():
+            _heddle.raise_option("inputs", f"each of {', '.join(names)} once", f"{len(inputs)} by place, and {', '.join(named)}")
+        feeds = {**dict(zip(names, inputs)), **named, **given}
+        results = self._with_weights(tuple(sorted(given))).run(None, feeds, self._progress, None)
         return results[0] if len(results) == 1 else tuple(results)
 
-    @functools.cached_property
-    def _function(self) -> Any:
-        from ._functions import Function  # made of graphs, which are made of sessions
-        return Function(lambda inputs, named, weights: self.call(*inputs, weights=weights, **named), self._library, self._threads)
+    def _sessions(self) -> list[_heddle.Session]:
+        return [self._session, *self._others.values()]
+
+    def _with_weights(self, names: tuple[str, ...]) -> _heddle.ModelSession:
+        """The session whose inputs these weights are, too."""
+        if not names:
+            return self._session
+        if names not in self._others:
+            self._others[names] = self._session.with_weights(list(names))
+        return self._others[names]
 
     @property
     def rewrites(self) -> list[tuple[str, str]]:

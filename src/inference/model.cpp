@@ -95,11 +95,13 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     auto inputs = onnx::caller_inputs(model);
     std::vector<const std::vector<int64_t>*> shapes;
     onnx::ImportOptions options{.progress = progress};
+    const auto offer = [&](const std::string& name, const TensorData& value) {
+        const bool kept = value.owned() || value.size() > largest_folded;  // so many are never looked at
+        options.values.emplace(name, kept ? value : value.clone());
+    };
     for (size_t i = 0; i < inputs.size(); i++) {
         shapes.push_back(given[i] ? &given[i]->shape() : nullptr);
-        if (!given[i]) continue;
-        const bool kept = given[i]->owned() || given[i]->size() > largest_folded;  // so many are never looked at
-        options.values.emplace(inputs[i]->name, kept ? *given[i] : given[i]->clone());
+        if (given[i]) offer(inputs[i]->name, *given[i]);
     }
     auto bound = onnx::bind_shapes(model, shapes, std::move(bindings));
     if (!bound) return fail(std::move(bound.error()));
@@ -107,7 +109,7 @@ Result<Graph> specialise(const onnx::OnnxModel& model, const Library& library,
     options.bindings = std::move(*bound);
     if (weights) {
         options.free_weights = weights->wanted;
-        options.values.insert(weights->values.begin(), weights->values.end());
+        for (const auto& [name, value] : weights->values) offer(name, value);
     }
     if (rewriting && !rewriting->rules.empty()) return rewritten(model, library, options, *rewriting, weights);
     auto imported = onnx::import_model(model, library, options);

@@ -101,8 +101,10 @@ public:
         const auto given = tensors_of(model, inputs, named);
         const auto other = weights_of(model, weights);
         inference::FreeWeights free;
+        std::map<std::string, TensorType> other_types;
         for (const auto& [name, id] : other) {
             free.wanted.insert(name);
+            other_types.emplace(name, builder_.graph().tensor(id).type);
             if (const auto& value = builder_.graph().tensor(id).constant) free.values.emplace(name, *value);
         }
         std::vector<const TensorType*> types;
@@ -119,7 +121,7 @@ public:
             nb::gil_scoped_release others_run;
             return model.graph_for(types, values, free);
         }());
-        check_weights(free, other);
+        if (auto problems = weight_misfits(free.found, other_types); !problems.empty()) raise(problems);
         for (const onnx::OnnxWeight& weight : free.found) read.push_back(other.at(weight.name));
         std::vector<TensorId> known(graph.tensors.size(), no_id);
         for (size_t i = 0; i < read.size(); i++) known[static_cast<size_t>(graph.inputs[i])] = read[i];
@@ -235,41 +237,11 @@ private:
 
     std::map<std::string, TensorId> weights_of(const ModelSession& model, const nb::dict& weights) {
         std::vector<std::string> names;
-        for (const onnx::OnnxWeight& weight : onnx::weights(model.model())) names.push_back(weight.name);
+        for (auto [key, value] : weights) names.push_back(nb::cast<std::string>(nb::str(key)));
+        model.check_weight_names(names);
         std::map<std::string, TensorId> result;
-        Diagnostics problems;
-        for (auto [key, value] : weights) {
-            const auto name = nb::cast<std::string>(nb::str(key));
-            if (std::ranges::find(names, name) != names.end()) {
-                result.emplace(name, given(value, "the model"));
-                continue;
-            }
-            const std::string near = nearest_name(name, names);
-            problems.push_back({.code = "python.argument",
-                                .summary = fmt::format("the model has no weight '{}'", name),
-                                .expected = "names among those of its `weights`",
-                                .remedy = near.empty() ? "" : fmt::format("did you mean '{}'?", near),
-                                .params = {{"weight", name}}});
-        }
-        if (!problems.empty()) raise(problems);
+        for (size_t i = 0; auto [key, value] : weights) result.emplace(names[i++], given(value, "the model"));
         return result;
-    }
-
-    void check_weights(const inference::FreeWeights& free, const std::map<std::string, TensorId>& other) const {
-        Diagnostics problems;
-        for (const onnx::OnnxWeight& weight : free.found) {
-            const TensorType& found = builder_.graph().tensor(other.at(weight.name)).type;
-            if (found.dtype == weight.data.dtype() && found.extents() == weight.data.shape()) continue;
-            const TensorType expected{weight.data.dtype(), {weight.data.shape().begin(), weight.data.shape().end()}};
-            problems.push_back(
-                {.code = "python.tensor",
-                 .summary = fmt::format("'{}' cannot be the weight '{}'",
-                                        builder_.graph().tensor(other.at(weight.name)).name, weight.name),
-                 .expected = expected.text(),
-                 .found = found.text(),
-                 .params = {{"weight", weight.name}}});
-        }
-        if (!problems.empty()) raise(problems);
     }
 
     // The graph as a function of tensors of it: what operations from a `first` one on make of them.
@@ -359,7 +331,11 @@ private:
 
     Tensor at(TensorId id) const {
         const auto& tensor = builder_.graph().tensor(id);
-        return {id, identity_, tensor.name, std::string(name(tensor.type.dtype)), tensor.type.extents(),
+        return {id,
+                identity_,
+                tensor.name,
+                std::string(name(tensor.type.dtype)),
+                tensor.type.extents(),
                 tensor.constant.has_value()};
     }
 

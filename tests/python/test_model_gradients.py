@@ -63,6 +63,11 @@ def test_weights_of_branches():
     assert set(heddle.InferenceSession(branching()).weights) == {"w", "v"}
     check(branching(), ["w"], np.float64([1, 2]), np.array(1))
     check(branching(), ["v"], np.float64([1, 2]), np.array(-1))
+    session, x = heddle.InferenceSession(branching()), np.float64([1, 2])
+    weights = {"w": np.float64([7, 8]), "v": np.float64([0, 1])}  # of which each value of k has a use for one
+    np.testing.assert_allclose(session.call(x, np.array(1), weights=weights), [7, 16])
+    np.testing.assert_allclose(session.call(x, np.array(-1), weights=weights), np.tanh([0, 2]))
+    np.testing.assert_allclose(session.call(x, np.array(2), weights={"w": weights["w"]}), [7, 16])
 
 def test_recurrent_layers():
     shapes = {"W": (1, 8, 3), "R": (1, 8, 2), "B": (1, 16)}
@@ -95,6 +100,11 @@ def test_weights_in_place_of_the_models():
     np.testing.assert_allclose(graph.compile([y]).run(None, {"x": x[:1]})[0], x[:1] @ w)
     with refused("python.argument"):
         session.call(x, weights={"u": w})
+    for wrong in (lambda: session.call(x, x), lambda: session.call(x, x=x), lambda: session.call(x, x=x, weights={"w": w})):
+        with refused("python.option"):
+            wrong()
+    with refused("inference.missing_input"):
+        session.call(weights={"w": w})
     with refused("python.tensor"):
         session.call(x, weights={"w": w.T.copy()})
     with refused("python.tensor"):
