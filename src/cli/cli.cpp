@@ -104,6 +104,8 @@ void add_running(CLI::App& command, RunOptions& options) {
     add_rules(command, options.rules);
     command.add_option("--output-dir", options.output_dir, "Write output_0.npy, output_1.npy ... there")
         ->type_name("DIR");
+    command.add_option("--output", options.output, "Write all outputs there, by name, as numpy.load reads them")
+        ->type_name("FILE.npz");
     add_threads(command, options.threads);
     add_work(command, options.work);
     add_cache(command, options.cache);
@@ -298,7 +300,7 @@ Command add_grad(CLI::App& app, GradOptions& options) {
         "  heddle grad model.onnx --list\n"
         "  heddle grad model.onnx --loss 'reduce_mean(y)' --random 1 --bind batch=4\n"
         "  heddle grad model.onnx --wrt 'decoder.*' --input x=x.npy --input target=target.npy \\\n"
-        "      --loss 'nll_loss_joined(log_softmax(logits), target, mean: true)' --output-dir out\n"
+        "      --loss 'nll_loss_joined(log_softmax(logits), target, mean: true)' --output slopes.npz\n"
         "  heddle grad model.onnx --wrt x,w --random 1      (from d_y, which is an input, to d_x and d_w)\n"
         "  heddle grad --call 'y = softmax(x)' --input x=x.npy --loss 'reduce_sum(mul(y, y))'\n"
         "  heddle grad model.onnx --loss 'reduce_mean(y)' --bind batch=4 --explain\n"

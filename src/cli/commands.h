@@ -37,7 +37,7 @@ struct RunOptions {
     std::string call;                 // a program: "y = swish(x); z = add2(y, x)"
     std::vector<std::string> inputs;  // NAME=FILE
     int64_t random_seed = -1;         // below zero: inputs that are not given are an error
-    std::string output_dir;
+    std::string output_dir, output;  // a folder of .npy files; a .npz file
     int threads = 0;  // 0: all cores
     std::string backend = "cpu";
     int64_t repeat = 1;

@@ -14,6 +14,7 @@
 #include "inference/kept_program.h"
 #include "support/file.h"
 #include "support/npy.h"
+#include "support/npz.h"
 #include "support/resident_memory.h"
 #include "support/tensor_text.h"
 
@@ -73,8 +74,7 @@ std::string type_text(const TensorData& data) {
     return fmt::format("{}[{}]", name(data.dtype()), fmt::join(data.shape(), ", "));
 }
 
-// All files or none: they are written beside their places first.
-Result<std::vector<std::string>> write_outputs(const std::vector<TensorData>& outputs, const std::string& folder) {
+Result<std::vector<std::string>> files_in(const std::string& folder, size_t outputs) {
     std::vector<std::string> files;
     if (folder.empty()) return files;
     std::error_code problem;
@@ -84,13 +84,29 @@ Result<std::vector<std::string>> write_outputs(const std::vector<TensorData>& ou
                      .summary = fmt::format("cannot make the folder '{}'", folder),
                      .reason = problem.message()});
     }
-    for (size_t i = 0; i < outputs.size(); i++) {
-        files.push_back(fmt::format("{}/output_{}.npy", folder, i));
-        auto written = write_npy(files.back(), outputs[i]);
-        if (written) continue;
-        for (const std::string& file : files) std::filesystem::remove(file, problem);
-        return fail(std::move(written.error()));
+    for (size_t i = 0; i < outputs; i++) files.push_back(fmt::format("{}/output_{}.npy", folder, i));
+    return files;
+}
+
+// All files or none: those of the folder, which it answers, and the one of all.
+Result<std::vector<std::string>> write_outputs(const Measured& measured, const RunOptions& options) {
+    const std::vector<TensorData>& outputs = measured.outputs;
+    auto files = files_in(options.output_dir, outputs.size());
+    if (!files) return files;
+    std::vector<std::string> written;
+    const auto undo = [&](Diagnostics problems) {
+        std::error_code ignored;
+        for (const std::string& file : written) std::filesystem::remove(file, ignored);
+        return fail(std::move(problems));
+    };
+    for (size_t i = 0; i < files->size(); i++) {
+        if (auto done = write_npy((*files)[i], outputs[i]); !done) return undo(std::move(done.error()));
+        written.push_back((*files)[i]);
     }
+    if (options.output.empty()) return files;
+    std::vector<std::pair<std::string, const TensorData*>> named;
+    for (size_t i = 0; i < outputs.size(); i++) named.emplace_back(measured.output_names[i], &outputs[i]);
+    if (auto done = write_npz(options.output, named); !done) return undo(std::move(done.error()));
     return files;
 }
 
@@ -106,7 +122,8 @@ Result<void> write_profile(const std::string& path, const std::vector<runtime::L
     return write_file(path, list.dump(2) + "\n");
 }
 
-void print_json(const Measured& m, const Progress& progress, const std::vector<std::string>& files) {
+void print_json(const Measured& m, const Progress& progress, const std::vector<std::string>& files,
+                const RunOptions& options) {
     Json json;
     json["outputs"] = Json::array();
     for (size_t i = 0; i < m.outputs.size(); i++) {
@@ -115,6 +132,7 @@ void print_json(const Measured& m, const Progress& progress, const std::vector<s
         output["file"] = i < files.size() ? Json(files[i]) : Json(nullptr);
         json["outputs"].push_back(std::move(output));
     }
+    if (!options.output.empty()) json["file"] = options.output;
     if (!m.rewrites.empty()) json["rewrites"] = Json::array();
     for (const rewrite::Step& step : m.rewrites) json["rewrites"].push_back({{"rule", step.rule}, {"at", step.at}});
     json["load_ms"] = m.load_ms;
@@ -141,6 +159,8 @@ void print_text(const Measured& m, const std::vector<std::string>& files, const 
         fmt::print("{}: {} = {}{}\n", m.output_names[i], type_text(m.outputs[i]), some_values(m.outputs[i]),
                    i < files.size() ? " -> " + files[i] : "");
     }
+    if (!options.output.empty())
+        fmt::print("{} output{} -> {}\n", m.outputs.size(), m.outputs.size() == 1 ? "" : "s", options.output);
     fmt::print("load {:.1f} ms, compile {:.1f} ms", m.load_ms, m.compile_ms);
     if (m.run_ms.size() > 1) {
         fmt::print(", run {:.3f} ms (median of {}, least {:.3f})", median(m.run_ms), m.run_ms.size(),
@@ -303,11 +323,11 @@ Result<void> run_source(const RunOptions& options) {
     const auto run = options.backend == "reference" ? run_interpreted : run_compiled;
     if (auto done = run(options, *library, *given, *progress, measured); !done) return done;
     measured.peak_resident_bytes = peak_resident_bytes();
-    auto files = write_outputs(measured.outputs, options.output_dir);
+    auto files = write_outputs(measured, options);
     if (!files) return fail(std::move(files.error()));
     if (auto written = write_profile(options.profile, measured.profile); !written) return written;
     if (options.common.json) {
-        print_json(measured, *progress, *files);
+        print_json(measured, *progress, *files, options);
     } else {
         print_text(measured, *files, options);
     }

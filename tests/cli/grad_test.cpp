@@ -65,6 +65,18 @@ TEST_F(GradCommand, weights_against_differences) {
     }
 }
 
+TEST_F(GradCommand, one_file_of_all) {
+    auto outcome = grad({"--loss", "reduce_sum(y)", "--output", path("all.npz")});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "2 outputs -> ");
+    for (const char* member : {"result.npy", "d_x.npy"}) EXPECT_CONTAINS(read("all.npz"), member);
+    outcome = grad({"--loss", "reduce_sum(y)", "--output", path("all.npz"), "--format", "json"});
+    EXPECT_CONTAINS(outcome.output, "\"file\": \"" + path("all.npz"));
+    outcome = grad({"--loss", "reduce_sum(y)", "--output", path("missing/all.npz"), "--output-dir", path("half")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_FALSE(std::filesystem::exists(path("half/output_0.npy"))) << "all or none";
+}
+
 TEST_F(GradCommand, adjoints_are_inputs_without_a_loss) {
     const std::string d_y = write_array("d_y", {2, 3}, {1, 0, 0, 0, 0, 0}), d_p = write_array("d_p", {2, 3}, {});
     auto outcome = grad({"--input", "d_y=" + d_y, "--input", "d_p=" + d_p, "--output-dir", path("out")});

@@ -7,7 +7,6 @@ double the gradient is compared with the difference of two losses along a random
 the one in double.
 """
 import argparse
-import json
 import pathlib
 import subprocess
 import sys
@@ -94,17 +93,19 @@ class Case:
 
     def run(self, feeds, loss):
         """Names to results: the loss as "loss", and the gradients "d_NAME"."""
-        command = [self.binary, "grad", self.path, "--wrt", self.wanted, "--loss", loss, "--format", "json",
-                   "--output-dir", f"{self.folder}/out"]
-        for number, (name, array) in enumerate(feeds.items()):
-            np.save(f"{self.folder}/input{number}.npy", array)
-            command += ["--input", f"{name}={self.folder}/input{number}.npy"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}")
-        outputs = json.loads(done.stdout)["outputs"]
-        outputs[0]["name"] = "loss"
-        return {output["name"]: np.load(output["file"]) for output in outputs}
+        found = outputs_of([self.binary, "grad", self.path, "--wrt", self.wanted, "--loss", loss], feeds, self.folder)
+        return {"loss" if place == 0 else name: array for place, (name, array) in enumerate(found.items())}
+
+
+def outputs_of(command, feeds, folder):
+    """Names to what it writes, in order."""
+    for number, (name, array) in enumerate(feeds.items()):
+        np.save(f"{folder}/input{number}.npy", array)
+        command = [*command, "--input", f"{name}={folder}/input{number}.npy"]
+    done = subprocess.run([*command, "--output", f"{folder}/outputs.npz"], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or f"exit status {done.returncode}")
+    return dict(np.load(f"{folder}/outputs.npz"))
 
 
 def loss_of(model, outputs, random):
@@ -117,17 +118,6 @@ def loss_of(model, outputs, random):
     for term in terms:
         loss = f"add2({loss}, {term})" if loss else term
     return loss, factors
-
-
-def outputs_of(binary, path, feeds, folder):
-    command = [binary, "run", str(path), "--format", "json", "--output-dir", f"{folder}/values"]
-    for number, (name, array) in enumerate(feeds.items()):
-        np.save(f"{folder}/value{number}.npy", array)
-        command += ["--input", f"{name}={folder}/value{number}.npy"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip())
-    return [np.load(output["file"]) for output in json.loads(done.stdout)["outputs"]]
 
 
 def weights_of(model):
@@ -152,7 +142,7 @@ def check(binary, name):
     model, feeds, random = onnx.load(path), inputs.of(name), np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as folder:
         onnx.save(in_double(model), f"{folder}/double.onnx")
-        loss, factors = loss_of(model, outputs_of(binary, path, feeds, folder), random)
+        loss, factors = loss_of(model, list(outputs_of([binary, "run", str(path)], feeds, folder).values()), random)
         double = Case(binary, f"{folder}/double.onnx", folder, WANTED[name])
         feeds64 = {**doubled(feeds), **factors}
         found = double.run(feeds64, loss)
