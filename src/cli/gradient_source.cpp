@@ -94,6 +94,7 @@ Result<std::vector<std::string>> wanted_of(const GradientOptions& options, const
         if (!any) problems.push_back(nothing_fits(pattern, names));
     }
     if (!problems.empty()) return fail(std::move(problems));
+    if (wanted.empty()) return fail(nothing_fits(options.wrt.front(), names));
     return wanted;
 }
 
@@ -150,9 +151,9 @@ Result<Wanted> load_from_model(const Differentiated& from, const GradientOptions
     inference::FreeWeights free;
     const std::set<std::string_view> named(wanted->begin(), wanted->end());
     for (const onnx::OnnxWeight& weight : onnx::weights(*model)) {
-        if (!named.contains(weight.name)) continue;
-        free.wanted.insert(weight.name);
         const auto other = given.find(weight.name);
+        if (!named.contains(weight.name) && other == given.end()) continue;
+        free.wanted.insert(weight.name);
         free.values.emplace(weight.name, other == given.end() ? weight.data : other->second);
     }
     Given of_model;
@@ -318,6 +319,31 @@ Result<void> differentiate(Source& source, const std::vector<std::string>& names
     return {};
 }
 
+// All that is given must be an input; a type must be of one that neither the model nor a file describes.
+Result<void> check_inputs(const Source& source, const Differentiated& from, const GradientOptions& options,
+                          const Given& given, size_t of_model) {
+    if (auto known = inference::arrange(source.input_names, given); !known) return fail(std::move(known.error()));
+    std::map<std::string, int64_t> dimensions;
+    auto typed = read_input_types(options.input_types, dimensions);
+    if (!typed) return fail(std::move(typed.error()));
+    const size_t first = from.call.empty() ? of_model : 0;
+    const std::set<std::string_view> described(source.input_names.begin() + static_cast<int64_t>(first),
+                                               source.input_names.end());
+    Diagnostics problems;
+    for (const ProgramInput& input : *typed) {
+        if (described.contains(input.name)) continue;
+        problems.push_back({.code = "cli.input",
+                            .summary = fmt::format("--input-type says a type of '{}', which needs none", input.name),
+                            .expected = "inputs of --call, and new names in --loss",
+                            .remedy = from.call.empty()
+                                          ? "sizes of a model's inputs are given by --bind, or by their values"
+                                          : "leave it out, or read it in --call or --loss",
+                            .params = {{"input", input.name}}});
+    }
+    if (!problems.empty()) return fail(std::move(problems));
+    return {};
+}
+
 Result<void> check_source(const Differentiated& from) {
     const auto wrong = [](std::string summary, std::string remedy) {
         return fail({.code = "cli.what_to_run", .summary = std::move(summary), .remedy = std::move(remedy)});
@@ -342,13 +368,14 @@ Result<Source> load_gradient(const Differentiated& from, const GradientOptions& 
                                     : load_from_call(from, options, library, *typed, progress);
     if (!loaded) return fail(std::move(loaded.error()));
     Source& source = loaded->source;
+    const size_t of_model = source.input_names.size();
     source.graph.dimension_names.insert(dimensions.begin(), dimensions.end());
     if (!options.loss.empty()) {
         if (auto added = add_loss(source, options.loss, *typed, library); !added) return fail(std::move(added.error()));
     }
     if (auto done = differentiate(source, loaded->names, !options.loss.empty()); !done)
         return fail(std::move(done.error()));
-    if (auto known = inference::arrange(source.input_names, given); !known) return fail(std::move(known.error()));
+    if (auto fine = check_inputs(source, from, options, given, of_model); !fine) return fail(std::move(fine.error()));
     return std::move(source);
 }
 

@@ -65,6 +65,15 @@ TEST_F(GradCommand, weights_against_differences) {
     }
 }
 
+TEST_F(GradCommand, weights_that_are_given) {
+    const std::string zeros = write_array("zeros", {4, 3}, {}), ones = write_array("ones", {3}, {1, 1, 1});
+    auto outcome = grad({"--wrt", "b", "--loss", "reduce_sum(y)", "--input", "w=" + zeros, "--input", "b=" + ones});
+    ASSERT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_CONTAINS(outcome.output, "result: float32[1, 1] = 6\n");
+    EXPECT_CONTAINS(outcome.output, "d_b: float32[3] = 2 2 2\n");
+    EXPECT_EQ(outcome.output.find("d_w"), std::string::npos);
+}
+
 TEST_F(GradCommand, one_file_of_all) {
     auto outcome = grad({"--loss", "reduce_sum(y)", "--output", path("all.npz")});
     ASSERT_EQ(outcome.status, 0) << outcome.errors;
@@ -187,6 +196,10 @@ TEST_F(GradCommand, refusals) {
     expect_refusal(grad({"--loss", "argmax(y)", "--output-dir", path("none")}), "cli.loss");
     expect_refusal(grad({"--loss", "reduce_sum(y)", "--input", "c=" + x_, "--output-dir", path("none")}),
                    "inference.unknown_input");
+    for (const char* nothing : {"", ",", "y"}) expect_refusal(grad({"--wrt", nothing}), "cli.wrt");
+    for (const char* type : {"x=float32[2, 4]", "other=float32[2]"})
+        expect_refusal(grad({"--input-type", type, "--random", "1"}), "cli.input");
+    expect_refusal(grad({"--wrt", "w", "--loss", "reduce_sum(y)", "--input", "w=" + x_}), "runtime.input_shape");
     expect_refusal(heddle({"grad"}), "cli.what_to_run");
     expect_refusal(heddle({"grad", write("sum.json", "{}"), "--random", "1"}), "cli.what_to_run");
     auto unknown = heddle({"grad", "--call", "y = digamma(mul(x, x))", "--input", "x=" + x_});
