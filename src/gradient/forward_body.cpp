@@ -138,7 +138,7 @@ private:
         for (size_t i = 0; i < node.operands.size(); ++i) {
             const NodeId of = tangent(node.operands[i]);
             if (of < 0) continue;
-            const Share share = share_of(nodes_, id, i, of);
+            const Share share = share_of(nodes_, id, i, of, id);
             const NodeId part =
                 share.condition < 0 ? share.value : nodes_.select(share.condition, share.value, zero(node.dtype));
             sum = sum < 0 ? part : nodes_.scalar(ScalarOp::add, {sum, part});

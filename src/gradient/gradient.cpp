@@ -14,8 +14,12 @@ namespace {
 
 class Derivation {
 public:
-    explicit Derivation(const Graph& graph)
-        : from_(graph), derived_(graph), to_(derived_.graph()), adjoints_(graph.tensors.size()) {}
+    Derivation(const Graph& graph, bool reads_results)
+        : from_(graph),
+          reads_results_(reads_results),
+          derived_(graph),
+          to_(derived_.graph()),
+          adjoints_(graph.tensors.size()) {}
 
     Result<Graph> run(const std::vector<TensorId>& wanted, bool with_values) {
         active_ = reached(from_, wanted);
@@ -50,6 +54,8 @@ private:
             follow(operation);
             return {};
         }
+        request.reads_results = reads_results_;
+        if (reads_results_) tensors.insert(tensors.end(), operation.outputs.begin(), operation.outputs.end());
         for (size_t i = 0; i < operation.inputs.size(); ++i) {
             if (!active_[static_cast<size_t>(operation.inputs[i])]) continue;
             if (!operation.body) return fail(opaque(operation));
@@ -106,6 +112,7 @@ private:
     }
 
     const Graph& from_;
+    const bool reads_results_;
     DerivedGraph derived_;
     Graph& to_;
     std::vector<std::vector<TensorId>> adjoints_;  // by tensor of `from_`: parts of its adjoint
@@ -115,16 +122,16 @@ private:
 
 }  // namespace
 
-Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
+Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results) {
     return derive(graph, wanted, outputs_with_derivatives(graph), wanted,
-                  [&](const Graph& real) { return Derivation(real).run(wanted, false); });
+                  [&](const Graph& real) { return Derivation(real, reads_results).run(wanted, false); });
 }
 
 Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted) {
     std::vector<TensorId> results = graph.outputs;
     results.insert(results.end(), wanted.begin(), wanted.end());
     return derive(graph, wanted, outputs_with_derivatives(graph), results,
-                  [&](const Graph& real) { return Derivation(real).run(wanted, true); });
+                  [&](const Graph& real) { return Derivation(real, false).run(wanted, true); });
 }
 
 }  // namespace heddle::gradient

@@ -14,7 +14,9 @@ namespace heddle::gradient {
 // Codes: gradient.input (wanted is no input of the graph, or not of such a type), gradient.output (no output is of such
 // a type), gradient.opaque (a kernel elsewhere is on the way), gradient.unknown (a function is whose derivative is not
 // known), gradient.limit.
-Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted);
+// With `reads_results` an adjoint that follows from the result of an operation (of exp, tanh, sqrt) reads it, and does not
+// work it out again of the operation's inputs.
+Result<Graph> gradient(const Graph& graph, const std::vector<TensorId>& wanted, bool reads_results = false);
 
 // The same, with the graph's outputs before the adjoints: what both need is computed once.
 Result<Graph> value_and_gradient(const Graph& graph, const std::vector<TensorId>& wanted);

@@ -18,6 +18,7 @@ std::vector<std::vector<int64_t>> shapes_of(const ReverseRequest& request) {
     for (const TensorType& type : request.inputs) shapes.push_back(type.extents());
     for (size_t i = 0; i < request.outputs.size(); ++i)
         if (request.given[i]) shapes.push_back(request.outputs[i].extents());
+    for (const TensorType& type : request.outputs) shapes.push_back(type.extents());
     return shapes;
 }
 
@@ -137,6 +138,22 @@ private:
         }
     }
 
+    // The element of an output that the node is, if it may be read; else itself.
+    NodeId result_of(NodeId id) {
+        if (!request_.reads_results) return id;
+        const auto adjoints = std::count(request_.given.begin(), request_.given.end(), true);
+        for (const BodyEquation& equation : forward_.equations) {
+            const DType dtype = request_.outputs[static_cast<size_t>(equation.output)].dtype;
+            if (terms_.copied(equation.value) != id || dtype != terms_.node(id).dtype) continue;
+            NodeList coordinates;
+            for (NodeId left : equation.left) coordinates.push_back(terms_.copied(left));
+            const TensorIndex tensor(static_cast<int64_t>(request_.inputs.size()) + adjoints + equation.output);
+            const NodeId read = nodes_.read(tensor, dtype, std::move(coordinates));
+            if (terms_.free(read) == terms_.free(id)) return read;
+        }
+        return id;
+    }
+
     NodeList with(NodeList conditions, NodeId condition) const {
         if (condition >= 0) add_condition(terms_, conditions, condition);
         return conditions;
@@ -149,7 +166,7 @@ private:
         }
         for (size_t i = 0; i < node.operands.size(); ++i) {
             if (!active_[static_cast<size_t>(node.operands[i])]) continue;
-            Share share = share_of(nodes_, id, i, part.value);
+            Share share = share_of(nodes_, id, i, part.value, result_of(id));
             give(node.operands[i], domain, with(part.conditions, share.condition), share.value);
         }
     }

@@ -8,6 +8,7 @@
 #include "gradient/tangents.h"
 #include "batches.h"
 #include "gradient_cases.h"
+#include "splits.h"
 #include "graph/verify.h"
 
 namespace heddle::gradient {
@@ -73,8 +74,8 @@ inline std::string tangent_difference(const Graph& graph, const std::vector<Tens
     return "";
 }
 
-// Where the gradient of a graph on float64, or its tangents, are not what differences over five points say, or a batch
-// of the graph is not what it is row by row; empty if all are. Their error is
+// Where the gradient of a graph on float64, or its tangents, are not what differences over five points say, or a
+// batch of the graph is not what it is row by row, or two programs with a tape differ from one; empty if all is right. Their error is
 // the step's fourth power times a fifth derivative, and rounding over the step.
 inline std::string difference(const Graph& graph, const std::vector<TensorData>& feeds, std::mt19937& random) {
     const std::vector<TensorId> wanted = float_inputs(graph);
@@ -99,6 +100,7 @@ inline std::string difference(const Graph& graph, const std::vector<TensorData>&
                                print(*made));
         }
     }
+    if (std::string wrong = split_difference(graph, all, found); !wrong.empty()) return wrong;
     if (std::string wrong = tangent_difference(graph, feeds, random); !wrong.empty()) return wrong;
     return batch_difference(graph, feeds, random);
 }
