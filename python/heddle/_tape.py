@@ -31,7 +31,8 @@ class Tape:
     def __str__(self) -> str:
         lines = [f"{entry.bytes:>12,} bytes at {entry.offset:>12,}  {entry.name}: {entry.dtype}{list(entry.shape)}, {entry.reason}"
                  for entry in self.entries]
-        return "\n".join([f"{self.bytes:,} bytes in {len(self.entries)} arrays", *lines])
+        arrays = f"{len(self.entries)} array{'' if len(self.entries) == 1 else 's'}"
+        return "\n".join([f"{self.bytes:,} bytes in {arrays}", *lines])
 
 
 @dataclasses.dataclass(frozen=True)
